@@ -1,0 +1,3 @@
+//! The `advisor` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Conversation memory for advisor chains: an append-only store contract, windows as views, repair on load.

@@ -1,0 +1,1 @@
+//! OpenAI-compatible Chat Completions for advisor chains: streaming, tool calls, profiles for compatible servers.

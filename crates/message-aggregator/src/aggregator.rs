@@ -1,0 +1,254 @@
+use std::collections::VecDeque;
+
+use crate::choice::ChoiceBlocks;
+use crate::{
+    AggregateError, AggregatorLimits, BlockKind, ChatResponse, Chunk, Delta, DeltaKind, Diagnostics, Finish,
+    FinishReason, Text, ToolCall, Usage,
+};
+
+/// Turns the deltas of one model answer into chunks and one response.
+///
+/// It is the only place where an answer is put together: text into blocks, fragments into tool calls.
+/// It does no I/O and never waits.
+///
+/// # Ordering
+/// Chunks come out in the order of the deltas that caused them, in the same call. A tool call's block
+/// ends when the provider says so or when the answer ends; not because its arguments parse already.
+///
+/// # Errors
+/// A typed [`AggregateError`]: the bounds of [`AggregatorLimits`], or an answer that was cut off.
+///
+/// # Example
+/// ```
+/// use message_aggregator::{Delta, FinishReason, MessageAggregator, ToolCallDelta};
+///
+/// let mut chunks = Default::default();
+/// let mut aggregator = MessageAggregator::new(1);
+/// aggregator.push(Delta::text("Let me "), &mut chunks)?;
+/// aggregator.push(Delta::text("look."), &mut chunks)?;
+/// aggregator.push(Delta::tool_call(ToolCallDelta::start(0, "c1", "weather")), &mut chunks)?;
+/// aggregator.push(Delta::tool_call(ToolCallDelta::arguments(0, r#"{"city":"Oslo"}"#)), &mut chunks)?;
+/// assert_eq!(aggregator.text(), "Let me look.");
+/// aggregator.push(Delta::finish(FinishReason::ToolCalls), &mut chunks)?;
+/// let response = aggregator.finish(&mut chunks)?;
+/// assert_eq!(response.tool_calls().next().unwrap().1.name, "weather");
+/// # Ok::<(), message_aggregator::AggregateError>(())
+/// ```
+#[derive(Debug)]
+pub struct MessageAggregator {
+    settings: AggregatorSettings,
+    round: u32,
+    blocks: u32,
+    choices: Vec<ChoiceBlocks>,
+    usage: Option<Usage>,
+    response_id: Option<Text>,
+    model: Option<Text>,
+    done: bool,
+    diagnostics: Diagnostics,
+}
+
+/// How a [`MessageAggregator`] reads its deltas.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AggregatorSettings {
+    /// The bounds.
+    pub limits: AggregatorLimits,
+    /// How many parallel answers were asked for. With 1, the choice numbers on the wire mean nothing
+    /// (some servers put token numbers there) and all deltas belong to one answer.
+    pub choices: u32,
+    /// A tool call ends when the next one begins. Right only for providers that never interleave calls.
+    pub eager_calls: bool,
+    /// What the ids begin with that calls without an id are given.
+    pub call_id_prefix: Text,
+}
+
+impl Default for AggregatorSettings {
+    fn default() -> Self {
+        Self {
+            limits: AggregatorLimits::default(),
+            choices: 1,
+            eager_calls: false,
+            call_id_prefix: "call".into(),
+        }
+    }
+}
+
+impl MessageAggregator {
+    /// An aggregator for the answer of `round`.
+    #[must_use]
+    pub fn new(round: u32) -> Self {
+        Self::with_settings(round, AggregatorSettings::default())
+    }
+
+    /// An aggregator for the answer of `round`, with these settings.
+    #[must_use]
+    pub fn with_settings(round: u32, settings: AggregatorSettings) -> Self {
+        Self {
+            settings,
+            round,
+            blocks: 0,
+            choices: Vec::new(),
+            usage: None,
+            response_id: None,
+            model: None,
+            done: false,
+            diagnostics: Diagnostics::default(),
+        }
+    }
+
+    /// Takes the next delta and appends to `chunks` what it makes visible.
+    ///
+    /// # Errors
+    /// If a bound is exceeded. The aggregator still tells what came before, see [`Self::partial`].
+    pub fn push(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
+        let number = if self.settings.choices > 1 {
+            delta.choice
+        } else {
+            0
+        };
+        match delta.kind {
+            DeltaKind::Usage(usage) => self.usage.get_or_insert_default().replace_with(&usage),
+            DeltaKind::Origin { response_id, model } => {
+                self.response_id = self
+                    .response_id
+                    .take()
+                    .or(response_id.filter(|id| !id.is_empty()));
+                self.model = self.model.take().or(model.filter(|model| !model.is_empty()));
+            }
+            DeltaKind::Done => self.done = true,
+            kind => {
+                let at = self.choice(number);
+                let mut sink = Sink {
+                    settings: &self.settings,
+                    diagnostics: &mut self.diagnostics,
+                    round: self.round,
+                    blocks: &mut self.blocks,
+                    chunks,
+                };
+                if let Some(choice) = self.choices.get_mut(at) {
+                    choice.push(delta.block, kind, &mut sink)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the answer: its source has ended. Appends the closing chunks and gives the response.
+    ///
+    /// # Errors
+    /// [`AggregateError::Truncated`] if an answer has no finish reason and no end marker came either.
+    pub fn finish(mut self, chunks: &mut VecDeque<Chunk>) -> Result<ChatResponse, AggregateError> {
+        let unfinished = self.choices.iter().any(|choice| choice.finish().is_none());
+        if !self.done && (self.choices.is_empty() || unfinished) {
+            return Err(AggregateError::Truncated {
+                partial: Box::new(self.partial()),
+            });
+        }
+        if self.choices.is_empty() {
+            self.choice(0);
+        }
+        let mut sink = Sink {
+            settings: &self.settings,
+            diagnostics: &mut self.diagnostics,
+            round: self.round,
+            blocks: &mut self.blocks,
+            chunks,
+        };
+        for choice in &mut self.choices {
+            choice.close_all(&mut sink)?;
+        }
+        if let Some(usage) = self.usage {
+            chunks.push_back(Chunk::Usage {
+                round: self.round,
+                usage: Box::new(usage),
+            });
+        }
+        Ok(self.response())
+    }
+
+    /// What there is so far, as if it had been interrupted here; none of its open calls is complete.
+    #[must_use]
+    pub fn partial(&self) -> ChatResponse {
+        let mut choices: Vec<_> = self
+            .choices
+            .iter()
+            .map(|choice| {
+                let mut partial = choice.to_choice(self.round, &self.settings.call_id_prefix);
+                partial.finish = Finish::from(FinishReason::Interrupted);
+                partial
+            })
+            .collect();
+        choices.sort_by_key(|choice| choice.number);
+        self.with_metadata(ChatResponse::from_choices(self.round, choices))
+            .with_finish(FinishReason::Interrupted)
+    }
+
+    /// The text so far, of the first choice.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.first_choice()
+            .map(|choice| choice.text_of(BlockKind::Text))
+            .unwrap_or_default()
+    }
+
+    /// The calls so far, of the first choice. Open ones are not complete.
+    #[must_use]
+    pub fn tool_calls(&self) -> Vec<ToolCall> {
+        self.partial()
+            .tool_calls()
+            .map(|(_, call)| call.clone())
+            .collect()
+    }
+
+    /// The finish reason so far, of the first choice.
+    #[must_use]
+    pub fn finish_reason(&self) -> Option<&Finish> {
+        self.first_choice().and_then(ChoiceBlocks::finish)
+    }
+
+    /// The token counts so far.
+    #[must_use]
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_ref()
+    }
+
+    fn first_choice(&self) -> Option<&ChoiceBlocks> {
+        self.choices.iter().min_by_key(|choice| choice.number())
+    }
+
+    fn choice(&mut self, number: u32) -> usize {
+        if let Some(at) = self.choices.iter().position(|choice| choice.number() == number) {
+            return at;
+        }
+        self.choices.push(ChoiceBlocks::new(number));
+        self.choices.len() - 1
+    }
+
+    fn response(&self) -> ChatResponse {
+        let prefix = &self.settings.call_id_prefix;
+        let mut choices: Vec<_> = self
+            .choices
+            .iter()
+            .map(|choice| choice.to_choice(self.round, prefix))
+            .collect();
+        choices.sort_by_key(|choice| choice.number);
+        self.with_metadata(ChatResponse::from_choices(self.round, choices))
+    }
+
+    fn with_metadata(&self, response: ChatResponse) -> ChatResponse {
+        response.with_usage(self.usage).with_origin(
+            self.response_id.clone(),
+            self.model.clone(),
+            self.diagnostics,
+        )
+    }
+}
+
+/// What a choice needs of its aggregator while it takes a delta.
+pub(crate) struct Sink<'a> {
+    pub(crate) settings: &'a AggregatorSettings,
+    pub(crate) diagnostics: &'a mut Diagnostics,
+    pub(crate) round: u32,
+    pub(crate) blocks: &'a mut u32,
+    pub(crate) chunks: &'a mut VecDeque<Chunk>,
+}

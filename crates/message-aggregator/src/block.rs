@@ -1,0 +1,207 @@
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Media, Text, ToolCall};
+
+/// One ordered part of an assistant message. Cheap to clone.
+///
+/// Two blocks are equal when their content and their provider data are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Block(Arc<Inner>);
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Inner {
+    #[serde(flatten)]
+    content: BlockContent,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    provider_data: Vec<ProviderData>,
+}
+
+/// What a [`Block`] holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BlockContent {
+    /// Text for the user.
+    Text(String),
+    /// The model's reasoning, as far as the provider shows it.
+    Reasoning(String),
+    /// The model's words of refusal, where the provider sends them apart from the text.
+    Refusal(String),
+    /// Media that the model made.
+    Media(Media),
+    /// A source that the answer cites.
+    Citation(Citation),
+    /// A call of a tool.
+    ToolCall(ToolCall),
+    /// What only the provider understands, such as a tool that runs on its side.
+    Opaque(Opaque),
+}
+
+/// The kinds of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BlockKind {
+    /// See [`BlockContent::Text`].
+    Text,
+    /// See [`BlockContent::Reasoning`].
+    Reasoning,
+    /// See [`BlockContent::Refusal`].
+    Refusal,
+    /// See [`BlockContent::Media`].
+    Media,
+    /// See [`BlockContent::Citation`].
+    Citation,
+    /// See [`BlockContent::ToolCall`].
+    ToolCall,
+    /// See [`BlockContent::Opaque`].
+    Opaque,
+}
+
+/// A source that an answer cites.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Citation {
+    /// The address of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<Text>,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Text>,
+    /// The quoted words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Text>,
+}
+
+/// Content that only one provider understands; replayed to it unchanged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Opaque {
+    /// The wire format that can read `value`.
+    pub format: Text,
+    /// The provider's own name for the kind of content.
+    pub name: Text,
+    /// The content as it came.
+    pub value: Value,
+}
+
+impl Opaque {
+    /// Content of the given wire format.
+    pub fn new(format: impl Into<Text>, name: impl Into<Text>, value: Value) -> Self {
+        Self {
+            format: format.into(),
+            name: name.into(),
+            value,
+        }
+    }
+}
+
+/// Opaque provider data that rides on a block and goes back with it: signatures, ids, encrypted reasoning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProviderData {
+    /// The wire format that can read `value`; others leave it out.
+    pub format: Text,
+    /// The data as it came.
+    pub value: Value,
+}
+
+impl ProviderData {
+    /// Data of the given wire format.
+    pub fn new(format: impl Into<Text>, value: Value) -> Self {
+        Self {
+            format: format.into(),
+            value,
+        }
+    }
+}
+
+impl Block {
+    /// A block without provider data.
+    #[must_use]
+    pub fn new(content: BlockContent) -> Self {
+        Self::with_data(content, Vec::new())
+    }
+
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(BlockContent::Text(text.into()))
+    }
+
+    /// A block that carries provider data, in the order in which it came.
+    #[must_use]
+    pub fn with_data(content: BlockContent, provider_data: Vec<ProviderData>) -> Self {
+        Self(Arc::new(Inner {
+            content,
+            provider_data,
+        }))
+    }
+
+    /// What the block holds.
+    #[must_use]
+    pub fn content(&self) -> &BlockContent {
+        &self.0.content
+    }
+
+    /// The kind of the block.
+    #[must_use]
+    pub fn kind(&self) -> BlockKind {
+        self.0.content.kind()
+    }
+
+    /// The data to be replayed with this block, in the order in which it came.
+    #[must_use]
+    pub fn provider_data(&self) -> &[ProviderData] {
+        &self.0.provider_data
+    }
+
+    /// The text of a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self.content() {
+            BlockContent::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The call of a tool-call block.
+    #[must_use]
+    pub fn as_tool_call(&self) -> Option<&ToolCall> {
+        match self.content() {
+            BlockContent::ToolCall(call) => Some(call),
+            _ => None,
+        }
+    }
+}
+
+impl From<BlockContent> for Block {
+    fn from(content: BlockContent) -> Self {
+        Self::new(content)
+    }
+}
+
+impl From<ToolCall> for Block {
+    fn from(call: ToolCall) -> Self {
+        Self::new(BlockContent::ToolCall(call))
+    }
+}
+
+impl BlockContent {
+    /// The kind of this content.
+    #[must_use]
+    pub fn kind(&self) -> BlockKind {
+        match self {
+            Self::Text(_) => BlockKind::Text,
+            Self::Reasoning(_) => BlockKind::Reasoning,
+            Self::Refusal(_) => BlockKind::Refusal,
+            Self::Media(_) => BlockKind::Media,
+            Self::Citation(_) => BlockKind::Citation,
+            Self::ToolCall(_) => BlockKind::ToolCall,
+            Self::Opaque(_) => BlockKind::Opaque,
+        }
+    }
+}

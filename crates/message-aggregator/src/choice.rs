@@ -1,0 +1,386 @@
+use crate::aggregator::Sink;
+use crate::identity::{Identity, Place, identify};
+use crate::open_block::{OpenBlock, Whole};
+use crate::open_call::OpenCall;
+use crate::{
+    AggregateError, BlockContent, BlockDelta, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason,
+    Message, ProviderData, Rule, Text, ToolCallDelta,
+};
+
+/// The blocks of one of several parallel answers while it comes in.
+#[derive(Debug)]
+pub(crate) struct ChoiceBlocks {
+    number: u32,
+    /// In order of first appearance. `calls` says which of them hold the calls.
+    blocks: Vec<OpenBlock>,
+    calls: Vec<OpenCall>,
+    call_blocks: Vec<usize>,
+    /// The text, reasoning or refusal block that further text of its kind extends.
+    running: Option<usize>,
+    finish: Option<Finish>,
+}
+
+impl ChoiceBlocks {
+    pub(crate) fn new(number: u32) -> Self {
+        Self {
+            number,
+            blocks: Vec::new(),
+            calls: Vec::new(),
+            call_blocks: Vec::new(),
+            running: None,
+            finish: None,
+        }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(crate) fn finish(&self) -> Option<&Finish> {
+        self.finish.as_ref()
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        key: Option<i64>,
+        kind: DeltaKind,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
+        match kind {
+            DeltaKind::Text(text) => self.extend(key, BlockKind::Text, text, sink),
+            DeltaKind::Reasoning(text) => self.extend(key, BlockKind::Reasoning, text, sink),
+            DeltaKind::Refusal(text) => self.extend(key, BlockKind::Refusal, text, sink),
+            DeltaKind::Media(media) => self.add_whole(key, Whole::Media(media), sink),
+            DeltaKind::Citation(citation) => self.add_whole(key, Whole::Citation(citation), sink),
+            DeltaKind::Opaque(opaque) => self.add_whole(key, Whole::Opaque(opaque), sink),
+            DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, data, sink),
+            DeltaKind::ToolCalls(fragments) => {
+                let count = fragments.len();
+                fragments
+                    .into_iter()
+                    .enumerate()
+                    .try_for_each(|(position, fragment)| {
+                        self.push_fragment(fragment, Place { position, count }, sink)
+                    })
+            }
+            DeltaKind::BlockEnd => self.end_block(key, sink),
+            DeltaKind::Finish(finish) => {
+                self.finish = Some(finish);
+                Ok(())
+            }
+            // The aggregator keeps these for itself.
+            DeltaKind::Usage(_) | DeltaKind::Origin { .. } | DeltaKind::Done => Ok(()),
+        }
+    }
+
+    fn extend(
+        &mut self,
+        key: Option<i64>,
+        kind: BlockKind,
+        text: Text,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let at = self.running_block(key, kind, sink)?;
+        let Some(block) = self.blocks.get_mut(at) else {
+            return Ok(());
+        };
+        block.push_text(text, sink)
+    }
+
+    /// The open block of this kind, opened now if there is none.
+    fn running_block(
+        &mut self,
+        key: Option<i64>,
+        kind: BlockKind,
+        sink: &mut Sink<'_>,
+    ) -> Result<usize, AggregateError> {
+        let running = match key {
+            None => self.running,
+            Some(_) => self.blocks.iter().rposition(|block| block.key() == key),
+        };
+        if let Some(at) = running
+            && self.blocks.get(at).is_some_and(|block| block.is_open(kind))
+        {
+            return Ok(at);
+        }
+        if key.is_none() {
+            self.close_running(sink);
+        }
+        let at = self.add_block(OpenBlock::text(kind, key), sink)?;
+        if let Some(block) = self.blocks.get_mut(at) {
+            block.open(self.number, sink);
+        }
+        if key.is_none() {
+            self.running = Some(at);
+        }
+        Ok(at)
+    }
+
+    fn add_whole(
+        &mut self,
+        key: Option<i64>,
+        whole: Whole,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
+        self.close_running(sink);
+        let at = self.add_block(OpenBlock::whole(whole, key), sink)?;
+        if let Some(block) = self.blocks.get_mut(at) {
+            block.open(self.number, sink);
+            block.close(sink);
+        }
+        Ok(())
+    }
+
+    fn add_reasoning_data(
+        &mut self,
+        key: Option<i64>,
+        data: ProviderData,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
+        // A signature may come after the text has begun; it still belongs to the reasoning.
+        let last = self
+            .blocks
+            .iter()
+            .rposition(|block| block.kind() == BlockKind::Reasoning);
+        let at = match last.filter(|_| key.is_none()) {
+            Some(at) => at,
+            None => self.running_block(key, BlockKind::Reasoning, sink)?,
+        };
+        self.blocks
+            .get_mut(at)
+            .map_or(Ok(()), |block| block.push_data(data, sink))
+    }
+
+    fn push_fragment(
+        &mut self,
+        mut fragment: ToolCallDelta,
+        place: Place,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
+        let (identity, rule) = identify(&mut self.calls, &fragment, place);
+        sink.diagnostics.note(rule);
+        let at = match identity {
+            Identity::Known(at) => at,
+            Identity::New => self.add_call(sink)?,
+        };
+        let (Some(call), Some(block)) = (
+            self.calls.get_mut(at),
+            self.call_blocks
+                .get(at)
+                .and_then(|block| self.blocks.get_mut(*block)),
+        ) else {
+            return Ok(());
+        };
+        if block.is_closed() {
+            // A header sent again after the end says nothing new.
+            let says_nothing = fragment.arguments_delta().is_none();
+            return if says_nothing {
+                Ok(())
+            } else {
+                Err(AggregateError::BlockEnded { block: block.index() })
+            };
+        }
+        if let Some(data) = fragment.provider_data.take() {
+            block.push_data(data, sink)?;
+        }
+        if call.extend(&fragment) {
+            sink.diagnostics.note(Rule::EmptyArgumentsDropped);
+        }
+        if call.arguments().len() > sink.settings.limits.block_bytes {
+            let limit = sink.settings.limits.block_bytes;
+            return Err(AggregateError::TooLarge {
+                what: "bytes in one tool call",
+                limit,
+            });
+        }
+        self.show_call(at, sink);
+        Ok(())
+    }
+
+    /// Opens the call's block once it has a name, and shows the arguments that are certain.
+    fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
+        if self.calls.get(at).is_none_or(|call| call.name.is_none()) {
+            return;
+        }
+        let Some(&block_at) = self.call_blocks.get(at) else {
+            return;
+        };
+        if self.blocks.get(block_at).is_some_and(|block| !block.is_opened()) {
+            self.close_running(sink);
+        }
+        if let (Some(call), Some(block)) = (self.calls.get_mut(at), self.blocks.get_mut(block_at)) {
+            block.open_call(self.number, call, sink);
+            if let Some(arguments) = call.take_unshown() {
+                block.show(BlockDelta::Arguments(arguments), sink);
+            }
+        }
+    }
+
+    fn add_call(&mut self, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
+        if sink.settings.eager_calls {
+            for at in 0..self.calls.len() {
+                self.close_call(at, true, sink);
+            }
+        }
+        let limit = sink.settings.limits.calls;
+        if self.calls.len() >= limit {
+            return Err(AggregateError::TooLarge {
+                what: "tool calls in one answer",
+                limit,
+            });
+        }
+        let block = self.add_block(OpenBlock::call(), sink)?;
+        self.calls.push(OpenCall::default());
+        self.call_blocks.push(block);
+        Ok(self.calls.len() - 1)
+    }
+
+    fn add_block(&mut self, mut block: OpenBlock, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
+        let limit = sink.settings.limits.blocks;
+        if *sink.blocks as usize >= limit {
+            return Err(AggregateError::TooLarge {
+                what: "blocks in one answer",
+                limit,
+            });
+        }
+        block.set_id(BlockId::new(sink.round, *sink.blocks));
+        *sink.blocks += 1;
+        self.blocks.push(block);
+        Ok(self.blocks.len() - 1)
+    }
+
+    fn close_running(&mut self, sink: &mut Sink<'_>) {
+        if let Some(block) = self.running.take().and_then(|at| self.blocks.get_mut(at)) {
+            block.close(sink);
+        }
+    }
+
+    fn end_block(&mut self, key: Option<i64>, sink: &mut Sink<'_>) -> Result<(), AggregateError> {
+        let Some(number) = key else {
+            self.close_running(sink);
+            return Ok(());
+        };
+        if let Some(call) = self.calls.iter().rposition(|call| call.index == Some(number)) {
+            self.close_call(call, true, sink);
+        } else if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.key() == key) {
+            block.close(sink);
+        }
+        Ok(())
+    }
+
+    fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
+        let (Some(call), Some(block)) = (
+            self.calls.get_mut(at),
+            self.call_blocks
+                .get(at)
+                .and_then(|block| self.blocks.get_mut(*block)),
+        ) else {
+            return;
+        };
+        if block.is_closed() {
+            return;
+        }
+        if call.name.is_none() {
+            sink.diagnostics.note(Rule::Unnamed);
+        }
+        if call.id.is_none() {
+            sink.diagnostics.note(Rule::IdMade);
+        }
+        block.open_call(self.number, call, sink);
+        if let Some(arguments) = call.take_rest() {
+            block.show(BlockDelta::Arguments(arguments), sink);
+        }
+        let id = block.id();
+        let prefix = &sink.settings.call_id_prefix;
+        let call = call.to_call(|| made_call_id(prefix, id), complete);
+        block.close_with(BlockContent::ToolCall(call), sink);
+    }
+
+    /// Closes what is open, in order, and settles why the answer ended.
+    pub(crate) fn close_all(&mut self, sink: &mut Sink<'_>) -> Result<(), AggregateError> {
+        self.running = None;
+        for at in 0..self.blocks.len() {
+            match self.call_blocks.iter().position(|block| *block == at) {
+                Some(call) => {
+                    let complete = self.call_completes(call);
+                    self.close_call(call, complete, sink);
+                }
+                None => {
+                    if let Some(block) = self.blocks.get_mut(at) {
+                        block.close(sink);
+                    }
+                }
+            }
+        }
+        self.settle_finish();
+        Ok(())
+    }
+
+    /// Whether a call that was open at the end of the answer counts as finished by the provider.
+    fn call_completes(&self, at: usize) -> bool {
+        match self.finish.as_ref().map(|finish| &finish.reason) {
+            Some(FinishReason::Length | FinishReason::ContentFilter | FinishReason::Interrupted) => false,
+            Some(_) => true,
+            // Only the end marker came: nothing vouches for the call but its arguments.
+            None => self.calls.get(at).is_some_and(|call| {
+                call.to_call(Text::default, true)
+                    .parsed_arguments()
+                    .is_ok_and(|arguments| arguments.is_object())
+            }),
+        }
+    }
+
+    fn settle_finish(&mut self) {
+        let empty = self.blocks.is_empty();
+        match &mut self.finish {
+            None if empty => self.finish = Some(Finish::inferred(FinishReason::Empty)),
+            None if self.calls.is_empty() => self.finish = Some(Finish::inferred(FinishReason::Stop)),
+            None => self.finish = Some(Finish::inferred(FinishReason::ToolCalls)),
+            Some(finish)
+                if empty && matches!(finish.reason, FinishReason::Stop | FinishReason::ToolCalls) =>
+            {
+                finish.reason = FinishReason::Empty;
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The text so far in blocks of this kind.
+    pub(crate) fn text_of(&self, kind: BlockKind) -> String {
+        self.blocks
+            .iter()
+            .filter(|block| block.kind() == kind)
+            .map(OpenBlock::text_so_far)
+            .collect()
+    }
+
+    /// The answer as it is now. Blocks that are still open are taken as they are, their calls incomplete.
+    pub(crate) fn to_choice(&self, round: u32, prefix: &Text) -> Choice {
+        let mut block_ids = Vec::with_capacity(self.blocks.len());
+        let mut blocks = Vec::with_capacity(self.blocks.len());
+        for (at, block) in self.blocks.iter().enumerate() {
+            let call = self
+                .call_blocks
+                .iter()
+                .position(|block| *block == at)
+                .and_then(|at| self.calls.get(at));
+            let id = BlockId::new(round, block.index());
+            block_ids.push(id);
+            blocks.push(block.to_block(|| {
+                call.map(|call| BlockContent::ToolCall(call.to_call(|| made_call_id(prefix, id), false)))
+            }));
+        }
+        let finish = self
+            .finish
+            .clone()
+            .unwrap_or_else(|| FinishReason::Interrupted.into());
+        Choice::new(self.number, Message::assistant_blocks(blocks), block_ids, finish)
+    }
+}
+
+fn made_call_id(prefix: &Text, block: BlockId) -> Text {
+    format!("{prefix}_{}_{}", block.round, block.index).into()
+}

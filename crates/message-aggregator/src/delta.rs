@@ -1,0 +1,171 @@
+use crate::{Citation, Finish, Media, Opaque, ProviderData, Text, Usage};
+
+/// One provider-neutral fragment as a provider sent it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Delta {
+    /// Which of several parallel answers this belongs to; 0 where only one was asked for.
+    pub choice: u32,
+    /// The provider's own number of the block, where its protocol numbers blocks and ends them explicitly.
+    /// Absent, blocks are sequential: one ends when a block of another kind begins.
+    pub block: Option<i64>,
+    /// The fragment.
+    pub kind: DeltaKind,
+}
+
+/// What a [`Delta`] carries.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum DeltaKind {
+    /// Some text. Empty text is nothing.
+    Text(Text),
+    /// Some reasoning. Empty reasoning is nothing.
+    Reasoning(Text),
+    /// Some words of refusal. Empty ones are nothing.
+    Refusal(Text),
+    /// Whole media.
+    Media(Media),
+    /// A whole citation.
+    Citation(Citation),
+    /// Content only the provider understands, as a block of its own.
+    Opaque(Opaque),
+    /// All tool-call fragments of one wire event, in the order in which the event lists them.
+    ToolCalls(Vec<ToolCallDelta>),
+    /// Data that rides on the reasoning block, which it opens if there is none yet.
+    ReasoningData(ProviderData),
+    /// The provider ended the block of [`Delta::block`].
+    BlockEnd,
+    /// Token counts; within a round the last value wins.
+    Usage(Usage),
+    /// The provider's reason for ending. It ends nothing by itself: calls and usage may follow it.
+    Finish(Finish),
+    /// The provider's id of the answer and the model that gave it.
+    Origin {
+        /// The provider's id of the answer.
+        response_id: Option<Text>,
+        /// The model that answered.
+        model: Option<Text>,
+    },
+    /// The protocol's own end marker, such as `[DONE]`.
+    Done,
+}
+
+/// A fragment of a tool call. Everything is optional, because somewhere every part is missing.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ToolCallDelta {
+    /// The provider's number of the call: a hint, neither unique nor dense nor never negative.
+    pub index: Option<i64>,
+    /// The provider's id of the call. Empty counts as absent.
+    pub call_id: Option<Text>,
+    /// The tool. Empty counts as absent.
+    pub name: Option<Text>,
+    /// The next characters of the arguments.
+    pub arguments_delta: Option<Text>,
+    /// Data to be replayed with the call.
+    pub provider_data: Option<ProviderData>,
+}
+
+impl From<DeltaKind> for Delta {
+    fn from(kind: DeltaKind) -> Self {
+        Self {
+            choice: 0,
+            block: None,
+            kind,
+        }
+    }
+}
+
+impl Delta {
+    /// Some text.
+    pub fn text(text: impl Into<Text>) -> Self {
+        DeltaKind::Text(text.into()).into()
+    }
+
+    /// Some reasoning.
+    pub fn reasoning(text: impl Into<Text>) -> Self {
+        DeltaKind::Reasoning(text.into()).into()
+    }
+
+    /// One fragment of a tool call, alone in its event.
+    #[must_use]
+    pub fn tool_call(fragment: ToolCallDelta) -> Self {
+        DeltaKind::ToolCalls(vec![fragment]).into()
+    }
+
+    /// The reason for ending.
+    pub fn finish(finish: impl Into<Finish>) -> Self {
+        DeltaKind::Finish(finish.into()).into()
+    }
+
+    /// Token counts.
+    #[must_use]
+    pub fn usage(usage: Usage) -> Self {
+        DeltaKind::Usage(usage).into()
+    }
+
+    /// The protocol's end marker.
+    #[must_use]
+    pub fn done() -> Self {
+        DeltaKind::Done.into()
+    }
+
+    /// The same fragment as part of another of several parallel answers.
+    #[must_use]
+    pub fn in_choice(self, choice: u32) -> Self {
+        Self { choice, ..self }
+    }
+
+    /// The same fragment in the block that the provider numbers so.
+    #[must_use]
+    pub fn in_block(self, block: i64) -> Self {
+        Self {
+            block: Some(block),
+            ..self
+        }
+    }
+}
+
+impl ToolCallDelta {
+    /// The fragment that begins a call.
+    pub fn start(index: i64, call_id: impl Into<Text>, name: impl Into<Text>) -> Self {
+        Self {
+            index: Some(index),
+            call_id: Some(call_id.into()),
+            name: Some(name.into()),
+            ..Self::default()
+        }
+    }
+
+    /// A fragment of arguments for the call with this number.
+    pub fn arguments(index: i64, arguments: impl Into<Text>) -> Self {
+        Self {
+            index: Some(index),
+            arguments_delta: Some(arguments.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The same fragment with these arguments.
+    #[must_use]
+    pub fn with_arguments(self, arguments: impl Into<Text>) -> Self {
+        Self {
+            arguments_delta: Some(arguments.into()),
+            ..self
+        }
+    }
+
+    pub(crate) fn call_id(&self) -> Option<&Text> {
+        self.call_id.as_ref().filter(|id| !id.is_empty())
+    }
+
+    pub(crate) fn name(&self) -> Option<&Text> {
+        self.name.as_ref().filter(|name| !name.is_empty())
+    }
+
+    pub(crate) fn arguments_delta(&self) -> Option<&Text> {
+        self.arguments_delta
+            .as_ref()
+            .filter(|arguments| !arguments.is_empty())
+    }
+}

@@ -1,0 +1,82 @@
+/// How the fragments of tool calls had to be assigned: one count per rule of [`Rule`].
+///
+/// Only [`Rule::KnownIndex`] needs no interpretation and is not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    counts: [u32; Rule::ALL.len()],
+}
+
+/// The rule by which a fragment of a tool call found its call, in the order in which they are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The fragment has an id that a call has already: that call.
+    KnownId,
+    /// The fragment has the number of a call and nothing that speaks for another call: that call.
+    KnownIndex,
+    /// The number of a call, but a new id together with a name: a new call.
+    IndexReusedWithNewId,
+    /// The number of a call whose arguments are complete already, and a name: a new call.
+    IndexReusedAfterCompleteArguments,
+    /// A number or an id not seen before, with a name or an id: a new call.
+    NewCall,
+    /// A number not seen before and nothing else to tell: a new call that waits for its name.
+    BufferedUntilNamed,
+    /// No number and no id, but the last call's name while its arguments are incomplete: a repetition.
+    NameRepeated,
+    /// No number and no id, but a name: a new call.
+    NewName,
+    /// Nothing but a place among several fragments of one event: the call at that place.
+    Position,
+    /// Nothing at all: the last open call.
+    LastOpen,
+    /// A call ended without ever having a name.
+    Unnamed,
+    /// A call ended without ever having an id, and was given one.
+    IdMade,
+    /// Empty arguments `{}` were followed by the real ones and dropped.
+    EmptyArgumentsDropped,
+}
+
+impl Rule {
+    /// Every rule, in order.
+    pub const ALL: [Self; 13] = [
+        Self::KnownId,
+        Self::KnownIndex,
+        Self::IndexReusedWithNewId,
+        Self::IndexReusedAfterCompleteArguments,
+        Self::NewCall,
+        Self::BufferedUntilNamed,
+        Self::NameRepeated,
+        Self::NewName,
+        Self::Position,
+        Self::LastOpen,
+        Self::Unnamed,
+        Self::IdMade,
+        Self::EmptyArgumentsDropped,
+    ];
+}
+
+impl Diagnostics {
+    /// How often `rule` was applied; always 0 for [`Rule::KnownIndex`].
+    #[must_use]
+    pub fn count(&self, rule: Rule) -> u32 {
+        self.counts.get(rule as usize).copied().unwrap_or_default()
+    }
+
+    /// The rules that were applied, with how often.
+    pub fn applied(&self) -> impl Iterator<Item = (Rule, u32)> {
+        Rule::ALL
+            .into_iter()
+            .map(|rule| (rule, self.count(rule)))
+            .filter(|(_, count)| *count > 0)
+    }
+
+    pub(crate) fn note(&mut self, rule: Rule) {
+        if rule != Rule::KnownIndex
+            && let Some(count) = self.counts.get_mut(rule as usize)
+        {
+            *count = count.saturating_add(1);
+        }
+    }
+}

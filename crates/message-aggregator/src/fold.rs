@@ -1,0 +1,138 @@
+use std::collections::BTreeMap;
+
+use crate::{Block, BlockContent, BlockDelta, BlockId, BlockKind, Chunk, ToolCall};
+
+/// Puts blocks back together from the chunks of a stream, without looking at finished blocks or responses.
+///
+/// It is what a user interface does that only sees deltas, and what tests compare responses with.
+/// Beginning a round again makes what was shown of it void.
+#[derive(Debug, Clone, Default)]
+pub struct ChunkFold {
+    blocks: BTreeMap<BlockId, Folded>,
+}
+
+#[derive(Debug, Clone)]
+struct Folded {
+    choice: u32,
+    content: BlockContent,
+    closed: Option<Block>,
+}
+
+impl ChunkFold {
+    /// A fold that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next chunk. Pieces of a block that never opened are left out.
+    pub fn push(&mut self, chunk: &Chunk) {
+        match chunk {
+            Chunk::Opened { block, head } => {
+                let content = match (head.kind, &head.call) {
+                    (BlockKind::ToolCall, Some(call)) => BlockContent::ToolCall(ToolCall::new(
+                        call.call_id.clone().unwrap_or_default(),
+                        call.name.clone(),
+                        "",
+                    )),
+                    (BlockKind::Reasoning, _) => BlockContent::Reasoning(String::new()),
+                    (BlockKind::Refusal, _) => BlockContent::Refusal(String::new()),
+                    _ => BlockContent::Text(String::new()),
+                };
+                self.blocks.insert(
+                    *block,
+                    Folded {
+                        choice: head.choice,
+                        content,
+                        closed: None,
+                    },
+                );
+            }
+            Chunk::Delta { block, delta } => {
+                if let Some(folded) = self.blocks.get_mut(block) {
+                    folded.extend(delta);
+                }
+            }
+            Chunk::Closed { block, content } => {
+                if let Some(folded) = self.blocks.get_mut(block) {
+                    folded.closed = Some(content.clone());
+                }
+            }
+            Chunk::AttemptRestarted { round } => self.blocks.retain(|block, _| block.round != *round),
+            _ => {}
+        }
+    }
+
+    /// The blocks of a round's first choice as their deltas make them, in order.
+    ///
+    /// A call's id may have come after its block opened; that and provider data are taken from the closed block.
+    #[must_use]
+    pub fn blocks(&self, round: u32) -> Vec<(BlockId, Block)> {
+        self.of_round(round)
+            .filter(|(_, folded)| folded.choice == 0)
+            .map(|(id, folded)| (*id, folded.to_block()))
+            .collect()
+    }
+
+    /// One block of any choice as its deltas make it.
+    #[must_use]
+    pub fn block(&self, id: BlockId) -> Option<Block> {
+        self.blocks.get(&id).map(Folded::to_block)
+    }
+
+    /// Whether the block has opened.
+    #[must_use]
+    pub fn has_opened(&self, id: BlockId) -> bool {
+        self.blocks.contains_key(&id)
+    }
+
+    /// The text shown of a round, joined over its text blocks.
+    #[must_use]
+    pub fn text(&self, round: u32) -> String {
+        self.of_round(round)
+            .filter_map(|(_, folded)| match &folded.content {
+                BlockContent::Text(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn of_round(&self, round: u32) -> impl Iterator<Item = (&BlockId, &Folded)> {
+        self.blocks
+            .range(BlockId::new(round, 0)..=BlockId::new(round, u32::MAX))
+    }
+}
+
+impl Folded {
+    fn extend(&mut self, delta: &BlockDelta) {
+        match (&mut self.content, delta) {
+            (BlockContent::Text(all), BlockDelta::Text(text))
+            | (BlockContent::Reasoning(all), BlockDelta::Reasoning(text))
+            | (BlockContent::Refusal(all), BlockDelta::Refusal(text)) => all.push_str(text),
+            (BlockContent::ToolCall(call), BlockDelta::Arguments(text)) => call.arguments.push_str(text),
+            (content, BlockDelta::Media(media)) => *content = BlockContent::Media((**media).clone()),
+            (content, BlockDelta::Citation(citation)) => {
+                *content = BlockContent::Citation((**citation).clone())
+            }
+            (content, BlockDelta::Opaque(opaque)) => *content = BlockContent::Opaque((**opaque).clone()),
+            _ => {}
+        }
+    }
+
+    fn to_block(&self) -> Block {
+        let mut content = self.content.clone();
+        let closed = self.closed.as_ref();
+        if let (BlockContent::ToolCall(call), Some(whole)) =
+            (&mut content, closed.and_then(Block::as_tool_call))
+        {
+            call.id = whole.id.clone();
+            call.complete = whole.complete;
+        }
+        Block::with_data(
+            content,
+            closed
+                .map(|block| block.provider_data().to_vec())
+                .unwrap_or_default(),
+        )
+    }
+}

@@ -1,0 +1,24 @@
+/// Bounds of one answer; beyond them aggregation fails with a typed error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AggregatorLimits {
+    /// Bytes of one block. Default: 16 MiB.
+    pub block_bytes: usize,
+    /// Blocks of one answer over all choices. Default: 4,096.
+    pub blocks: usize,
+    /// Tool calls of one answer over all choices. Default: 256.
+    pub calls: usize,
+    /// Pieces of provider data on one block. Default: 65,536.
+    pub provider_data: usize,
+}
+
+impl Default for AggregatorLimits {
+    fn default() -> Self {
+        Self {
+            block_bytes: 16 << 20,
+            blocks: 4096,
+            calls: 256,
+            provider_data: 65_536,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::wire_form::WireForms;
+use crate::{Block, Part, Text, ToolCall, ToolResult};
+
+/// One message of a transcript: immutable, opaque, cheap to clone.
+///
+/// A message remembers its serialised form per wire format, so that a conversation sent a hundred
+/// times is serialised once. Two messages are equal when their content and their marks are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Message(Arc<Inner>);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Inner {
+    #[serde(flatten)]
+    content: MessageContent,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ephemeral: bool,
+    #[serde(skip)]
+    wire_forms: WireForms,
+}
+
+/// What a [`Message`] says, by the one who says it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", content = "content", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MessageContent {
+    /// Instructions. They belong to a request and are never remembered.
+    System(Text),
+    /// What the user said.
+    User(Vec<Part>),
+    /// What the model answered, in order.
+    Assistant(Vec<Block>),
+    /// What a tool answered.
+    Tool(ToolResult),
+}
+
+/// Who speaks in a [`Message`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "every wire format maps exactly these four"
+)]
+pub enum Role {
+    /// The author of the application.
+    System,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+impl Message {
+    /// A message with the given content.
+    #[must_use]
+    pub fn new(content: MessageContent) -> Self {
+        Self(Arc::new(Inner {
+            content,
+            ephemeral: false,
+            wire_forms: WireForms::default(),
+        }))
+    }
+
+    /// Instructions to the model.
+    pub fn system(text: impl Into<Text>) -> Self {
+        Self::new(MessageContent::System(text.into()))
+    }
+
+    /// A user's words.
+    pub fn user(text: impl Into<Text>) -> Self {
+        Self::user_parts(vec![Part::Text(text.into())])
+    }
+
+    /// A user's words, pictures and files.
+    #[must_use]
+    pub fn user_parts(parts: Vec<Part>) -> Self {
+        Self::new(MessageContent::User(parts))
+    }
+
+    /// An answer of one text block.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::assistant_blocks(vec![Block::text(text)])
+    }
+
+    /// An answer of several blocks.
+    #[must_use]
+    pub fn assistant_blocks(blocks: Vec<Block>) -> Self {
+        Self::new(MessageContent::Assistant(blocks))
+    }
+
+    /// The answer of a tool.
+    #[must_use]
+    pub fn tool(result: ToolResult) -> Self {
+        Self::new(MessageContent::Tool(result))
+    }
+
+    /// The same message, marked: it is sent, but memory does not keep it.
+    #[must_use]
+    pub fn ephemeral(self) -> Self {
+        Self(Arc::new(Inner {
+            content: self.0.content.clone(),
+            ephemeral: true,
+            wire_forms: WireForms::default(),
+        }))
+    }
+
+    /// What the message says.
+    #[must_use]
+    pub fn content(&self) -> &MessageContent {
+        &self.0.content
+    }
+
+    /// Whether memory leaves the message out.
+    #[must_use]
+    pub fn is_ephemeral(&self) -> bool {
+        self.0.ephemeral
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match self.content() {
+            MessageContent::System(_) => Role::System,
+            MessageContent::User(_) => Role::User,
+            MessageContent::Assistant(_) => Role::Assistant,
+            MessageContent::Tool(_) => Role::Tool,
+        }
+    }
+
+    /// All its text, joined: text parts, text blocks or the text of a tool result.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self.content() {
+            MessageContent::System(text) => String::from(text.as_str()),
+            MessageContent::User(parts) => parts.iter().filter_map(Part::as_text).collect(),
+            MessageContent::Assistant(blocks) => blocks.iter().filter_map(Block::as_text).collect(),
+            MessageContent::Tool(result) => result.text(),
+        }
+    }
+
+    /// The blocks of an assistant message; empty for others.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        match self.content() {
+            MessageContent::Assistant(blocks) => blocks,
+            _ => &[],
+        }
+    }
+
+    /// The tool calls of an assistant message, in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.blocks().iter().filter_map(Block::as_tool_call)
+    }
+
+    /// The result that a tool message holds.
+    #[must_use]
+    pub fn tool_result(&self) -> Option<&ToolResult> {
+        match self.content() {
+            MessageContent::Tool(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Whether both are handles of the very same message, not merely equal.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The form that a wire format gives this message, made by `make` the first time it is asked for.
+    ///
+    /// `T` is a type of the caller's own, one per wire format.
+    pub fn wire_form<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> &T {
+        self.0.wire_forms.form(|| make(self))
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same(other)
+            || (self.content() == other.content() && self.is_ephemeral() == other.is_ephemeral())
+    }
+}

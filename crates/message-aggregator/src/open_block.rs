@@ -1,0 +1,224 @@
+use crate::aggregator::Sink;
+use crate::open_call::OpenCall;
+use crate::{
+    AggregateError, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk,
+    Citation, Media, Opaque, ProviderData, Text,
+};
+
+/// A block while it comes in.
+#[derive(Debug)]
+pub(crate) struct OpenBlock {
+    id: BlockId,
+    /// The provider's number of it, if it numbers blocks.
+    key: Option<i64>,
+    kind: BlockKind,
+    text: String,
+    whole: Option<Whole>,
+    data: Vec<ProviderData>,
+    opened: bool,
+    closed: Option<Block>,
+}
+
+/// Content that comes in one piece.
+#[derive(Debug, Clone)]
+pub(crate) enum Whole {
+    Media(Media),
+    Citation(Citation),
+    Opaque(Opaque),
+}
+
+impl OpenBlock {
+    pub(crate) fn text(kind: BlockKind, key: Option<i64>) -> Self {
+        Self {
+            id: BlockId::new(0, 0),
+            key,
+            kind,
+            text: String::new(),
+            whole: None,
+            data: Vec::new(),
+            opened: false,
+            closed: None,
+        }
+    }
+
+    pub(crate) fn call() -> Self {
+        Self::text(BlockKind::ToolCall, None)
+    }
+
+    pub(crate) fn whole(whole: Whole, key: Option<i64>) -> Self {
+        let kind = match whole {
+            Whole::Media(_) => BlockKind::Media,
+            Whole::Citation(_) => BlockKind::Citation,
+            Whole::Opaque(_) => BlockKind::Opaque,
+        };
+        Self {
+            whole: Some(whole),
+            ..Self::text(kind, key)
+        }
+    }
+
+    pub(crate) fn set_id(&mut self, id: BlockId) {
+        self.id = id;
+    }
+
+    pub(crate) fn id(&self) -> BlockId {
+        self.id
+    }
+
+    pub(crate) fn index(&self) -> u32 {
+        self.id.index
+    }
+
+    pub(crate) fn key(&self) -> Option<i64> {
+        self.key
+    }
+
+    pub(crate) fn kind(&self) -> BlockKind {
+        self.kind
+    }
+
+    pub(crate) fn is_open(&self, kind: BlockKind) -> bool {
+        self.kind == kind && self.closed.is_none()
+    }
+
+    pub(crate) fn is_opened(&self) -> bool {
+        self.opened
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    pub(crate) fn text_so_far(&self) -> &str {
+        match self.closed.as_ref().map(Block::content) {
+            Some(BlockContent::Text(text) | BlockContent::Reasoning(text) | BlockContent::Refusal(text)) => {
+                text
+            }
+            _ => &self.text,
+        }
+    }
+
+    pub(crate) fn open(&mut self, choice: u32, sink: &mut Sink<'_>) {
+        self.open_with(choice, None, sink);
+        if let Some(whole) = self.whole.clone() {
+            self.show(whole.delta(), sink);
+        }
+    }
+
+    pub(crate) fn open_call(&mut self, choice: u32, call: &OpenCall, sink: &mut Sink<'_>) {
+        let name = call
+            .name
+            .clone()
+            .unwrap_or_else(|| crate::ToolCall::UNNAMED.into());
+        self.open_with(choice, Some(CallHead::new(name, call.id.clone())), sink);
+    }
+
+    fn open_with(&mut self, choice: u32, call: Option<CallHead>, sink: &mut Sink<'_>) {
+        if self.opened {
+            return;
+        }
+        self.opened = true;
+        let head = BlockHead {
+            kind: self.kind,
+            choice,
+            call: call.map(Box::new),
+        };
+        sink.chunks.push_back(Chunk::Opened { block: self.id, head });
+    }
+
+    pub(crate) fn push_text(&mut self, text: Text, sink: &mut Sink<'_>) -> Result<(), AggregateError> {
+        let limit = sink.settings.limits.block_bytes;
+        if self.text.len() + text.len() > limit {
+            return Err(AggregateError::TooLarge {
+                what: "bytes in one block",
+                limit,
+            });
+        }
+        self.text.push_str(&text);
+        let delta = match self.kind {
+            BlockKind::Reasoning => BlockDelta::Reasoning(text),
+            BlockKind::Refusal => BlockDelta::Refusal(text),
+            _ => BlockDelta::Text(text),
+        };
+        self.show(delta, sink);
+        Ok(())
+    }
+
+    /// Adds data to be replayed with the block; it may come after the block has ended.
+    pub(crate) fn push_data(&mut self, data: ProviderData, sink: &Sink<'_>) -> Result<(), AggregateError> {
+        let limit = sink.settings.limits.provider_data;
+        if self.data.len() >= limit {
+            return Err(AggregateError::TooLarge {
+                what: "pieces of provider data on one block",
+                limit,
+            });
+        }
+        self.data.push(data);
+        Ok(())
+    }
+
+    pub(crate) fn show(&self, delta: BlockDelta, sink: &mut Sink<'_>) {
+        sink.chunks.push_back(Chunk::Delta {
+            block: self.id,
+            delta,
+        });
+    }
+
+    pub(crate) fn close(&mut self, sink: &mut Sink<'_>) {
+        let text = std::mem::take(&mut self.text);
+        let content = match (self.whole.take(), self.kind) {
+            (Some(whole), _) => whole.content(),
+            (None, BlockKind::Reasoning) => BlockContent::Reasoning(text),
+            (None, BlockKind::Refusal) => BlockContent::Refusal(text),
+            (None, _) => BlockContent::Text(text),
+        };
+        self.close_with(content, sink);
+    }
+
+    pub(crate) fn close_with(&mut self, content: BlockContent, sink: &mut Sink<'_>) {
+        if self.closed.is_some() {
+            return;
+        }
+        let content = Block::with_data(content, self.data.clone());
+        self.closed = Some(content.clone());
+        sink.chunks.push_back(Chunk::Closed {
+            block: self.id,
+            content,
+        });
+    }
+
+    /// The block as it is now; `call` gives the content of a call that is still open.
+    pub(crate) fn to_block(&self, call: impl FnOnce() -> Option<BlockContent>) -> Block {
+        let content = match (&self.closed, self.kind) {
+            // Data that came after the end was not on the closing chunk.
+            (Some(block), _) if block.provider_data().len() == self.data.len() => return block.clone(),
+            (Some(block), _) => block.content().clone(),
+            (None, BlockKind::ToolCall) => call().unwrap_or_else(|| BlockContent::Text(String::new())),
+            (None, BlockKind::Reasoning) => BlockContent::Reasoning(self.text.clone()),
+            (None, BlockKind::Refusal) => BlockContent::Refusal(self.text.clone()),
+            (None, _) => self
+                .whole
+                .clone()
+                .map_or_else(|| BlockContent::Text(self.text.clone()), Whole::content),
+        };
+        Block::with_data(content, self.data.clone())
+    }
+}
+
+impl Whole {
+    fn delta(self) -> BlockDelta {
+        match self {
+            Self::Media(media) => BlockDelta::Media(Box::new(media)),
+            Self::Citation(citation) => BlockDelta::Citation(Box::new(citation)),
+            Self::Opaque(opaque) => BlockDelta::Opaque(Box::new(opaque)),
+        }
+    }
+
+    fn content(self) -> BlockContent {
+        match self {
+            Self::Media(media) => BlockContent::Media(media),
+            Self::Citation(citation) => BlockContent::Citation(citation),
+            Self::Opaque(opaque) => BlockContent::Opaque(opaque),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+use crate::{Text, ToolCall, ToolCallDelta};
+
+/// A tool call while its fragments come in.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenCall {
+    pub(crate) index: Option<i64>,
+    pub(crate) id: Option<Text>,
+    pub(crate) name: Option<Text>,
+    arguments: String,
+    /// How much of the arguments was handed out as chunks.
+    shown: usize,
+    extent: JsonExtent,
+}
+
+impl OpenCall {
+    /// Takes over what `fragment` says. Names and ids are set once.
+    ///
+    /// Says whether `{}` had to give way to the real arguments, which some servers send after it.
+    pub(crate) fn extend(&mut self, fragment: &ToolCallDelta) -> bool {
+        let announces = fragment
+            .name()
+            .is_some_and(|name| self.name.as_ref() != Some(name))
+            || fragment.call_id().is_some_and(|id| self.id.as_ref() != Some(id));
+        self.index = fragment.index.or(self.index);
+        if self.id.is_none() {
+            self.id = fragment.call_id().cloned();
+        }
+        if self.name.is_none() {
+            self.name = fragment.name().cloned();
+        }
+        let Some(arguments) = fragment.arguments_delta() else {
+            return false;
+        };
+        let dropped = !announces && self.only_empty_object() && arguments.trim_start().starts_with('{');
+        if dropped {
+            self.arguments.clear();
+            self.extent = JsonExtent::default();
+        }
+        self.arguments.push_str(arguments);
+        dropped
+    }
+
+    /// The arguments that are to be shown now, once the call has a name.
+    ///
+    /// A lone `{}` is held back until it is certain that nothing else follows.
+    pub(crate) fn take_unshown(&mut self) -> Option<Text> {
+        if self.name.is_none() || self.only_empty_object() {
+            return None;
+        }
+        self.take_rest()
+    }
+
+    /// All arguments not yet shown, at the end of the call.
+    pub(crate) fn take_rest(&mut self) -> Option<Text> {
+        let rest = self.arguments.get(self.shown..).filter(|rest| !rest.is_empty())?;
+        let rest = Text::from(rest);
+        self.shown = self.arguments.len();
+        Some(rest)
+    }
+
+    /// Whether the arguments so far are one whole JSON object. Looks at each byte once.
+    pub(crate) fn arguments_complete(&mut self) -> bool {
+        self.extent.scan(self.arguments.as_bytes())
+    }
+
+    pub(crate) fn arguments(&self) -> &str {
+        &self.arguments
+    }
+
+    /// The call as it is now.
+    pub(crate) fn to_call(&self, made_id: impl FnOnce() -> Text, complete: bool) -> ToolCall {
+        ToolCall {
+            id: self.id.clone().unwrap_or_else(made_id),
+            name: self.name.clone().unwrap_or_else(|| ToolCall::UNNAMED.into()),
+            arguments: self.arguments.clone(),
+            complete,
+        }
+    }
+
+    fn only_empty_object(&self) -> bool {
+        self.shown == 0 && self.arguments == "{}"
+    }
+}
+
+/// Finds the end of a JSON object without parsing it, and without looking at a byte twice.
+#[derive(Debug, Clone, Copy, Default)]
+struct JsonExtent {
+    scanned: usize,
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
+    ended: bool,
+    broken: bool,
+}
+
+impl JsonExtent {
+    fn scan(&mut self, text: &[u8]) -> bool {
+        for &byte in text.get(self.scanned..).unwrap_or_default() {
+            self.step(byte);
+        }
+        self.scanned = text.len();
+        self.ended && !self.broken
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            return;
+        }
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            _ if self.ended => self.broken = true,
+            b'{' | b'[' => self.depth = self.depth.saturating_add(1),
+            _ if self.depth == 0 => self.broken = true,
+            b'}' | b']' => {
+                self.depth -= 1;
+                self.ended = self.depth == 0;
+            }
+            b'"' => self.in_string = true,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(pieces: &[&str]) -> OpenCall {
+        let mut call = OpenCall::default();
+        for piece in pieces {
+            call.extend(&ToolCallDelta::arguments(0, *piece));
+            call.arguments_complete();
+        }
+        call
+    }
+
+    #[test]
+    fn arguments_are_complete_when_their_object_ends() {
+        for (pieces, complete) in [
+            (&["{\"a\":", "1}"][..], true),
+            (&["{\"a\":\"}", "\\\"", "\"}", " \n"], true),
+            (&["{\"a\":[1,{\"b\":2}", "]"], false),
+            (&["{}", "x"], false),
+            (&["null"], false),
+            (&[""], false),
+        ] {
+            assert_eq!(call(pieces).arguments_complete(), complete, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn a_lone_empty_object_is_held_back_and_gives_way() {
+        let mut call = OpenCall {
+            name: Some("f".into()),
+            ..OpenCall::default()
+        };
+        assert!(!call.extend(&ToolCallDelta::arguments(0, "{}")));
+        assert_eq!(call.take_unshown(), None);
+        assert!(call.extend(&ToolCallDelta::arguments(0, "{\"a\":1}")));
+        assert_eq!(call.take_unshown().as_deref(), Some("{\"a\":1}"));
+        assert_eq!(call.arguments(), "{\"a\":1}");
+    }
+}

@@ -1,0 +1,141 @@
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::Text;
+
+/// One part of what a user said or a tool answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Part {
+    /// Plain text.
+    Text(Text),
+    /// A picture.
+    Image(Media),
+    /// A sound.
+    Audio(Media),
+    /// A film.
+    Video(Media),
+    /// Any other file.
+    File(Media),
+    /// A structured value.
+    Json(Value),
+}
+
+impl Part {
+    /// The text of a text part.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for Part {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Part {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<Text> for Part {
+    fn from(text: Text) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Value> for Part {
+    fn from(value: Value) -> Self {
+        Self::Json(value)
+    }
+}
+
+/// Media: where its bytes are and what they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Media {
+    /// The media type, such as `image/png`.
+    pub mime: Text,
+    /// Where the bytes are.
+    pub source: MediaSource,
+    /// A file name for the model to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Text>,
+}
+
+impl Media {
+    /// Media that the provider fetches from `url`; this project never fetches it.
+    pub fn from_url(mime: impl Into<Text>, url: impl Into<Text>) -> Self {
+        Self {
+            mime: mime.into(),
+            source: MediaSource::Url(url.into()),
+            name: None,
+        }
+    }
+
+    /// Media sent along with the request.
+    pub fn from_bytes(mime: impl Into<Text>, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            mime: mime.into(),
+            source: MediaSource::Bytes(bytes.into()),
+            name: None,
+        }
+    }
+
+    /// The same media under a file name.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<Text>) -> Self {
+        Self {
+            name: Some(name.into()),
+            ..self
+        }
+    }
+}
+
+/// Where the bytes of [`Media`] are.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MediaSource {
+    /// At an address that the provider reads.
+    Url(Text),
+    /// Here. Serialised as base64.
+    #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
+    Bytes(Bytes),
+    /// In the provider's own file store, under this id.
+    ProviderFile(Text),
+}
+
+impl fmt::Debug for MediaSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => f.debug_tuple("Url").field(url).finish(),
+            Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+            Self::ProviderFile(id) => f.debug_tuple("ProviderFile").field(id).finish(),
+        }
+    }
+}
+
+fn to_base64<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&STANDARD.encode(bytes))
+}
+
+fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    STANDARD
+        .decode(text)
+        .map(Bytes::from)
+        .map_err(serde::de::Error::custom)
+}

@@ -1,0 +1,90 @@
+use serde::{Deserialize, Serialize};
+
+/// Token counts of an answer. What a provider did not report is absent, never 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Tokens of the request, cached ones included where the provider includes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens of the answer, reasoning included where the provider includes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Tokens in total, as reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+    /// The part of the request that was read from a prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input_tokens: Option<u64>,
+    /// The part of the request that was written to a prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// The part of the answer that was spent on reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// The two counts that every provider has.
+    #[must_use]
+    pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self {
+            input_tokens: Some(input_tokens),
+            output_tokens: Some(output_tokens),
+            ..Self::default()
+        }
+    }
+
+    /// Takes what `later` reports over what is here: within a round the last value wins.
+    pub fn replace_with(&mut self, later: &Self) {
+        self.combine(later, |_, later| later);
+    }
+
+    /// Adds the counts of another round.
+    pub fn add(&mut self, other: &Self) {
+        self.combine(other, u64::saturating_add);
+    }
+
+    fn combine(&mut self, other: &Self, both: impl Fn(u64, u64) -> u64) {
+        let one = |mine: &mut Option<u64>, theirs: Option<u64>| {
+            *mine = match (*mine, theirs) {
+                (Some(mine), Some(theirs)) => Some(both(mine, theirs)),
+                (mine, theirs) => theirs.or(mine),
+            };
+        };
+        one(&mut self.input_tokens, other.input_tokens);
+        one(&mut self.output_tokens, other.output_tokens);
+        one(&mut self.total_tokens, other.total_tokens);
+        one(&mut self.cached_input_tokens, other.cached_input_tokens);
+        one(&mut self.cache_write_tokens, other.cache_write_tokens);
+        one(&mut self.reasoning_tokens, other.reasoning_tokens);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_wins_within_a_round_and_rounds_add_up() {
+        let mut round = Usage::new(10, 1);
+        round.replace_with(&Usage {
+            output_tokens: Some(5),
+            ..Usage::default()
+        });
+        assert_eq!(round, Usage::new(10, 5));
+        let mut turn = Usage::default();
+        turn.add(&round);
+        turn.add(&Usage {
+            total_tokens: Some(3),
+            ..Usage::new(1, 2)
+        });
+        assert_eq!(
+            turn,
+            Usage {
+                total_tokens: Some(3),
+                ..Usage::new(11, 7)
+            }
+        );
+    }
+}

@@ -1,0 +1,61 @@
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The hidden slot of a message: its serialised form, made once per wire format and kept.
+///
+/// A provider asks with a type of its own, so the forms of two wire formats never meet.
+#[derive(Default)]
+pub(crate) struct WireForms(OnceLock<Form>);
+
+struct Form {
+    format: TypeId,
+    value: Box<dyn Any + Send + Sync>,
+    next: Box<WireForms>,
+}
+
+impl WireForms {
+    /// The form of type `T`, made by `make` unless it is there already.
+    pub(crate) fn form<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        let mut make = Some(make);
+        let mut slot = self;
+        loop {
+            let form = slot.0.get_or_init(|| Form {
+                format: TypeId::of::<T>(),
+                value: make.take().map_or_else(
+                    || Box::new(()) as Box<dyn Any + Send + Sync>,
+                    |make| Box::new(make()),
+                ),
+                next: Box::default(),
+            });
+            // Another format, or a thread that was faster with one, holds this slot: ask the next.
+            if form.format == TypeId::of::<T>()
+                && let Some(value) = form.value.downcast_ref()
+            {
+                return value;
+            }
+            slot = &form.next;
+        }
+    }
+}
+
+impl fmt::Debug for WireForms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WireForms")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_made_once_per_format() {
+        let forms = WireForms::default();
+        assert_eq!(*forms.form(|| 1_u32), 1);
+        assert_eq!(*forms.form(|| 2_u32), 1);
+        assert_eq!(forms.form(|| String::from("a")), "a");
+        assert_eq!(*forms.form(|| 3_u32), 1);
+        assert_eq!(forms.form(|| String::from("b")), "a");
+    }
+}

@@ -1,1 +1,27 @@
 //! Scripted models, a replaying loopback server and an order journal for testing advisor chains.
+//!
+//! | to | there is |
+//! | --- | --- |
+//! | answer HTTP requests as a test says, byte for byte | [`ReplayServer`], [`Reply`] |
+//! | make a peer wait at a place, instead of sleeping | [`Gate`] |
+//! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
+//! | say what happened in which order, and check it | [`Journal`] |
+//! | cut bytes in every way a network may | [`split`] |
+//! | replay streams recorded from real providers | [`recordings`] |
+
+mod gate;
+mod journal;
+pub mod recordings;
+pub mod replay;
+pub mod split;
+mod transcript;
+
+pub use gate::Gate;
+pub use journal::{Event, Journal, OutOfOrder};
+pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
+pub use transcript::ChatTranscript;
+
+/// The README's examples are tests, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,226 @@
+use super::*;
+use serde_json::json;
+
+/// An expectation of the usual kind, with these fields set.
+fn expected(fields: Value) -> Value {
+    let mut expected = json!({
+        "file": "x-01.sse", "api": "openai-chat", "provider": "x",
+        "text": "Hello", "reasoning": null, "refusal": null, "tool_calls": [], "finish_reason": "stop", "usage": null
+    });
+    set(&mut expected, fields);
+    expected
+}
+
+/// A result that agrees with the usual expectation, with these fields set.
+fn got(fields: Value) -> Value {
+    let mut got = json!({
+        "text": "Hello", "reasoning": null, "refusal": null, "tool_calls": [], "finish_reason": "stop",
+        "usage": null, "error": null
+    });
+    set(&mut got, fields);
+    got
+}
+
+fn set(object: &mut Value, fields: Value) {
+    let Value::Object(fields) = fields else {
+        panic!("fields are an object");
+    };
+    object.as_object_mut().unwrap().extend(fields);
+}
+
+#[track_caller]
+fn check(right: Value, result: Value, found: &[&str]) {
+    assert_eq!(differences(&expected(right), &got(result)), found);
+}
+
+#[test]
+fn equal_fields_agree() {
+    check(json!({}), json!({}), &[]);
+    check(json!({"text": ""}), json!({"text": null}), &[]);
+    assert_eq!(
+        differences(&expected(json!({})), &json!([])),
+        ["the result is no JSON object"]
+    );
+}
+
+#[test]
+fn every_field_that_differs_is_named() {
+    check(
+        json!({"reasoning": "hm", "refusal": "no", "usage": {"input_tokens": 3, "output_tokens": 4}}),
+        json!({
+            "text": "hello", "reasoning": "", "refusal": null, "tool_calls": [{"id": "1", "name": "a", "arguments": ""}],
+            "finish_reason": "length", "usage": {"input_tokens": 4, "output_tokens": 4}, "error": {"kind": "server"}
+        }),
+        &[
+            "error (not null)",
+            "text",
+            "reasoning",
+            "refusal",
+            "tool_calls (1, not 0)",
+            "finish_reason (\"length\", not stop)",
+            "usage.input_tokens (4, not 3)",
+        ],
+    );
+    check(
+        json!({}),
+        json!({"text": ["Hello"]}),
+        &["text (neither text nor null)"],
+    );
+}
+
+#[test]
+fn an_expected_error_needs_an_error_and_the_text_before_it() {
+    let error = json!({"raw": [{"message": "overloaded"}]});
+    let failed = json!({"message": "overloaded"});
+    check(
+        json!({"error": error, "tool_calls": null, "finish_reason": null}),
+        json!({"error": failed, "finish_reason": "error", "tool_calls": [{}]}),
+        &[],
+    );
+    check(json!({"error": error}), json!({"error": null}), &["error (null)"]);
+    check(
+        json!({"error": error}),
+        json!({"error": failed, "text": ""}),
+        &["text"],
+    );
+    check(
+        json!({"error": error, "text": ""}),
+        json!({"error": failed, "text": "x"}),
+        &[],
+    );
+}
+
+#[test]
+fn an_end_without_a_finish_reason_may_be_an_error() {
+    let cut = json!({"finish_reason": null});
+    check(cut.clone(), json!({"error": {"kind": "truncated"}}), &[]);
+    check(cut, json!({"finish_reason": "stop"}), &[]);
+}
+
+#[test]
+fn arguments_compare_as_json_and_ids_do_not_compare() {
+    let right = |arguments: &str, parsed: Value| json!({"tool_calls": [{"id": "1", "name": "f", "arguments": arguments, "arguments_json": parsed}]});
+    let result =
+        |arguments: Value| json!({"tool_calls": [{"id": "other", "name": "f", "arguments": arguments}]});
+    let wrong = ["tool_calls[0].arguments"];
+    let parsed = json!({"a": 1, "b": [2.5]});
+    check(
+        right("-", parsed.clone()),
+        result(json!("{ \"b\":[2.5], \"a\":1}")),
+        &[],
+    );
+    check(right("-", parsed.clone()), result(parsed.clone()), &[]);
+    check(right("-", parsed.clone()), result(json!("{\"a\":2}")), &wrong);
+    check(right("-", parsed), result(json!("")), &wrong);
+    for none in ["", " ", "{}", "null"] {
+        check(right(none, Value::Null), result(json!("")), &[]);
+        check(right("", json!({})), result(json!(none)), &[]);
+        check(right("", json!({})), result(Value::Null), &[]);
+    }
+    check(right("{\"a\": 1", Value::Null), result(json!("{\"a\": 1")), &[]);
+    check(right("{\"a\": 1", Value::Null), result(json!("{\"a\":1")), &wrong);
+    check(
+        right("", json!({})),
+        json!({"tool_calls": [{"name": "g", "arguments": ""}]}),
+        &["tool_calls[0].name"],
+    );
+}
+
+#[test]
+fn an_unknown_list_of_calls_is_not_compared() {
+    check(
+        json!({"tool_calls": null}),
+        json!({"tool_calls": [{"name": "a"}]}),
+        &[],
+    );
+}
+
+#[test]
+fn words_for_the_same_end_agree() {
+    for (right, result, agree) in [
+        ("stop", "end_turn", true),
+        ("eos", "STOP", true),
+        ("length", "MAX_TOKENS", true),
+        ("tool_calls", "tool_use", true),
+        ("content_filter", "SAFETY", true),
+        ("stop", "tool_calls", false),
+        ("weird_reason", "Weird-Reason", true),
+        ("weird_reason", "stop", false),
+    ] {
+        let found = differences(
+            &expected(json!({"finish_reason": right})),
+            &got(json!({"finish_reason": result})),
+        );
+        assert_eq!(found.is_empty(), agree, "{right} {result}");
+    }
+    check(
+        json!({}),
+        json!({"finish_reason": null}),
+        &["finish_reason (null, not stop)"],
+    );
+}
+
+#[test]
+fn some_apis_have_no_word_for_calls() {
+    let calls = json!([{"name": "f", "arguments": "", "arguments_json": {}}]);
+    let result = json!({"finish_reason": "tool_calls", "tool_calls": calls});
+    let wrong = ["finish_reason (\"tool_calls\", not stop)"];
+    for (api, provider, found) in [
+        ("gemini", "x", &[][..]),
+        ("openai-responses", "x", &[]),
+        ("other", "ollama", &[]),
+        ("openai-chat", "x", &wrong),
+    ] {
+        let right = json!({"api": api, "provider": provider, "tool_calls": calls});
+        check(right, result.clone(), found);
+    }
+    let no_calls = json!({"api": "gemini"});
+    check(no_calls, json!({"finish_reason": "tool_calls"}), &wrong);
+    check(
+        json!({"finish_reason": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
+        json!({"finish_reason": "length"}),
+        &[],
+    );
+}
+
+#[test]
+fn the_undecided_fields_of_a_recording_are_not_compared() {
+    let (name, _) = UNDECIDED[0];
+    let wrong = json!({"finish_reason": "length", "tool_calls": [{}]});
+    check(json!({"file": format!("{name}.sse")}), wrong.clone(), &[]);
+    check(
+        json!({"file": "another.sse"}),
+        wrong,
+        &["tool_calls (1, not 0)", "finish_reason (\"length\", not stop)"],
+    );
+}
+
+#[test]
+fn usage_compares_where_both_have_a_number_and_may_count_what_stands_apart() {
+    let usage = |input: u64, output: u64| json!({"usage": {"input_tokens": input, "output_tokens": output}});
+    check(usage(3, 4), json!({"usage": null}), &[]);
+    check(usage(3, 4), json!({"usage": {"input_tokens": null}}), &[]);
+    check(usage(3, 4), usage(3, 5), &["usage.output_tokens (5, not 4)"]);
+    let cached = json!({"usage": {
+        "input_tokens": 3, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5,
+        "raw": {"tool_use_prompt_token_count": 2}, "output_tokens": 4, "reasoning_tokens": 7, "total_tokens": 16
+    }});
+    check(cached.clone(), usage(3, 4), &[]);
+    check(cached.clone(), usage(20, 11), &[]);
+    check(
+        cached,
+        usage(13, 8),
+        &[
+            "usage.input_tokens (13, not 3 or 20)",
+            "usage.output_tokens (8, not 4 or 11)",
+        ],
+    );
+    let thinking_inside = json!({"usage": {
+        "input_tokens": 3, "output_tokens": 11, "reasoning_tokens": 7, "total_tokens": 14
+    }});
+    check(
+        thinking_inside,
+        usage(3, 18),
+        &["usage.output_tokens (18, not 11)"],
+    );
+}

@@ -1,0 +1,111 @@
+//! Reading a directory of recordings.
+
+use super::{Recording, Recordings};
+use serde_json::Value;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// These `.jsonl` are the wire format itself, or frames of a binary one; they never were server-sent events.
+const NOT_SSE: [&str; 2] = ["ollama", "bedrock-converse"];
+
+/// Loads the recordings of `api` from a directory.
+///
+/// # Errors
+///
+/// A file that the index lists cannot be read, or is not what it should be; the error names it.
+pub fn load(directory: &Path, api: &str) -> io::Result<Recordings> {
+    let index = read_json(&directory.join("index.json"))?;
+    let files = index.get("files").and_then(Value::as_array);
+    let files = files.ok_or_else(|| invalid("index.json", "has no list `files`"))?;
+    let recordings: io::Result<Vec<Recording>> = files
+        .iter()
+        .filter(|entry| entry.get("api").and_then(Value::as_str) == Some(api))
+        .map(|entry| load_one(directory, api, entry))
+        .collect();
+    Ok(Recordings {
+        directory: Some(directory.to_owned()),
+        recordings: recordings?,
+    })
+}
+
+fn load_one(directory: &Path, api: &str, entry: &Value) -> io::Result<Recording> {
+    let word = |key: &str| {
+        let value = entry.get(key).and_then(Value::as_str);
+        value.ok_or_else(|| invalid("index.json", &format!("has an entry without `{key}`")))
+    };
+    let file = word("file")?;
+    let provider = word("provider")?;
+    let (name, extension) = file.rsplit_once('.').unwrap_or((file, ""));
+    let recorded = read(&directory.join(file))?;
+    let body = if extension == "jsonl" && !NOT_SSE.contains(&provider) {
+        frame(&recorded, api, file)?
+    } else {
+        recorded
+    };
+    let request = read_json_if_there(&directory.join(format!("{name}.request.json")))?;
+    let transport = read_json_if_there(&directory.join(format!("{name}.transport.json")))?;
+    Ok(Recording {
+        name: name.to_owned(),
+        api: api.to_owned(),
+        provider: provider.to_owned(),
+        body,
+        choices: choices(&request),
+        expected: read_json(&directory.join(format!("{name}.expected.json")))?,
+        chunk_ends: chunk_ends(&transport),
+    })
+}
+
+/// Server-sent events from one payload a line, as the provider would have sent them.
+fn frame(lines: &[u8], api: &str, file: &str) -> io::Result<Vec<u8>> {
+    let mut body = Vec::with_capacity(lines.len() * 2);
+    let lines = lines.split(|&byte| byte == b'\n');
+    for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
+        let payload: Value = serde_json::from_slice(line)
+            .map_err(|error| invalid(file, &format!("has a line that is no JSON: {error}")))?;
+        if let Some(name) = payload.get("type").and_then(Value::as_str) {
+            body.extend_from_slice(format!("event: {name}\n").as_bytes());
+        }
+        body.extend_from_slice(b"data: ");
+        body.extend_from_slice(line);
+        body.extend_from_slice(b"\n\n");
+    }
+    if api == "openai-chat" {
+        body.extend_from_slice(b"data: [DONE]\n\n");
+    }
+    Ok(body)
+}
+
+/// The request's `n`; 1 where there is no request, or none in it.
+fn choices(request: &Value) -> u32 {
+    let asked = request.get("n").and_then(Value::as_u64);
+    asked.and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1)
+}
+
+fn chunk_ends(transport: &Value) -> Vec<usize> {
+    let ends = transport.get("chunk_ends").and_then(Value::as_array);
+    let ends = ends.into_iter().flatten().filter_map(Value::as_u64);
+    ends.filter_map(|end| usize::try_from(end).ok()).collect()
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    fs::read(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+fn read_json(path: &Path) -> io::Result<Value> {
+    serde_json::from_slice(&read(path)?)
+        .map_err(|error| invalid(&path.display().to_string(), &format!("is no JSON: {error}")))
+}
+
+/// `null` where there is no such file.
+fn read_json_if_there(path: &Path) -> io::Result<Value> {
+    if path.exists() {
+        read_json(path)
+    } else {
+        Ok(Value::Null)
+    }
+}
+
+fn invalid(file: &str, problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{file} {problem}"))
+}

@@ -1,0 +1,153 @@
+//! Recorded provider streams as test material.
+//!
+//! A directory of recordings holds an `index.json`, whose `files` each have `file`, `provider` and `api`, and beside each `NAME.sse` or
+//! `NAME.jsonl` a `NAME.expected.json` with what a right reader makes of it; optionally a `NAME.request.json` (the request) and a
+//! `NAME.transport.json` (where the network cut the body).
+//!
+//! The recordings are not part of this crate. They are looked for in the directory that the environment variable `ADVISOR_RECORDINGS` names,
+//! else in the nearest `shared/recordings` beside or above the package under test. Without them [`all`] says so and is empty, so a test over
+//! them passes; `ADVISOR_REQUIRE_RECORDINGS=1` makes it fail instead.
+//!
+//! ```
+//! use advisor_testkit::recordings;
+//!
+//! for recording in recordings::all("openai-chat") {
+//!     let got = recording.expected.clone(); // in place of what the program under test makes of `recording.body`
+//!     let differences = recording.differences(&got);
+//!     assert!(differences.is_empty() || recording.observed_calls_by_id().is_some());
+//! }
+//! ```
+
+mod differences;
+mod find;
+mod load;
+
+pub use differences::{differences, observed_differences};
+pub use load::load;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// One recorded stream and what is to come out of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Recording {
+    /// The file's name without its extension.
+    pub name: String,
+    /// `openai-chat`, `anthropic-messages` and so on.
+    pub api: String,
+    /// Who sent it.
+    pub provider: String,
+    /// The body as it goes over the wire. One that was recorded without its framing (`.jsonl`) is framed again as server-sent events:
+    /// `event:` with the payload's `type` where it has one, and `data: [DONE]` at the end where the API is `openai-chat`.
+    pub body: Vec<u8>,
+    /// How many choices the request asked for.
+    pub choices: u32,
+    /// What a right reader makes of the body.
+    pub expected: Value,
+    /// Offsets in `body` at which the network's chunks ended, where the recorder kept them.
+    pub chunk_ends: Vec<usize>,
+}
+
+impl Recording {
+    /// How `got` differs from what is expected, in words; empty when it agrees. See [`differences`].
+    ///
+    /// Where no reader agrees on the calls and the expectation lists those [observed](Self::observed_calls_by_id), they are compared too.
+    pub fn differences(&self, got: &Value) -> Vec<String> {
+        let mut found = differences(&self.expected, got);
+        if let Some(observed) = self.observed_calls_by_id() {
+            found.extend(observed_differences(observed, got));
+        }
+        found
+    }
+
+    /// The calls that a person reads in the stream, each with `id`, `name` and `arguments`, where the expectation lists them.
+    pub fn observed_calls_by_id(&self) -> Option<&[Value]> {
+        let calls = self.expected.get("observed_calls_by_id")?.as_array()?;
+        Some(calls)
+    }
+}
+
+/// The recordings of one API.
+#[derive(Clone, Debug, Default)]
+pub struct Recordings {
+    directory: Option<PathBuf>,
+    recordings: Vec<Recording>,
+}
+
+impl Recordings {
+    /// Where they were found; `None` when there are none on this machine.
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.recordings.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.recordings.is_empty()
+    }
+
+    /// The recording of this name.
+    pub fn named(&self, name: &str) -> Option<&Recording> {
+        self.iter().find(|recording| recording.name == name)
+    }
+
+    /// One after the other, in the order of the index.
+    pub fn iter(&self) -> std::slice::Iter<'_, Recording> {
+        self.recordings.iter()
+    }
+}
+
+impl IntoIterator for Recordings {
+    type Item = Recording;
+    type IntoIter = std::vec::IntoIter<Recording>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.recordings.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Recordings {
+    type Item = &'a Recording;
+    type IntoIter = std::slice::Iter<'a, Recording>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The recordings of `api` on this machine, for a test.
+///
+/// Where there are none, one line on standard error says so and the list is empty.
+///
+/// # Panics
+///
+/// When `ADVISOR_REQUIRE_RECORDINGS` is `1` and there are none, when `ADVISOR_RECORDINGS` names a directory without an `index.json`,
+/// and when a file that the index lists cannot be read. [`load`] returns an error instead.
+#[allow(
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "this is the entry for tests: a missing or broken recording has to be seen"
+)]
+pub fn all(api: &str) -> Recordings {
+    let directory = match find::directory() {
+        Ok(Some(directory)) => directory,
+        Ok(None) if find::required() => panic!("{} and {}=1", find::ABSENT, find::REQUIRE),
+        Ok(None) => {
+            eprintln!("{}: nothing of {api} is replayed", find::ABSENT);
+            return Recordings::default();
+        }
+        Err(problem) => panic!("{problem}"),
+    };
+    match load(&directory, api) {
+        Ok(recordings) if recordings.is_empty() && find::required() => {
+            panic!("no recordings of {api} in {}", directory.display())
+        }
+        Ok(recordings) => recordings,
+        Err(problem) => panic!("recordings in {}: {problem}", directory.display()),
+    }
+}

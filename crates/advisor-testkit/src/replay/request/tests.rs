@@ -1,0 +1,125 @@
+use super::*;
+use crate::split::every_split;
+use serde_json::json;
+
+async fn read(bytes: &[u8]) -> Result<Incoming, NoRequest> {
+    read_request(&mut &bytes[..], &mut BytesMut::new()).await
+}
+
+async fn refusal(bytes: &[u8]) -> String {
+    match read(bytes).await {
+        Err(NoRequest::Bad(why)) => why,
+        other => format!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn method_path_headers_and_body_are_kept() {
+    let incoming =
+        read(b"POST /v1/chat?x=1 HTTP/1.1\r\nContent-Length: 9\r\nX-A: 1\r\nx-a:  2 \r\n\r\n{\"a\": 17}")
+            .await
+            .unwrap();
+    let request = incoming.request;
+    assert_eq!(request.method, Method::POST);
+    assert_eq!(request.path, "/v1/chat?x=1");
+    assert_eq!(request.header("Content-Length"), Some("9"));
+    let values: Vec<_> = request.headers.get_all("x-a").iter().collect();
+    assert_eq!(values, ["1", "2"]);
+    assert_eq!(request.json().unwrap(), json!({"a": 17}));
+    assert!(!incoming.close);
+}
+
+#[tokio::test]
+async fn chunked_bodies_are_joined() {
+    let incoming = read(
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n3;name=x\r\nabc\r\nA\r\n0123456789\r\n0\r\nTrailer: 1\r\n\r\n",
+    )
+    .await
+    .unwrap();
+    assert_eq!(incoming.request.body, "abc0123456789");
+}
+
+#[tokio::test]
+async fn requests_on_one_connection_are_taken_apart_wherever_the_network_cuts() {
+    let first = b"POST /1 HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc";
+    let second = b"POST /2 HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nde\r\n0\r\n\r\n";
+    let third = b"GET /3 HTTP/1.1\r\n\r\n";
+    let whole = [&first[..], second, third].concat();
+    for (left, right) in every_split(&whole) {
+        let mut input = left.chain(right);
+        let mut buffer = BytesMut::new();
+        let mut bodies = Vec::new();
+        for path in ["/1", "/2", "/3"] {
+            let request = read_request(&mut input, &mut buffer).await.unwrap().request;
+            assert_eq!(request.path, path, "cut at {}", left.len());
+            bodies.push(request.body);
+        }
+        assert_eq!(bodies, ["abc", "de", ""], "cut at {}", left.len());
+        let end = read_request(&mut input, &mut buffer).await;
+        assert_eq!(end.unwrap_err(), NoRequest::Gone);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_is_gone_at_every_byte() {
+    let whole = b"POST /2 HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nde\r\n0\r\nt: 1\r\n\r\n";
+    assert!(read(whole).await.is_ok());
+    for end in 0..whole.len() {
+        let outcome = read(&whole[..end]).await;
+        assert_eq!(outcome.unwrap_err(), NoRequest::Gone, "{end} bytes");
+    }
+}
+
+#[tokio::test]
+async fn the_client_says_whether_to_close() {
+    for (request, close) in [
+        ("GET / HTTP/1.1\r\n\r\n", false),
+        ("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n", true),
+        ("GET / HTTP/1.0\r\n\r\n", true),
+        ("GET / HTTP/1.0\r\nconnection: Keep-Alive\r\n\r\n", false),
+    ] {
+        assert_eq!(read(request.as_bytes()).await.unwrap().close, close, "{request}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_refused_with_the_reason() {
+    for (bytes, why) in [
+        ("hello\r\n\r\n", "`hello` is no request line"),
+        (
+            "GET / HTTP/1.1 x\r\n\r\n",
+            "`GET / HTTP/1.1 x` is no request line",
+        ),
+        ("GET / HTTP/2\r\n\r\n", "`HTTP/2` is not HTTP/1"),
+        ("G=T / HTTP/1.1\r\n\r\n", "`G=T` is no method"),
+        ("GET / HTTP/1.1\r\nfoo\r\n\r\n", "a header line has no name"),
+        ("GET / HTTP/1.1\r\ncontent-length: x\r\n\r\n", "`x` is no length"),
+        (
+            "GET / HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n",
+            "the body is too large",
+        ),
+        (
+            "GET / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+            "`zz` is no length",
+        ),
+        (
+            "GET / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc\r\n",
+            "a chunk is longer than its size",
+        ),
+    ] {
+        assert_eq!(refusal(bytes.as_bytes()).await, why);
+    }
+    assert_eq!(refusal(b"\xff\r\n\r\n").await, "the head is not UTF-8");
+    let endless = [b'a'; LARGEST_HEAD + 10_000];
+    assert_eq!(refusal(&endless).await, "a line or the head is too large");
+}
+
+#[tokio::test]
+async fn keys_are_in_no_debug_output() {
+    for name in ["Authorization", "API-Key", "x-api-key", "Cookie"] {
+        let bytes = format!("GET / HTTP/1.1\r\n{name}: canary\r\n\r\n");
+        let request = read(bytes.as_bytes()).await.unwrap().request;
+        assert_eq!(request.header(name), Some("canary"));
+        assert!(!format!("{request:?}").contains("canary"), "{request:?}");
+    }
+}

@@ -1,0 +1,180 @@
+//! The steps of a reply's body, and how faults are put between its bytes.
+
+use crate::{Gate, split};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// One step of a reply's body. Steps are played in order; after the last one the reply ends normally.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Step {
+    /// Writes these bytes at once, as exactly one HTTP chunk where the body is chunked. Empty bytes write nothing.
+    Write(Bytes),
+    /// Reports that the server is here and waits until the gate is released.
+    Wait(Gate),
+    /// Waits for this long, on tokio's clock.
+    Pause(Duration),
+    /// Writes nothing more and keeps the connection open until the client goes away.
+    Stall,
+    /// Closes the connection as it stands: no last chunk, or fewer bytes than `content-length` says.
+    Cut,
+    /// Resets the connection (TCP RST).
+    Reset,
+}
+
+impl Step {
+    /// How many bytes of the body this step writes.
+    fn length(&self) -> usize {
+        match self {
+            Self::Write(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether nothing after this step is played.
+    fn is_last(&self) -> bool {
+        matches!(self, Self::Stall | Self::Cut | Self::Reset)
+    }
+}
+
+/// How many bytes the steps write in all.
+pub(super) fn length(steps: &[Step]) -> usize {
+    steps.iter().map(Step::length).sum()
+}
+
+/// The same steps with every write cut at these offsets, which count all bytes of the body.
+pub(super) fn split_at(steps: Vec<Step>, offsets: &[usize]) -> Vec<Step> {
+    let mut begin = 0;
+    let mut result = Vec::with_capacity(steps.len() + offsets.len());
+    for step in steps {
+        let length = step.length();
+        match step {
+            Step::Write(bytes) => {
+                let inside: Vec<usize> = offsets
+                    .iter()
+                    .filter_map(|offset| offset.checked_sub(begin))
+                    .collect();
+                let pieces = split::pieces(&bytes, &inside);
+                result.extend(
+                    pieces
+                        .into_iter()
+                        .map(|piece| Step::Write(bytes.slice_ref(piece))),
+                );
+            }
+            other => result.push(other),
+        }
+        begin += length;
+    }
+    result
+}
+
+/// Puts `step` after the first `offset` bytes and after what was put there before, but before an ending at that place.
+/// An offset beyond the end is the end. Where `step` is itself an ending, what follows it goes.
+pub(super) fn insert_after(steps: Vec<Step>, offset: usize, step: Step) -> Vec<Step> {
+    let mut steps = split_at(steps, &[offset]);
+    let mut begin = 0;
+    let place = steps.iter().position(|step| {
+        let follows = step.length() > 0 && begin >= offset;
+        begin += step.length();
+        follows || step.is_last()
+    });
+    let place = place.unwrap_or(steps.len());
+    if step.is_last() {
+        steps.truncate(place);
+    }
+    steps.insert(place, step);
+    steps
+}
+
+/// Puts a pause before every write but the first.
+pub(super) fn paced(steps: Vec<Step>, pause: Duration) -> Vec<Step> {
+    let mut result = Vec::with_capacity(steps.len() * 2);
+    let mut wrote = false;
+    for step in steps {
+        if matches!(step, Step::Write(_)) {
+            if wrote {
+                result.push(Step::Pause(pause));
+            }
+            wrote = true;
+        }
+        result.push(step);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps in short: bytes as text, `.` for a gate, `|` for an ending, `_` for a pause.
+    fn short(steps: &[Step]) -> Vec<String> {
+        let words = steps.iter().map(|step| match step {
+            Step::Write(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Step::Wait(_) => ".".to_owned(),
+            Step::Pause(_) => "_".to_owned(),
+            Step::Stall | Step::Cut | Step::Reset => "|".to_owned(),
+        });
+        words.collect()
+    }
+
+    fn write(text: &'static str) -> Step {
+        Step::Write(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn splits_count_the_whole_body() {
+        let steps = vec![write("abc"), Step::Wait(Gate::new()), write("defg")];
+        assert_eq!(
+            short(&split_at(steps, &[1, 3, 5, 99])),
+            ["a", "bc", ".", "de", "fg"]
+        );
+    }
+
+    #[test]
+    fn a_gate_goes_after_its_bytes_and_after_earlier_gates() {
+        let gate = || Step::Wait(Gate::new());
+        for (offset, expected) in [
+            (0, vec![".", "abcd"]),
+            (1, vec!["a", ".", "bcd"]),
+            (4, vec!["abcd", "."]),
+            (9, vec!["abcd", "."]),
+        ] {
+            let steps = insert_after(vec![write("abcd")], offset, gate());
+            assert_eq!(short(&steps), expected);
+        }
+        let steps = insert_after(vec![write("abcd")], 2, Step::Pause(Duration::ZERO));
+        assert_eq!(short(&insert_after(steps, 2, gate())), ["ab", "_", ".", "cd"]);
+    }
+
+    #[test]
+    fn an_ending_keeps_the_gates_at_its_place_and_drops_what_follows() {
+        let gated = insert_after(vec![write("abcd")], 2, Step::Wait(Gate::new()));
+        let cut = insert_after(gated, 2, Step::Cut);
+        assert_eq!(short(&cut), ["ab", ".", "|"]);
+        let gated_later = insert_after(
+            insert_after(vec![write("abcd")], 2, Step::Reset),
+            2,
+            Step::Wait(Gate::new()),
+        );
+        assert_eq!(short(&gated_later), ["ab", ".", "|"]);
+    }
+
+    #[test]
+    fn the_earliest_ending_wins() {
+        let both = |first, second| {
+            let steps = insert_after(vec![write("abcd")], first, Step::Cut);
+            short(&insert_after(steps, second, Step::Stall))
+        };
+        assert_eq!(both(3, 1), ["a", "|"]);
+        assert_eq!(both(1, 3)[..2], ["a", "|"]);
+    }
+
+    #[test]
+    fn pacing_pauses_between_the_writes() {
+        let steps = split_at(vec![write("abc")], &[1, 2]);
+        assert_eq!(
+            short(&paced(steps, Duration::from_secs(1))),
+            ["a", "_", "b", "_", "c"]
+        );
+    }
+}

@@ -1,1 +1,74 @@
-//! Streaming advisor chain for language-model calls: what an inner advisor does after an answer completes before anyone outside learns of it.
+//! A streaming advisor chain for language-model calls.
+//!
+//! A request travels inwards through a chain of advisors to a model; the answer travels outwards as a
+//! stream of chunks. The promise: **what an inner advisor does after an answer has completed before
+//! anyone outside it learns that the answer is complete.**
+//!
+//! ```text
+//!            request                                   chunks, then Completed
+//!               │                                               ▲
+//!  ┌────────────▼───────────────────────────────────────────────┴──────────┐
+//!  │ turn        once per turn: guards, logging, retrieval                 │
+//!  │  ┌─────────▼────────────────────────────────────────────┴──────────┐  │
+//!  │  │ loop     runs tools, asks again: at most one                    │  │
+//!  │  │  ┌──────▼─────────────────────────────────────────┴──────────┐  │  │
+//!  │  │  │ round  once per round: memory                             │  │  │
+//!  │  │  │  ┌───▼──────────────────────────────────────┴──────────┐  │  │  │
+//!  │  │  │  │ model call   once per attempt: retry, cache         │  │  │  │
+//!  │  │  │  │            the model                                │  │  │  │
+//! ```
+//!
+//! - [`ChatModel`] is the innermost link, [`StreamAdvisor`] and [`Advisor`] are the links,
+//!   [`AdvisorChain`] is the whole or its rest.
+//! - [`ChunkStream`] holds the promise: work added with [`ChunkStream::on_completed`] runs innermost
+//!   first, each piece awaited, before `Completed` comes out.
+//! - [`Turn`] is what a turn shares, [`TurnRecorder`] is told what becomes final in it.
+//! - [`ChatClient`] is the way in, [`TurnStream`] a running turn, [`OnDrop`] what becomes of a dropped one.
+//!
+//! No HTTP and no vendor is known here. Nothing is spawned unless the caller gives a [`Spawner`].
+
+mod advisor;
+mod builder;
+mod chain;
+mod chunk_stream;
+mod client;
+mod delivered;
+mod edit;
+mod error;
+mod from_deltas;
+mod from_fn;
+mod ids;
+mod looking;
+mod model;
+mod options;
+mod placement;
+mod plan;
+mod recorder;
+mod request;
+mod spans;
+mod tool;
+mod turn;
+mod turn_control;
+mod turn_stream;
+
+pub use advisor::{Advisor, AdvisorInfo, StreamAdvisor};
+pub use async_trait::async_trait;
+pub use builder::ChainBuilder;
+pub use chain::AdvisorChain;
+pub use chunk_stream::ChunkStream;
+pub use client::{ChatClient, ChatClientBuilder, Prompt};
+pub use error::{BoxError, Error, ErrorKind, Result};
+pub use from_fn::{FromFn, from_fn};
+pub use ids::{ConversationKey, TurnId};
+#[doc(no_inline)]
+pub use message_aggregator::*;
+pub use model::ChatModel;
+pub use options::{ChatOptions, ResponseFormat, ToolChoice};
+pub use placement::{Phase, Placement, Role};
+pub use plan::{Plan, PlanEntry};
+pub use recorder::{Record, Step, TurnEnd, TurnRecorder};
+pub use request::ChatRequest;
+pub use tool::{CallKey, Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet};
+pub use turn::Turn;
+pub use turn_control::{OnDrop, Spawner, TurnHandle};
+pub use turn_stream::TurnStream;

@@ -1,0 +1,137 @@
+use std::fmt;
+use std::sync::Arc;
+
+use crate::chain::Link;
+use crate::{AdvisorChain, ChatModel, Error, Phase, Placement, Result, Role, StreamAdvisor};
+
+/// Puts a chain together and checks it.
+///
+/// Advisors are ordered by phase, outermost first; inside a phase the one added first is outermost.
+#[derive(Clone)]
+#[must_use = "a chain is made by `build`"]
+pub struct ChainBuilder {
+    links: Vec<Link>,
+    fallbacks: Vec<Link>,
+    model: Arc<dyn ChatModel>,
+}
+
+impl ChainBuilder {
+    pub(crate) fn new(model: Arc<dyn ChatModel>) -> Self {
+        Self::resume(Vec::new(), model)
+    }
+
+    pub(crate) fn resume(links: Vec<Link>, model: Arc<dyn ChatModel>) -> Self {
+        Self { links, fallbacks: Vec::new(), model }
+    }
+
+    /// Adds an advisor at its own place.
+    pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
+        self.shared(Arc::new(advisor))
+    }
+
+    /// Adds an advisor in another phase than its own.
+    pub fn advisor_in(self, phase: Phase, advisor: impl StreamAdvisor) -> Self {
+        let advisor: Arc<dyn StreamAdvisor> = Arc::new(advisor);
+        let placement = Placement { phase, ..advisor.placement() };
+        self.placed(placement, advisor)
+    }
+
+    /// Adds an advisor that others hold as well, at its own place.
+    pub fn shared(self, advisor: Arc<dyn StreamAdvisor>) -> Self {
+        self.placed(advisor.placement(), advisor)
+    }
+
+    /// Adds an advisor unless another of the same role is added.
+    pub fn advisor_or(mut self, advisor: impl StreamAdvisor) -> Self {
+        let placement = advisor.placement();
+        self.fallbacks.push(Link {
+            advisor: Arc::new(advisor),
+            phase: placement.phase,
+            role: placement.role,
+        });
+        self
+    }
+
+    fn placed(mut self, placement: Placement, advisor: Arc<dyn StreamAdvisor>) -> Self {
+        self.links.push(Link { advisor, phase: placement.phase, role: placement.role });
+        self
+    }
+
+    /// The chain.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with what to do, for two tool loops
+    /// or memories, one of them in a phase where it cannot work, or a loop whose history is switched
+    /// against the place of memory.
+    pub fn build(self) -> Result<AdvisorChain> {
+        let mut links = self.links;
+        for fallback in self.fallbacks {
+            let taken =
+                |link: &Link| std::mem::discriminant(&link.role) == std::mem::discriminant(&fallback.role);
+            if !links.iter().any(taken) {
+                links.push(fallback);
+            }
+        }
+        links.sort_by_key(|link| link.phase);
+        check(&links)?;
+        Ok(AdvisorChain::new(links, self.model))
+    }
+}
+
+fn check(links: &[Link]) -> Result<()> {
+    let loops = with_role(links, Role::is_tool_loop);
+    let memories = with_role(links, |role| role == Role::Memory);
+    refuse_second(&loops, "run tools")?;
+    refuse_second(&memories, "remember the conversation")?;
+    for link in links {
+        let (does, belongs) = match (link.role, link.phase) {
+            (Role::ToolLoop { .. }, phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
+            (Role::Memory, Phase::Loop | Phase::ModelCall) => {
+                ("remembers the conversation", "the turn or the round phase")
+            }
+            (Role::General, Phase::Loop) => ("runs no tools", "the turn or the round phase"),
+            _ => continue,
+        };
+        return Err(Error::configuration(format!(
+            "`{}` {does} and belongs in {belongs}, not in the {} phase",
+            link.advisor.name(),
+            link.phase
+        )));
+    }
+    check_history(&loops, memories.first().is_some_and(|memory| memory.phase == Phase::Round))
+}
+
+fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
+    let [first, second, ..] = links else { return Ok(()) };
+    let (first, second) = (first.advisor.name(), second.advisor.name());
+    Err(Error::configuration(format!("`{first}` and `{second}` both {both}; keep one of them")))
+}
+
+fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
+    let Some(Link { role: Role::ToolLoop { own_history }, advisor, .. }) = loops.first() else {
+        return Ok(());
+    };
+    match own_history {
+        Some(true) if memory_inside => Err(Error::configuration(format!(
+            "`{}` keeps its own history while memory inside the loop keeps it too, so the model would see each message twice; \
+             leave the history unset, or place the memory in the turn phase",
+            advisor.name()
+        ))),
+        Some(false) if !memory_inside => Err(Error::configuration(format!(
+            "`{}` keeps no history and no memory inside the loop does, so the model would not see what was said before; \
+             leave the history unset, or add a memory in the round phase",
+            advisor.name()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn with_role(links: &[Link], is: impl Fn(Role) -> bool) -> Vec<&Link> {
+    links.iter().filter(|link| is(link.role)).collect()
+}
+
+impl fmt::Debug for ChainBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.links.iter().map(|link| link.advisor.name())).finish()
+    }
+}

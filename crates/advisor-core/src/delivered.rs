@@ -1,0 +1,46 @@
+use message_aggregator::{BlockDelta, Chunk};
+
+/// What the caller of a turn was shown of the round that has not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    round: u32,
+    text: String,
+    any: bool,
+}
+
+impl Delivered {
+    pub(crate) fn note(&mut self, chunk: &Chunk) {
+        self.any = true;
+        match chunk {
+            Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+                self.enter(block.round);
+                self.text.push_str(text);
+            }
+            // What was shown of a round is recorded when it ends, and void when it begins again.
+            Chunk::RoundCompleted(_) | Chunk::Completed(_) | Chunk::AttemptRestarted { .. } => {
+                self.text.clear()
+            }
+            chunk => self.enter(chunk.round()),
+        }
+    }
+
+    pub(crate) fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Whether the caller was shown anything in this turn.
+    pub(crate) fn any(&self) -> bool {
+        self.any
+    }
+
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+
+    fn enter(&mut self, round: u32) {
+        if round != self.round {
+            self.round = round;
+            self.text.clear();
+        }
+    }
+}

@@ -1,0 +1,217 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use message_aggregator::{AggregateError, ChatResponse, MessageList};
+
+/// What everything in this project returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Any error of another library, kept as the source of ours.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The one error that crosses crates: matching it needs no provider crate.
+///
+/// What a tool answers, a limit that is reached and a model that refuses are no errors: they are
+/// results and finish reasons. Its text holds neither secrets nor the content of a conversation.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: Cow<'static, str>,
+    emitted: bool,
+    partial: Option<ChatResponse>,
+    history: Option<MessageList>,
+    source: Option<BoxError>,
+}
+
+/// What a caller can do about an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The provider wants fewer requests.
+    RateLimited {
+        /// How long it wants to be left alone, where it says so.
+        retry_after: Option<Duration>,
+    },
+    /// The key is missing, wrong or not allowed to do this.
+    Authentication,
+    /// The request is longer than the model can read. Sending it unchanged fails again.
+    ContextOverflow,
+    /// The provider refuses the transcript. Sending it unchanged fails again.
+    InvalidHistory,
+    /// The provider refuses the request for another reason.
+    InvalidRequest,
+    /// The provider failed: an error status or an error object in its stream.
+    Provider {
+        /// The HTTP status, where there was one.
+        status: Option<u16>,
+    },
+    /// The provider could not be reached, or the connection broke.
+    Connection,
+    /// A clock ran out: connecting, first byte, idle, progress or a limit of the caller's.
+    Timeout,
+    /// The stream ended before the answer was complete.
+    Truncated,
+    /// What came is not what the protocol says.
+    Protocol {
+        /// Where, in bytes from the start of the stream, if that is known.
+        position: Option<u64>,
+    },
+    /// More came than the bounds allow.
+    TooLarge,
+    /// A stream of chunks ended without its completion: a defect of the advisor or model that made it.
+    Unfinished,
+    /// The machinery that runs tools failed. A failing tool is a result, not this.
+    Tool,
+    /// Another turn of this conversation is running.
+    ConversationBusy,
+    /// The conversation changed in the store meanwhile.
+    StoreConflict {
+        /// The version the store is at.
+        current: u64,
+    },
+    /// What had to be remembered could not be stored.
+    NotPersisted,
+    /// The store does not know the conversation any more, or holds something that cannot be read.
+    Store,
+    /// The turn was cancelled.
+    Cancelled,
+    /// The chain, the client or the request is put together wrong; the text says what to do.
+    Configuration,
+    /// An advisor failed for a reason of its own.
+    Advisor,
+}
+
+impl Error {
+    /// An error of the given kind. The text is lower-case, without secrets and content, and says what to do.
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            emitted: false,
+            partial: None,
+            history: None,
+            source: None,
+        }))
+    }
+
+    /// An error of an advisor's own.
+    pub fn advisor(source: impl Into<BoxError>) -> Self {
+        Self::new(ErrorKind::Advisor, "an advisor failed").with_source(source)
+    }
+
+    /// An error of how things were put together.
+    pub fn configuration(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Configuration, message)
+    }
+
+    /// The same error with what caused it.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The same error with what had come of the answer. The first partial stays.
+    #[must_use]
+    pub fn with_partial(mut self, partial: ChatResponse) -> Self {
+        self.0.partial.get_or_insert(partial);
+        self
+    }
+
+    /// The same error with the messages of the turn that were final by then. The first history stays.
+    #[must_use]
+    pub fn with_history(mut self, history: MessageList) -> Self {
+        self.0.history.get_or_insert(history);
+        self
+    }
+
+    /// The same error, marked: the caller had been shown something before it happened.
+    #[must_use]
+    pub fn after_emission(mut self) -> Self {
+        self.0.emitted = true;
+        self
+    }
+
+    /// What can be done about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// How long the provider wants to be left alone.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.0.kind {
+            ErrorKind::RateLimited { retry_after } => retry_after,
+            _ => None,
+        }
+    }
+
+    /// Whether anything of this turn was shown before it failed. If so, asking again shows it twice.
+    #[must_use]
+    pub fn emitted(&self) -> bool {
+        self.0.emitted
+    }
+
+    /// Whether the same request may succeed later and nothing was shown yet.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        let passing = match self.0.kind {
+            ErrorKind::RateLimited { .. } | ErrorKind::Connection | ErrorKind::Timeout => true,
+            ErrorKind::Provider { status } => status.is_none_or(|status| status >= 500 || status == 408),
+            _ => false,
+        };
+        passing && !self.0.emitted
+    }
+
+    /// What had come of the answer: its text so far, its calls incomplete.
+    #[must_use]
+    pub fn partial(&self) -> Option<&ChatResponse> {
+        self.0.partial.as_ref()
+    }
+
+    /// The messages of the turn that were final when it failed.
+    #[must_use]
+    pub fn history(&self) -> Option<&MessageList> {
+        self.0.history.as_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The partial answer and the history are content: they are not for logs.
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("message", &self.0.message)
+            .field("emitted", &self.0.emitted)
+            .field("source", &self.0.source)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl From<AggregateError> for Error {
+    fn from(error: AggregateError) -> Self {
+        let message = error.to_string();
+        match error {
+            AggregateError::Truncated { partial } => {
+                Self::new(ErrorKind::Truncated, message).with_partial(*partial)
+            }
+            AggregateError::TooLarge { .. } => Self::new(ErrorKind::TooLarge, message),
+            _ => Self::new(ErrorKind::Protocol { position: None }, message),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures::stream::Stream;
+use message_aggregator::Chunk;
+use tracing::Span;
+
+use crate::{ChunkStream, Result};
+
+impl ChunkStream {
+    /// Shows `look` every chunk that passes, `Completed` included.
+    ///
+    /// It costs one more poll per chunk and no allocation.
+    pub fn inspect_chunks(self, look: impl FnMut(&Chunk) + Send + 'static) -> Self {
+        Self::new(Inspected { inner: self, look })
+    }
+
+    /// Keeps `span` open while this stream is live, and enters it whenever the stream is polled.
+    ///
+    /// The span closes when the answer completes, fails or is dropped: before anything outside runs.
+    pub fn in_span(self, span: Span) -> Self {
+        if span.is_disabled() { self } else { Self::new(InSpan { inner: self, span }) }
+    }
+}
+
+struct Inspected<F> {
+    inner: ChunkStream,
+    look: F,
+}
+
+impl<F: FnMut(&Chunk) + Send> Stream for Inspected<F>
+where
+    F: 'static,
+{
+    type Item = Result<Chunk>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // Neither field is pinned structurally: the inner stream is itself unpinned.
+        let this = Pin::into_inner(self);
+        let polled = Pin::new(&mut this.inner).poll_next(cx);
+        if let Poll::Ready(Some(Ok(chunk))) = &polled {
+            (this.look)(chunk);
+        }
+        polled
+    }
+}
+
+// The closure is never pinned.
+impl<F> Unpin for Inspected<F> {}
+
+struct InSpan {
+    // The stream goes first: what it drops still belongs to the span.
+    inner: ChunkStream,
+    span: Span,
+}
+
+impl Stream for InSpan {
+    type Item = Result<Chunk>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let _entered = this.span.enter();
+        Pin::new(&mut this.inner).poll_next(cx)
+    }
+}

@@ -1,0 +1,115 @@
+use message_aggregator::Text;
+use serde_json::{Map, Value};
+
+/// How the model is to answer. What is absent is left to the provider.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ChatOptions {
+    /// The model; absent, the one the provider was made with.
+    pub model: Option<Text>,
+    /// Randomness.
+    pub temperature: Option<f64>,
+    /// Nucleus sampling.
+    pub top_p: Option<f64>,
+    /// The most tokens to answer with.
+    pub max_tokens: Option<u32>,
+    /// Texts that end the answer.
+    pub stop: Vec<Text>,
+    /// The seed for sampling, where the provider has one.
+    pub seed: Option<i64>,
+    /// Parallel answers; more than 1 works without tools and memory only.
+    pub choices: Option<u32>,
+    /// Whether and which tool to call.
+    pub tool_choice: Option<ToolChoice>,
+    /// Whether one answer may ask for several tools.
+    pub parallel_tool_calls: Option<bool>,
+    /// The form of the answer.
+    pub response_format: Option<ResponseFormat>,
+    /// Further fields of the request body, passed through as they are; they win over the fields above.
+    pub extra: Map<String, Value>,
+}
+
+/// Whether and which tool the model is to call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolChoice {
+    /// As it likes.
+    Auto,
+    /// None.
+    None,
+    /// At least one. The loop asks so only once in a turn, since the turn would never end otherwise.
+    Required,
+    /// This one. The loop asks so only once in a turn.
+    Tool(Text),
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ResponseFormat {
+    /// Plain text.
+    Text,
+    /// Any JSON object.
+    JsonObject,
+    /// JSON that fits a schema.
+    JsonSchema {
+        /// The schema's name, for the provider.
+        name: Text,
+        /// The JSON schema.
+        schema: Value,
+        /// Whether the provider must enforce it.
+        strict: bool,
+    },
+}
+
+impl ChatOptions {
+    /// Options that leave everything to the provider.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same options for another model.
+    #[must_use]
+    pub fn with_model(self, model: impl Into<Text>) -> Self {
+        Self { model: Some(model.into()), ..self }
+    }
+
+    /// The same options with a temperature.
+    #[must_use]
+    pub fn with_temperature(self, temperature: f64) -> Self {
+        Self { temperature: Some(temperature), ..self }
+    }
+
+    /// The same options with a bound on the answer's tokens.
+    #[must_use]
+    pub fn with_max_tokens(self, max_tokens: u32) -> Self {
+        Self { max_tokens: Some(max_tokens), ..self }
+    }
+
+    /// The same options with a tool choice.
+    #[must_use]
+    pub fn with_tool_choice(self, tool_choice: ToolChoice) -> Self {
+        Self { tool_choice: Some(tool_choice), ..self }
+    }
+
+    /// These options where they say something, `defaults` elsewhere.
+    #[must_use]
+    pub fn or(self, defaults: &Self) -> Self {
+        let mut extra = defaults.extra.clone();
+        extra.extend(self.extra);
+        Self {
+            model: self.model.or_else(|| defaults.model.clone()),
+            temperature: self.temperature.or(defaults.temperature),
+            top_p: self.top_p.or(defaults.top_p),
+            max_tokens: self.max_tokens.or(defaults.max_tokens),
+            stop: if self.stop.is_empty() { defaults.stop.clone() } else { self.stop },
+            seed: self.seed.or(defaults.seed),
+            choices: self.choices.or(defaults.choices),
+            tool_choice: self.tool_choice.or_else(|| defaults.tool_choice.clone()),
+            parallel_tool_calls: self.parallel_tool_calls.or(defaults.parallel_tool_calls),
+            response_format: self.response_format.or_else(|| defaults.response_format.clone()),
+            extra,
+        }
+    }
+}

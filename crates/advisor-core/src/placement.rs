@@ -1,0 +1,83 @@
+use std::fmt;
+
+/// Where an advisor stands in the chain and what it is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Placement {
+    /// How often it runs.
+    pub phase: Phase,
+    /// What the chain must know it for.
+    pub role: Role,
+}
+
+/// How often an advisor runs; also its distance from the model. Outermost first.
+///
+/// Inside a phase, the advisor added first is outermost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "the four phases are the shape of every chain")]
+pub enum Phase {
+    /// Once per turn, outside the tool loop.
+    #[default]
+    Turn,
+    /// The tool loop itself; at most one advisor.
+    Loop,
+    /// Once per round, inside the tool loop.
+    Round,
+    /// Once per physical attempt to ask the model: retry, rate limit, cache.
+    ModelCall,
+}
+
+/// What the chain must know an advisor for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// Nothing in particular.
+    #[default]
+    General,
+    /// It runs tools and asks again; at most one, in [`Phase::Loop`].
+    ToolLoop {
+        /// Whether it sends the turn's own messages again each round. Absent, it does unless memory inside it does.
+        own_history: Option<bool>,
+    },
+    /// It remembers the conversation; at most one, in [`Phase::Turn`] or [`Phase::Round`].
+    Memory,
+}
+
+impl Placement {
+    /// An advisor of no particular role in this phase.
+    #[must_use]
+    pub fn new(phase: Phase) -> Self {
+        Self { phase, role: Role::General }
+    }
+
+    /// The same place with a role.
+    #[must_use]
+    pub fn with_role(self, role: Role) -> Self {
+        Self { role, ..self }
+    }
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self::new(Phase::Turn)
+    }
+}
+
+impl Role {
+    /// Whether this is the tool loop.
+    #[must_use]
+    pub fn is_tool_loop(self) -> bool {
+        matches!(self, Self::ToolLoop { .. })
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Turn => "turn",
+            Self::Loop => "loop",
+            Self::Round => "round",
+            Self::ModelCall => "model call",
+        })
+    }
+}

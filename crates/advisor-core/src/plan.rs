@@ -1,0 +1,101 @@
+use std::fmt;
+
+use crate::chain::Link;
+use crate::{Phase, Role};
+
+/// How a chain is put together, for people. Its `Display` is a table and a few sentences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The advisors, outermost first. The model comes after the last.
+    pub entries: Vec<PlanEntry>,
+}
+
+/// One advisor of a [`Plan`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlanEntry {
+    /// The advisor's name.
+    pub name: String,
+    /// How often it runs.
+    pub phase: Phase,
+    /// What the chain knows it for.
+    pub role: Role,
+    /// Whether it takes part in every tool round, not only in the turn as a whole.
+    pub sees_rounds: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(links: &[Link]) -> Self {
+        let looped = links.iter().any(|link| link.role.is_tool_loop());
+        let entries = links
+            .iter()
+            .map(|link| PlanEntry {
+                name: String::from(link.advisor.name()),
+                phase: link.phase,
+                role: link.role,
+                sees_rounds: looped && link.phase > Phase::Loop,
+            })
+            .collect();
+        Self { entries }
+    }
+
+    /// Where memory stands, if there is one.
+    #[must_use]
+    pub fn memory(&self) -> Option<&PlanEntry> {
+        self.entries.iter().find(|entry| entry.role == Role::Memory)
+    }
+
+    /// Whether the tool loop sends the turn's own messages again each round, rather than memory.
+    #[must_use]
+    pub fn loop_keeps_history(&self) -> bool {
+        self.memory().is_none_or(|memory| memory.phase != Phase::Round)
+    }
+
+    fn has_loop(&self) -> bool {
+        self.entries.iter().any(|entry| entry.role.is_tool_loop())
+    }
+
+    /// The advisors that answer outside memory, should they answer by themselves.
+    fn outside_memory(&self) -> Vec<&str> {
+        let is_memory = |entry: &&PlanEntry| entry.role != Role::Memory;
+        let outside = self.entries.iter().take_while(is_memory);
+        outside.filter(|entry| entry.role == Role::General).map(|entry| entry.name.as_str()).collect()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for entry in &self.entries {
+            let rounds = if entry.sees_rounds { "every round" } else { "once per turn" };
+            let role = match entry.role {
+                Role::Memory => "remembers the conversation",
+                Role::ToolLoop { .. } if self.loop_keeps_history() => {
+                    "runs tools; sends the turn's messages again"
+                }
+                Role::ToolLoop { .. } => "runs tools; memory inside it sends the messages",
+                Role::General => "",
+            };
+            writeln!(f, "{:<10}  {:<24}  {rounds:<13}  {role}", entry.phase, entry.name)?;
+        }
+        writeln!(f, "{:<10}  the model", "")?;
+        if !self.has_loop() {
+            writeln!(f, "No advisor runs tools: calls of the model are handed to the caller.")?;
+        }
+        match self.memory() {
+            None => writeln!(f, "Nothing is remembered after the turn."),
+            Some(memory) if memory.phase == Phase::Round => {
+                writeln!(f, "Each round is stored as it completes, before a tool of it runs.")
+            }
+            Some(_) => writeln!(f, "Each message is stored as the loop makes it final, before it goes on."),
+        }?;
+        match (self.memory(), &*self.outside_memory()) {
+            (None, _) | (_, []) => Ok(()),
+            (_, outside) => writeln!(
+                f,
+                "An answer that one of these gives by itself is made outside memory and not remembered: {}.",
+                outside.join(", ")
+            ),
+        }
+    }
+}

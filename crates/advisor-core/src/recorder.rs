@@ -1,0 +1,102 @@
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use message_aggregator::{FinishReason, Message, Text};
+
+use crate::Result;
+
+/// Told each message of a turn when it becomes final. Memory registers one in `before`.
+///
+/// # Ordering
+/// The tool loop awaits `record` for an answer before a tool of it starts, for all results of a round
+/// before the next request, and for the end of the turn before anyone outside learns of it.
+///
+/// # Cancellation
+/// Dropping the future of `record` leaves the record either written or not. [`TurnRecorder::dropped`]
+/// is called on a dropped turn after everything of it has stopped.
+///
+/// # Errors
+/// A failing `record` ends the turn: no tool runs, nothing more is asked, the error is delivered.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Record, Result, TurnEnd, TurnRecorder, async_trait};
+/// use std::sync::Mutex;
+///
+/// #[derive(Default)]
+/// struct Counter(Mutex<usize>);
+///
+/// #[async_trait]
+/// impl TurnRecorder for Counter {
+///     async fn record(&self, record: &Record) -> Result<()> {
+///         *self.0.lock().unwrap() += record.messages.len();
+///         Ok(())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait TurnRecorder: Send + Sync + 'static {
+    /// Some messages have become final.
+    async fn record(&self, record: &Record) -> Result<()>;
+
+    /// The turn was dropped and will not go on: take over what it delivered, without waiting.
+    ///
+    /// Gives the work that is left, if there is any; it is run at once where the caller gave a
+    /// [`Spawner`](crate::Spawner), and otherwise left for later.
+    fn dropped(&self, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+}
+
+/// Messages that became final together, and the step of the turn at which they did.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Record {
+    /// The round they belong to.
+    pub round: u32,
+    /// What they are.
+    pub step: Step,
+    /// The messages, in the order of the transcript.
+    pub messages: Vec<Message>,
+}
+
+impl Record {
+    /// Messages of the given step of a round.
+    #[must_use]
+    pub fn new(round: u32, step: Step, messages: Vec<Message>) -> Self {
+        Self { round, step, messages }
+    }
+}
+
+/// The steps at which messages of a turn become final.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// The model's answer in a round that goes on.
+    Answer,
+    /// The results of all calls of a round, in call order.
+    Results,
+    /// Messages that a hook of the loop added for the next round.
+    Injected,
+    /// The last message, if there is one, and the end of the turn.
+    End(TurnEnd),
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TurnEnd {
+    /// With an answer.
+    Completed(FinishReason),
+    /// With an error, after this much of the answer's text had been delivered.
+    Failed {
+        /// The text of the unfinished round that the caller had been shown.
+        partial: Text,
+    },
+    /// By a drop or a cancellation, after this much of the answer's text had been delivered.
+    Interrupted {
+        /// The text of the unfinished round that the caller had been shown.
+        partial: Text,
+    },
+    /// By the caller's wish that it had not happened. Tools that ran are not undone.
+    RolledBack,
+}

@@ -1,0 +1,80 @@
+use std::sync::Arc;
+
+use message_aggregator::{Message, MessageList};
+
+use crate::{ChatOptions, ConversationKey, Tool, ToolSet, Turn, TurnId};
+
+/// What travels inwards through the chain. Cheap to clone.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ChatRequest {
+    /// What is sent: system messages and the conversation so far.
+    pub messages: MessageList,
+    /// How the model is to answer.
+    pub options: ChatOptions,
+    /// The tools that are offered to the model; what an advisor adds here can also be called.
+    pub tools: ToolSet,
+    /// The conversation to remember this turn in.
+    pub conversation: Option<ConversationKey>,
+    /// What this turn shares.
+    pub turn: Arc<Turn>,
+    /// The number of this model call; set by the chain right before the model is asked, 0 until then.
+    pub round: u32,
+}
+
+impl ChatRequest {
+    /// A request that begins a turn of its own.
+    pub fn new(messages: impl Into<MessageList>) -> Self {
+        Self {
+            messages: messages.into(),
+            options: ChatOptions::default(),
+            tools: ToolSet::new(),
+            conversation: None,
+            turn: Turn::new(TurnId::mint()),
+            round: 0,
+        }
+    }
+
+    /// The same request with one more message at its end.
+    #[must_use]
+    pub fn with_message(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+
+    /// The same request with other messages.
+    #[must_use]
+    pub fn with_messages(self, messages: impl Into<MessageList>) -> Self {
+        Self { messages: messages.into(), ..self }
+    }
+
+    /// The same request with other options.
+    #[must_use]
+    pub fn with_options(self, options: ChatOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// The same request with one more tool.
+    #[must_use]
+    pub fn with_tool(self, tool: impl Tool) -> Self {
+        Self { tools: self.tools.with(tool), ..self }
+    }
+
+    /// The same request with other tools.
+    #[must_use]
+    pub fn with_tools(self, tools: ToolSet) -> Self {
+        Self { tools, ..self }
+    }
+
+    /// The same request as part of a conversation.
+    #[must_use]
+    pub fn with_conversation(self, conversation: ConversationKey) -> Self {
+        Self { conversation: Some(conversation), ..self }
+    }
+
+    /// The same request as part of a turn.
+    #[must_use]
+    pub fn with_turn(self, turn: Arc<Turn>) -> Self {
+        Self { turn, ..self }
+    }
+}

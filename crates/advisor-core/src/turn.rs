@@ -1,0 +1,117 @@
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{Record, Result, ToolSet, TurnId, TurnRecorder};
+
+/// The one home of what must flow back outwards during a turn.
+///
+/// A request moves inwards by value; what an advisor learns for others goes here. The root makes it,
+/// and everyone in the turn shares it. One lock guards it; it is never held while something waits.
+pub struct Turn {
+    id: TurnId,
+    rounds: AtomicU32,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    facts: HashMap<TypeId, Box<dyn Any + Send>>,
+    recorders: Vec<Arc<dyn TurnRecorder>>,
+    offered: Vec<(u32, ToolSet)>,
+}
+
+impl Turn {
+    /// A turn with an id of its own.
+    #[must_use]
+    pub fn new(id: TurnId) -> Arc<Self> {
+        Arc::new(Self { id, rounds: AtomicU32::new(0), state: Mutex::default() })
+    }
+
+    /// The turn's id.
+    #[must_use]
+    pub fn id(&self) -> &TurnId {
+        &self.id
+    }
+
+    /// A round number that no other pass of this turn has, from 1.
+    ///
+    /// The chain takes one for every model call; who answers without the model takes one as well.
+    pub fn next_round(&self) -> u32 {
+        self.rounds.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    /// Leaves a fact for others in this turn, in place of one of the same type.
+    pub fn put<T: Clone + Send + 'static>(&self, fact: T) {
+        self.lock().facts.insert(TypeId::of::<T>(), Box::new(fact));
+    }
+
+    /// The fact of this type that someone left.
+    #[must_use]
+    pub fn fact<T: Clone + Send + 'static>(&self) -> Option<T> {
+        self.lock().facts.get(&TypeId::of::<T>()).and_then(|fact| fact.downcast_ref()).cloned()
+    }
+
+    /// Changes the fact of this type in place, beginning with its default. `change` must not use the turn.
+    pub fn update<T: Default + Send + 'static, R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut state = self.lock();
+        let fact = state.facts.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
+        fact.downcast_mut().map(change)
+    }
+
+    /// Adds a recorder; it is told of all that becomes final from now on.
+    pub fn add_recorder(&self, recorder: Arc<dyn TurnRecorder>) {
+        self.lock().recorders.push(recorder);
+    }
+
+    /// Whether anyone records this turn.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        !self.lock().recorders.is_empty()
+    }
+
+    /// Tells every recorder, one after the other, and waits for each.
+    ///
+    /// # Errors
+    /// The first recorder's that fails; those after it are not told.
+    pub async fn record(&self, record: &Record) -> Result<()> {
+        for recorder in self.recorders() {
+            recorder.record(record).await?;
+        }
+        Ok(())
+    }
+
+    /// The tools that were offered to the model in `round`, if the model was asked in it. Asked once.
+    ///
+    /// These and no others can be called in that round, whoever added them to the request.
+    #[must_use]
+    pub fn take_offered_tools(&self, round: u32) -> Option<ToolSet> {
+        let mut state = self.lock();
+        let at = state.offered.iter().position(|(offered, _)| *offered == round)?;
+        let (_, tools) = state.offered.swap_remove(at);
+        // Rounds before this one are over; what nobody asked for is not kept.
+        state.offered.retain(|(offered, _)| *offered > round);
+        Some(tools)
+    }
+
+    pub(crate) fn offer_tools(&self, round: u32, tools: ToolSet) {
+        self.lock().offered.push((round, tools));
+    }
+
+    pub(crate) fn recorders(&self) -> Vec<Arc<dyn TurnRecorder>> {
+        self.lock().recorders.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that runs under the lock leaves the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").field("id", &self.id).field("rounds", &self.rounds).finish_non_exhaustive()
+    }
+}

@@ -101,18 +101,11 @@ impl MessageAggregator {
     /// # Errors
     /// If a bound is exceeded. The aggregator still tells what came before, see [`Self::partial`].
     pub fn push(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
-        let number = if self.settings.choices > 1 {
-            delta.choice
-        } else {
-            0
-        };
+        let number = if self.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().replace_with(&usage),
             DeltaKind::Origin { response_id, model } => {
-                self.response_id = self
-                    .response_id
-                    .take()
-                    .or(response_id.filter(|id| !id.is_empty()));
+                self.response_id = self.response_id.take().or(response_id.filter(|id| !id.is_empty()));
                 self.model = self.model.take().or(model.filter(|model| !model.is_empty()));
             }
             DeltaKind::Done => self.done = true,
@@ -140,9 +133,7 @@ impl MessageAggregator {
     pub fn finish(mut self, chunks: &mut VecDeque<Chunk>) -> Result<ChatResponse, AggregateError> {
         let unfinished = self.choices.iter().any(|choice| choice.finish().is_none());
         if !self.done && (self.choices.is_empty() || unfinished) {
-            return Err(AggregateError::Truncated {
-                partial: Box::new(self.partial()),
-            });
+            return Err(AggregateError::Truncated { partial: Box::new(self.partial()) });
         }
         if self.choices.is_empty() {
             self.choice(0);
@@ -158,10 +149,7 @@ impl MessageAggregator {
             choice.close_all(&mut sink)?;
         }
         if let Some(usage) = self.usage {
-            chunks.push_back(Chunk::Usage {
-                round: self.round,
-                usage: Box::new(usage),
-            });
+            chunks.push_back(Chunk::Usage { round: self.round, usage: Box::new(usage) });
         }
         Ok(self.response())
     }
@@ -186,18 +174,13 @@ impl MessageAggregator {
     /// The text so far, of the first choice.
     #[must_use]
     pub fn text(&self) -> String {
-        self.first_choice()
-            .map(|choice| choice.text_of(BlockKind::Text))
-            .unwrap_or_default()
+        self.first_choice().map(|choice| choice.text_of(BlockKind::Text)).unwrap_or_default()
     }
 
     /// The calls so far, of the first choice. Open ones are not complete.
     #[must_use]
     pub fn tool_calls(&self) -> Vec<ToolCall> {
-        self.partial()
-            .tool_calls()
-            .map(|(_, call)| call.clone())
-            .collect()
+        self.partial().tool_calls().map(|(_, call)| call.clone()).collect()
     }
 
     /// The finish reason so far, of the first choice.
@@ -226,11 +209,8 @@ impl MessageAggregator {
 
     fn response(&self) -> ChatResponse {
         let prefix = &self.settings.call_id_prefix;
-        let mut choices: Vec<_> = self
-            .choices
-            .iter()
-            .map(|choice| choice.to_choice(self.round, prefix))
-            .collect();
+        let mut choices: Vec<_> =
+            self.choices.iter().map(|choice| choice.to_choice(self.round, prefix)).collect();
         choices.sort_by_key(|choice| choice.number);
         self.with_metadata(ChatResponse::from_choices(self.round, choices))
     }

@@ -92,11 +92,7 @@ pub struct Opaque {
 impl Opaque {
     /// Content of the given wire format.
     pub fn new(format: impl Into<Text>, name: impl Into<Text>, value: Value) -> Self {
-        Self {
-            format: format.into(),
-            name: name.into(),
-            value,
-        }
+        Self { format: format.into(), name: name.into(), value }
     }
 }
 
@@ -113,10 +109,7 @@ pub struct ProviderData {
 impl ProviderData {
     /// Data of the given wire format.
     pub fn new(format: impl Into<Text>, value: Value) -> Self {
-        Self {
-            format: format.into(),
-            value,
-        }
+        Self { format: format.into(), value }
     }
 }
 
@@ -135,10 +128,7 @@ impl Block {
     /// A block that carries provider data, in the order in which it came.
     #[must_use]
     pub fn with_data(content: BlockContent, provider_data: Vec<ProviderData>) -> Self {
-        Self(Arc::new(Inner {
-            content,
-            provider_data,
-        }))
+        Self(Arc::new(Inner { content, provider_data }))
     }
 
     /// What the block holds.

@@ -56,12 +56,9 @@ impl ChoiceBlocks {
             DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, data, sink),
             DeltaKind::ToolCalls(fragments) => {
                 let count = fragments.len();
-                fragments
-                    .into_iter()
-                    .enumerate()
-                    .try_for_each(|(position, fragment)| {
-                        self.push_fragment(fragment, Place { position, count }, sink)
-                    })
+                fragments.into_iter().enumerate().try_for_each(|(position, fragment)| {
+                    self.push_fragment(fragment, Place { position, count }, sink)
+                })
             }
             DeltaKind::BlockEnd => self.end_block(key, sink),
             DeltaKind::Finish(finish) => {
@@ -141,17 +138,12 @@ impl ChoiceBlocks {
         sink: &mut Sink<'_>,
     ) -> Result<(), AggregateError> {
         // A signature may come after the text has begun; it still belongs to the reasoning.
-        let last = self
-            .blocks
-            .iter()
-            .rposition(|block| block.kind() == BlockKind::Reasoning);
+        let last = self.blocks.iter().rposition(|block| block.kind() == BlockKind::Reasoning);
         let at = match last.filter(|_| key.is_none()) {
             Some(at) => at,
             None => self.running_block(key, BlockKind::Reasoning, sink)?,
         };
-        self.blocks
-            .get_mut(at)
-            .map_or(Ok(()), |block| block.push_data(data, sink))
+        self.blocks.get_mut(at).map_or(Ok(()), |block| block.push_data(data, sink))
     }
 
     fn push_fragment(
@@ -166,12 +158,9 @@ impl ChoiceBlocks {
             Identity::Known(at) => at,
             Identity::New => self.add_call(sink)?,
         };
-        let (Some(call), Some(block)) = (
-            self.calls.get_mut(at),
-            self.call_blocks
-                .get(at)
-                .and_then(|block| self.blocks.get_mut(*block)),
-        ) else {
+        let (Some(call), Some(block)) =
+            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
+        else {
             return Ok(());
         };
         if block.is_closed() {
@@ -191,10 +180,7 @@ impl ChoiceBlocks {
         }
         if call.arguments().len() > sink.settings.limits.block_bytes {
             let limit = sink.settings.limits.block_bytes;
-            return Err(AggregateError::TooLarge {
-                what: "bytes in one tool call",
-                limit,
-            });
+            return Err(AggregateError::TooLarge { what: "bytes in one tool call", limit });
         }
         self.show_call(at, sink);
         Ok(())
@@ -227,10 +213,7 @@ impl ChoiceBlocks {
         }
         let limit = sink.settings.limits.calls;
         if self.calls.len() >= limit {
-            return Err(AggregateError::TooLarge {
-                what: "tool calls in one answer",
-                limit,
-            });
+            return Err(AggregateError::TooLarge { what: "tool calls in one answer", limit });
         }
         let block = self.add_block(OpenBlock::call(), sink)?;
         self.calls.push(OpenCall::default());
@@ -241,10 +224,7 @@ impl ChoiceBlocks {
     fn add_block(&mut self, mut block: OpenBlock, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
         let limit = sink.settings.limits.blocks;
         if *sink.blocks as usize >= limit {
-            return Err(AggregateError::TooLarge {
-                what: "blocks in one answer",
-                limit,
-            });
+            return Err(AggregateError::TooLarge { what: "blocks in one answer", limit });
         }
         block.set_id(BlockId::new(sink.round, *sink.blocks));
         *sink.blocks += 1;
@@ -272,12 +252,9 @@ impl ChoiceBlocks {
     }
 
     fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
-        let (Some(call), Some(block)) = (
-            self.calls.get_mut(at),
-            self.call_blocks
-                .get(at)
-                .and_then(|block| self.blocks.get_mut(*block)),
-        ) else {
+        let (Some(call), Some(block)) =
+            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
+        else {
             return;
         };
         if block.is_closed() {
@@ -350,11 +327,7 @@ impl ChoiceBlocks {
 
     /// The text so far in blocks of this kind.
     pub(crate) fn text_of(&self, kind: BlockKind) -> String {
-        self.blocks
-            .iter()
-            .filter(|block| block.kind() == kind)
-            .map(OpenBlock::text_so_far)
-            .collect()
+        self.blocks.iter().filter(|block| block.kind() == kind).map(OpenBlock::text_so_far).collect()
     }
 
     /// The answer as it is now. Blocks that are still open are taken as they are, their calls incomplete.
@@ -362,21 +335,15 @@ impl ChoiceBlocks {
         let mut block_ids = Vec::with_capacity(self.blocks.len());
         let mut blocks = Vec::with_capacity(self.blocks.len());
         for (at, block) in self.blocks.iter().enumerate() {
-            let call = self
-                .call_blocks
-                .iter()
-                .position(|block| *block == at)
-                .and_then(|at| self.calls.get(at));
+            let call =
+                self.call_blocks.iter().position(|block| *block == at).and_then(|at| self.calls.get(at));
             let id = BlockId::new(round, block.index());
             block_ids.push(id);
             blocks.push(block.to_block(|| {
                 call.map(|call| BlockContent::ToolCall(call.to_call(|| made_call_id(prefix, id), false)))
             }));
         }
-        let finish = self
-            .finish
-            .clone()
-            .unwrap_or_else(|| FinishReason::Interrupted.into());
+        let finish = self.finish.clone().unwrap_or_else(|| FinishReason::Interrupted.into());
         Choice::new(self.number, Message::assistant_blocks(blocks), block_ids, finish)
     }
 }

@@ -90,27 +90,16 @@ impl BlockHead {
     /// The head of a block of this kind in the first choice.
     #[must_use]
     pub fn new(kind: BlockKind) -> Self {
-        Self {
-            kind,
-            choice: 0,
-            call: None,
-        }
+        Self { kind, choice: 0, call: None }
     }
 
     /// The head of a block that holds `block`.
     #[must_use]
     pub fn of(block: &Block) -> Self {
-        let call = block.as_tool_call().map(|call| {
-            Box::new(CallHead {
-                name: call.name.clone(),
-                call_id: Some(call.id.clone()),
-            })
-        });
-        Self {
-            kind: block.kind(),
-            choice: 0,
-            call,
-        }
+        let call = block
+            .as_tool_call()
+            .map(|call| Box::new(CallHead { name: call.name.clone(), call_id: Some(call.id.clone()) }));
+        Self { kind: block.kind(), choice: 0, call }
     }
 }
 
@@ -127,10 +116,7 @@ pub struct CallHead {
 impl CallHead {
     /// A call of the tool `name`.
     pub fn new(name: impl Into<Text>, call_id: Option<Text>) -> Self {
-        Self {
-            name: name.into(),
-            call_id,
-        }
+        Self { name: name.into(), call_id }
     }
 }
 
@@ -171,12 +157,7 @@ pub struct ToolEvent {
 impl ToolEvent {
     /// An event of the call in `block`.
     pub fn new(block: BlockId, call_id: Text, name: Text, kind: ToolEventKind) -> Self {
-        Self {
-            block,
-            call_id,
-            name,
-            kind,
-        }
+        Self { block, call_id, name, kind }
     }
 }
 
@@ -200,10 +181,7 @@ impl Chunk {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
-            Self::Delta {
-                delta: BlockDelta::Text(text),
-                ..
-            } => Some(text),
+            Self::Delta { delta: BlockDelta::Text(text), .. } => Some(text),
             _ => None,
         }
     }

@@ -68,11 +68,7 @@ pub struct ToolCallDelta {
 
 impl From<DeltaKind> for Delta {
     fn from(kind: DeltaKind) -> Self {
-        Self {
-            choice: 0,
-            block: None,
-            kind,
-        }
+        Self { choice: 0, block: None, kind }
     }
 }
 
@@ -119,40 +115,25 @@ impl Delta {
     /// The same fragment in the block that the provider numbers so.
     #[must_use]
     pub fn in_block(self, block: i64) -> Self {
-        Self {
-            block: Some(block),
-            ..self
-        }
+        Self { block: Some(block), ..self }
     }
 }
 
 impl ToolCallDelta {
     /// The fragment that begins a call.
     pub fn start(index: i64, call_id: impl Into<Text>, name: impl Into<Text>) -> Self {
-        Self {
-            index: Some(index),
-            call_id: Some(call_id.into()),
-            name: Some(name.into()),
-            ..Self::default()
-        }
+        Self { index: Some(index), call_id: Some(call_id.into()), name: Some(name.into()), ..Self::default() }
     }
 
     /// A fragment of arguments for the call with this number.
     pub fn arguments(index: i64, arguments: impl Into<Text>) -> Self {
-        Self {
-            index: Some(index),
-            arguments_delta: Some(arguments.into()),
-            ..Self::default()
-        }
+        Self { index: Some(index), arguments_delta: Some(arguments.into()), ..Self::default() }
     }
 
     /// The same fragment with these arguments.
     #[must_use]
     pub fn with_arguments(self, arguments: impl Into<Text>) -> Self {
-        Self {
-            arguments_delta: Some(arguments.into()),
-            ..self
-        }
+        Self { arguments_delta: Some(arguments.into()), ..self }
     }
 
     pub(crate) fn call_id(&self) -> Option<&Text> {
@@ -164,8 +145,6 @@ impl ToolCallDelta {
     }
 
     pub(crate) fn arguments_delta(&self) -> Option<&Text> {
-        self.arguments_delta
-            .as_ref()
-            .filter(|arguments| !arguments.is_empty())
+        self.arguments_delta.as_ref().filter(|arguments| !arguments.is_empty())
     }
 }

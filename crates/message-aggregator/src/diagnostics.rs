@@ -66,10 +66,7 @@ impl Diagnostics {
 
     /// The rules that were applied, with how often.
     pub fn applied(&self) -> impl Iterator<Item = (Rule, u32)> {
-        Rule::ALL
-            .into_iter()
-            .map(|rule| (rule, self.count(rule)))
-            .filter(|(_, count)| *count > 0)
+        Rule::ALL.into_iter().map(|rule| (rule, self.count(rule))).filter(|(_, count)| *count > 0)
     }
 
     pub(crate) fn note(&mut self, rule: Rule) {

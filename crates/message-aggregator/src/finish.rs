@@ -83,30 +83,18 @@ pub struct Finish {
 impl Finish {
     /// A reason that the provider wrote as `as_written`.
     pub fn written(reason: FinishReason, as_written: impl Into<Text>) -> Self {
-        Self {
-            reason,
-            as_written: Some(as_written.into()),
-            inferred: false,
-        }
+        Self { reason, as_written: Some(as_written.into()), inferred: false }
     }
 
     /// A reason inferred from the content because the provider sent none.
     #[must_use]
     pub fn inferred(reason: FinishReason) -> Self {
-        Self {
-            reason,
-            as_written: None,
-            inferred: true,
-        }
+        Self { reason, as_written: None, inferred: true }
     }
 }
 
 impl From<FinishReason> for Finish {
     fn from(reason: FinishReason) -> Self {
-        Self {
-            reason,
-            as_written: None,
-            inferred: false,
-        }
+        Self { reason, as_written: None, inferred: false }
     }
 }

@@ -39,14 +39,7 @@ impl ChunkFold {
                     (BlockKind::Refusal, _) => BlockContent::Refusal(String::new()),
                     _ => BlockContent::Text(String::new()),
                 };
-                self.blocks.insert(
-                    *block,
-                    Folded {
-                        choice: head.choice,
-                        content,
-                        closed: None,
-                    },
-                );
+                self.blocks.insert(*block, Folded { choice: head.choice, content, closed: None });
             }
             Chunk::Delta { block, delta } => {
                 if let Some(folded) = self.blocks.get_mut(block) {
@@ -98,8 +91,7 @@ impl ChunkFold {
     }
 
     fn of_round(&self, round: u32) -> impl Iterator<Item = (&BlockId, &Folded)> {
-        self.blocks
-            .range(BlockId::new(round, 0)..=BlockId::new(round, u32::MAX))
+        self.blocks.range(BlockId::new(round, 0)..=BlockId::new(round, u32::MAX))
     }
 }
 
@@ -128,11 +120,6 @@ impl Folded {
             call.id = whole.id.clone();
             call.complete = whole.complete;
         }
-        Block::with_data(
-            content,
-            closed
-                .map(|block| block.provider_data().to_vec())
-                .unwrap_or_default(),
-        )
+        Block::with_data(content, closed.map(|block| block.provider_data().to_vec()).unwrap_or_default())
     }
 }

@@ -104,10 +104,7 @@ mod tests {
         call
     }
 
-    const ALONE: Place = Place {
-        position: 0,
-        count: 1,
-    };
+    const ALONE: Place = Place { position: 0, count: 1 };
 
     #[test]
     fn every_rule_decides_as_the_table_says() {
@@ -116,17 +113,8 @@ mod tests {
         let whole = "{\"a\":1}";
         let two = || vec![open(Some(0), "a", "f", whole), open(Some(1), "b", "g", cut)];
         let bare = |arguments| vec![open(None, "", "f", arguments)];
-        let second_of_two = Place {
-            position: 1,
-            count: 2,
-        };
-        type Row = (
-            &'static str,
-            Vec<OpenCall>,
-            ToolCallDelta,
-            Place,
-            (Identity, Rule),
-        );
+        let second_of_two = Place { position: 1, count: 2 };
+        type Row = (&'static str, Vec<OpenCall>, ToolCallDelta, Place, (Identity, Rule));
         let table: Vec<Row> = vec![
             (
                 "a known id wins over the index",
@@ -135,20 +123,8 @@ mod tests {
                 ALONE,
                 (Known(0), Rule::KnownId),
             ),
-            (
-                "a header sent again",
-                two(),
-                fragment(Some(0), "a", "f", ""),
-                ALONE,
-                (Known(0), Rule::KnownId),
-            ),
-            (
-                "a known index",
-                two(),
-                fragment(Some(1), "", "", "1}"),
-                ALONE,
-                (Known(1), Rule::KnownIndex),
-            ),
+            ("a header sent again", two(), fragment(Some(0), "a", "f", ""), ALONE, (Known(0), Rule::KnownId)),
+            ("a known index", two(), fragment(Some(1), "", "", "1}"), ALONE, (Known(1), Rule::KnownIndex)),
             (
                 "a changing id without a name",
                 two(),
@@ -191,13 +167,7 @@ mod tests {
                 ALONE,
                 (New, Rule::IndexReusedWithNewId),
             ),
-            (
-                "a new index with a name",
-                two(),
-                fragment(Some(7), "", "h", ""),
-                ALONE,
-                (New, Rule::NewCall),
-            ),
+            ("a new index with a name", two(), fragment(Some(7), "", "h", ""), ALONE, (New, Rule::NewCall)),
             (
                 "a negative index is an index",
                 two(),
@@ -205,13 +175,7 @@ mod tests {
                 ALONE,
                 (New, Rule::NewCall),
             ),
-            (
-                "a new id without an index",
-                two(),
-                fragment(None, "c", "", ""),
-                ALONE,
-                (New, Rule::NewCall),
-            ),
+            ("a new id without an index", two(), fragment(None, "c", "", ""), ALONE, (New, Rule::NewCall)),
             (
                 "arguments before the name",
                 two(),
@@ -233,13 +197,7 @@ mod tests {
                 ALONE,
                 (New, Rule::NewName),
             ),
-            (
-                "another name",
-                bare(cut),
-                fragment(None, "", "g", ""),
-                ALONE,
-                (New, Rule::NewName),
-            ),
+            ("another name", bare(cut), fragment(None, "", "g", ""), ALONE, (New, Rule::NewName)),
             (
                 "a name for waiting arguments",
                 vec![open(Some(0), "", "", cut)],
@@ -261,13 +219,7 @@ mod tests {
                 second_of_two,
                 (New, Rule::BufferedUntilNamed),
             ),
-            (
-                "nothing at all",
-                two(),
-                fragment(None, "", "", "x"),
-                ALONE,
-                (Known(1), Rule::LastOpen),
-            ),
+            ("nothing at all", two(), fragment(None, "", "", "x"), ALONE, (Known(1), Rule::LastOpen)),
             (
                 "nothing at all, first",
                 vec![],

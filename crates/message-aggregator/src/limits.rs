@@ -14,11 +14,6 @@ pub struct AggregatorLimits {
 
 impl Default for AggregatorLimits {
     fn default() -> Self {
-        Self {
-            block_bytes: 16 << 20,
-            blocks: 4096,
-            calls: 256,
-            provider_data: 65_536,
-        }
+        Self { block_bytes: 16 << 20, blocks: 4096, calls: 256, provider_data: 65_536 }
     }
 }

@@ -41,10 +41,7 @@ pub enum MessageContent {
 /// Who speaks in a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "every wire format maps exactly these four"
-)]
+#[allow(clippy::exhaustive_enums, reason = "every wire format maps exactly these four")]
 pub enum Role {
     /// The author of the application.
     System,
@@ -60,11 +57,7 @@ impl Message {
     /// A message with the given content.
     #[must_use]
     pub fn new(content: MessageContent) -> Self {
-        Self(Arc::new(Inner {
-            content,
-            ephemeral: false,
-            wire_forms: WireForms::default(),
-        }))
+        Self(Arc::new(Inner { content, ephemeral: false, wire_forms: WireForms::default() }))
     }
 
     /// Instructions to the model.

@@ -29,10 +29,7 @@ impl MessageList {
 
     /// Adds a message at the end.
     pub fn push(&mut self, message: Message) {
-        self.last = Some(Arc::new(Node {
-            message,
-            before: self.last.take(),
-        }));
+        self.last = Some(Arc::new(Node { message, before: self.last.take() }));
         self.len += 1;
     }
 
@@ -76,9 +73,7 @@ impl MessageList {
     /// The system messages apart from the others, both in order.
     #[must_use]
     pub fn split_system(&self) -> (Vec<Message>, Vec<Message>) {
-        self.iter()
-            .cloned()
-            .partition(|message| message.role() == Role::System)
+        self.iter().cloned().partition(|message| message.role() == Role::System)
     }
 }
 

@@ -51,10 +51,7 @@ impl OpenBlock {
             Whole::Citation(_) => BlockKind::Citation,
             Whole::Opaque(_) => BlockKind::Opaque,
         };
-        Self {
-            whole: Some(whole),
-            ..Self::text(kind, key)
-        }
+        Self { whole: Some(whole), ..Self::text(kind, key) }
     }
 
     pub(crate) fn set_id(&mut self, id: BlockId) {
@@ -106,10 +103,7 @@ impl OpenBlock {
     }
 
     pub(crate) fn open_call(&mut self, choice: u32, call: &OpenCall, sink: &mut Sink<'_>) {
-        let name = call
-            .name
-            .clone()
-            .unwrap_or_else(|| crate::ToolCall::UNNAMED.into());
+        let name = call.name.clone().unwrap_or_else(|| crate::ToolCall::UNNAMED.into());
         self.open_with(choice, Some(CallHead::new(name, call.id.clone())), sink);
     }
 
@@ -118,21 +112,14 @@ impl OpenBlock {
             return;
         }
         self.opened = true;
-        let head = BlockHead {
-            kind: self.kind,
-            choice,
-            call: call.map(Box::new),
-        };
+        let head = BlockHead { kind: self.kind, choice, call: call.map(Box::new) };
         sink.chunks.push_back(Chunk::Opened { block: self.id, head });
     }
 
     pub(crate) fn push_text(&mut self, text: Text, sink: &mut Sink<'_>) -> Result<(), AggregateError> {
         let limit = sink.settings.limits.block_bytes;
         if self.text.len() + text.len() > limit {
-            return Err(AggregateError::TooLarge {
-                what: "bytes in one block",
-                limit,
-            });
+            return Err(AggregateError::TooLarge { what: "bytes in one block", limit });
         }
         self.text.push_str(&text);
         let delta = match self.kind {
@@ -148,20 +135,14 @@ impl OpenBlock {
     pub(crate) fn push_data(&mut self, data: ProviderData, sink: &Sink<'_>) -> Result<(), AggregateError> {
         let limit = sink.settings.limits.provider_data;
         if self.data.len() >= limit {
-            return Err(AggregateError::TooLarge {
-                what: "pieces of provider data on one block",
-                limit,
-            });
+            return Err(AggregateError::TooLarge { what: "pieces of provider data on one block", limit });
         }
         self.data.push(data);
         Ok(())
     }
 
     pub(crate) fn show(&self, delta: BlockDelta, sink: &mut Sink<'_>) {
-        sink.chunks.push_back(Chunk::Delta {
-            block: self.id,
-            delta,
-        });
+        sink.chunks.push_back(Chunk::Delta { block: self.id, delta });
     }
 
     pub(crate) fn close(&mut self, sink: &mut Sink<'_>) {
@@ -181,10 +162,7 @@ impl OpenBlock {
         }
         let content = Block::with_data(content, self.data.clone());
         self.closed = Some(content.clone());
-        sink.chunks.push_back(Chunk::Closed {
-            block: self.id,
-            content,
-        });
+        sink.chunks.push_back(Chunk::Closed { block: self.id, content });
     }
 
     /// The block as it is now; `call` gives the content of a call that is still open.
@@ -196,10 +174,9 @@ impl OpenBlock {
             (None, BlockKind::ToolCall) => call().unwrap_or_else(|| BlockContent::Text(String::new())),
             (None, BlockKind::Reasoning) => BlockContent::Reasoning(self.text.clone()),
             (None, BlockKind::Refusal) => BlockContent::Refusal(self.text.clone()),
-            (None, _) => self
-                .whole
-                .clone()
-                .map_or_else(|| BlockContent::Text(self.text.clone()), Whole::content),
+            (None, _) => {
+                self.whole.clone().map_or_else(|| BlockContent::Text(self.text.clone()), Whole::content)
+            }
         };
         Block::with_data(content, self.data.clone())
     }

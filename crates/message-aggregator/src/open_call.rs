@@ -17,9 +17,7 @@ impl OpenCall {
     ///
     /// Says whether `{}` had to give way to the real arguments, which some servers send after it.
     pub(crate) fn extend(&mut self, fragment: &ToolCallDelta) -> bool {
-        let announces = fragment
-            .name()
-            .is_some_and(|name| self.name.as_ref() != Some(name))
+        let announces = fragment.name().is_some_and(|name| self.name.as_ref() != Some(name))
             || fragment.call_id().is_some_and(|id| self.id.as_ref() != Some(id));
         self.index = fragment.index.or(self.index);
         if self.id.is_none() {
@@ -156,10 +154,7 @@ mod tests {
 
     #[test]
     fn a_lone_empty_object_is_held_back_and_gives_way() {
-        let mut call = OpenCall {
-            name: Some("f".into()),
-            ..OpenCall::default()
-        };
+        let mut call = OpenCall { name: Some("f".into()), ..OpenCall::default() };
         assert!(!call.extend(&ToolCallDelta::arguments(0, "{}")));
         assert_eq!(call.take_unshown(), None);
         assert!(call.extend(&ToolCallDelta::arguments(0, "{\"a\":1}")));

@@ -78,29 +78,18 @@ pub struct Media {
 impl Media {
     /// Media that the provider fetches from `url`; this project never fetches it.
     pub fn from_url(mime: impl Into<Text>, url: impl Into<Text>) -> Self {
-        Self {
-            mime: mime.into(),
-            source: MediaSource::Url(url.into()),
-            name: None,
-        }
+        Self { mime: mime.into(), source: MediaSource::Url(url.into()), name: None }
     }
 
     /// Media sent along with the request.
     pub fn from_bytes(mime: impl Into<Text>, bytes: impl Into<Bytes>) -> Self {
-        Self {
-            mime: mime.into(),
-            source: MediaSource::Bytes(bytes.into()),
-            name: None,
-        }
+        Self { mime: mime.into(), source: MediaSource::Bytes(bytes.into()), name: None }
     }
 
     /// The same media under a file name.
     #[must_use]
     pub fn with_name(self, name: impl Into<Text>) -> Self {
-        Self {
-            name: Some(name.into()),
-            ..self
-        }
+        Self { name: Some(name.into()), ..self }
     }
 }
 
@@ -134,8 +123,5 @@ fn to_base64<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Er
 
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
     let text = String::deserialize(deserializer)?;
-    STANDARD
-        .decode(text)
-        .map(Bytes::from)
-        .map_err(serde::de::Error::custom)
+    STANDARD.decode(text).map(Bytes::from).map_err(serde::de::Error::custom)
 }

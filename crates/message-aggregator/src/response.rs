@@ -35,12 +35,7 @@ impl Choice {
     /// A choice whose blocks stand at the given ids.
     #[must_use]
     pub fn new(number: u32, message: Message, block_ids: Vec<BlockId>, finish: Finish) -> Self {
-        Self {
-            number,
-            message,
-            block_ids,
-            finish,
-        }
+        Self { number, message, block_ids, finish }
     }
 }
 
@@ -50,10 +45,8 @@ impl ChatResponse {
     /// `round` is this answer's own number within the turn.
     #[must_use]
     pub fn new(round: u32, message: Message, finish: impl Into<Finish>) -> Self {
-        let block_ids = (0_u32..)
-            .take(message.blocks().len())
-            .map(|index| BlockId::new(round, index))
-            .collect();
+        let block_ids =
+            (0_u32..).take(message.blocks().len()).map(|index| BlockId::new(round, index)).collect();
         Self::from_choices(round, vec![Choice::new(0, message, block_ids, finish.into())])
     }
 
@@ -87,10 +80,7 @@ impl ChatResponse {
         &self.0.choices
     }
 
-    #[allow(
-        clippy::indexing_slicing,
-        reason = "every constructor makes at least one choice"
-    )]
+    #[allow(clippy::indexing_slicing, reason = "every constructor makes at least one choice")]
     fn first(&self) -> &Choice {
         &self.0.choices[0]
     }
@@ -121,8 +111,7 @@ impl ChatResponse {
 
     /// The tool calls of the first choice with the ids of their blocks, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = (BlockId, &ToolCall)> {
-        self.blocks()
-            .filter_map(|(id, block)| Some((id, block.as_tool_call()?)))
+        self.blocks().filter_map(|(id, block)| Some((id, block.as_tool_call()?)))
     }
 
     /// What was used: by one round, or on the response that ends a turn by all of its rounds.
@@ -170,11 +159,7 @@ impl ChatResponse {
     /// The same response with other choices, at least one.
     #[must_use]
     pub fn with_choices(self, choices: Vec<Choice>) -> Self {
-        if choices.is_empty() {
-            self
-        } else {
-            self.changed(|inner| inner.choices = choices)
-        }
+        if choices.is_empty() { self } else { self.changed(|inner| inner.choices = choices) }
     }
 
     /// The same response with another reason for the end of the first choice.

@@ -28,12 +28,7 @@ impl ToolCall {
 
     /// A finished call.
     pub fn new(id: impl Into<Text>, name: impl Into<Text>, arguments: impl Into<String>) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            arguments: arguments.into(),
-            complete: true,
-        }
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), complete: true }
     }
 
     /// The arguments as JSON; nothing but white space counts as `{}`.
@@ -66,20 +61,12 @@ pub struct ToolResult {
 impl ToolResult {
     /// A result of `call`.
     pub fn new(call: &ToolCall, parts: Vec<Part>) -> Self {
-        Self {
-            call_id: call.id.clone(),
-            name: call.name.clone(),
-            parts,
-            is_error: false,
-        }
+        Self { call_id: call.id.clone(), name: call.name.clone(), parts, is_error: false }
     }
 
     /// A result that tells the model why `call` did not succeed.
     pub fn error(call: &ToolCall, text: impl Into<Text>) -> Self {
-        Self {
-            is_error: true,
-            ..Self::new(call, vec![Part::Text(text.into())])
-        }
+        Self { is_error: true, ..Self::new(call, vec![Part::Text(text.into())]) }
     }
 
     /// The text parts joined; structured parts as JSON.

@@ -28,11 +28,7 @@ impl Usage {
     /// The two counts that every provider has.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
-        Self {
-            input_tokens: Some(input_tokens),
-            output_tokens: Some(output_tokens),
-            ..Self::default()
-        }
+        Self { input_tokens: Some(input_tokens), output_tokens: Some(output_tokens), ..Self::default() }
     }
 
     /// Takes what `later` reports over what is here: within a round the last value wins.
@@ -68,23 +64,11 @@ mod tests {
     #[test]
     fn the_last_value_wins_within_a_round_and_rounds_add_up() {
         let mut round = Usage::new(10, 1);
-        round.replace_with(&Usage {
-            output_tokens: Some(5),
-            ..Usage::default()
-        });
+        round.replace_with(&Usage { output_tokens: Some(5), ..Usage::default() });
         assert_eq!(round, Usage::new(10, 5));
         let mut turn = Usage::default();
         turn.add(&round);
-        turn.add(&Usage {
-            total_tokens: Some(3),
-            ..Usage::new(1, 2)
-        });
-        assert_eq!(
-            turn,
-            Usage {
-                total_tokens: Some(3),
-                ..Usage::new(11, 7)
-            }
-        );
+        turn.add(&Usage { total_tokens: Some(3), ..Usage::new(1, 2) });
+        assert_eq!(turn, Usage { total_tokens: Some(3), ..Usage::new(11, 7) });
     }
 }

@@ -22,10 +22,9 @@ impl WireForms {
         loop {
             let form = slot.0.get_or_init(|| Form {
                 format: TypeId::of::<T>(),
-                value: make.take().map_or_else(
-                    || Box::new(()) as Box<dyn Any + Send + Sync>,
-                    |make| Box::new(make()),
-                ),
+                value: make
+                    .take()
+                    .map_or_else(|| Box::new(()) as Box<dyn Any + Send + Sync>, |make| Box::new(make())),
                 next: Box::default(),
             });
             // Another format, or a thread that was faster with one, holds this slot: ask the next.

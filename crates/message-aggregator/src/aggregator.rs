@@ -2,8 +2,8 @@ use std::collections::VecDeque;
 
 use crate::choice::ChoiceBlocks;
 use crate::{
-    AggregateError, AggregatorLimits, BlockKind, ChatResponse, Chunk, Delta, DeltaKind, Diagnostics, Finish,
-    FinishReason, Text, ToolCall, Usage,
+    AggregateError, AggregatorLimits, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind, Diagnostics,
+    Finish, FinishReason, Text, ToolCall, Usage,
 };
 
 /// Turns the deltas of one model answer into chunks and one response.
@@ -39,6 +39,7 @@ pub struct MessageAggregator {
     settings: AggregatorSettings,
     round: u32,
     blocks: u32,
+    /// In the order in which they came, but number 0 is always there and first.
     choices: Vec<ChoiceBlocks>,
     usage: Option<Usage>,
     response_id: Option<Text>,
@@ -54,7 +55,8 @@ pub struct AggregatorSettings {
     /// The bounds.
     pub limits: AggregatorLimits,
     /// How many parallel answers were asked for. With 1, the choice numbers on the wire mean nothing
-    /// (some servers put token numbers there) and all deltas belong to one answer.
+    /// (some servers put token numbers there) and all deltas belong to one answer. With more, number 0 is
+    /// part of every response, and a server that sends more answers than this ends in an error.
     pub choices: u32,
     /// A tool call ends when the next one begins. Right only for providers that never interleave calls.
     pub eager_calls: bool,
@@ -87,7 +89,7 @@ impl MessageAggregator {
             settings,
             round,
             blocks: 0,
-            choices: Vec::new(),
+            choices: vec![ChoiceBlocks::new(0)],
             usage: None,
             response_id: None,
             model: None,
@@ -98,19 +100,22 @@ impl MessageAggregator {
 
     /// Takes the next delta and appends to `chunks` what it makes visible.
     ///
+    /// After [`DeltaKind::Done`] only token counts are taken.
+    ///
     /// # Errors
     /// If a bound is exceeded. The aggregator still tells what came before, see [`Self::partial`].
     pub fn push(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
         let number = if self.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().replace_with(&usage),
+            _ if self.done => {}
             DeltaKind::Origin { response_id, model } => {
                 self.response_id = self.response_id.take().or(response_id.filter(|id| !id.is_empty()));
                 self.model = self.model.take().or(model.filter(|model| !model.is_empty()));
             }
             DeltaKind::Done => self.done = true,
             kind => {
-                let at = self.choice(number);
+                let at = self.choice(number)?;
                 let mut sink = Sink {
                     settings: &self.settings,
                     diagnostics: &mut self.diagnostics,
@@ -131,12 +136,8 @@ impl MessageAggregator {
     /// # Errors
     /// [`AggregateError::Truncated`] if an answer has no finish reason and no end marker came either.
     pub fn finish(mut self, chunks: &mut VecDeque<Chunk>) -> Result<ChatResponse, AggregateError> {
-        let unfinished = self.choices.iter().any(|choice| choice.finish().is_none());
-        if !self.done && (self.choices.is_empty() || unfinished) {
+        if !self.done && self.choices.iter().any(|choice| choice.finish().is_none()) {
             return Err(AggregateError::Truncated { partial: Box::new(self.partial()) });
-        }
-        if self.choices.is_empty() {
-            self.choice(0);
         }
         let mut sink = Sink {
             settings: &self.settings,
@@ -146,29 +147,22 @@ impl MessageAggregator {
             chunks,
         };
         for choice in &mut self.choices {
-            choice.close_all(&mut sink)?;
+            choice.close_all(&mut sink);
         }
         if let Some(usage) = self.usage {
             chunks.push_back(Chunk::Usage { round: self.round, usage: Box::new(usage) });
         }
-        Ok(self.response())
+        Ok(self.response(self.all_choices()))
     }
 
     /// What there is so far, as if it had been interrupted here; none of its open calls is complete.
     #[must_use]
     pub fn partial(&self) -> ChatResponse {
-        let mut choices: Vec<_> = self
-            .choices
-            .iter()
-            .map(|choice| {
-                let mut partial = choice.to_choice(self.round, &self.settings.call_id_prefix);
-                partial.finish = Finish::from(FinishReason::Interrupted);
-                partial
-            })
-            .collect();
-        choices.sort_by_key(|choice| choice.number);
-        self.with_metadata(ChatResponse::from_choices(self.round, choices))
-            .with_finish(FinishReason::Interrupted)
+        let mut choices = self.all_choices();
+        for choice in &mut choices {
+            choice.finish = FinishReason::Interrupted.into();
+        }
+        self.response(choices)
     }
 
     /// The text so far, of the first choice.
@@ -196,27 +190,32 @@ impl MessageAggregator {
     }
 
     fn first_choice(&self) -> Option<&ChoiceBlocks> {
-        self.choices.iter().min_by_key(|choice| choice.number())
+        self.choices.first()
     }
 
-    fn choice(&mut self, number: u32) -> usize {
+    /// The place of the choice with this number, which is begun if it is new.
+    fn choice(&mut self, number: u32) -> Result<usize, AggregateError> {
         if let Some(at) = self.choices.iter().position(|choice| choice.number() == number) {
-            return at;
+            return Ok(at);
+        }
+        let limit = self.settings.choices as usize;
+        if self.choices.len() >= limit {
+            return Err(AggregateError::TooLarge { what: "choices", limit });
         }
         self.choices.push(ChoiceBlocks::new(number));
-        self.choices.len() - 1
+        Ok(self.choices.len() - 1)
     }
 
-    fn response(&self) -> ChatResponse {
+    fn all_choices(&self) -> Vec<Choice> {
         let prefix = &self.settings.call_id_prefix;
         let mut choices: Vec<_> =
             self.choices.iter().map(|choice| choice.to_choice(self.round, prefix)).collect();
         choices.sort_by_key(|choice| choice.number);
-        self.with_metadata(ChatResponse::from_choices(self.round, choices))
+        choices
     }
 
-    fn with_metadata(&self, response: ChatResponse) -> ChatResponse {
-        response.with_usage(self.usage).with_origin(
+    fn response(&self, choices: Vec<Choice>) -> ChatResponse {
+        ChatResponse::from_choices(self.round, choices).with_usage(self.usage).with_origin(
             self.response_id.clone(),
             self.model.clone(),
             self.diagnostics,

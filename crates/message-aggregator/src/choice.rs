@@ -1,11 +1,14 @@
+mod calls;
+
 use crate::aggregator::Sink;
-use crate::identity::{Identity, Place, identify};
+use crate::identity::Place;
 use crate::open_block::{OpenBlock, Whole};
 use crate::open_call::OpenCall;
 use crate::{
-    AggregateError, BlockContent, BlockDelta, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason,
-    Message, ProviderData, Rule, Text, ToolCallDelta,
+    AggregateError, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason, Message,
+    ProviderData, Text,
 };
+use calls::made_call_id;
 
 /// The blocks of one of several parallel answers while it comes in.
 #[derive(Debug)]
@@ -60,7 +63,10 @@ impl ChoiceBlocks {
                     self.push_fragment(fragment, Place { position, count }, sink)
                 })
             }
-            DeltaKind::BlockEnd => self.end_block(key, sink),
+            DeltaKind::BlockEnd => {
+                self.end_block(key, sink);
+                Ok(())
+            }
             DeltaKind::Finish(finish) => {
                 self.finish = Some(finish);
                 Ok(())
@@ -146,81 +152,6 @@ impl ChoiceBlocks {
         self.blocks.get_mut(at).map_or(Ok(()), |block| block.push_data(data, sink))
     }
 
-    fn push_fragment(
-        &mut self,
-        mut fragment: ToolCallDelta,
-        place: Place,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
-        let (identity, rule) = identify(&mut self.calls, &fragment, place);
-        sink.diagnostics.note(rule);
-        let at = match identity {
-            Identity::Known(at) => at,
-            Identity::New => self.add_call(sink)?,
-        };
-        let (Some(call), Some(block)) =
-            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
-        else {
-            return Ok(());
-        };
-        if block.is_closed() {
-            // A header sent again after the end says nothing new.
-            let says_nothing = fragment.arguments_delta().is_none();
-            return if says_nothing {
-                Ok(())
-            } else {
-                Err(AggregateError::BlockEnded { block: block.index() })
-            };
-        }
-        if let Some(data) = fragment.provider_data.take() {
-            block.push_data(data, sink)?;
-        }
-        if call.extend(&fragment) {
-            sink.diagnostics.note(Rule::EmptyArgumentsDropped);
-        }
-        if call.arguments().len() > sink.settings.limits.block_bytes {
-            let limit = sink.settings.limits.block_bytes;
-            return Err(AggregateError::TooLarge { what: "bytes in one tool call", limit });
-        }
-        self.show_call(at, sink);
-        Ok(())
-    }
-
-    /// Opens the call's block once it has a name, and shows the arguments that are certain.
-    fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
-        if self.calls.get(at).is_none_or(|call| call.name.is_none()) {
-            return;
-        }
-        let Some(&block_at) = self.call_blocks.get(at) else {
-            return;
-        };
-        if self.blocks.get(block_at).is_some_and(|block| !block.is_opened()) {
-            self.close_running(sink);
-        }
-        if let (Some(call), Some(block)) = (self.calls.get_mut(at), self.blocks.get_mut(block_at)) {
-            block.open_call(self.number, call, sink);
-            if let Some(arguments) = call.take_unshown() {
-                block.show(BlockDelta::Arguments(arguments), sink);
-            }
-        }
-    }
-
-    fn add_call(&mut self, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
-        if sink.settings.eager_calls {
-            for at in 0..self.calls.len() {
-                self.close_call(at, true, sink);
-            }
-        }
-        let limit = sink.settings.limits.calls;
-        if self.calls.len() >= limit {
-            return Err(AggregateError::TooLarge { what: "tool calls in one answer", limit });
-        }
-        let block = self.add_block(OpenBlock::call(), sink)?;
-        self.calls.push(OpenCall::default());
-        self.call_blocks.push(block);
-        Ok(self.calls.len() - 1)
-    }
-
     fn add_block(&mut self, mut block: OpenBlock, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
         let limit = sink.settings.limits.blocks;
         if *sink.blocks as usize >= limit {
@@ -238,46 +169,18 @@ impl ChoiceBlocks {
         }
     }
 
-    fn end_block(&mut self, key: Option<i64>, sink: &mut Sink<'_>) -> Result<(), AggregateError> {
-        let Some(number) = key else {
+    fn end_block(&mut self, key: Option<i64>, sink: &mut Sink<'_>) {
+        if key.is_none() {
             self.close_running(sink);
-            return Ok(());
-        };
-        if let Some(call) = self.calls.iter().rposition(|call| call.index == Some(number)) {
+        } else if let Some(call) = self.calls.iter().rposition(|call| call.index == key) {
             self.close_call(call, true, sink);
         } else if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.key() == key) {
             block.close(sink);
         }
-        Ok(())
-    }
-
-    fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
-        let (Some(call), Some(block)) =
-            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
-        else {
-            return;
-        };
-        if block.is_closed() {
-            return;
-        }
-        if call.name.is_none() {
-            sink.diagnostics.note(Rule::Unnamed);
-        }
-        if call.id.is_none() {
-            sink.diagnostics.note(Rule::IdMade);
-        }
-        block.open_call(self.number, call, sink);
-        if let Some(arguments) = call.take_rest() {
-            block.show(BlockDelta::Arguments(arguments), sink);
-        }
-        let id = block.id();
-        let prefix = &sink.settings.call_id_prefix;
-        let call = call.to_call(|| made_call_id(prefix, id), complete);
-        block.close_with(BlockContent::ToolCall(call), sink);
     }
 
     /// Closes what is open, in order, and settles why the answer ended.
-    pub(crate) fn close_all(&mut self, sink: &mut Sink<'_>) -> Result<(), AggregateError> {
+    pub(crate) fn close_all(&mut self, sink: &mut Sink<'_>) {
         self.running = None;
         for at in 0..self.blocks.len() {
             match self.call_blocks.iter().position(|block| *block == at) {
@@ -293,21 +196,6 @@ impl ChoiceBlocks {
             }
         }
         self.settle_finish();
-        Ok(())
-    }
-
-    /// Whether a call that was open at the end of the answer counts as finished by the provider.
-    fn call_completes(&self, at: usize) -> bool {
-        match self.finish.as_ref().map(|finish| &finish.reason) {
-            Some(FinishReason::Length | FinishReason::ContentFilter | FinishReason::Interrupted) => false,
-            Some(_) => true,
-            // Only the end marker came: nothing vouches for the call but its arguments.
-            None => self.calls.get(at).is_some_and(|call| {
-                call.to_call(Text::default, true)
-                    .parsed_arguments()
-                    .is_ok_and(|arguments| arguments.is_object())
-            }),
-        }
     }
 
     fn settle_finish(&mut self) {
@@ -346,8 +234,4 @@ impl ChoiceBlocks {
         let finish = self.finish.clone().unwrap_or_else(|| FinishReason::Interrupted.into());
         Choice::new(self.number, Message::assistant_blocks(blocks), block_ids, finish)
     }
-}
-
-fn made_call_id(prefix: &Text, block: BlockId) -> Text {
-    format!("{prefix}_{}_{}", block.round, block.index).into()
 }

@@ -136,6 +136,14 @@ impl ToolCallDelta {
         Self { arguments_delta: Some(arguments.into()), ..self }
     }
 
+    /// Whether the fragment has a place at most.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.call_id().is_none()
+            && self.name().is_none()
+            && self.arguments_delta().is_none()
+            && self.provider_data.is_none()
+    }
+
     pub(crate) fn call_id(&self) -> Option<&Text> {
         self.call_id.as_ref().filter(|id| !id.is_empty())
     }

@@ -9,7 +9,7 @@ pub enum AggregateError {
         "the stream ended before the answer was complete: neither a finish reason nor an end marker came"
     )]
     Truncated {
-        /// What had come by then. None of its calls is complete.
+        /// What had come by then. A call that the provider had not ended is not complete.
         partial: Box<ChatResponse>,
     },
     /// The answer is larger than the bounds allow.

@@ -58,7 +58,8 @@ impl ChunkFold {
 
     /// The blocks of a round's first choice as their deltas make them, in order.
     ///
-    /// A call's id may have come after its block opened; that and provider data are taken from the closed block.
+    /// A call's id may have come after its block opened; that and provider data are taken from the closed
+    /// block. Data that came still later is only in the response.
     #[must_use]
     pub fn blocks(&self, round: u32) -> Vec<(BlockId, Block)> {
         self.of_round(round)
@@ -79,10 +80,11 @@ impl ChunkFold {
         self.blocks.contains_key(&id)
     }
 
-    /// The text shown of a round, joined over its text blocks.
+    /// The text shown of a round's first choice, joined over its text blocks.
     #[must_use]
     pub fn text(&self, round: u32) -> String {
         self.of_round(round)
+            .filter(|(_, folded)| folded.choice == 0)
             .filter_map(|(_, folded)| match &folded.content {
                 BlockContent::Text(text) => Some(text.as_str()),
                 _ => None,

@@ -60,9 +60,9 @@ fn by_known_index(calls: &mut [OpenCall], known: usize, fragment: &ToolCallDelta
 }
 
 fn without_number_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> (Identity, Rule) {
-    let last = calls.len().checked_sub(1);
+    let last = calls.iter().rposition(|call| !call.ended);
     if let Some(name) = fragment.name() {
-        let (Some(last), Some(call)) = (last, calls.last_mut()) else {
+        let Some((last, call)) = last.and_then(|last| Some((last, calls.get_mut(last)?))) else {
             return (Identity::New, Rule::NewName);
         };
         let complete = call.arguments_complete();
@@ -101,6 +101,15 @@ mod tests {
     fn open(index: Option<i64>, id: &str, name: &str, arguments: &str) -> OpenCall {
         let mut call = OpenCall::default();
         call.extend(&fragment(index, id, name, arguments));
+        call
+    }
+
+    fn bare_call() -> OpenCall {
+        open(None, "", "f", "")
+    }
+
+    fn ended(mut call: OpenCall) -> OpenCall {
+        call.ended = true;
         call
     }
 
@@ -220,6 +229,27 @@ mod tests {
                 (New, Rule::BufferedUntilNamed),
             ),
             ("nothing at all", two(), fragment(None, "", "", "x"), ALONE, (Known(1), Rule::LastOpen)),
+            (
+                "nothing at all, the last one ended",
+                vec![open(Some(0), "a", "f", cut), ended(open(Some(1), "b", "g", whole))],
+                fragment(None, "", "", "x"),
+                ALONE,
+                (Known(0), Rule::LastOpen),
+            ),
+            (
+                "nothing at all, all ended",
+                vec![ended(bare_call())],
+                fragment(None, "", "", "x"),
+                ALONE,
+                (New, Rule::BufferedUntilNamed),
+            ),
+            (
+                "the name of a call that ended without arguments",
+                vec![ended(bare_call())],
+                fragment(None, "", "f", ""),
+                ALONE,
+                (New, Rule::NewName),
+            ),
             (
                 "nothing at all, first",
                 vec![],

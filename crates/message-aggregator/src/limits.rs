@@ -6,7 +6,7 @@ pub struct AggregatorLimits {
     pub block_bytes: usize,
     /// Blocks of one answer over all choices. Default: 4,096.
     pub blocks: usize,
-    /// Tool calls of one answer over all choices. Default: 256.
+    /// Tool calls of one message. Default: 256.
     pub calls: usize,
     /// Pieces of provider data on one block. Default: 65,536.
     pub provider_data: usize,

@@ -6,6 +6,8 @@ pub(crate) struct OpenCall {
     pub(crate) index: Option<i64>,
     pub(crate) id: Option<Text>,
     pub(crate) name: Option<Text>,
+    /// Its block has ended.
+    pub(crate) ended: bool,
     arguments: String,
     /// How much of the arguments was handed out as chunks.
     shown: usize,
@@ -13,13 +15,13 @@ pub(crate) struct OpenCall {
 }
 
 impl OpenCall {
-    /// Takes over what `fragment` says. Names and ids are set once.
+    /// Takes over what `fragment` says. Numbers, ids and names are set once.
     ///
     /// Says whether `{}` had to give way to the real arguments, which some servers send after it.
     pub(crate) fn extend(&mut self, fragment: &ToolCallDelta) -> bool {
         let announces = fragment.name().is_some_and(|name| self.name.as_ref() != Some(name))
             || fragment.call_id().is_some_and(|id| self.id.as_ref() != Some(id));
-        self.index = fragment.index.or(self.index);
+        self.index = self.index.or(fragment.index);
         if self.id.is_none() {
             self.id = fragment.call_id().cloned();
         }
@@ -61,8 +63,9 @@ impl OpenCall {
         self.extent.scan(self.arguments.as_bytes())
     }
 
-    pub(crate) fn arguments(&self) -> &str {
-        &self.arguments
+    /// How long the arguments are with those of `fragment`.
+    pub(crate) fn bytes_with(&self, fragment: &ToolCallDelta) -> usize {
+        self.arguments.len() + fragment.arguments_delta().map_or(0, |arguments| arguments.len())
     }
 
     /// The call as it is now.
@@ -159,6 +162,6 @@ mod tests {
         assert_eq!(call.take_unshown(), None);
         assert!(call.extend(&ToolCallDelta::arguments(0, "{\"a\":1}")));
         assert_eq!(call.take_unshown().as_deref(), Some("{\"a\":1}"));
-        assert_eq!(call.arguments(), "{\"a\":1}");
+        assert_eq!(call.arguments, "{\"a\":1}");
     }
 }

@@ -1,0 +1,137 @@
+//! The tool calls of a choice.
+
+use super::ChoiceBlocks;
+use crate::aggregator::Sink;
+use crate::identity::{Identity, Place, identify};
+use crate::open_block::OpenBlock;
+use crate::open_call::OpenCall;
+use crate::{AggregateError, BlockContent, BlockDelta, BlockId, FinishReason, Rule, Text, ToolCallDelta};
+
+impl ChoiceBlocks {
+    pub(super) fn push_fragment(
+        &mut self,
+        mut fragment: ToolCallDelta,
+        place: Place,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
+        if fragment.is_empty() {
+            return Ok(());
+        }
+        let (identity, rule) = identify(&mut self.calls, &fragment, place);
+        sink.diagnostics.note(rule);
+        let at = match identity {
+            Identity::Known(at) => at,
+            Identity::New => self.add_call(sink)?,
+        };
+        let (Some(call), Some(block)) =
+            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
+        else {
+            return Ok(());
+        };
+        if let Some(data) = fragment.provider_data.take() {
+            block.push_data(data, sink)?;
+        }
+        if call.ended {
+            // A header sent again after the end says nothing new.
+            return match fragment.arguments_delta() {
+                None => Ok(()),
+                Some(_) => Err(AggregateError::BlockEnded { block: block.index() }),
+            };
+        }
+        let limit = sink.settings.limits.block_bytes;
+        if call.bytes_with(&fragment) > limit {
+            return Err(AggregateError::TooLarge { what: "bytes in one tool call", limit });
+        }
+        if call.extend(&fragment) {
+            sink.diagnostics.note(Rule::EmptyArgumentsDropped);
+        }
+        self.show_call(at, sink);
+        Ok(())
+    }
+
+    /// Opens the call's block once it has a name, and shows the arguments that are certain.
+    fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
+        if self.calls.get(at).is_none_or(|call| call.name.is_none()) {
+            return;
+        }
+        let Some(&block_at) = self.call_blocks.get(at) else {
+            return;
+        };
+        if self.blocks.get(block_at).is_some_and(|block| !block.is_opened()) {
+            self.close_running(sink);
+        }
+        if let (Some(call), Some(block)) = (self.calls.get_mut(at), self.blocks.get_mut(block_at)) {
+            block.open_call(self.number, call, sink);
+            if let Some(arguments) = call.take_unshown() {
+                block.show(BlockDelta::Arguments(arguments), sink);
+            }
+        }
+    }
+
+    fn add_call(&mut self, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
+        if sink.settings.eager_calls {
+            for at in 0..self.calls.len() {
+                self.close_call(at, true, sink);
+            }
+        }
+        let limit = sink.settings.limits.calls;
+        if self.calls.len() >= limit {
+            return Err(AggregateError::TooLarge { what: "tool calls in one answer", limit });
+        }
+        let block = self.add_block(OpenBlock::call(), sink)?;
+        self.calls.push(OpenCall::default());
+        self.call_blocks.push(block);
+        Ok(self.calls.len() - 1)
+    }
+
+    /// Ends the call's block, unless it has ended.
+    pub(super) fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
+        let (Some(call), Some(block)) =
+            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
+        else {
+            return;
+        };
+        if call.ended {
+            return;
+        }
+        call.ended = true;
+        if call.name.is_none() {
+            sink.diagnostics.note(Rule::Unnamed);
+        }
+        if call.id.is_none() {
+            sink.diagnostics.note(Rule::IdMade);
+        }
+        block.open_call(self.number, call, sink);
+        if let Some(arguments) = call.take_rest() {
+            block.show(BlockDelta::Arguments(arguments), sink);
+        }
+        let id = block.id();
+        let prefix = &sink.settings.call_id_prefix;
+        let call = call.to_call(|| made_call_id(prefix, id), complete);
+        block.close_with(BlockContent::ToolCall(call), sink);
+    }
+
+    /// Whether a call that was open at the end of the answer counts as finished by the provider.
+    pub(super) fn call_completes(&self, at: usize) -> bool {
+        match self.finish.as_ref().map(|finish| &finish.reason) {
+            Some(
+                FinishReason::Length
+                | FinishReason::ContentFilter
+                | FinishReason::Refusal
+                | FinishReason::Interrupted,
+            ) => false,
+            Some(_) => true,
+            // Only the end marker came: nothing vouches for the call but its arguments.
+            None => self.calls.get(at).is_some_and(|call| {
+                call.to_call(Text::default, true)
+                    .parsed_arguments()
+                    .is_ok_and(|arguments| arguments.is_object())
+            }),
+        }
+    }
+}
+
+/// The id of a call that the provider gives none: the same in every reading of the answer.
+pub(super) fn made_call_id(prefix: &Text, block: BlockId) -> Text {
+    format!("{prefix}_{}_{}", block.round, block.index).into()
+}

@@ -1,0 +1,319 @@
+//! How an answer ends: what makes it complete, what cuts it, and which of its calls are complete then.
+
+mod common;
+
+use common::{ROUND, choices, complete, run};
+use message_aggregator::{
+    AggregateError, AggregatorSettings, Chunk, Delta, DeltaKind, Finish, FinishReason, ToolCallDelta, Usage,
+};
+
+fn call(arguments: &str) -> Delta {
+    call_at(0, arguments)
+}
+
+fn call_at(index: i64, arguments: &str) -> Delta {
+    Delta::tool_call(ToolCallDelta::start(index, format!("c{index}"), "lookup").with_arguments(arguments))
+}
+
+fn block_end(block: i64) -> Delta {
+    Delta::from(DeltaKind::BlockEnd).in_block(block)
+}
+
+fn finish(reason: FinishReason) -> Delta {
+    Delta::finish(reason)
+}
+
+const WHOLE: &str = "{\"key\": 1}";
+const CUT: &str = "{\"key\": ";
+
+/// An answer that completes: what comes, why it ended, and which of its calls are complete.
+type Row = (&'static str, Vec<Delta>, Finish, Vec<bool>);
+
+#[test]
+fn answers_that_complete() {
+    use FinishReason::{ContentFilter, Empty, Length, Refusal, Stop, ToolCalls};
+    let inferred = Finish::inferred;
+    let table: Vec<Row> = vec![
+        (
+            "finish, then the end marker",
+            vec![Delta::text("a"), finish(Stop), Delta::done()],
+            Stop.into(),
+            vec![],
+        ),
+        (
+            "finish, then the end of the body",
+            vec![call(WHOLE), finish(ToolCalls)],
+            ToolCalls.into(),
+            vec![true],
+        ),
+        (
+            "a finish alone ends nothing: calls may follow it",
+            vec![finish(Stop), call(WHOLE), Delta::done()],
+            Stop.into(),
+            vec![true],
+        ),
+        (
+            "calls are complete whatever the reason says",
+            vec![call(WHOLE), finish(FinishReason::Other("odd".into()))],
+            FinishReason::Other("odd".into()).into(),
+            vec![true],
+        ),
+        (
+            "what a call's arguments are is no matter of the end",
+            vec![call(CUT), finish(ToolCalls)],
+            ToolCalls.into(),
+            vec![true],
+        ),
+        (
+            "the last of two reasons counts",
+            vec![finish(Stop), call(WHOLE), finish(ToolCalls), Delta::done()],
+            ToolCalls.into(),
+            vec![true],
+        ),
+        (
+            "the last of two reasons counts, and cuts",
+            vec![call(WHOLE), finish(ToolCalls), finish(Length)],
+            Length.into(),
+            vec![false],
+        ),
+        ("the end marker alone, with text", vec![Delta::text("a"), Delta::done()], inferred(Stop), vec![]),
+        (
+            "the end marker alone, with reasoning",
+            vec![Delta::reasoning("a"), Delta::done()],
+            inferred(Stop),
+            vec![],
+        ),
+        (
+            "the end marker alone, with a whole call",
+            vec![Delta::text("a"), call(WHOLE), Delta::done()],
+            inferred(ToolCalls),
+            vec![true],
+        ),
+        (
+            "the end marker alone, with a cut call",
+            vec![call(CUT), Delta::done()],
+            inferred(ToolCalls),
+            vec![false],
+        ),
+        (
+            "the end marker alone, with both",
+            vec![call_at(0, WHOLE), call_at(1, CUT), Delta::done()],
+            inferred(ToolCalls),
+            vec![true, false],
+        ),
+        (
+            "the end marker alone, arguments that are no object",
+            vec![call("[1]"), Delta::done()],
+            inferred(ToolCalls),
+            vec![false],
+        ),
+        (
+            "the end marker alone, no arguments",
+            vec![call(""), Delta::done()],
+            inferred(ToolCalls),
+            vec![true],
+        ),
+        (
+            "the end marker alone, a call the provider ended",
+            vec![call(CUT), block_end(0), Delta::done()],
+            inferred(ToolCalls),
+            vec![true],
+        ),
+        (
+            "the length cuts open calls",
+            vec![call(WHOLE), finish(Length), Delta::done()],
+            Length.into(),
+            vec![false],
+        ),
+        (
+            "a filter cuts open calls",
+            vec![call(WHOLE), finish(ContentFilter), Delta::done()],
+            ContentFilter.into(),
+            vec![false],
+        ),
+        (
+            "a refusal cuts open calls",
+            vec![call(WHOLE), finish(Refusal), Delta::done()],
+            Refusal.into(),
+            vec![false],
+        ),
+        (
+            "the length leaves ended calls",
+            vec![call_at(0, WHOLE), block_end(0), call_at(1, WHOLE), finish(Length)],
+            Length.into(),
+            vec![true, false],
+        ),
+        ("nothing but the end marker", vec![Delta::done()], inferred(Empty), vec![]),
+        (
+            "empty pieces and the end marker",
+            vec![Delta::text(""), Delta::reasoning(""), Delta::done()],
+            inferred(Empty),
+            vec![],
+        ),
+        ("nothing, then stop", vec![finish(Stop), Delta::done()], Empty.into(), vec![]),
+        ("nothing, then tool calls", vec![finish(ToolCalls), Delta::done()], Empty.into(), vec![]),
+        ("text, then tool calls", vec![Delta::text("a"), finish(ToolCalls)], ToolCalls.into(), vec![]),
+        ("nothing, then a filter", vec![finish(ContentFilter), Delta::done()], ContentFilter.into(), vec![]),
+        (
+            "after the end marker nothing counts",
+            vec![
+                Delta::text("a"),
+                finish(Stop),
+                Delta::done(),
+                Delta::text("b"),
+                call(WHOLE),
+                finish(Length),
+            ],
+            Stop.into(),
+            vec![],
+        ),
+    ];
+    for (what, deltas, finish, calls) in table {
+        let run = run(AggregatorSettings::default(), deltas);
+        assert_eq!(run.error, None, "{what}");
+        run.assert_lawful();
+        assert_eq!(run.response.finish(), &finish, "{what}");
+        let complete: Vec<_> = run.response.tool_calls().map(|(_, call)| call.complete).collect();
+        assert_eq!(complete, calls, "{what}");
+    }
+}
+
+#[test]
+fn an_empty_answer_keeps_the_providers_word() {
+    let finish = Finish::written(FinishReason::ToolCalls, "tool_use");
+    let response = complete(AggregatorSettings::default(), [Delta::finish(finish)]);
+    assert_eq!(response.finish(), &Finish::written(FinishReason::Empty, "tool_use"));
+}
+
+#[test]
+fn answers_that_are_cut() {
+    let table = [
+        ("nothing at all", vec![], "", vec![]),
+        ("nothing but usage", vec![Delta::usage(Usage::new(1, 1))], "", vec![]),
+        ("text", vec![Delta::text("so f"), Delta::text("ar")], "so far", vec![]),
+        ("a whole call", vec![Delta::text("a"), call(WHOLE)], "a", vec![false]),
+        (
+            "an ended call and an open one",
+            vec![call_at(0, WHOLE), block_end(0), call_at(1, WHOLE)],
+            "",
+            vec![true, false],
+        ),
+    ];
+    for (what, deltas, text, calls) in table {
+        let run = run(AggregatorSettings::default(), deltas);
+        run.assert_lawful();
+        let Some(AggregateError::Truncated { partial }) = run.error else {
+            panic!("{what}: {:?}", run.error);
+        };
+        assert_eq!(*partial, run.response, "{what}");
+        assert_eq!(partial.finish(), &FinishReason::Interrupted.into(), "{what}");
+        assert_eq!(partial.text(), text, "{what}");
+        let complete: Vec<_> = partial.tool_calls().map(|(_, call)| call.complete).collect();
+        assert_eq!(complete, calls, "{what}");
+    }
+}
+
+#[test]
+fn what_was_cut_tells_its_usage_and_origin() {
+    let origin = DeltaKind::Origin { response_id: Some("answer-9".into()), model: Some("tiny".into()) };
+    let run =
+        run(AggregatorSettings::default(), [origin.into(), Delta::text("a"), Delta::usage(Usage::new(3, 4))]);
+    assert!(matches!(run.error, Some(AggregateError::Truncated { .. })));
+    assert_eq!(run.response.response_id(), Some("answer-9"));
+    assert_eq!(run.response.model(), Some("tiny"));
+    assert_eq!(run.response.usage(), Some(&Usage::new(3, 4)));
+}
+
+#[test]
+fn the_first_origin_that_says_something_counts() {
+    let origin = |response_id: &str, model: &str| {
+        Delta::from(DeltaKind::Origin { response_id: Some(response_id.into()), model: Some(model.into()) })
+    };
+    let deltas = [origin("", ""), origin("one", ""), origin("two", "tiny"), Delta::done()];
+    let response = complete(AggregatorSettings::default(), deltas);
+    assert_eq!((response.response_id(), response.model()), (Some("one"), Some("tiny")));
+}
+
+#[test]
+fn the_last_usage_wins_also_after_the_end_marker() {
+    let mut later = Usage::default();
+    later.output_tokens = Some(9);
+    let deltas = [
+        Delta::usage(Usage::new(5, 1)),
+        Delta::text("a"),
+        Delta::usage(Usage::new(5, 2)),
+        finish(FinishReason::Stop),
+        Delta::done(),
+        Delta::usage(later),
+    ];
+    let run = run(AggregatorSettings::default(), deltas);
+    assert_eq!(run.response.usage(), Some(&Usage::new(5, 9)));
+    assert_eq!(run.chunks.last(), Some(&Chunk::Usage { round: ROUND, usage: Box::new(Usage::new(5, 9)) }));
+}
+
+#[test]
+fn without_usage_there_is_no_chunk_of_it() {
+    let run = run(AggregatorSettings::default(), [Delta::text("a"), Delta::done()]);
+    assert_eq!(run.response.usage(), None);
+    assert!(!run.chunks.iter().any(|chunk| matches!(chunk, Chunk::Usage { .. })));
+}
+
+fn two_answers() -> Vec<Delta> {
+    vec![
+        Delta::text("je").in_choice(1),
+        Delta::text("y"),
+        call(WHOLE).in_choice(1),
+        Delta::text("es"),
+        finish(FinishReason::Stop),
+        finish(FinishReason::ToolCalls).in_choice(1),
+    ]
+}
+
+#[test]
+fn two_answers_that_were_asked_for_are_kept_apart() {
+    let run = run(choices(2), two_answers());
+    assert_eq!(run.error, None);
+    run.assert_lawful();
+    let summary: Vec<_> = run
+        .response
+        .choices()
+        .iter()
+        .map(|choice| {
+            let calls = choice.message.tool_calls().count();
+            (choice.number, choice.message.text(), calls, choice.finish.reason.clone())
+        })
+        .collect();
+    assert_eq!(
+        summary,
+        [(0, "yes".to_owned(), 0, FinishReason::Stop), (1, "je".to_owned(), 1, FinishReason::ToolCalls),]
+    );
+    assert_eq!(run.response.text(), "yes");
+}
+
+#[test]
+fn one_answer_is_one_whatever_the_choice_numbers_say() {
+    let response = complete(AggregatorSettings::default(), two_answers());
+    assert_eq!(response.choices().len(), 1);
+    assert_eq!(response.message().blocks().len(), 3, "text, call, text");
+    assert_eq!(response.text(), "jeyes");
+    assert_eq!(response.tool_calls().count(), 1);
+}
+
+#[test]
+fn one_unfinished_answer_of_two_cuts_both() {
+    let mut deltas = two_answers();
+    deltas.pop();
+    let run = run(choices(2), deltas);
+    assert!(matches!(run.error, Some(AggregateError::Truncated { .. })));
+    run.assert_lawful();
+}
+
+#[test]
+fn the_first_answer_is_number_0_even_if_only_another_one_came() {
+    let run = run(choices(2), [Delta::text("late").in_choice(1), Delta::done()]);
+    assert_eq!(run.error, None);
+    run.assert_lawful();
+    assert_eq!(run.response.text(), "");
+    assert_eq!(run.response.finish(), &Finish::inferred(FinishReason::Empty));
+    assert_eq!(run.response.choices()[1].message.text(), "late");
+}

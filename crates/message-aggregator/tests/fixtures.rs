@@ -1,0 +1,138 @@
+//! Every fixture gives its expected result, whole and under the laws of a stream.
+
+mod common;
+#[path = "common/fixture.rs"]
+mod fixture;
+
+use std::collections::VecDeque;
+
+use common::{ROUND, complete, eager, run};
+use fixture::{Expected, Fixture};
+use message_aggregator::{AggregatorSettings, Chunk, Delta, DeltaKind, MessageAggregator};
+
+macro_rules! fixtures {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                assert_as_expected(stringify!($name));
+            }
+        )*
+
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+fixtures! {
+    empty_fragments
+    known_id_with_another_number
+    pattern1_content_only
+    pattern2_calls_only
+    pattern3_content_then_calls
+    pattern4_long_content_then_calls
+    q01_index_missing_new_name
+    q01_index_missing_with_ids
+    q01_index_null_several_in_one_event
+    q02_index_0_for_every_call
+    q02_index_0_in_one_event
+    q03_index_reused_without_id
+    q03_index_reused_without_name
+    q04_index_from_1_with_gaps
+    q05_index_negative
+    q06_two_entries_with_one_index
+    q07_calls_interleaved
+    q07_headers_before_all_arguments
+    q08_indices_out_of_order
+    q09_id_and_name_repeated
+    q10_id_empty_for_the_whole_call
+    q10_id_empty_on_continuation
+    q11_id_changes_in_every_piece
+    q12_id_never_sent
+    q13_id_comes_late
+    q14_name_repeated
+    q14_name_repeated_without_index
+    q15_arguments_before_the_name
+    q15_arguments_before_the_name_without_index
+    q16_name_empty_on_arguments
+    q17_name_in_pieces
+    q18_name_never_sent
+    q19_whole_call_in_one_event
+    q19_whole_calls_in_one_event
+    q20_arguments_as_an_object
+    q21_arguments_absent
+    q22_empty_object_first
+}
+
+fn assert_as_expected(name: &str) {
+    let fixture = Fixture::read(name);
+    let run = run(AggregatorSettings::default(), fixture.deltas);
+    assert_eq!(Expected::of(&run.response, run.error.as_ref()), fixture.expected);
+    run.assert_lawful();
+}
+
+#[test]
+fn every_fixture_is_tested() {
+    assert_eq!(Fixture::names(), TESTED);
+}
+
+#[test]
+fn a_fixture_cut_before_its_finish_is_truncated_and_none_of_its_calls_is_complete() {
+    for name in TESTED {
+        let fixture = Fixture::read(name);
+        let cut = fixture.deltas.into_iter().take_while(|delta| !matches!(delta.kind, DeltaKind::Finish(_)));
+        let run = run(AggregatorSettings::default(), cut);
+        let cut = Expected::of(&run.response, run.error.as_ref());
+        assert_eq!(cut.error.as_deref(), Some("truncated"), "{name}");
+        assert_eq!(cut.text, fixture.expected.text, "{name}");
+        assert!(cut.calls.iter().all(|call| !call.complete), "{name}");
+        run.assert_lawful();
+    }
+}
+
+/// When the call blocks of an answer close, told by what opens and closes.
+fn openings_and_ends(settings: AggregatorSettings, deltas: Vec<Delta>) -> Vec<String> {
+    let run = run(settings, deltas);
+    run.assert_lawful();
+    run.chunks
+        .iter()
+        .filter_map(|chunk| match chunk {
+            Chunk::Opened { block, .. } => Some(format!("+{}", block.index)),
+            Chunk::Closed { block, .. } => Some(format!("-{}", block.index)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn calls_end_with_the_answer_or_by_the_eager_rule_when_the_next_begins() {
+    let deltas = || Fixture::read("pattern3_content_then_calls").deltas;
+    assert_eq!(
+        openings_and_ends(AggregatorSettings::default(), deltas()),
+        ["+0", "-0", "+1", "+2", "+3", "-1", "-2", "-3"]
+    );
+    assert_eq!(openings_and_ends(eager(), deltas()), ["+0", "-0", "+1", "-1", "+2", "-2", "+3", "-3"]);
+}
+
+#[test]
+fn the_eager_rule_gives_sequential_answers_the_same_response() {
+    for name in TESTED.iter().filter(|name| name.starts_with("pattern")) {
+        let lazy = complete(AggregatorSettings::default(), Fixture::read(name).deltas);
+        assert_eq!(complete(eager(), Fixture::read(name).deltas), lazy, "{name}");
+    }
+}
+
+#[test]
+fn law_s2_text_is_visible_in_the_push_that_brings_it() {
+    let mut aggregator = MessageAggregator::new(ROUND);
+    let mut chunks = VecDeque::new();
+    for delta in Fixture::read("pattern4_long_content_then_calls").deltas {
+        let DeltaKind::Text(text) = &delta.kind else {
+            continue;
+        };
+        let text = text.clone();
+        aggregator.push(delta, &mut chunks).unwrap();
+        let shown: String = chunks.drain(..).filter_map(|chunk| chunk.text().map(str::to_owned)).collect();
+        assert_eq!(shown, text.as_str());
+    }
+    assert_eq!(aggregator.text().split(' ').count(), 98);
+}

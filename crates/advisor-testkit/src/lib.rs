@@ -3,6 +3,7 @@
 //! | to | there is |
 //! | --- | --- |
 //! | answer HTTP requests as a test says, byte for byte | [`ReplayServer`], [`Reply`] |
+//! | script a model without a network | [`ScriptedModel`], [`Answer`] |
 //! | make a peer wait at a place, instead of sleeping | [`Gate`] |
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
 //! | say what happened in which order, and check it | [`Journal`] |
@@ -13,12 +14,14 @@ mod gate;
 mod journal;
 pub mod recordings;
 pub mod replay;
+mod scripted;
 pub mod split;
 mod transcript;
 
 pub use gate::Gate;
 pub use journal::{Event, Journal, OutOfOrder};
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
+pub use scripted::{Answer, Prompt, ScriptedModel};
 pub use transcript::ChatTranscript;
 
 /// The README's examples are tests, too.

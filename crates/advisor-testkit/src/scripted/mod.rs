@@ -1,0 +1,251 @@
+//! A model that answers as a test says, without a network.
+
+mod answer;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use advisor_core::{
+    AggregatorSettings, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
+    MessageAggregator, MessageList, Result, TurnId,
+};
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use futures::stream::Stream;
+
+use crate::Journal;
+pub use answer::Answer;
+use answer::AnswerStep;
+
+/// A model that gives scripted answers, one per call, and keeps what it was asked.
+///
+/// Clones share the script and what was received: give one to the chain and keep another. With a
+/// [`Journal`] it records `model.ask r1`, `model.end r1` and, when an answer is dropped before its end,
+/// `model.drop r1`.
+///
+/// # Errors
+/// Asked more often than there are answers, it fails with [`ErrorKind::Provider`].
+///
+/// # Example
+/// ```
+/// use advisor_core::{AdvisorChain, ChatRequest, Message};
+/// use advisor_testkit::{Answer, ScriptedModel};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let model = ScriptedModel::new([Answer::of_text("Hello")]);
+/// let chain = AdvisorChain::builder(model.clone()).build()?;
+/// let response = chain.next_call(ChatRequest::new(Message::user("Hi"))).await?;
+/// assert_eq!(response.text(), "Hello");
+/// assert_eq!(model.prompts()[0].messages.last().unwrap().text(), "Hi");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct ScriptedModel {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    script: Mutex<Script>,
+    prompts: Mutex<Vec<Prompt>>,
+    journal: Option<Journal>,
+    settings: AggregatorSettings,
+}
+
+enum Script {
+    Answers(VecDeque<Answer>),
+    Asked(Box<dyn FnMut(&Prompt) -> Answer + Send>),
+}
+
+/// What a [`ScriptedModel`] was asked. It does not keep the turn alive.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Prompt {
+    /// The turn.
+    pub turn: TurnId,
+    /// The number of this call within the turn.
+    pub round: u32,
+    /// The messages that were sent.
+    pub messages: MessageList,
+    /// The names of the tools that were offered.
+    pub tools: Vec<String>,
+    /// The options.
+    pub options: ChatOptions,
+}
+
+impl ScriptedModel {
+    /// A model with one answer per call.
+    pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::with_script(Script::Answers(answers.into_iter().collect()))
+    }
+
+    /// A model that makes up its answer to each prompt.
+    pub fn from_fn(answer: impl FnMut(&Prompt) -> Answer + Send + 'static) -> Self {
+        Self::with_script(Script::Asked(Box::new(answer)))
+    }
+
+    fn with_script(script: Script) -> Self {
+        let shared = Shared {
+            script: Mutex::new(script),
+            prompts: Mutex::default(),
+            journal: None,
+            settings: AggregatorSettings::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The same model, recording in `journal`. Clones made before share nothing with it any more.
+    #[must_use]
+    pub fn with_journal(self, journal: &Journal) -> Self {
+        self.remade(|shared| shared.journal = Some(journal.clone()))
+    }
+
+    /// The same model, whose deltas are aggregated with these settings. Clones made before share nothing with it.
+    #[must_use]
+    pub fn with_settings(self, settings: AggregatorSettings) -> Self {
+        self.remade(|shared| shared.settings = settings)
+    }
+
+    /// What the model was asked so far, in order.
+    #[must_use]
+    pub fn prompts(&self) -> Vec<Prompt> {
+        lock(&self.shared.prompts).clone()
+    }
+
+    /// How often the model was asked.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        lock(&self.shared.prompts).len()
+    }
+
+    fn remade(self, change: impl FnOnce(&mut Shared)) -> Self {
+        let script = std::mem::replace(&mut *lock(&self.shared.script), Script::Answers(VecDeque::new()));
+        let mut shared = Shared {
+            script: Mutex::new(script),
+            prompts: Mutex::default(),
+            journal: self.shared.journal.clone(),
+            settings: self.shared.settings.clone(),
+        };
+        change(&mut shared);
+        Self { shared: Arc::new(shared) }
+    }
+
+    fn next_answer(&self, prompt: &Prompt) -> Option<Answer> {
+        match &mut *lock(&self.shared.script) {
+            Script::Answers(answers) => answers.pop_front(),
+            Script::Asked(answer) => Some(answer(prompt)),
+        }
+    }
+}
+
+#[async_trait]
+impl ChatModel for ScriptedModel {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let prompt = Prompt {
+            turn: request.turn.id().clone(),
+            round: request.round,
+            messages: request.messages.clone(),
+            tools: request.tools.definitions().map(|tool| tool.name.to_string()).collect(),
+            options: request.options.clone(),
+        };
+        let answer = self.next_answer(&prompt);
+        lock(&self.shared.prompts).push(prompt);
+        let journal = RoundJournal::begin(self.shared.journal.clone(), request.round);
+        let Some(mut answer) = answer else {
+            return Err(Error::new(
+                ErrorKind::Provider { status: None },
+                "the scripted model has no answer left",
+            ));
+        };
+        if let Some(error) = answer.refusal.take() {
+            return Err(error);
+        }
+        let aggregator = MessageAggregator::with_settings(request.round, self.shared.settings.clone());
+        let deltas = Scripted { steps: answer.steps, waiting: None, journal };
+        Ok(ChunkStream::from_deltas(aggregator, deltas))
+    }
+
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for ScriptedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedModel").field("calls", &self.calls()).finish_non_exhaustive()
+    }
+}
+
+struct Scripted {
+    steps: VecDeque<AnswerStep>,
+    waiting: Option<BoxFuture<'static, ()>>,
+    journal: RoundJournal,
+}
+
+impl Stream for Scripted {
+    type Item = Result<Delta>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(waiting) = &mut self.waiting {
+                ready!(waiting.as_mut().poll(cx));
+                self.waiting = None;
+            }
+            match self.steps.pop_front() {
+                Some(AnswerStep::Delta(delta)) => return Poll::Ready(Some(Ok(delta))),
+                Some(AnswerStep::Wait(waiting)) => self.waiting = Some(waiting),
+                Some(AnswerStep::Error(error)) => {
+                    self.journal.end();
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => {
+                    self.journal.end();
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+}
+
+/// Says in the journal how a model call went, also when it is dropped.
+struct RoundJournal {
+    journal: Option<Journal>,
+    round: u32,
+    ended: bool,
+}
+
+impl RoundJournal {
+    fn begin(journal: Option<Journal>, round: u32) -> Self {
+        let begun = Self { journal, round, ended: false };
+        begun.record("ask");
+        begun
+    }
+
+    fn end(&mut self) {
+        if !self.ended {
+            self.ended = true;
+            self.record("end");
+        }
+    }
+
+    fn record(&self, what: &str) {
+        if let Some(journal) = &self.journal {
+            journal.record(format!("model.{what} r{}", self.round));
+        }
+    }
+}
+
+impl Drop for RoundJournal {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.record("drop");
+        }
+    }
+}

@@ -46,9 +46,7 @@ struct State {
 impl Gate {
     /// A closed gate that nobody has reached.
     pub fn new() -> Self {
-        Self {
-            state: Arc::new(watch::Sender::new(State::default())),
-        }
+        Self { state: Arc::new(watch::Sender::new(State::default())) }
     }
 
     /// Waits until the peer has come to this gate, or returns at once if it has been here already.

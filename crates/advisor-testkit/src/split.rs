@@ -25,11 +25,8 @@ use std::collections::BTreeSet;
 /// assert_eq!(pieces(b"data", &[0, 4, 99]), [b"data"]);
 /// ```
 pub fn pieces<'a>(bytes: &'a [u8], offsets: &[usize]) -> Vec<&'a [u8]> {
-    let cuts: BTreeSet<usize> = offsets
-        .iter()
-        .copied()
-        .filter(|offset| (1..bytes.len()).contains(offset))
-        .collect();
+    let cuts: BTreeSet<usize> =
+        offsets.iter().copied().filter(|offset| (1..bytes.len()).contains(offset)).collect();
     let mut rest = bytes;
     let mut done = 0;
     let mut pieces = Vec::with_capacity(cuts.len() + 1);
@@ -181,10 +178,7 @@ mod tests {
 
     #[test]
     fn pieces_ignore_order_doubles_and_places_outside() {
-        assert_eq!(
-            pieces(b"abcdef", &[4, 2, 2, 0, 6, 70]),
-            [&b"ab"[..], b"cd", b"ef"]
-        );
+        assert_eq!(pieces(b"abcdef", &[4, 2, 2, 0, 6, 70]), [&b"ab"[..], b"cd", b"ef"]);
         assert_eq!(pieces(b"abc", &[]), [b"abc"]);
         assert!(pieces(b"", &[0, 1]).is_empty());
     }
@@ -192,14 +186,7 @@ mod tests {
     #[test]
     fn every_split_has_the_empty_sides_too() {
         let splits: Vec<_> = every_split(b"ab").collect();
-        assert_eq!(
-            splits,
-            [
-                (&b""[..], &b"ab"[..]),
-                (&b"a"[..], &b"b"[..]),
-                (&b"ab"[..], &b""[..])
-            ]
-        );
+        assert_eq!(splits, [(&b""[..], &b"ab"[..]), (&b"a"[..], &b"b"[..]), (&b"ab"[..], &b""[..])]);
         assert_eq!(every_split(b"").count(), 1);
     }
 
@@ -215,14 +202,8 @@ mod tests {
             assert_eq!(again.as_ref(), Some(split));
         }
         let counts: BTreeSet<usize> = splits.iter().map(|split| split.pieces.len()).collect();
-        assert!(
-            counts.contains(&3000),
-            "one of fifty goes byte by byte: {counts:?}"
-        );
-        assert!(
-            counts.first().is_some_and(|&least| least < 20),
-            "one of fifty is coarse: {counts:?}"
-        );
+        assert!(counts.contains(&3000), "one of fifty goes byte by byte: {counts:?}");
+        assert!(counts.first().is_some_and(|&least| least < 20), "one of fifty is coarse: {counts:?}");
     }
 
     #[test]
@@ -230,10 +211,7 @@ mod tests {
         for length in [0, 1, 2, 10, 1000] {
             for wanted in [0, 1, 2, 7, 2000] {
                 let offsets = random_offsets(length, 3, wanted);
-                assert_eq!(
-                    offsets.len(),
-                    wanted.saturating_sub(1).min(length.saturating_sub(1))
-                );
+                assert_eq!(offsets.len(), wanted.saturating_sub(1).min(length.saturating_sub(1)));
                 assert!(offsets.iter().all(|&offset| (1..length).contains(&offset)));
             }
         }

@@ -87,9 +87,7 @@ impl ChatTranscript {
     #[must_use]
     pub fn tool_call(self, index: i64, id: &str, name: &str, arguments: &[&str]) -> Self {
         let start = self.tool_call_start(index, id, name);
-        arguments.iter().fold(start, |transcript, piece| {
-            transcript.tool_call_arguments(index, piece)
-        })
+        arguments.iter().fold(start, |transcript, piece| transcript.tool_call_arguments(index, piece))
     }
 
     /// The first event of a tool call: id and name, no arguments yet. With [`tool_call_arguments`](Self::tool_call_arguments),

@@ -14,14 +14,8 @@ fn a_recording_has_its_body_its_request_and_its_expectation() {
     assert_eq!(recordings.directory(), Some(directory().as_path()));
     assert_eq!(recordings.len(), 2);
     let greeting = recordings.named("example-greeting").unwrap();
-    assert_eq!(
-        (greeting.api.as_str(), greeting.provider.as_str()),
-        ("openai-chat", "example")
-    );
-    assert_eq!(
-        greeting.body,
-        std::fs::read(directory().join("example-greeting.sse")).unwrap()
-    );
+    assert_eq!((greeting.api.as_str(), greeting.provider.as_str()), ("openai-chat", "example"));
+    assert_eq!(greeting.body, std::fs::read(directory().join("example-greeting.sse")).unwrap());
     assert_eq!(greeting.choices, 2);
     assert_eq!(greeting.chunk_ends, [30, 170]);
     assert_eq!(greeting.expected["text"], "Hello");
@@ -29,10 +23,7 @@ fn a_recording_has_its_body_its_request_and_its_expectation() {
     let tool = recordings.named("example-tool").unwrap();
     assert_eq!((tool.choices, tool.chunk_ends.len()), (1, 0));
     assert!(recordings.named("example").is_none());
-    let names: Vec<&str> = recordings
-        .iter()
-        .map(|recording| recording.name.as_str())
-        .collect();
+    let names: Vec<&str> = recordings.iter().map(|recording| recording.name.as_str()).collect();
     assert_eq!(names, ["example-greeting", "example-tool"]);
 }
 
@@ -44,19 +35,13 @@ fn payload_lines_are_framed_as_their_provider_would() {
     };
     let tool = body("openai-chat", "example-tool");
     assert_eq!(tool.matches("data: {\"choices\":").count(), 2);
-    assert!(
-        tool.ends_with("\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"),
-        "{tool}"
-    );
+    assert!(tool.ends_with("\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"), "{tool}");
     assert_eq!(
         body("anthropic-messages", "example-message"),
         "event: message_start\ndata: {\"type\":\"message_start\"}\r\n\n\
          event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
     );
-    assert_eq!(
-        body("other", "example-native"),
-        "{\"done\":false}\n{\"done\":true}\n"
-    );
+    assert_eq!(body("other", "example-native"), "{\"done\":false}\n{\"done\":true}\n");
 }
 
 #[test]
@@ -78,10 +63,7 @@ fn observed_calls_are_compared_by_id() {
         })
     };
     assert!(tool.differences(&got("c1", "{}")).is_empty());
-    assert_eq!(
-        tool.differences(&got("c2", "")),
-        ["observed call 0: id", "observed call 0: arguments"]
-    );
+    assert_eq!(tool.differences(&got("c2", "")), ["observed call 0: id", "observed call 0: arguments"]);
     assert_eq!(
         tool.differences(&json!({"text": "", "finish_reason": "tool_calls"})),
         ["observed calls (0, not 1)"]
@@ -91,21 +73,11 @@ fn observed_calls_are_compared_by_id() {
 /// Over the recordings of this machine, if there are any: each agrees with itself, and a wrong field is found in each.
 #[test]
 fn every_recording_agrees_with_itself_and_not_with_less() {
-    for api in [
-        "openai-chat",
-        "openai-responses",
-        "anthropic-messages",
-        "gemini",
-        "other",
-    ] {
+    for api in ["openai-chat", "openai-responses", "anthropic-messages", "gemini", "other"] {
         for recording in recordings::all(api) {
             let name = &recording.name;
             let mut got = recording.expected.clone();
-            assert_eq!(
-                recordings::differences(&recording.expected, &got),
-                Vec::<String>::new(),
-                "{name}"
-            );
+            assert_eq!(recordings::differences(&recording.expected, &got), Vec::<String>::new(), "{name}");
             got["text"] = json!("something else");
             got["error"] = match got["error"] {
                 Value::Null => json!({"message": "x"}),
@@ -115,10 +87,7 @@ fn every_recording_agrees_with_itself_and_not_with_less() {
             assert!(!found.is_empty(), "{name}");
             assert!(recording.choices >= 1, "{name}");
             let ends = &recording.chunk_ends;
-            assert!(
-                ends.last().is_none_or(|&end| end <= recording.body.len()),
-                "{name}"
-            );
+            assert!(ends.last().is_none_or(|&end| end <= recording.body.len()), "{name}");
         }
     }
 }

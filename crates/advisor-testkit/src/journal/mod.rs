@@ -54,9 +54,7 @@ pub struct Journal {
 impl Journal {
     /// An empty journal.
     pub fn new() -> Self {
-        Self {
-            events: Arc::new(watch::Sender::new(Vec::new())),
-        }
+        Self { events: Arc::new(watch::Sender::new(Vec::new())) }
     }
 
     /// Adds an event at the end.
@@ -74,10 +72,7 @@ impl Journal {
     /// assert!(journal.to_string().contains(r#"{"bytes":12}"#));
     /// ```
     pub fn record_with(&self, label: impl Into<String>, fields: Value) {
-        let event = Event {
-            label: label.into(),
-            fields,
-        };
+        let event = Event { label: label.into(), fields };
         self.events.send_modify(|events| events.push(event));
     }
 
@@ -101,11 +96,8 @@ impl Journal {
     pub async fn recorded(&self, pattern: &str) -> Event {
         let mut changes = self.events.subscribe();
         loop {
-            let found = changes
-                .borrow_and_update()
-                .iter()
-                .find(|event| matches(pattern, &event.label))
-                .cloned();
+            let found =
+                changes.borrow_and_update().iter().find(|event| matches(pattern, &event.label)).cloned();
             match found {
                 Some(event) => return event,
                 // The sender lives in `self`, so the channel cannot close while we wait.
@@ -196,10 +188,7 @@ impl Journal {
     pub fn assert_count(&self, pattern: &str, count: usize) {
         let places = self.places(pattern);
         if places.len() != count {
-            let problem = format!(
-                "`{pattern}` was recorded {} times instead of {count}",
-                places.len()
-            );
+            let problem = format!("`{pattern}` was recorded {} times instead of {count}", places.len());
             require(Err(self.out_of_order(problem, [(pattern, places)])));
         }
     }
@@ -207,10 +196,7 @@ impl Journal {
     fn places(&self, pattern: &str) -> Vec<usize> {
         let events = self.events.borrow();
         let matching = events.iter().enumerate();
-        matching
-            .filter(|(_, event)| matches(pattern, &event.label))
-            .map(|(place, _)| place)
-            .collect()
+        matching.filter(|(_, event)| matches(pattern, &event.label)).map(|(place, _)| place).collect()
     }
 
     fn out_of_order<'a>(

@@ -31,16 +31,9 @@ impl OutOfOrder {
         marks: impl IntoIterator<Item = (&'a str, Vec<usize>)>,
     ) -> Self {
         let marks = marks.into_iter().flat_map(|(pattern, places)| {
-            places.into_iter().map(move |place| Mark {
-                place,
-                pattern: pattern.to_owned(),
-            })
+            places.into_iter().map(move |place| Mark { place, pattern: pattern.to_owned() })
         });
-        Self {
-            problem,
-            events: events.to_vec(),
-            marks: marks.collect(),
-        }
+        Self { problem, events: events.to_vec(), marks: marks.collect() }
     }
 
     /// The sentence alone, without the timeline.

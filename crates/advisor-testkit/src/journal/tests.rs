@@ -55,10 +55,7 @@ fn happens_before_needs_both_to_have_happened() {
     let journal = journal(&["a", "b"]);
     for (earlier, later, absent) in [("a", "c", "c"), ("c", "b", "c"), ("x", "y", "x")] {
         let problem = journal.happens_before(earlier, later).unwrap_err();
-        assert_eq!(
-            problem.problem(),
-            format!("nothing that matches `{absent}` was recorded")
-        );
+        assert_eq!(problem.problem(), format!("nothing that matches `{absent}` was recorded"));
     }
 }
 
@@ -111,10 +108,7 @@ fn a_failed_count_says_both_numbers() {
     journal.assert_count("tool*", 2);
     journal.assert_count("store*", 0);
     let message = failure(|| journal.assert_count("tool*", 3));
-    assert!(
-        message.starts_with("`tool*` was recorded 2 times instead of 3\n>    1  tool c1"),
-        "{message}"
-    );
+    assert!(message.starts_with("`tool*` was recorded 2 times instead of 3\n>    1  tool c1"), "{message}");
 }
 
 #[test]

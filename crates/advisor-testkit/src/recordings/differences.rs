@@ -4,15 +4,9 @@ use serde_json::{Map, Number, Value};
 
 /// Which words of the APIs mean the same end.
 const FINISH_WORDS: [(&str, &[&str]); 4] = [
-    (
-        "stop",
-        &["stop", "endturn", "stopsequence", "eos", "complete", "completed"],
-    ),
+    ("stop", &["stop", "endturn", "stopsequence", "eos", "complete", "completed"]),
     ("length", &["length", "maxtokens", "maxoutputtokens"]),
-    (
-        "tool_calls",
-        &["toolcalls", "toolcall", "tooluse", "functioncall"],
-    ),
+    ("tool_calls", &["toolcalls", "toolcall", "tooluse", "functioncall"]),
     ("content_filter", &["contentfilter", "safety", "refusal"]),
 ];
 
@@ -73,11 +67,7 @@ pub fn observed_differences(observed: &[Value], got: &Value) -> Vec<String> {
     let calls = list(got, "tool_calls");
     let mut found = Vec::new();
     if calls.len() != observed.len() {
-        found.push(format!(
-            "observed calls ({}, not {})",
-            calls.len(),
-            observed.len()
-        ));
+        found.push(format!("observed calls ({}, not {})", calls.len(), observed.len()));
     }
     for (i, (right, call)) in observed.iter().zip(calls).enumerate() {
         for key in ["id", "name", "arguments"] {
@@ -180,11 +170,7 @@ impl Comparison<'_> {
             let sums = [right, right + more];
             if !sums.iter().any(|&sum| *got == Value::Number(Number::from(sum))) {
                 let [alone, sum] = sums;
-                let or = if more > 0 {
-                    format!(" or {sum}")
-                } else {
-                    String::new()
-                };
+                let or = if more > 0 { format!(" or {sum}") } else { String::new() };
                 found.push(format!("usage.{key} ({got}, not {alone}{or})"));
             }
         }
@@ -193,9 +179,7 @@ impl Comparison<'_> {
     fn is_undecided(&self, field: &str) -> bool {
         let file = text_of(self.expected, "file");
         let name = file.rsplit_once('.').map_or(file, |(name, _)| name);
-        UNDECIDED
-            .iter()
-            .any(|(other, fields)| *other == name && fields.contains(&field))
+        UNDECIDED.iter().any(|(other, fields)| *other == name && fields.contains(&field))
     }
 }
 
@@ -241,14 +225,8 @@ fn counted_apart(usage: &Map<String, Value>) -> (u64, u64) {
 }
 
 fn finish_kind(finish: &str) -> String {
-    let word: String = finish
-        .to_lowercase()
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect();
-    let kind = FINISH_WORDS
-        .iter()
-        .find(|(_, words)| words.contains(&word.as_str()));
+    let word: String = finish.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+    let kind = FINISH_WORDS.iter().find(|(_, words)| words.contains(&word.as_str()));
     kind.map_or(word, |(kind, _)| (*kind).to_owned())
 }
 

@@ -27,10 +27,7 @@ pub(super) fn required() -> bool {
 fn choose(named: Option<PathBuf>, starts: &[PathBuf]) -> Result<Option<PathBuf>, String> {
     match named {
         Some(directory) if holds_recordings(&directory) => Ok(Some(directory)),
-        Some(directory) => Err(format!(
-            "{DIRECTORY} names {}, which has no index.json",
-            directory.display()
-        )),
+        Some(directory) => Err(format!("{DIRECTORY} names {}, which has no index.json", directory.display())),
         None => Ok(starts
             .iter()
             .flat_map(|start| start.ancestors())

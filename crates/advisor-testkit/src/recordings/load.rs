@@ -23,10 +23,7 @@ pub fn load(directory: &Path, api: &str) -> io::Result<Recordings> {
         .filter(|entry| entry.get("api").and_then(Value::as_str) == Some(api))
         .map(|entry| load_one(directory, api, entry))
         .collect();
-    Ok(Recordings {
-        directory: Some(directory.to_owned()),
-        recordings: recordings?,
-    })
+    Ok(Recordings { directory: Some(directory.to_owned()), recordings: recordings? })
 }
 
 fn load_one(directory: &Path, api: &str, entry: &Value) -> io::Result<Recording> {
@@ -99,11 +96,7 @@ fn read_json(path: &Path) -> io::Result<Value> {
 
 /// `null` where there is no such file.
 fn read_json_if_there(path: &Path) -> io::Result<Value> {
-    if path.exists() {
-        read_json(path)
-    } else {
-        Ok(Value::Null)
-    }
+    if path.exists() { read_json(path) } else { Ok(Value::Null) }
 }
 
 fn invalid(file: &str, problem: &str) -> io::Error {

@@ -100,8 +100,7 @@ impl Reply {
     /// The server adds `content-length`, `transfer-encoding` or `connection: close` as the [`Framing`] needs it, but not where
     /// the reply has a header of that name: so a reply can lie.
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
-        self.headers
-            .retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
@@ -252,10 +251,7 @@ mod tests {
             head(&Reply::json(429, json!({"a": 1})).with_header("retry-after", "2")),
             "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 7\r\ncontent-type: application/json\r\nretry-after: 2\r\n\r\n"
         );
-        assert_eq!(
-            head(&Reply::status(599)),
-            "HTTP/1.1 599 \r\ncontent-length: 0\r\n\r\n"
-        );
+        assert_eq!(head(&Reply::status(599)), "HTTP/1.1 599 \r\ncontent-length: 0\r\n\r\n");
         assert_eq!(
             head(&Reply::html(502, "<p>").with_framing(Framing::UntilClose)),
             "HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-type: text/html; charset=utf-8\r\n\r\n"
@@ -268,10 +264,7 @@ mod tests {
         let reply = Reply::json(200, json!({}))
             .with_header("Content-Type", "text/plain")
             .with_header("Content-Length", "99");
-        assert_eq!(
-            head(&reply),
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 99\r\n\r\n"
-        );
+        assert_eq!(head(&reply), "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 99\r\n\r\n");
     }
 
     #[test]

@@ -90,14 +90,7 @@ where
     };
     let close = has_token(&headers, "connection", "close")
         || (version == "HTTP/1.0" && !has_token(&headers, "connection", "keep-alive"));
-    let request = ReceivedRequest {
-        number: 0,
-        connection: 0,
-        method,
-        path,
-        headers,
-        body,
-    };
+    let request = ReceivedRequest { number: 0, connection: 0, method, path, headers, body };
     Ok(Incoming { request, close })
 }
 
@@ -140,11 +133,7 @@ where
     let mut body = BytesMut::new();
     loop {
         let line = read_until(input, buffer, b"\r\n", LARGEST_HEAD).await?;
-        let size = line
-            .as_ref()
-            .split(|&byte| byte == b';')
-            .next()
-            .unwrap_or_default();
+        let size = line.as_ref().split(|&byte| byte == b';').next().unwrap_or_default();
         let size = parse_length(size.trim_ascii(), 16)?;
         if size == 0 {
             break;

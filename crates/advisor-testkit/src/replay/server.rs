@@ -106,11 +106,7 @@ impl ReplayServer {
             counts: watch::Sender::new(Counts::default()),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&ledger)));
-        Ok(Self {
-            address,
-            ledger,
-            accepting,
-        })
+        Ok(Self { address, ledger, accepting })
     }
 
     /// Where the server listens.
@@ -225,12 +221,7 @@ async fn accept(listener: TcpListener, ledger: Arc<Ledger>) {
 }
 
 fn beyond_the_script(request: &ReceivedRequest, length: usize) -> Reply {
-    let message = format!(
-        "the replay script has {length} replies, and this is request {}",
-        request.number + 1
-    );
-    Reply::json(
-        410,
-        json!({ "error": { "message": message, "type": "replay_script_ended" } }),
-    )
+    let message =
+        format!("the replay script has {length} replies, and this is request {}", request.number + 1);
+    Reply::json(410, json!({ "error": { "message": message, "type": "replay_script_ended" } }))
 }

@@ -50,16 +50,10 @@ pub(super) fn split_at(steps: Vec<Step>, offsets: &[usize]) -> Vec<Step> {
         let length = step.length();
         match step {
             Step::Write(bytes) => {
-                let inside: Vec<usize> = offsets
-                    .iter()
-                    .filter_map(|offset| offset.checked_sub(begin))
-                    .collect();
+                let inside: Vec<usize> =
+                    offsets.iter().filter_map(|offset| offset.checked_sub(begin)).collect();
                 let pieces = split::pieces(&bytes, &inside);
-                result.extend(
-                    pieces
-                        .into_iter()
-                        .map(|piece| Step::Write(bytes.slice_ref(piece))),
-                );
+                result.extend(pieces.into_iter().map(|piece| Step::Write(bytes.slice_ref(piece))));
             }
             other => result.push(other),
         }
@@ -124,10 +118,7 @@ mod tests {
     #[test]
     fn splits_count_the_whole_body() {
         let steps = vec![write("abc"), Step::Wait(Gate::new()), write("defg")];
-        assert_eq!(
-            short(&split_at(steps, &[1, 3, 5, 99])),
-            ["a", "bc", ".", "de", "fg"]
-        );
+        assert_eq!(short(&split_at(steps, &[1, 3, 5, 99])), ["a", "bc", ".", "de", "fg"]);
     }
 
     #[test]
@@ -151,11 +142,8 @@ mod tests {
         let gated = insert_after(vec![write("abcd")], 2, Step::Wait(Gate::new()));
         let cut = insert_after(gated, 2, Step::Cut);
         assert_eq!(short(&cut), ["ab", ".", "|"]);
-        let gated_later = insert_after(
-            insert_after(vec![write("abcd")], 2, Step::Reset),
-            2,
-            Step::Wait(Gate::new()),
-        );
+        let gated_later =
+            insert_after(insert_after(vec![write("abcd")], 2, Step::Reset), 2, Step::Wait(Gate::new()));
         assert_eq!(short(&gated_later), ["ab", ".", "|"]);
     }
 
@@ -172,9 +160,6 @@ mod tests {
     #[test]
     fn pacing_pauses_between_the_writes() {
         let steps = split_at(vec![write("abc")], &[1, 2]);
-        assert_eq!(
-            short(&paced(steps, Duration::from_secs(1))),
-            ["a", "_", "b", "_", "c"]
-        );
+        assert_eq!(short(&paced(steps, Duration::from_secs(1))), ["a", "_", "b", "_", "c"]);
     }
 }

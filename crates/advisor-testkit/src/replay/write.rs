@@ -88,10 +88,7 @@ mod tests {
     async fn each_piece_is_one_http_chunk() {
         let reply = Reply::sse("abcdefghijklmnopqrstuvwxyz").split_at(&[1, 1, 18]);
         let (body, ending) = written(&reply).await;
-        assert_eq!(
-            body,
-            "1\r\na\r\n11\r\nbcdefghijklmnopqr\r\n8\r\nstuvwxyz\r\n0\r\n\r\n"
-        );
+        assert_eq!(body, "1\r\na\r\n11\r\nbcdefghijklmnopqr\r\n8\r\nstuvwxyz\r\n0\r\n\r\n");
         assert_eq!(ending, Ending::KeepAlive);
     }
 
@@ -105,14 +102,8 @@ mod tests {
     #[tokio::test]
     async fn endings_leave_the_body_open() {
         let reply = Reply::sse("abc");
-        assert_eq!(
-            written(&reply.clone().cut_after(2)).await,
-            ("2\r\nab\r\n".to_owned(), Ending::Close)
-        );
-        assert_eq!(
-            written(&reply.clone().reset_after(3)).await,
-            ("3\r\nabc\r\n".to_owned(), Ending::Reset)
-        );
+        assert_eq!(written(&reply.clone().cut_after(2)).await, ("2\r\nab\r\n".to_owned(), Ending::Close));
+        assert_eq!(written(&reply.clone().reset_after(3)).await, ("3\r\nabc\r\n".to_owned(), Ending::Reset));
         let plain = reply.with_framing(Framing::UntilClose);
         assert_eq!(written(&plain).await, ("abc".to_owned(), Ending::Close));
         let sized = plain.with_framing(Framing::ContentLength);
@@ -122,9 +113,7 @@ mod tests {
     #[tokio::test]
     async fn a_gate_holds_back_what_follows() {
         let (before, middle) = (Gate::new(), Gate::new());
-        let reply = Reply::sse("abc")
-            .gate_head(before.clone())
-            .gate_after(1, middle.clone());
+        let reply = Reply::sse("abc").gate_head(before.clone()).gate_after(1, middle.clone());
         let (mut out, mut client) = tokio::io::duplex(1024);
         let mut playing = Box::pin(write_reply(&reply, &mut out));
         let mut seen = Vec::new();

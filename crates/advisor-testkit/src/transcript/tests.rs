@@ -22,12 +22,7 @@ fn deltas(body: &[u8]) -> Vec<Value> {
 
 #[test]
 fn a_whole_answer_has_the_shape_of_the_api() {
-    let body = ChatTranscript::new("m")
-        .with_id("c7")
-        .text("Hi")
-        .finish("stop")
-        .usage(3, 4)
-        .done();
+    let body = ChatTranscript::new("m").with_id("c7").text("Hi").finish("stop").usage(3, 4).done();
     let envelope = |choices: Value| {
         json!({
             "id": "c7", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "m", "choices": choices
@@ -105,10 +100,7 @@ fn text_of_several_bytes_a_character_stays_itself() {
     let text = "Grüße 🌍 \u{2028} \"quoted\" \n";
     let body = ChatTranscript::new("m").text(text).done();
     assert_eq!(deltas(&body)[1]["content"], json!(text));
-    assert!(
-        body.windows(4).any(|bytes| bytes == "🌍".as_bytes()),
-        "not escaped"
-    );
+    assert!(body.windows(4).any(|bytes| bytes == "🌍".as_bytes()), "not escaped");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the server answers.
 
-use super::BODY;
 use super::client::Client;
+use super::{BODY, soon};
 use advisor_testkit::split::random_offsets;
 use advisor_testkit::{ChatTranscript, Framing, Gate, Journal, ReplayServer, Reply};
 use futures::FutureExt;
@@ -20,12 +20,7 @@ async fn requests_get_the_replies_of_the_script_in_turn_on_one_connection() {
     let mut client = Client::connect(&server).await;
 
     client.post("/v1/chat/completions", "{\"n\":1}").await;
-    assert!(
-        client
-            .head()
-            .await
-            .contains("\r\ncontent-type: text/event-stream\r\n")
-    );
+    assert!(client.head().await.contains("\r\ncontent-type: text/event-stream\r\n"));
     assert_eq!(client.chunks().await.unwrap().concat(), BODY.as_bytes());
 
     client.post("/2", "{}").await;
@@ -37,9 +32,7 @@ async fn requests_get_the_replies_of_the_script_in_turn_on_one_connection() {
     client.post("/3", "").await;
     assert!(client.head().await.starts_with("HTTP/1.1 503 "));
 
-    client
-        .write("POST /4 HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
-        .await;
+    client.write("POST /4 HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n").await;
     assert!(client.head().await.starts_with("HTTP/1.1 502 "));
     assert_eq!(client.exactly(20).await, "<h1>Bad gateway</h1>");
 
@@ -54,11 +47,8 @@ async fn requests_get_the_replies_of_the_script_in_turn_on_one_connection() {
     assert_eq!(requests[0].json().unwrap(), json!({"n": 1}));
     assert_eq!(requests[0].header("host"), Some("test"));
     assert_eq!(requests[3].body, "abc");
-    let counts = server.until(|counts| counts.replies == 5).await;
-    assert_eq!(
-        (counts.connections, counts.requests, counts.disconnects),
-        (1, 5, 0)
-    );
+    let counts = soon(server.until(|counts| counts.replies == 5)).await;
+    assert_eq!((counts.connections, counts.requests, counts.disconnects), (1, 5, 0));
 }
 
 #[tokio::test]
@@ -66,10 +56,8 @@ async fn each_piece_is_one_http_chunk() {
     let length = BODY.len();
     let mut splits = vec![(1..length).collect(), vec![], vec![7, 25]];
     splits.extend((0..20).map(|seed| random_offsets(length, seed, 9)));
-    let replies: Vec<Reply> = splits
-        .iter()
-        .map(|offsets: &Vec<usize>| Reply::sse(BODY).split_at(offsets))
-        .collect();
+    let replies: Vec<Reply> =
+        splits.iter().map(|offsets: &Vec<usize>| Reply::sse(BODY).split_at(offsets)).collect();
     let server = ReplayServer::start(replies.clone()).await.unwrap();
     let mut client = Client::connect(&server).await;
     for (reply, offsets) in replies.iter().zip(&splits) {
@@ -144,13 +132,8 @@ async fn bodies_can_be_delimited_in_every_way() {
 
 #[tokio::test]
 async fn the_connection_is_closed_where_the_client_asks_for_it() {
-    let server = ReplayServer::start([Reply::status(200), Reply::status(200)])
-        .await
-        .unwrap();
-    for request in [
-        "GET / HTTP/1.1\r\nconnection: close\r\n\r\n",
-        "GET / HTTP/1.0\r\n\r\n",
-    ] {
+    let server = ReplayServer::start([Reply::status(200), Reply::status(200)]).await.unwrap();
+    for request in ["GET / HTTP/1.1\r\nconnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"] {
         let mut client = Client::connect(&server).await;
         client.write(request).await;
         let answer = client.rest().await.unwrap();

@@ -13,9 +13,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) async fn connect(server: &advisor_testkit::ReplayServer) -> Self {
         let stream = TcpStream::connect(server.address()).await.unwrap();
-        Self {
-            stream: BufReader::new(stream),
-        }
+        Self { stream: BufReader::new(stream) }
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: &str) {

@@ -1,7 +1,7 @@
 //! Cuts, resets, stalls, and clients that go away.
 
-use super::BODY;
 use super::client::Client;
+use super::{BODY, soon};
 use advisor_testkit::{Gate, ReplayServer, Reply};
 use futures::FutureExt;
 use std::io::ErrorKind;
@@ -10,9 +10,7 @@ use tokio::net::TcpStream;
 #[tokio::test]
 async fn a_body_cut_at_any_byte_ends_without_its_last_chunk() {
     for end in 0..=BODY.len() {
-        let server = ReplayServer::start([Reply::sse(BODY).cut_after(end)])
-            .await
-            .unwrap();
+        let server = ReplayServer::start([Reply::sse(BODY).cut_after(end)]).await.unwrap();
         let mut client = Client::connect(&server).await;
         client.post("/", "").await;
         client.head().await;
@@ -21,7 +19,7 @@ async fn a_body_cut_at_any_byte_ends_without_its_last_chunk() {
         }
         let error = client.chunk().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "after {end} bytes");
-        let counts = server.until(|counts| counts.open == 0).await;
+        let counts = soon(server.until(|counts| counts.open == 0)).await;
         assert_eq!((counts.replies, counts.disconnects), (1, 0));
     }
 }
@@ -29,9 +27,7 @@ async fn a_body_cut_at_any_byte_ends_without_its_last_chunk() {
 #[tokio::test]
 async fn a_body_reset_at_any_byte_ends_in_a_connection_reset() {
     for end in 0..=BODY.len() {
-        let server = ReplayServer::start([Reply::sse(BODY).reset_after(end)])
-            .await
-            .unwrap();
+        let server = ReplayServer::start([Reply::sse(BODY).reset_after(end)]).await.unwrap();
         let mut client = Client::connect(&server).await;
         client.post("/", "").await;
         client.head().await;
@@ -46,7 +42,7 @@ async fn a_body_reset_at_any_byte_ends_in_a_connection_reset() {
 #[tokio::test]
 async fn a_client_that_goes_away_is_seen_wherever_the_reply_stands() {
     let gate = Gate::new();
-    let large = "x".repeat(64 << 20);
+    let large = "x".repeat(32 << 20);
     for (name, reply) in [
         ("hang", Reply::hang()),
         ("stall after the head", Reply::sse("abc").stall_after(0)),
@@ -59,11 +55,11 @@ async fn a_client_that_goes_away_is_seen_wherever_the_reply_stands() {
         let server = ReplayServer::start([reply]).await.unwrap();
         let mut client = Client::connect(&server).await;
         client.post("/", "").await;
-        server.until(|counts| counts.requests == 1).await;
+        soon(server.until(|counts| counts.requests == 1)).await;
         assert!(server.disconnected().now_or_never().is_none(), "{name}");
         drop(client);
-        server.disconnected().await;
-        let counts = server.until(|counts| counts.open == 0).await;
+        soon(server.disconnected()).await;
+        let counts = soon(server.until(|counts| counts.open == 0)).await;
         assert_eq!((counts.replies, counts.disconnects), (0, 1), "{name}");
     }
 }
@@ -76,7 +72,7 @@ async fn a_kept_connection_that_the_client_closes_is_no_disconnect() {
     client.head().await;
     client.chunks().await.unwrap();
     drop(client);
-    let counts = server.until(|counts| counts.open == 0).await;
+    let counts = soon(server.until(|counts| counts.open == 0)).await;
     assert_eq!((counts.replies, counts.disconnects), (1, 0));
 }
 
@@ -96,10 +92,7 @@ async fn what_is_no_request_is_answered_with_the_reason() {
     client.write("hello\r\n\r\n").await;
     let answer = client.rest().await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
-    assert!(
-        answer.ends_with("bad request: `hello` is no request line\n"),
-        "{answer}"
-    );
+    assert!(answer.ends_with("bad request: `hello` is no request line\n"), "{answer}");
     let counts = server.counts();
     assert_eq!((counts.bad_requests, counts.requests), (1, 0));
 }
@@ -116,16 +109,19 @@ async fn a_dropped_server_leaves_no_task_and_no_socket() {
         client.post("/", "").await;
         clients.push(client);
     }
-    server.until(|counts| counts.requests == 2).await;
+    soon(server.until(|counts| counts.requests == 2)).await;
     assert_eq!(alive(), before + 3);
     drop(server);
     for mut client in clients {
         // Closed or reset: either way the client's wait is over.
-        let _ = client.rest().await;
+        let _ = soon(client.rest()).await;
     }
-    while alive() > before {
-        tokio::task::yield_now().await;
-    }
+    let stopped = async {
+        while alive() > before {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(stopped).await;
     let refused = TcpStream::connect(address).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
 }

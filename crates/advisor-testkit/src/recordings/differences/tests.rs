@@ -37,10 +37,7 @@ fn check(right: Value, result: Value, found: &[&str]) {
 fn equal_fields_agree() {
     check(json!({}), json!({}), &[]);
     check(json!({"text": ""}), json!({"text": null}), &[]);
-    assert_eq!(
-        differences(&expected(json!({})), &json!([])),
-        ["the result is no JSON object"]
-    );
+    assert_eq!(differences(&expected(json!({})), &json!([])), ["the result is no JSON object"]);
 }
 
 #[test]
@@ -61,11 +58,7 @@ fn every_field_that_differs_is_named() {
             "usage.input_tokens (4, not 3)",
         ],
     );
-    check(
-        json!({}),
-        json!({"text": ["Hello"]}),
-        &["text (neither text nor null)"],
-    );
+    check(json!({}), json!({"text": ["Hello"]}), &["text (neither text nor null)"]);
 }
 
 #[test]
@@ -78,16 +71,8 @@ fn an_expected_error_needs_an_error_and_the_text_before_it() {
         &[],
     );
     check(json!({"error": error}), json!({"error": null}), &["error (null)"]);
-    check(
-        json!({"error": error}),
-        json!({"error": failed, "text": ""}),
-        &["text"],
-    );
-    check(
-        json!({"error": error, "text": ""}),
-        json!({"error": failed, "text": "x"}),
-        &[],
-    );
+    check(json!({"error": error}), json!({"error": failed, "text": ""}), &["text"]);
+    check(json!({"error": error, "text": ""}), json!({"error": failed, "text": "x"}), &[]);
 }
 
 #[test]
@@ -104,11 +89,7 @@ fn arguments_compare_as_json_and_ids_do_not_compare() {
         |arguments: Value| json!({"tool_calls": [{"id": "other", "name": "f", "arguments": arguments}]});
     let wrong = ["tool_calls[0].arguments"];
     let parsed = json!({"a": 1, "b": [2.5]});
-    check(
-        right("-", parsed.clone()),
-        result(json!("{ \"b\":[2.5], \"a\":1}")),
-        &[],
-    );
+    check(right("-", parsed.clone()), result(json!("{ \"b\":[2.5], \"a\":1}")), &[]);
     check(right("-", parsed.clone()), result(parsed.clone()), &[]);
     check(right("-", parsed.clone()), result(json!("{\"a\":2}")), &wrong);
     check(right("-", parsed), result(json!("")), &wrong);
@@ -128,11 +109,7 @@ fn arguments_compare_as_json_and_ids_do_not_compare() {
 
 #[test]
 fn an_unknown_list_of_calls_is_not_compared() {
-    check(
-        json!({"tool_calls": null}),
-        json!({"tool_calls": [{"name": "a"}]}),
-        &[],
-    );
+    check(json!({"tool_calls": null}), json!({"tool_calls": [{"name": "a"}]}), &[]);
 }
 
 #[test]
@@ -147,17 +124,11 @@ fn words_for_the_same_end_agree() {
         ("weird_reason", "Weird-Reason", true),
         ("weird_reason", "stop", false),
     ] {
-        let found = differences(
-            &expected(json!({"finish_reason": right})),
-            &got(json!({"finish_reason": result})),
-        );
+        let found =
+            differences(&expected(json!({"finish_reason": right})), &got(json!({"finish_reason": result})));
         assert_eq!(found.is_empty(), agree, "{right} {result}");
     }
-    check(
-        json!({}),
-        json!({"finish_reason": null}),
-        &["finish_reason (null, not stop)"],
-    );
+    check(json!({}), json!({"finish_reason": null}), &["finish_reason (null, not stop)"]);
 }
 
 #[test]
@@ -210,17 +181,10 @@ fn usage_compares_where_both_have_a_number_and_may_count_what_stands_apart() {
     check(
         cached,
         usage(13, 8),
-        &[
-            "usage.input_tokens (13, not 3 or 20)",
-            "usage.output_tokens (8, not 4 or 11)",
-        ],
+        &["usage.input_tokens (13, not 3 or 20)", "usage.output_tokens (8, not 4 or 11)"],
     );
     let thinking_inside = json!({"usage": {
         "input_tokens": 3, "output_tokens": 11, "reasoning_tokens": 7, "total_tokens": 14
     }});
-    check(
-        thinking_inside,
-        usage(3, 18),
-        &["usage.output_tokens (18, not 11)"],
-    );
+    check(thinking_inside, usage(3, 18), &["usage.output_tokens (18, not 11)"]);
 }

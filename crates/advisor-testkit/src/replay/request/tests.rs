@@ -86,22 +86,13 @@ async fn the_client_says_whether_to_close() {
 async fn what_is_no_request_is_refused_with_the_reason() {
     for (bytes, why) in [
         ("hello\r\n\r\n", "`hello` is no request line"),
-        (
-            "GET / HTTP/1.1 x\r\n\r\n",
-            "`GET / HTTP/1.1 x` is no request line",
-        ),
+        ("GET / HTTP/1.1 x\r\n\r\n", "`GET / HTTP/1.1 x` is no request line"),
         ("GET / HTTP/2\r\n\r\n", "`HTTP/2` is not HTTP/1"),
         ("G=T / HTTP/1.1\r\n\r\n", "`G=T` is no method"),
         ("GET / HTTP/1.1\r\nfoo\r\n\r\n", "a header line has no name"),
         ("GET / HTTP/1.1\r\ncontent-length: x\r\n\r\n", "`x` is no length"),
-        (
-            "GET / HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n",
-            "the body is too large",
-        ),
-        (
-            "GET / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
-            "`zz` is no length",
-        ),
+        ("GET / HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n", "the body is too large"),
+        ("GET / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "`zz` is no length"),
         (
             "GET / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc\r\n",
             "a chunk is longer than its size",

@@ -133,6 +133,7 @@ impl<'a> IntoIterator for &'a Recordings {
     clippy::print_stderr,
     reason = "this is the entry for tests: a missing or broken recording has to be seen"
 )]
+#[track_caller]
 pub fn all(api: &str) -> Recordings {
     let directory = match find::directory() {
         Ok(Some(directory)) => directory,

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, FusedStream, Stream, StreamExt};
-use message_aggregator::{BlockContent, BlockDelta, BlockHead, ChatResponse, Chunk, Text};
+use message_aggregator::{ChatResponse, Chunk};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -69,14 +69,8 @@ impl ChunkStream {
 
     /// An answer that is known already: its blocks as chunks, then its completion.
     pub fn answer(response: ChatResponse) -> Self {
-        let mut chunks = Vec::new();
-        for (block, content) in response.blocks() {
-            chunks.push(Chunk::Opened { block, head: BlockHead::of(content) });
-            if let Some(delta) = whole_delta(content.content()) {
-                chunks.push(Chunk::Delta { block, delta });
-            }
-            chunks.push(Chunk::Closed { block, content: content.clone() });
-        }
+        let mut chunks: Vec<_> =
+            response.blocks().flat_map(|(block, content)| Chunk::of_block(block, content)).collect();
         chunks.push(Chunk::Completed(response));
         Self::new(stream::iter(chunks.into_iter().map(Ok)))
     }
@@ -112,21 +106,6 @@ async fn run_in_order(completions: VecDeque<Completion>, mut response: ChatRespo
         response = completion(response).await.map_err(|error| error.with_partial(answered))?;
     }
     Ok(response)
-}
-
-/// The one delta that holds all of a block; nothing for an empty one.
-fn whole_delta(content: &BlockContent) -> Option<BlockDelta> {
-    let text = |text: &String| (!text.is_empty()).then(|| Text::from(text.as_str()));
-    match content {
-        BlockContent::Text(all) => text(all).map(BlockDelta::Text),
-        BlockContent::Reasoning(all) => text(all).map(BlockDelta::Reasoning),
-        BlockContent::Refusal(all) => text(all).map(BlockDelta::Refusal),
-        BlockContent::ToolCall(call) => text(&call.arguments).map(BlockDelta::Arguments),
-        BlockContent::Media(media) => Some(BlockDelta::Media(Box::new(media.clone()))),
-        BlockContent::Citation(citation) => Some(BlockDelta::Citation(Box::new(citation.clone()))),
-        BlockContent::Opaque(opaque) => Some(BlockDelta::Opaque(Box::new(opaque.clone()))),
-        _ => None,
-    }
 }
 
 impl Stream for ChunkStream {

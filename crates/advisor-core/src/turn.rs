@@ -2,7 +2,9 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use message_aggregator::MessageList;
 
 use crate::{Record, Result, ToolSet, TurnId, TurnRecorder};
 
@@ -13,6 +15,7 @@ use crate::{Record, Result, ToolSet, TurnId, TurnRecorder};
 pub struct Turn {
     id: TurnId,
     rounds: AtomicU32,
+    input: OnceLock<MessageList>,
     state: Mutex<State>,
 }
 
@@ -27,7 +30,7 @@ impl Turn {
     /// A turn with an id of its own.
     #[must_use]
     pub fn new(id: TurnId) -> Arc<Self> {
-        Arc::new(Self { id, rounds: AtomicU32::new(0), state: Mutex::default() })
+        Arc::new(Self { id, rounds: AtomicU32::new(0), input: OnceLock::new(), state: Mutex::default() })
     }
 
     /// The turn's id.
@@ -83,17 +86,25 @@ impl Turn {
         Ok(())
     }
 
-    /// The tools that were offered to the model in `round`, if the model was asked in it. Asked once.
+    /// The tools that were offered to the model in `round`, if the model was asked in it.
     ///
-    /// These and no others can be called in that round, whoever added them to the request.
+    /// These and no others can be called in that round, whoever added them to the request. Asking for a
+    /// round forgets those before it.
     #[must_use]
-    pub fn take_offered_tools(&self, round: u32) -> Option<ToolSet> {
+    pub fn offered_tools(&self, round: u32) -> Option<ToolSet> {
         let mut state = self.lock();
-        let at = state.offered.iter().position(|(offered, _)| *offered == round)?;
-        let (_, tools) = state.offered.swap_remove(at);
-        // Rounds before this one are over; what nobody asked for is not kept.
-        state.offered.retain(|(offered, _)| *offered > round);
-        Some(tools)
+        state.offered.retain(|(offered, _)| *offered >= round);
+        state.offered.iter().find(|(offered, _)| *offered == round).map(|(_, tools)| tools.clone())
+    }
+
+    /// The messages that the turn began with, without system messages, if it was begun by a root.
+    #[must_use]
+    pub fn input(&self) -> Option<MessageList> {
+        self.input.get().cloned()
+    }
+
+    pub(crate) fn begin_with(&self, messages: &MessageList) {
+        self.input.get_or_init(|| messages.split_system().1.into());
     }
 
     pub(crate) fn offer_tools(&self, round: u32, tools: ToolSet) {

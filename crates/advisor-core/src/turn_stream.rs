@@ -131,6 +131,7 @@ impl TurnStream {
             State::Waiting(Ok(begin)) => {
                 let (chain, request) = *begin;
                 self.span = spans::turn(self.turn.id(), &request);
+                self.turn.begin_with(&request.messages);
                 self.state = State::Opening(async move { chain.next_stream(request).await }.boxed());
                 None
             }

@@ -1,6 +1,8 @@
 use std::fmt;
 
-use crate::{Block, BlockKind, ChatResponse, Citation, Media, Opaque, Part, Text, ToolResult, Usage};
+use crate::{
+    Block, BlockContent, BlockKind, ChatResponse, Citation, Media, Opaque, Part, Text, ToolResult, Usage,
+};
 
 /// One item of the stream that advisors see.
 ///
@@ -140,6 +142,23 @@ pub enum BlockDelta {
     Opaque(Box<Opaque>),
 }
 
+impl BlockDelta {
+    /// The one delta that holds all of a block; none for an empty one.
+    #[must_use]
+    pub fn of_content(content: &BlockContent) -> Option<Self> {
+        let text = |all: &String| (!all.is_empty()).then(|| Text::from(all.as_str()));
+        match content {
+            BlockContent::Text(all) => text(all).map(Self::Text),
+            BlockContent::Reasoning(all) => text(all).map(Self::Reasoning),
+            BlockContent::Refusal(all) => text(all).map(Self::Refusal),
+            BlockContent::ToolCall(call) => text(&call.arguments).map(Self::Arguments),
+            BlockContent::Media(media) => Some(Self::Media(Box::new(media.clone()))),
+            BlockContent::Citation(citation) => Some(Self::Citation(Box::new(citation.clone()))),
+            BlockContent::Opaque(opaque) => Some(Self::Opaque(Box::new(opaque.clone()))),
+        }
+    }
+}
+
 /// Something that happened to a tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -218,6 +237,14 @@ impl Chunk {
             Self::Usage { round, .. } | Self::AttemptRestarted { round } => *round,
             Self::RoundCompleted(response) | Self::Completed(response) => response.round(),
         }
+    }
+
+    /// The chunks that show a whole block at once: opened, its one delta unless it is empty, closed.
+    pub fn of_block(block: BlockId, content: &Block) -> impl Iterator<Item = Self> + use<> {
+        let delta = BlockDelta::of_content(content.content()).map(|delta| Self::Delta { block, delta });
+        let opened = Self::Opened { block, head: BlockHead::of(content) };
+        let closed = Self::Closed { block, content: content.clone() };
+        std::iter::once(opened).chain(delta).chain(std::iter::once(closed))
     }
 
     /// Calls `observer` if this chunk opens, extends or closes a block.

@@ -1,0 +1,90 @@
+//! Any deltas at all, as no sane server would send them.
+
+use message_aggregator::{
+    Citation, Delta, DeltaKind, FinishReason, Media, Opaque, ProviderData, ToolCallDelta, Usage,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::prop_oneof;
+use proptest::sample::select;
+use serde_json::json;
+
+/// A sequence of deltas.
+pub(crate) fn deltas() -> impl Strategy<Value = Vec<Delta>> {
+    vec(delta(), 0..40)
+}
+
+fn delta() -> impl Strategy<Value = Delta> {
+    (0_u32..4, option::weighted(0.2, -1_i64..3), kind()).prop_map(|(choice, block, kind)| {
+        let delta = Delta::from(kind).in_choice(choice);
+        match block {
+            Some(block) => delta.in_block(block),
+            None => delta,
+        }
+    })
+}
+
+fn kind() -> impl Strategy<Value = DeltaKind> {
+    prop_oneof![
+        8 => words().prop_map(|text| DeltaKind::Text(text.into())),
+        3 => words().prop_map(|text| DeltaKind::Reasoning(text.into())),
+        1 => words().prop_map(|text| DeltaKind::Refusal(text.into())),
+        12 => vec(fragment(), 0..4).prop_map(DeltaKind::ToolCalls),
+        1 => Just(DeltaKind::Media(Media::from_url("image/png", "https://example.org/a.png"))),
+        1 => Just(DeltaKind::Citation(Citation::default())),
+        1 => Just(DeltaKind::Opaque(Opaque::new("some-api", "search", json!({"query": "tern"})))),
+        1 => data().prop_map(DeltaKind::ReasoningData),
+        2 => Just(DeltaKind::BlockEnd),
+        1 => (0_u64..9, 0_u64..9).prop_map(|(input, output)| DeltaKind::Usage(Usage::new(input, output))),
+        2 => reason().prop_map(|reason| DeltaKind::Finish(reason.into())),
+        1 => Just(DeltaKind::Origin { response_id: Some("answer".into()), model: None }),
+        1 => Just(DeltaKind::Done),
+    ]
+}
+
+/// A fragment of a call, with anything missing, empty or repeated.
+pub(crate) fn fragment() -> impl Strategy<Value = ToolCallDelta> {
+    let index = prop_oneof![6 => -1_i64..3, 1 => any::<i64>()];
+    let id = select(vec!["", "a", "b", "c"]);
+    let name = select(vec!["", "f", "g"]);
+    (
+        option::of(index),
+        option::of(id),
+        option::of(name),
+        option::of(arguments()),
+        option::weighted(0.1, data()),
+    )
+        .prop_map(|(index, id, name, arguments, data)| {
+            let mut fragment = ToolCallDelta::default();
+            fragment.index = index;
+            fragment.call_id = id.map(Into::into);
+            fragment.name = name.map(Into::into);
+            fragment.arguments_delta = arguments.map(Into::into);
+            fragment.provider_data = data;
+            fragment
+        })
+}
+
+fn words() -> impl Strategy<Value = &'static str> {
+    select(vec!["", "a", " gull", "é", "🐦🐦", "{}", "a longer piece of text than fits inline"])
+}
+
+fn arguments() -> impl Strategy<Value = &'static str> {
+    select(vec!["", "{}", "{", "{\"k\":", "1}", "\"🐦\"", "}", " ", "null", "{\"k\":1}"])
+}
+
+fn data() -> impl Strategy<Value = ProviderData> {
+    (0..3).prop_map(|number| ProviderData::new("some-api", json!(number)))
+}
+
+fn reason() -> impl Strategy<Value = FinishReason> {
+    select(vec![
+        FinishReason::Stop,
+        FinishReason::Length,
+        FinishReason::ToolCalls,
+        FinishReason::ContentFilter,
+        FinishReason::Refusal,
+        FinishReason::Other("odd".into()),
+    ])
+}

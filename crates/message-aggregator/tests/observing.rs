@@ -1,0 +1,194 @@
+//! What can be read while an answer comes in: callbacks at block level, and the state so far.
+
+mod common;
+
+use std::collections::VecDeque;
+
+use common::ROUND;
+use message_aggregator::{
+    Block, BlockDelta, BlockHead, BlockId, BlockObserver, Chunk, Delta, DeltaKind, FinishReason,
+    MessageAggregator, ProviderData, ToolCall, ToolCallDelta, Usage,
+};
+use serde_json::json;
+
+/// Writes down each callback as one line.
+#[derive(Default)]
+struct Log(Vec<String>);
+
+impl BlockObserver for Log {
+    fn opened(&mut self, block: BlockId, head: &BlockHead) {
+        let call = head.call.as_ref().map(|call| format!(" {} {:?}", call.name, call.call_id));
+        self.0.push(format!("{block} opened {:?}{}", head.kind, call.unwrap_or_default()));
+    }
+
+    fn delta(&mut self, block: BlockId, delta: &BlockDelta) {
+        self.0.push(format!("{block} {delta:?}"));
+    }
+
+    fn closed(&mut self, block: BlockId, content: &Block) {
+        let complete = content.as_tool_call().map(|call| call.complete);
+        self.0.push(format!("{block} closed {:?} {complete:?}", content.kind()));
+    }
+}
+
+fn answer() -> Vec<Delta> {
+    vec![
+        Delta::reasoning("hm"),
+        Delta::text("Let me"),
+        DeltaKind::ReasoningData(ProviderData::new("some-api", json!("signature"))).into(),
+        Delta::text(" look."),
+        Delta::tool_call(ToolCallDelta::start(0, "", "rate")),
+        Delta::tool_call(ToolCallDelta::start(1, "c1", "date").with_arguments("{}")),
+        Delta::tool_call(ToolCallDelta::arguments(0, "{\"from\": \"NOK\"}")),
+        Delta::usage(Usage::new(7, 1)),
+        Delta::finish(FinishReason::ToolCalls),
+        Delta::text("Done."),
+        Delta::usage(Usage::new(7, 9)),
+        Delta::done(),
+    ]
+}
+
+#[test]
+fn callbacks_come_in_order_and_in_the_push_that_causes_them() {
+    let mut aggregator = MessageAggregator::new(ROUND);
+    let mut log = Log::default();
+    let mut chunks = VecDeque::new();
+    let mut pushes = Vec::new();
+    let mut observe = |chunks: &mut VecDeque<Chunk>| {
+        chunks.drain(..).for_each(|chunk| chunk.observe(&mut log));
+        std::mem::take(&mut log.0)
+    };
+    for delta in answer() {
+        aggregator.push(delta, &mut chunks).unwrap();
+        pushes.push(observe(&mut chunks));
+    }
+    aggregator.finish(&mut chunks).unwrap();
+    pushes.push(observe(&mut chunks));
+    let expected: [&[&str]; 13] = [
+        &["1.0 opened Reasoning", "1.0 Reasoning(\"hm\")"],
+        &["1.0 closed Reasoning None", "1.1 opened Text", "1.1 Text(\"Let me\")"],
+        &[],
+        &["1.1 Text(\" look.\")"],
+        &["1.1 closed Text None", "1.2 opened ToolCall rate None"],
+        &["1.3 opened ToolCall date Some(\"c1\")"],
+        &["1.2 Arguments(\"{\\\"from\\\": \\\"NOK\\\"}\")"],
+        &[],
+        &[],
+        &["1.4 opened Text", "1.4 Text(\"Done.\")"],
+        &[],
+        &[],
+        // Empty arguments are certain only when nothing can follow them.
+        &[
+            "1.2 closed ToolCall Some(true)",
+            "1.3 Arguments(\"{}\")",
+            "1.3 closed ToolCall Some(true)",
+            "1.4 closed Text None",
+        ],
+    ];
+    assert_eq!(pushes, expected);
+}
+
+#[test]
+fn an_observer_needs_only_the_callbacks_it_wants() {
+    struct Ends(usize);
+    impl BlockObserver for Ends {
+        fn closed(&mut self, _: BlockId, _: &Block) {
+            self.0 += 1;
+        }
+    }
+    let mut ends = Ends(0);
+    let observer: &mut dyn BlockObserver = &mut ends;
+    common::run(Default::default(), answer()).chunks.iter().for_each(|chunk| chunk.observe(observer));
+    assert_eq!(ends.0, 5);
+}
+
+#[test]
+fn everything_so_far_is_readable_after_each_delta() {
+    let mut aggregator = MessageAggregator::new(ROUND);
+    let mut chunks = VecDeque::new();
+    let mut seen = Vec::new();
+    for delta in answer() {
+        aggregator.push(delta, &mut chunks).unwrap();
+        seen.push((
+            aggregator.text(),
+            aggregator.tool_calls().into_iter().map(|call| call.arguments).collect::<Vec<_>>(),
+            aggregator.finish_reason().map(|finish| finish.reason.clone()),
+            aggregator.usage().and_then(|usage| usage.output_tokens),
+        ));
+    }
+    let whole = "{\"from\": \"NOK\"}";
+    let both = || vec![whole.to_owned(), "{}".to_owned()];
+    let text = |text: &str| text.to_owned();
+    let finish = || Some(FinishReason::ToolCalls);
+    let expected = [
+        (text(""), vec![], None, None),
+        (text("Let me"), vec![], None, None),
+        (text("Let me"), vec![], None, None),
+        (text("Let me look."), vec![], None, None),
+        (text("Let me look."), vec![text("")], None, None),
+        (text("Let me look."), vec![text(""), text("{}")], None, None),
+        (text("Let me look."), both(), None, None),
+        (text("Let me look."), both(), None, Some(1)),
+        (text("Let me look."), both(), finish(), Some(1)),
+        (text("Let me look.Done."), both(), finish(), Some(1)),
+        (text("Let me look.Done."), both(), finish(), Some(9)),
+        (text("Let me look.Done."), both(), finish(), Some(9)),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn what_is_open_is_told_with_the_id_it_will_have_and_is_not_complete() {
+    let mut aggregator = MessageAggregator::new(ROUND);
+    let mut chunks = VecDeque::new();
+    let fragment = ToolCallDelta::start(0, "", "rate").with_arguments("{\"from\"");
+    aggregator.push(Delta::tool_call(fragment), &mut chunks).unwrap();
+    let mut open = ToolCall::new("call_1_0", "rate", "{\"from\"");
+    open.complete = false;
+    assert_eq!(aggregator.tool_calls(), [open.clone()]);
+
+    aggregator.push(Delta::tool_call(ToolCallDelta::arguments(0, ": 1}")), &mut chunks).unwrap();
+    aggregator.push(Delta::finish(FinishReason::ToolCalls), &mut chunks).unwrap();
+    assert!(!aggregator.tool_calls()[0].complete, "a finish reason ends nothing");
+    let response = aggregator.finish(&mut chunks).unwrap();
+    let call = response.tool_calls().next().unwrap().1;
+    assert_eq!((&call.id, call.complete), (&open.id, true));
+}
+
+#[test]
+fn numbered_blocks_are_open_side_by_side_until_the_provider_ends_them() {
+    let mut aggregator = MessageAggregator::new(ROUND);
+    let mut chunks = VecDeque::new();
+    let end = |block| Delta::from(DeltaKind::BlockEnd).in_block(block);
+    let mut log = Log::default();
+    for delta in [
+        Delta::text("one").in_block(0),
+        Delta::tool_call(ToolCallDelta::start(1, "c1", "rate").with_arguments("{\"a\"")),
+        Delta::text(" more").in_block(0),
+        Delta::text("other").in_block(2),
+        end(1),
+        end(0),
+        end(2),
+        end(7),
+        Delta::done(),
+    ] {
+        aggregator.push(delta, &mut chunks).unwrap();
+    }
+    chunks.iter().for_each(|chunk| chunk.observe(&mut log));
+    assert_eq!(
+        log.0,
+        [
+            "1.0 opened Text",
+            "1.0 Text(\"one\")",
+            "1.1 opened ToolCall rate Some(\"c1\")",
+            "1.1 Arguments(\"{\\\"a\\\"\")",
+            "1.0 Text(\" more\")",
+            "1.2 opened Text",
+            "1.2 Text(\"other\")",
+            "1.1 closed ToolCall Some(true)",
+            "1.0 closed Text None",
+            "1.2 closed Text None",
+        ]
+    );
+    assert_eq!(aggregator.finish(&mut chunks).unwrap().text(), "one moreother");
+}

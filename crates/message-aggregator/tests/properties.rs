@@ -1,0 +1,268 @@
+//! What holds for any sequence of deltas.
+
+#[path = "common/arbitrary.rs"]
+mod arbitrary;
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use arbitrary::deltas;
+use common::{ROUND, Run, run};
+use message_aggregator::{
+    AggregateError, AggregatorSettings, BlockContent, Chunk, ChunkFold, Delta, DeltaKind, FinishReason,
+    Message, MessageAggregator, Text, ToolCallDelta,
+};
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+
+fn settings() -> impl Strategy<Value = AggregatorSettings> {
+    (1_u32..4, any::<bool>(), any::<bool>()).prop_map(|(choices, eager, tight)| {
+        let mut settings = AggregatorSettings::default();
+        settings.choices = choices;
+        settings.eager_calls = eager;
+        if tight {
+            settings.limits.block_bytes = 30;
+            settings.limits.blocks = 8;
+            settings.limits.calls = 3;
+            settings.limits.provider_data = 2;
+        }
+        settings
+    })
+}
+
+proptest! {
+    #[test]
+    fn law_s3_and_s4_hold_for_any_deltas(settings in settings(), deltas in deltas(), ended in any::<bool>()) {
+        run(settings, deltas.into_iter().chain(ended.then(Delta::done))).assert_lawful();
+    }
+
+    #[test]
+    fn what_is_readable_in_the_middle_is_what_was_shown(settings in settings(), deltas in deltas()) {
+        let mut aggregator = MessageAggregator::with_settings(ROUND, settings);
+        let mut chunks = VecDeque::new();
+        let mut fold = ChunkFold::new();
+        let mut ended = BTreeSet::new();
+        for delta in deltas {
+            // It stays readable after an error, and takes more.
+            let _ = aggregator.push(delta, &mut chunks);
+            for chunk in chunks.drain(..) {
+                fold.push(&chunk);
+                if let Chunk::Closed { block, .. } = chunk {
+                    ended.insert(block);
+                }
+            }
+            let partial = aggregator.partial();
+            prop_assert_eq!(aggregator.text(), fold.text(ROUND));
+            prop_assert_eq!(partial.text(), fold.text(ROUND));
+            prop_assert_eq!(&partial.finish().reason, &FinishReason::Interrupted);
+            for (block, call) in partial.tool_calls() {
+                prop_assert_eq!(call.complete, ended.contains(&block), "only an ended call is complete");
+            }
+            let calls: Vec<_> = partial.tool_calls().map(|(_, call)| call.clone()).collect();
+            prop_assert_eq!(aggregator.tool_calls(), calls);
+        }
+    }
+
+    #[test]
+    fn every_call_has_a_name_and_an_id_of_its_own(settings in settings(), deltas in deltas()) {
+        for choice in run(settings, deltas).response.choices() {
+            let calls: Vec<_> = choice.message.tool_calls().collect();
+            let ids: BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
+            prop_assert_eq!(ids.len(), calls.len());
+            prop_assert!(calls.iter().all(|call| !call.id.is_empty() && !call.name.is_empty()));
+        }
+    }
+
+    #[test]
+    fn law_r1_no_answer_is_larger_than_its_bounds(settings in settings(), deltas in deltas()) {
+        let limits = settings.limits;
+        let choices = settings.choices as usize;
+        let Run { response, .. } = run(settings, deltas);
+        prop_assert!(response.choices().len() <= choices);
+        let mut blocks = 0;
+        for message in response.choices().iter().map(|choice| &choice.message) {
+            blocks += message.blocks().len();
+            prop_assert!(message.tool_calls().count() <= limits.calls);
+            for block in message.blocks() {
+                prop_assert!(block.provider_data().len() <= limits.provider_data);
+                prop_assert!(bytes(block.content()) <= limits.block_bytes);
+            }
+        }
+        prop_assert!(blocks <= limits.blocks);
+    }
+
+    #[test]
+    fn text_is_visible_at_once_and_empty_text_shows_nothing(settings in settings(), deltas in deltas()) {
+        let mut aggregator = MessageAggregator::with_settings(ROUND, settings);
+        let mut done = false;
+        for delta in deltas {
+            let mut chunks = VecDeque::new();
+            let kind = delta.kind.clone();
+            if aggregator.push(delta, &mut chunks).is_err() {
+                break;
+            }
+            if let DeltaKind::Text(text) = &kind {
+                let expected = Some(text.as_str()).filter(|text| !text.is_empty() && !done);
+                prop_assert_eq!(chunks.back().and_then(Chunk::text), expected);
+            }
+            done |= kind == DeltaKind::Done;
+        }
+    }
+
+    #[test]
+    fn after_the_end_marker_nothing_changes_the_message(
+        settings in settings(),
+        before in deltas(),
+        after in deltas(),
+    ) {
+        let ended = || before.iter().cloned().chain([Delta::done()]);
+        let first = run(settings.clone(), ended());
+        let second = run(settings, ended().chain(after));
+        prop_assert_eq!(first.response.choices(), second.response.choices());
+        prop_assert_eq!(first.error, second.error);
+    }
+
+    #[test]
+    fn numbered_calls_come_together_however_they_interleave(
+        pieces in vec((0_usize..4, "[a-z:,\"é{]{1,6}"), 0..40),
+        numbers in any::<[i64; 3]>().prop_filter("distinct", |[a, b, c]| a != b && b != c && a != c),
+    ) {
+        let mut deltas = Vec::new();
+        let mut text = String::new();
+        let mut calls: Vec<(usize, String)> = Vec::new();
+        for (at, piece) in &pieces {
+            // Number 0 is the text beside the calls.
+            let Some(&number) = at.checked_sub(1).and_then(|at| numbers.get(at)) else {
+                text.push_str(piece);
+                deltas.push(Delta::text(piece.as_str()));
+                continue;
+            };
+            let fragment = match calls.iter_mut().find(|(known, _)| known == at) {
+                Some((_, arguments)) => {
+                    arguments.push_str(piece);
+                    ToolCallDelta::arguments(number, piece.as_str())
+                }
+                None => {
+                    calls.push((*at, piece.clone()));
+                    ToolCallDelta::start(number, format!("id{at}"), "f").with_arguments(piece.as_str())
+                }
+            };
+            deltas.push(Delta::tool_call(fragment));
+        }
+        deltas.push(Delta::finish(FinishReason::ToolCalls));
+        let run = run(AggregatorSettings::default(), deltas);
+        prop_assert_eq!(&run.error, &None);
+        run.assert_lawful();
+        prop_assert_eq!(run.response.text(), text);
+        let found: Vec<_> = run.response.tool_calls().map(|(_, call)| (call.id.as_str(), &call.arguments)).collect();
+        let calls: Vec<_> = calls.iter().map(|(at, arguments)| (format!("id{at}"), arguments)).collect();
+        let expected: Vec<_> = calls.iter().map(|(id, arguments)| (id.as_str(), *arguments)).collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn smaller_pieces_give_the_same_message(settings in settings(), deltas in deltas(), seed in any::<u64>()) {
+        let deltas: Vec<_> = deltas.into_iter().map(without_empty_objects).collect();
+        let mut cut = Cuts(seed);
+        let smaller: Vec<_> = deltas.iter().flat_map(|delta| cut.delta(delta)).collect();
+        let (whole, smaller) = (run(settings.clone(), deltas), run(settings, smaller));
+        smaller.assert_lawful();
+        // Where a bound cuts the answer, smaller pieces come closer to it.
+        if is_too_large(&whole) {
+            prop_assert!(is_too_large(&smaller));
+        } else {
+            prop_assert_eq!(messages(&whole), messages(&smaller));
+        }
+    }
+}
+
+fn bytes(content: &BlockContent) -> usize {
+    match content {
+        BlockContent::Text(text) | BlockContent::Reasoning(text) | BlockContent::Refusal(text) => text.len(),
+        BlockContent::ToolCall(call) => call.arguments.len(),
+        _ => 0,
+    }
+}
+
+fn is_too_large(run: &Run) -> bool {
+    matches!(run.error, Some(AggregateError::TooLarge { .. }))
+}
+
+fn messages(run: &Run) -> BTreeMap<u32, Message> {
+    run.response.choices().iter().map(|choice| (choice.number, choice.message.clone())).collect()
+}
+
+/// That `{}` gives way to the real arguments is a rule about pieces, so pieces matter there.
+fn without_empty_objects(mut delta: Delta) -> Delta {
+    if let DeltaKind::ToolCalls(fragments) = &mut delta.kind {
+        for fragment in fragments {
+            if fragment.arguments_delta.as_ref().is_some_and(|text| *text == "{}" || *text == "{") {
+                fragment.arguments_delta = Some("{\"".into());
+            }
+        }
+    }
+    delta
+}
+
+/// Cuts deltas at places that a number decides.
+struct Cuts(u64);
+
+impl Cuts {
+    fn delta(&mut self, delta: &Delta) -> Vec<Delta> {
+        let same_place = |kind| {
+            let mut piece = delta.clone();
+            piece.kind = kind;
+            piece
+        };
+        let all = |pieces: Vec<Text>, kind: fn(Text) -> DeltaKind| {
+            pieces.into_iter().map(|piece| same_place(kind(piece))).collect()
+        };
+        match &delta.kind {
+            DeltaKind::Text(text) => all(self.text(text), DeltaKind::Text),
+            DeltaKind::Reasoning(text) => all(self.text(text), DeltaKind::Reasoning),
+            DeltaKind::Refusal(text) => all(self.text(text), DeltaKind::Refusal),
+            DeltaKind::ToolCalls(fragments) if one_or_keyed(fragments) => fragments
+                .iter()
+                .flat_map(|fragment| self.fragment(fragment))
+                .map(|fragment| same_place(DeltaKind::ToolCalls(vec![fragment])))
+                .collect(),
+            _ => vec![delta.clone()],
+        }
+    }
+
+    fn fragment(&mut self, fragment: &ToolCallDelta) -> Vec<ToolCallDelta> {
+        let pieces = self.text(fragment.arguments_delta.as_deref().unwrap_or_default());
+        let mut rest = ToolCallDelta::default();
+        rest.index = fragment.index;
+        rest.call_id = fragment.call_id.clone();
+        let pieces = pieces.into_iter().enumerate();
+        pieces
+            .map(|(at, piece)| if at == 0 { fragment.clone() } else { rest.clone() }.with_arguments(piece))
+            .collect()
+    }
+
+    /// One piece at least.
+    fn text(&mut self, text: &str) -> Vec<Text> {
+        let mut pieces = vec![String::new()];
+        for character in text.chars() {
+            self.0 = self.0.rotate_left(1);
+            if self.0 & 1 == 1 {
+                pieces.push(String::new());
+            }
+            pieces.last_mut().into_iter().for_each(|piece| piece.push(character));
+        }
+        pieces.into_iter().map(Text::from).collect()
+    }
+}
+
+/// Whether pieces of these fragments find their calls without the place in the event.
+fn one_or_keyed(fragments: &[ToolCallDelta]) -> bool {
+    let has_key = |fragment: &ToolCallDelta| {
+        fragment.index.is_some() || fragment.call_id.as_ref().is_some_and(|id| !id.is_empty())
+    };
+    match fragments {
+        [] => false,
+        [_] => true,
+        several => several.iter().all(has_key),
+    }
+}

@@ -1,1 +1,3 @@
 //! OpenAI-compatible Chat Completions for advisor chains: streaming, tool calls, profiles for compatible servers.
+
+pub mod sse;

@@ -1,0 +1,320 @@
+//! Server-sent events, decoded from bytes.
+//!
+//! [`SseDecoder`] does no I/O: the caller pushes the bytes of a response body as they arrive and takes events out.
+//! It follows the [WHATWG rules for interpreting an event stream][rules] (byte-order mark, LF, CRLF and CR line ends, comments,
+//! several `data` lines, `event`, `id`, `retry`, unknown fields) and gives the same events however the bytes were split.
+//!
+//! It departs from those rules where a browser forgives what a client of language models must not miss:
+//!
+//! - **Invalid UTF-8 is an error** with its position in the stream. A browser would put U+FFFD into somebody's tool arguments.
+//! - **A last event without its blank line** is handed out, marked [`trailing`](SseEvent::trailing), once the body has
+//!   [ended](SseDecoder::finish). A browser drops it; some servers end like this, so the caller uses it if it parses.
+//!   A last line that was cut in the middle of a character is dropped with its event: that body was cut, it is not malformed.
+//! - **Lines and events are bounded** ([`SseLimits`]); beyond the bound there is a typed error instead of more memory.
+//!
+//! [rules]: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+mod block;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use block::{Block, DataTooLarge};
+use lines::{Line, Lines};
+
+/// One event, borrowed from the decoder until the next call.
+///
+/// An event of one `data` line that arrived within one push is a slice of those bytes; only an event that was split over pushes,
+/// or that has several `data` lines, is copied, into a buffer that is used again: events cost no allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SseEvent<'a> {
+    /// The event's name; `None` stands for the standard's default name, `message`.
+    pub event: Option<&'a str>,
+    /// The values of its `data` lines, joined by `\n`. Empty for a bare `data:` line, which some servers send to keep a connection alive.
+    pub data: &'a str,
+    /// True if the body ended before the blank line that completes an event: the data may be cut anywhere.
+    pub trailing: bool,
+}
+
+/// How much one stream may make the decoder hold, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SseLimits {
+    /// The longest line, without its line end. Default 8 MiB: a whole answer with an image in one `data` line fits.
+    pub line: usize,
+    /// The most data of one event, all its `data` lines together. Default 16 MiB.
+    pub event: usize,
+}
+
+impl Default for SseLimits {
+    fn default() -> Self {
+        Self { line: 8 << 20, event: 16 << 20 }
+    }
+}
+
+/// Why an event stream cannot be read on. Positions count bytes from the start of the body, a byte-order mark included.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SseError {
+    /// A line holds bytes that are not UTF-8.
+    #[error("the event stream is not valid UTF-8 at byte {position}")]
+    InvalidUtf8 {
+        /// Where the first invalid byte is.
+        position: u64,
+    },
+    /// A line or an event goes beyond its bound in [`SseLimits`].
+    #[error(
+        "the {part} of the event stream at byte {position} is longer than {limit} bytes; if that is expected, raise `SseLimits::{part}`"
+    )]
+    TooLarge {
+        /// What is too large: `"line"` or `"event"`.
+        part: &'static str,
+        /// The bound that it crossed, in bytes.
+        limit: usize,
+        /// Where the line that crossed the bound starts.
+        position: u64,
+    },
+}
+
+/// An incremental decoder: bytes in, events out.
+///
+/// Every byte is searched once, whatever the sizes of the pieces. After an error every further call gives the same error.
+///
+/// ```
+/// use provider_openai::sse::{SseDecoder, SseError, SseLimits};
+///
+/// # fn main() -> Result<(), SseError> {
+/// let mut decoder = SseDecoder::new(SseLimits::default());
+/// let mut texts = Vec::new();
+/// for piece in ["data: Hel", "lo\n\n: still there\n", "data: [DONE]"] {
+///     decoder.push(piece.into());
+///     while let Some(event) = decoder.next_event()? {
+///         texts.push(event.data.to_owned());
+///     }
+/// }
+/// assert_eq!(texts, ["Hello"]);
+///
+/// // The body has ended, and its last event has no blank line.
+/// decoder.finish();
+/// let last = decoder.next_event()?.map(|event| (event.data, event.trailing));
+/// assert_eq!(last, Some(("[DONE]", true)));
+/// assert_eq!((decoder.events(), decoder.comments()), (2, 1));
+/// # Ok(())
+/// # }
+/// ```
+pub struct SseDecoder {
+    lines: Lines,
+    block: Block,
+    event_limit: usize,
+    /// The event in `block` was handed out: the next call starts a new one.
+    delivered: bool,
+    ended: bool,
+    failed: Option<SseError>,
+    events: u64,
+    comments: u64,
+}
+
+/// Where the data of a complete event lies.
+enum Found {
+    /// In one line, not checked yet.
+    Line(Line),
+    /// In the block.
+    Block,
+    /// In the block, which had no blank line.
+    Trailing,
+}
+
+impl SseDecoder {
+    /// A decoder at the start of a stream.
+    #[must_use]
+    pub fn new(limits: SseLimits) -> Self {
+        Self {
+            lines: Lines::new(limits.line),
+            block: Block::default(),
+            event_limit: limits.event,
+            delivered: false,
+            ended: false,
+            failed: None,
+            events: 0,
+            comments: 0,
+        }
+    }
+
+    /// Takes the next bytes of the body.
+    ///
+    /// Call it when [`next_event`](Self::next_event) has answered `None`. Earlier bytes that were not taken out yet are kept,
+    /// at the cost of a copy and without a bound. Bytes that come after [`finish`](Self::finish) or after an error are ignored.
+    pub fn push(&mut self, bytes: Bytes) {
+        if !self.ended && self.failed.is_none() {
+            self.lines.push(bytes);
+        }
+    }
+
+    /// Says that the body has ended, so that [`next_event`](Self::next_event) hands out a last event that has no blank line.
+    pub fn finish(&mut self) {
+        self.ended = true;
+    }
+
+    /// The next event; `None` if more bytes are needed or, after [`finish`](Self::finish), if there is nothing left.
+    ///
+    /// # Errors
+    ///
+    /// [`SseError::InvalidUtf8`] and [`SseError::TooLarge`]. Events that were complete before the error come out before it.
+    #[inline]
+    pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
+        if self.delivered {
+            self.delivered = false;
+            self.block.clear();
+        }
+        let found = match self.find() {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.fail(error)),
+        };
+        let data = match found {
+            Found::Block | Found::Trailing => self.block.data(),
+            Found::Line(value) => match text_of(value, &self.lines) {
+                Ok(data) => data,
+                Err(error) => {
+                    self.failed = Some(error.clone());
+                    return Err(error);
+                }
+            },
+        };
+        self.delivered = true;
+        self.events += 1;
+        Ok(Some(SseEvent { event: self.block.name(), data, trailing: matches!(found, Found::Trailing) }))
+    }
+
+    /// How many events were handed out.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// How many comment lines were seen. A comment is no event, but it shows that the server is alive.
+    #[must_use]
+    pub fn comments(&self) -> u64 {
+        self.comments
+    }
+
+    /// The id that the last completed block with a valid `id` line has set.
+    #[must_use]
+    pub fn last_event_id(&self) -> Option<&str> {
+        self.block.last_id()
+    }
+
+    /// The reconnection time that the last valid `retry` line has asked for.
+    #[must_use]
+    pub fn retry(&self) -> Option<Duration> {
+        self.block.retry()
+    }
+
+    #[inline]
+    fn find(&mut self) -> Result<Option<Found>, SseError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        while let Some(line) = self.lines.next_line()? {
+            // Nearly every event of a language model is one `data` line and a blank one: its data need not be gathered.
+            if let Some(value) = self.whole_event(line) {
+                self.block.complete();
+                return Ok(Some(Found::Line(value)));
+            }
+            if self.add(line)? || line.ends_block && self.end_block() {
+                return Ok(Some(Found::Block));
+            }
+        }
+        if self.ended { self.find_trailing() } else { Ok(None) }
+    }
+
+    /// Takes in one line; true if it was a blank one that completed an event.
+    fn add(&mut self, line: Line) -> Result<bool, SseError> {
+        let text = text_of(line, &self.lines)?;
+        if text.is_empty() {
+            return Ok(self.end_block());
+        }
+        if text.starts_with(':') {
+            self.comments += 1;
+        } else {
+            self.block.add(text, self.event_limit).map_err(|DataTooLarge| SseError::TooLarge {
+                part: "event",
+                limit: self.event_limit,
+                position: self.lines.position(line),
+            })?;
+        }
+        Ok(false)
+    }
+
+    /// A blank line came; true if it completed an event.
+    fn end_block(&mut self) -> bool {
+        self.block.complete();
+        let event = self.block.has_data();
+        if !event {
+            self.block.clear();
+        }
+        event
+    }
+
+    /// The value of a `data` line that is all the data of an event within the limit.
+    #[inline]
+    fn whole_event(&self, line: Line) -> Option<Line> {
+        let value = match self.lines.bytes(line) {
+            [b'd', b'a', b't', b'a', b':', b' ', ..] => line.after(6),
+            [b'd', b'a', b't', b'a', b':', ..] => line.after(5),
+            _ => return None,
+        };
+        (line.ends_block && !self.block.has_data() && value.len() <= self.event_limit).then_some(value)
+    }
+
+    /// What the end of the body has left without a blank line.
+    fn find_trailing(&mut self) -> Result<Option<Found>, SseError> {
+        if let Some(line) = self.lines.take_unfinished() {
+            let cut_in_character =
+                str::from_utf8(self.lines.bytes(line)).is_err_and(|error| error.error_len().is_none());
+            if cut_in_character {
+                self.block.clear();
+            } else {
+                self.add(line)?;
+            }
+        }
+        Ok(self.block.has_data().then_some(Found::Trailing))
+    }
+
+    #[cold]
+    fn fail(&mut self, error: SseError) -> SseError {
+        self.failed.insert(error).clone()
+    }
+}
+
+/// Shows how far the decoder is, not what it holds.
+impl fmt::Debug for SseDecoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseDecoder")
+            .field("events", &self.events)
+            .field("comments", &self.comments)
+            .field("ended", &self.ended)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for SseDecoder {
+    fn default() -> Self {
+        Self::new(SseLimits::default())
+    }
+}
+
+#[inline]
+fn text_of(line: Line, lines: &Lines) -> Result<&str, SseError> {
+    let bytes = lines.bytes(line);
+    simdutf8::basic::from_utf8(bytes).map_err(|_| {
+        let valid = str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
+        SseError::InvalidUtf8 { position: lines.position(line) + valid as u64 }
+    })
+}

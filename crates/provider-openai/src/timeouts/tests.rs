@@ -1,0 +1,266 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::{FutureExt, StreamExt, poll};
+use tokio::time::{Instant, advance, sleep, timeout};
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+type Item = Result<Bytes, TransportError>;
+
+/// Answers after a delay with a body that the test feeds; knows whether the exchange was let go.
+struct Scripted {
+    head_after: Option<Duration>,
+    body: Mutex<Option<ByteStream>>,
+    dropped: Arc<AtomicBool>,
+}
+
+/// Goes with a body, or with a request that has no answer yet.
+struct Held(Arc<AtomicBool>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Scripted {
+    fn new(head_after: Option<Duration>) -> (Self, UnboundedSender<Item>) {
+        let (sender, receiver) = unbounded();
+        let dropped = Arc::new(AtomicBool::new(false));
+        let held = Held(Arc::clone(&dropped));
+        let body = receiver.map(move |item| (item, &held).0).boxed();
+        (Self { head_after, body: Mutex::new(Some(body)), dropped }, sender)
+    }
+
+    fn dropped(&self) -> bool {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait::async_trait]
+impl Transport for Scripted {
+    async fn send(&self, _: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
+        let body = self.body.lock().expect("no panic").take().expect("one request");
+        match self.head_after {
+            Some(delay) => sleep(delay).await,
+            None => std::future::pending().await,
+        }
+        Ok(Response::new(body))
+    }
+}
+
+fn timeouts() -> Timeouts {
+    Timeouts::default().with_first_byte(Some(300 * SECOND)).with_idle(Some(120 * SECOND))
+}
+
+/// A body whose head came at once.
+async fn body(timeouts: Timeouts) -> (TimedBody, UnboundedSender<Item>, Scripted) {
+    let (transport, sender) = Scripted::new(Some(Duration::ZERO));
+    let response = send(&transport, Request::new(Bytes::new()), &timeouts).await.expect("a head");
+    (response.into_body(), sender, transport)
+}
+
+fn feed(sender: &UnboundedSender<Item>, bytes: &'static str) {
+    sender.unbounded_send(Ok(Bytes::from(bytes))).expect("the body is there");
+}
+
+async fn next_bytes(body: &mut TimedBody) -> Bytes {
+    body.next().await.expect("not the end").expect("no error")
+}
+
+async fn next_timeout(body: &mut TimedBody) -> TimedOut {
+    match body.next().await {
+        Some(Err(TransportError::TimedOut(timed_out))) => timed_out,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_never_comes_is_given_up() {
+    let (transport, _sender) = Scripted::new(None);
+    let start = Instant::now();
+    let error = send(&transport, Request::new(Bytes::new()), &timeouts()).await.expect_err("no head");
+    assert_eq!(start.elapsed().as_secs(), 300);
+    assert_eq!(error.to_string(), "no byte of the answer within 300s");
+    assert!(matches!(error, TransportError::TimedOut(TimedOut { clock: Clock::FirstByte, .. })));
+    assert!(transport.dropped(), "the request is given up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_byte_has_one_clock_for_head_and_body() {
+    let (transport, _sender) = Scripted::new(Some(200 * SECOND));
+    let start = Instant::now();
+    let response = send(&transport, Request::new(Bytes::new()), &timeouts()).await.expect("a head");
+    assert_eq!(start.elapsed().as_secs(), 200);
+    let mut body = response.into_body();
+    assert_eq!(next_timeout(&mut body).await, TimedOut::new(Clock::FirstByte, 300 * SECOND));
+    assert_eq!(start.elapsed().as_secs(), 300);
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_counts_from_byte_to_byte() {
+    let (mut body, sender, transport) = body(timeouts()).await;
+    feed(&sender, ": hello\n");
+    assert_eq!(next_bytes(&mut body).await, ": hello\n");
+    // Each comes 119 s after the one before: ten of them take far longer than any limit.
+    for _ in 0..10 {
+        let (bytes, ()) = futures::join!(next_bytes(&mut body), async {
+            sleep(119 * SECOND).await;
+            feed(&sender, ": ping\n");
+        });
+        assert_eq!(bytes, ": ping\n");
+    }
+    let start = Instant::now();
+    assert!(!transport.dropped());
+    assert_eq!(next_timeout(&mut body).await, TimedOut::new(Clock::Idle, 120 * SECOND));
+    assert_eq!(start.elapsed().as_secs(), 120);
+    assert!(transport.dropped(), "the connection is let go with the error");
+    assert!(body.next().await.is_none(), "nothing follows");
+}
+
+#[tokio::test(start_paused = true)]
+async fn empty_pieces_are_no_bytes() {
+    let (mut body, sender, _transport) = body(timeouts()).await;
+    let start = Instant::now();
+    let empty_every_minute = async {
+        loop {
+            sleep(60 * SECOND).await;
+            feed(&sender, "");
+        }
+    };
+    let timed_out = async {
+        loop {
+            match body.next().await.expect("not the end") {
+                Ok(bytes) => assert!(bytes.is_empty()),
+                Err(error) => break error,
+            }
+        }
+    };
+    let error = futures::select_biased! {
+        error = timed_out.fuse() => error,
+        () = empty_every_minute.fuse() => unreachable!("it loops"),
+    };
+    assert_eq!(error.to_string(), "no byte of the answer within 300s");
+    assert_eq!(start.elapsed().as_secs(), 300);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_consumer_is_not_a_stalled_server() {
+    let (mut body, sender, _transport) = body(timeouts()).await;
+    for _ in 0..3 {
+        // It did not wait for the body in all that time.
+        sleep(3600 * SECOND).await;
+        feed(&sender, "x");
+        assert_eq!(next_bytes(&mut body).await, "x");
+    }
+    sleep(3600 * SECOND).await;
+    let start = Instant::now();
+    assert_eq!(next_timeout(&mut body).await.clock, Clock::Idle);
+    assert_eq!(start.elapsed().as_secs(), 120, "the clock starts when the consumer waits");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_that_was_away_while_it_waited_starts_anew() {
+    let (mut body, sender, _transport) = body(timeouts()).await;
+    feed(&sender, "x");
+    assert_eq!(next_bytes(&mut body).await, "x");
+    assert!(poll!(body.next()).is_pending());
+    advance(3600 * SECOND).await;
+    assert!(poll!(body.next()).is_pending(), "nobody waited in that hour");
+    let start = Instant::now();
+    assert_eq!(next_timeout(&mut body).await.clock, Clock::Idle);
+    assert_eq!(start.elapsed().as_secs(), 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_ready_goes_before_the_deadline() {
+    let (mut body, sender, _transport) = body(timeouts()).await;
+    feed(&sender, "x");
+    assert_eq!(next_bytes(&mut body).await, "x");
+    assert!(poll!(body.next()).is_pending());
+    advance(120 * SECOND).await;
+    feed(&sender, "in the last moment");
+    assert_eq!(next_bytes(&mut body).await, "in the last moment");
+}
+
+#[tokio::test(start_paused = true)]
+async fn switched_off_or_endless_clocks_never_run_out() {
+    let century = 100 * 365 * 24 * 3600 * SECOND;
+    for limit in [None, Some(century), Some(Duration::MAX)] {
+        let timeouts = timeouts().with_first_byte(limit).with_idle(limit);
+        let (mut body, sender, _transport) = body(timeouts).await;
+        let year = 365 * 24 * 3600 * SECOND;
+        assert!(timeout(year, body.next()).await.is_err(), "{limit:?}");
+        feed(&sender, "x");
+        assert_eq!(next_bytes(&mut body).await, "x");
+        assert!(timeout(year, body.next()).await.is_err(), "{limit:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_and_an_error_let_the_body_go() {
+    let (mut ended, sender, transport) = body(timeouts()).await;
+    drop(sender);
+    assert!(ended.next().await.is_none());
+    assert!(transport.dropped());
+    assert!(ended.next().await.is_none());
+
+    let (mut failed, sender, transport) = body(timeouts()).await;
+    let error = TransportError::Broken { source: "reset".into() };
+    sender.unbounded_send(Err(error)).expect("the body is there");
+    feed(&sender, "after the error");
+    assert!(matches!(failed.next().await, Some(Err(TransportError::Broken { .. }))));
+    assert!(transport.dropped());
+    assert!(failed.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_counts_events_not_bytes() {
+    // The use that the clock is made for: the owner stops it at events only.
+    let (mut body, sender, _transport) = body(timeouts()).await;
+    let mut progress = Deadline::new(Clock::Progress, Some(30 * SECOND));
+    let start = Instant::now();
+    let comments = async {
+        loop {
+            feed(&sender, ": ping\n\n");
+            sleep(10 * SECOND).await;
+            if start.elapsed() == 20 * SECOND {
+                feed(&sender, "data: x\n\n");
+            }
+        }
+    };
+    let timed_out = std::future::poll_fn(|cx| {
+        while let Poll::Ready(bytes) = body.poll_next_unpin(cx) {
+            if bytes.expect("not the end").expect("no error").starts_with(b"data") {
+                progress.stop();
+            }
+        }
+        progress.poll_elapsed(cx)
+    });
+    let timed_out = futures::select_biased! {
+        timed_out = timed_out.fuse() => timed_out,
+        () = comments.fuse() => unreachable!("it loops"),
+    };
+    assert_eq!(timed_out, TimedOut::new(Clock::Progress, 30 * SECOND));
+    assert_eq!(start.elapsed().as_secs(), 50, "the event at 20 s started the clock anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_zero_runs_out_at_once_but_not_before_what_is_ready() {
+    let mut deadline = Deadline::new(Clock::Progress, Some(Duration::ZERO));
+    assert_eq!(deadline.limit(async { 1 }).await, Ok(1));
+    let start = Instant::now();
+    assert!(deadline.limit(std::future::pending::<()>()).await.is_err());
+    assert!(start.elapsed() <= Duration::from_millis(2), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_deadline_without_a_limit_needs_no_runtime() {
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(Deadline::new(Clock::Idle, None).poll_elapsed(&mut cx).is_pending());
+}

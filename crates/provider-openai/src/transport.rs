@@ -1,0 +1,107 @@
+//! The seam to HTTP: one request in, one response whose body is a stream of bytes.
+
+use std::error::Error;
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::Stream;
+use http::{Request, Response};
+
+use crate::timeouts::TimedOut;
+
+mod reqwest_transport;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+pub use reqwest_transport::ReqwestTransport;
+
+/// The bytes of a response body in the order and, as far as the transport can tell, in the pieces in which they arrive.
+///
+/// `None` is the clean end of the body; after an error nothing follows.
+pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
+
+/// Sends one HTTP request and hands out the response as soon as its head is there.
+///
+/// [`ReqwestTransport`] is the one in use; tests and gateways bring their own. A transport retries nothing, follows no redirect
+/// (it would carry the key to another host), asks for no compression, and sets no limit on how long an answer takes: those who
+/// call it do.
+///
+/// # Ordering
+///
+/// The body's bytes come in the order in which they were sent, each as soon as it has arrived: a transport does not wait until
+/// a buffer is full.
+///
+/// # Cancellation
+///
+/// Dropping the future of [`send`](Self::send), or the body, gives up the exchange: the connection is closed, or with HTTP/2
+/// the stream is reset, so that the server stops working. A body that was read to its end leaves the connection usable for the
+/// next request.
+///
+/// # Errors
+///
+/// A response of any status is a response, not an error. [`TransportError`] says how far a failed exchange came. No error may
+/// show a URL, a header or a body.
+///
+/// # Example
+///
+/// ```
+/// use async_trait::async_trait;
+/// use bytes::Bytes;
+/// use futures::{StreamExt, TryStreamExt, stream};
+/// use provider_openai::transport::{ByteStream, Transport, TransportError};
+///
+/// /// Answers every request with the same body, without a network.
+/// struct Canned(&'static str);
+///
+/// #[async_trait]
+/// impl Transport for Canned {
+///     async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
+///         let body = stream::iter([Ok(Bytes::from(self.0))]);
+///         Ok(http::Response::new(body.boxed()))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), TransportError> {
+/// let response = Canned("data: [DONE]\n\n").send(http::Request::new(Bytes::new())).await?;
+/// let body: Vec<Bytes> = response.into_body().try_collect().await?;
+/// assert_eq!(body, ["data: [DONE]\n\n"]);
+/// # Ok(())
+/// # }
+/// ```
+#[async_trait]
+pub trait Transport: Send + Sync + 'static {
+    /// Sends the request; the response comes when its head has arrived.
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<ByteStream>, TransportError>;
+}
+
+/// Why an exchange with the server failed.
+///
+/// Neither this nor any of its sources shows the URL, a header or a body.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransportError {
+    /// There is no connection: refused, unreachable, unknown host, failed TLS handshake. The server has not seen the request.
+    #[error("could not connect to the server")]
+    Connect {
+        /// What the connector said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// One of the clocks in [`Timeouts`](crate::timeouts::Timeouts) ran out.
+    #[error(transparent)]
+    TimedOut(#[from] TimedOut),
+    /// The connection was reset or closed before the response was complete. The server may have seen the request.
+    #[error("the connection broke before the response was complete")]
+    Broken {
+        /// What the connection said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// Anything else, such as a URL that no request can be sent to. The server has not seen the request.
+    #[error("the request could not be sent")]
+    Other {
+        /// What is wrong.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}

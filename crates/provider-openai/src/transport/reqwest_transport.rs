@@ -1,0 +1,103 @@
+//! The transport over reqwest.
+
+use std::fmt;
+use std::mem;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use http::{Request, Response};
+use reqwest::{Client, redirect};
+
+use super::{ByteStream, Transport, TransportError, tls};
+use crate::timeouts::{Clock, TimedOut};
+
+/// HTTP/1.1 and HTTP/2 over [`reqwest`], on tokio.
+///
+/// No redirect is followed, nothing is decompressed, and nothing limits how long an answer may take. Connections are kept and
+/// used again once a body was read to its end. The proxies that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`)
+/// are used.
+///
+/// Which TLS it speaks is a matter of this crate's features: `rustls-ring` (default), `rustls-aws-lc` or `native-tls`. With
+/// rustls, certificates are checked against the roots of the operating system, which are loaded once per process, when the
+/// first `https://` connection needs them. Clones share their connections.
+#[derive(Clone)]
+pub struct ReqwestTransport {
+    client: Client,
+    connect: Option<Duration>,
+}
+
+impl ReqwestTransport {
+    /// A transport with its own pool of connections. `connect` limits name lookup, TCP and TLS handshake together.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError::Other`] if TLS cannot be set up.
+    pub fn new(connect: Option<Duration>) -> Result<Self, TransportError> {
+        let identity = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+        let mut builder = Client::builder()
+            .default_headers(identity)
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")));
+        if let Some(connect) = connect {
+            builder = builder.connect_timeout(connect);
+        }
+        let client = tls::choose(builder)?.build().map_err(not_sent)?;
+        Ok(Self { client, connect })
+    }
+
+    /// A transport over a client that you have set up, for what [`new`](Self::new) does not offer: client certificates, other
+    /// roots, a proxy of its own. Switch redirects off in it, and set no total timeout.
+    #[must_use]
+    pub fn from_client(client: Client) -> Self {
+        Self { client, connect: None }
+    }
+
+    /// What became of a request without a response.
+    fn no_response(&self, error: reqwest::Error) -> TransportError {
+        let timed_out = error.is_timeout();
+        let source = error.without_url();
+        match self.connect {
+            _ if source.is_builder() => not_sent(source),
+            Some(after) if source.is_connect() && timed_out => TimedOut::new(Clock::Connect, after).into(),
+            _ if source.is_connect() => TransportError::Connect { source: source.into() },
+            _ => broken(source),
+        }
+    }
+}
+
+/// Shows no header: a client that was set up elsewhere may have keys among its default headers.
+impl fmt::Debug for ReqwestTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReqwestTransport").field("connect", &self.connect).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Transport for ReqwestTransport {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
+        tls::check(request.uri())?;
+        let request = reqwest::Request::try_from(request).map_err(not_sent)?;
+        let mut response = self.client.execute(request).await.map_err(|error| self.no_response(error))?;
+
+        let mut head = Response::new(());
+        *head.status_mut() = response.status();
+        *head.version_mut() = response.version();
+        *head.headers_mut() = mem::take(response.headers_mut());
+        Ok(head.map(|()| response.bytes_stream().map_err(broken).boxed()))
+    }
+}
+
+fn not_sent(error: reqwest::Error) -> TransportError {
+    TransportError::Other { source: error.without_url().into() }
+}
+
+fn broken(error: reqwest::Error) -> TransportError {
+    TransportError::Broken { source: error.without_url().into() }
+}

@@ -70,6 +70,27 @@ impl MessageList {
         messages
     }
 
+    /// The messages of this list that are not in `earlier`, in order.
+    ///
+    /// If this list grew from `earlier`, it costs as much as there is new; otherwise every pair is compared.
+    #[must_use]
+    pub fn added_since(&self, earlier: &Self) -> Vec<Message> {
+        let mut node = self.last.as_ref();
+        for _ in earlier.len..self.len {
+            node = node.and_then(|node| node.before.as_ref());
+        }
+        let grew = match (node, &earlier.last) {
+            (Some(mine), Some(theirs)) => self.len >= earlier.len && Arc::ptr_eq(mine, theirs),
+            (None, None) => true,
+            _ => false,
+        };
+        if grew {
+            return self.tail(self.len - earlier.len).into_iter().cloned().collect();
+        }
+        let is_new = |message: &&Message| !earlier.iter_back().any(|known| known.is_same(message));
+        self.iter().filter(is_new).cloned().collect()
+    }
+
     /// The system messages apart from the others, both in order.
     #[must_use]
     pub fn split_system(&self) -> (Vec<Message>, Vec<Message>) {
@@ -161,6 +182,21 @@ mod tests {
         assert_eq!(texts(&two), ["a", "b", "d"]);
         assert!(one.iter().next().unwrap().is_same(two.iter().next().unwrap()));
         assert_eq!(one.tail(2).len(), 2);
+    }
+
+    #[test]
+    fn what_was_added_is_found_in_grown_and_in_rebuilt_lists() {
+        let mut earlier = MessageList::from(vec![Message::user("a"), Message::user("b")]);
+        let mut grown = earlier.clone();
+        assert_eq!(grown.added_since(&earlier), []);
+        grown.push(Message::user("c"));
+        assert_eq!(grown.added_since(&earlier), [Message::user("c")]);
+        assert_eq!(grown.added_since(&MessageList::new()).len(), 3);
+        let mut rebuilt = MessageList::from(vec![Message::system("new")]);
+        rebuilt.extend(earlier.iter().cloned());
+        assert_eq!(rebuilt.added_since(&earlier), [Message::system("new")]);
+        earlier.push(Message::user("other"));
+        assert_eq!(grown.added_since(&earlier), [Message::user("c")]);
     }
 
     #[test]

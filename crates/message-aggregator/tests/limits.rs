@@ -49,7 +49,7 @@ fn law_r1_each_bound_is_exact_and_typed() {
         (vec![Delta::text("1234"), Delta::text("5678")], Delta::text("9"), "bytes in one block"),
         (vec![Delta::reasoning("12345678")], Delta::reasoning("é"), "bytes in one block"),
         (vec![], Delta::text("123456789"), "bytes in one block"),
-        (vec![start(0), arguments("{\"a\""), arguments(":1}")], arguments("  "), "bytes in one tool call"),
+        (vec![start(0), arguments("{\"a\""), arguments(":12}")], arguments(" "), "bytes in one tool call"),
         (vec![start(0)], arguments("{\"a\":123}"), "bytes in one tool call"),
         (vec![start(0), start(1)], start(2), "tool calls in one answer"),
         (vec![citation(), citation(), citation()], citation(), "blocks in one answer"),

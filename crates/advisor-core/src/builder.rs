@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::chain::Link;
-use crate::{AdvisorChain, ChatModel, Error, Phase, Placement, Result, Role, StreamAdvisor};
+use crate::{AdvisorChain, AdvisorRole, ChatModel, Error, Phase, Placement, Result, StreamAdvisor};
 
 /// Puts a chain together and checks it.
 ///
@@ -79,17 +79,17 @@ impl ChainBuilder {
 }
 
 fn check(links: &[Link]) -> Result<()> {
-    let loops = with_role(links, Role::is_tool_loop);
-    let memories = with_role(links, |role| role == Role::Memory);
+    let loops = with_role(links, AdvisorRole::is_tool_loop);
+    let memories = with_role(links, |role| role == AdvisorRole::Memory);
     refuse_second(&loops, "run tools")?;
     refuse_second(&memories, "remember the conversation")?;
     for link in links {
         let (does, belongs) = match (link.role, link.phase) {
-            (Role::ToolLoop { .. }, phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
-            (Role::Memory, Phase::Loop | Phase::ModelCall) => {
+            (AdvisorRole::ToolLoop { .. }, phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
+            (AdvisorRole::Memory, Phase::Loop | Phase::ModelCall) => {
                 ("remembers the conversation", "the turn or the round phase")
             }
-            (Role::General, Phase::Loop) => ("runs no tools", "the turn or the round phase"),
+            (AdvisorRole::General, Phase::Loop) => ("runs no tools", "the turn or the round phase"),
             _ => continue,
         };
         return Err(Error::configuration(format!(
@@ -108,7 +108,7 @@ fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
 }
 
 fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
-    let Some(Link { role: Role::ToolLoop { own_history }, advisor, .. }) = loops.first() else {
+    let Some(Link { role: AdvisorRole::ToolLoop { own_history }, advisor, .. }) = loops.first() else {
         return Ok(());
     };
     match own_history {
@@ -126,7 +126,7 @@ fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
     }
 }
 
-fn with_role(links: &[Link], is: impl Fn(Role) -> bool) -> Vec<&Link> {
+fn with_role(links: &[Link], is: impl Fn(AdvisorRole) -> bool) -> Vec<&Link> {
     links.iter().filter(|link| is(link.role)).collect()
 }
 

@@ -6,7 +6,7 @@ use tracing::Instrument;
 
 use crate::builder::ChainBuilder;
 use crate::{
-    ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Phase, Plan, Result, Role, StreamAdvisor,
+    AdvisorRole, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Phase, Plan, Result, StreamAdvisor,
     TurnStream, spans,
 };
 
@@ -43,7 +43,7 @@ pub struct AdvisorChain {
 pub(crate) struct Link {
     pub(crate) advisor: Arc<dyn StreamAdvisor>,
     pub(crate) phase: Phase,
-    pub(crate) role: Role,
+    pub(crate) role: AdvisorRole,
 }
 
 impl AdvisorChain {
@@ -82,7 +82,7 @@ impl AdvisorChain {
 
     /// Whether an advisor for which `is` says yes stands in this rest of the chain.
     #[must_use]
-    pub fn contains(&self, is: impl Fn(Role) -> bool) -> bool {
+    pub fn contains(&self, is: impl Fn(AdvisorRole) -> bool) -> bool {
         self.remaining().iter().any(|link| is(link.role))
     }
 

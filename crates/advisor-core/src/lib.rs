@@ -64,7 +64,7 @@ pub use ids::{ConversationKey, TurnId};
 pub use message_aggregator::*;
 pub use model::ChatModel;
 pub use options::{ChatOptions, ResponseFormat, ToolChoice};
-pub use placement::{Phase, Placement, Role};
+pub use placement::{AdvisorRole, Phase, Placement};
 pub use plan::{Plan, PlanEntry};
 pub use recorder::{Record, Step, TurnEnd, TurnRecorder};
 pub use request::ChatRequest;

@@ -7,7 +7,7 @@ pub struct Placement {
     /// How often it runs.
     pub phase: Phase,
     /// What the chain must know it for.
-    pub role: Role,
+    pub role: AdvisorRole,
 }
 
 /// How often an advisor runs; also its distance from the model. Outermost first.
@@ -30,7 +30,7 @@ pub enum Phase {
 /// What the chain must know an advisor for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Role {
+pub enum AdvisorRole {
     /// Nothing in particular.
     #[default]
     General,
@@ -47,12 +47,12 @@ impl Placement {
     /// An advisor of no particular role in this phase.
     #[must_use]
     pub fn new(phase: Phase) -> Self {
-        Self { phase, role: Role::General }
+        Self { phase, role: AdvisorRole::General }
     }
 
     /// The same place with a role.
     #[must_use]
-    pub fn with_role(self, role: Role) -> Self {
+    pub fn with_role(self, role: AdvisorRole) -> Self {
         Self { role, ..self }
     }
 }
@@ -63,7 +63,7 @@ impl Default for Placement {
     }
 }
 
-impl Role {
+impl AdvisorRole {
     /// Whether this is the tool loop.
     #[must_use]
     pub fn is_tool_loop(self) -> bool {

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::chain::Link;
-use crate::{Phase, Role};
+use crate::{AdvisorRole, Phase};
 
 /// How a chain is put together, for people. Its `Display` is a table and a few sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct PlanEntry {
     /// How often it runs.
     pub phase: Phase,
     /// What the chain knows it for.
-    pub role: Role,
+    pub role: AdvisorRole,
     /// Whether it takes part in every tool round, not only in the turn as a whole.
     pub sees_rounds: bool,
 }
@@ -43,7 +43,7 @@ impl Plan {
     /// Where memory stands, if there is one.
     #[must_use]
     pub fn memory(&self) -> Option<&PlanEntry> {
-        self.entries.iter().find(|entry| entry.role == Role::Memory)
+        self.entries.iter().find(|entry| entry.role == AdvisorRole::Memory)
     }
 
     /// Whether the tool loop sends the turn's own messages again each round, rather than memory.
@@ -58,9 +58,9 @@ impl Plan {
 
     /// The advisors that answer outside memory, should they answer by themselves.
     fn outside_memory(&self) -> Vec<&str> {
-        let is_memory = |entry: &&PlanEntry| entry.role != Role::Memory;
+        let is_memory = |entry: &&PlanEntry| entry.role != AdvisorRole::Memory;
         let outside = self.entries.iter().take_while(is_memory);
-        outside.filter(|entry| entry.role == Role::General).map(|entry| entry.name.as_str()).collect()
+        outside.filter(|entry| entry.role == AdvisorRole::General).map(|entry| entry.name.as_str()).collect()
     }
 }
 
@@ -69,12 +69,12 @@ impl fmt::Display for Plan {
         for entry in &self.entries {
             let rounds = if entry.sees_rounds { "every round" } else { "once per turn" };
             let role = match entry.role {
-                Role::Memory => "remembers the conversation",
-                Role::ToolLoop { .. } if self.loop_keeps_history() => {
+                AdvisorRole::Memory => "remembers the conversation",
+                AdvisorRole::ToolLoop { .. } if self.loop_keeps_history() => {
                     "runs tools; sends the turn's messages again"
                 }
-                Role::ToolLoop { .. } => "runs tools; memory inside it sends the messages",
-                Role::General => "",
+                AdvisorRole::ToolLoop { .. } => "runs tools; memory inside it sends the messages",
+                AdvisorRole::General => "",
             };
             writeln!(f, "{:<10}  {:<24}  {rounds:<13}  {role}", entry.phase, entry.name)?;
         }

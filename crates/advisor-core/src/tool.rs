@@ -68,6 +68,8 @@ pub struct ToolDefinition {
     pub return_direct: bool,
     /// It must not run while other tools of the same answer run.
     pub exclusive: bool,
+    /// Its calls are not run here but handed to the caller, who answers them in the next turn's input.
+    pub by_caller: bool,
     /// The longest it may take; absent, the loop's own bound.
     pub timeout: Option<Duration>,
 }
@@ -81,6 +83,7 @@ impl ToolDefinition {
             parameters,
             return_direct: false,
             exclusive: false,
+            by_caller: false,
             timeout: None,
         }
     }
@@ -95,6 +98,12 @@ impl ToolDefinition {
     #[must_use]
     pub fn exclusive(self) -> Self {
         Self { exclusive: true, ..self }
+    }
+
+    /// The same tool, whose calls are handed to the caller.
+    #[must_use]
+    pub fn by_caller(self) -> Self {
+        Self { by_caller: true, ..self }
     }
 
     /// The same tool with a bound on its time.

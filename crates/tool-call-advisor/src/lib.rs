@@ -1,1 +1,64 @@
-//! The tool loop as an advisor: runs the calls of a streamed answer, in order, bounded, and never before the answer is remembered.
+//! The tool loop as an advisor: it runs the calls of a streamed answer and asks the model again.
+//!
+//! The loop decides on the finished answer, never on a chunk. Before a tool starts, everything inside the
+//! loop is done with the answer that asked for it, so a memory inside has stored it. Before the model is
+//! asked again, all results are recorded. Whatever goes wrong with a tool is a result that the model
+//! reads, and whatever ends the turn leaves a valid transcript.
+//!
+//! - [`ToolCallAdvisor`] is the loop, [`ToolCallStreaming`] what those outside see of it.
+//! - [`FnTool`] makes a tool of a closure, [`CallerTool`] offers one that the caller runs.
+//! - [`ToolLimits`] bounds a turn, [`LoopHooks`] are its turning points.
+//! - [`ParallelTools`] runs the calls; [`ToolExecution`] replaces it.
+//!
+//! # Example
+//! ```
+//! use advisor_core::{ChatClient, Result};
+//! use advisor_testkit::{Answer, ScriptedModel};
+//! use serde_json::{Value, json};
+//! use tool_call_advisor::{FnTool, ToolCallAdvisor, ToolDefinition};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<()> {
+//! let model = ScriptedModel::new([
+//!     Answer::of_calls([("c1", "weather", r#"{"city":"Oslo"}"#)]),
+//!     Answer::of_text("It is sunny in Oslo."),
+//! ]);
+//! let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+//! let weather = FnTool::new(
+//!     ToolDefinition::new("weather", "Tells the weather.", schema),
+//!     |_: Value| async { Ok("sunny") },
+//! );
+//! let client = ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(weather).build()?;
+//! let response = client.prompt().user("How is the weather in Oslo?").call().await?;
+//! assert_eq!(response.text(), "It is sunny in Oslo.");
+//! assert_eq!(response.transcript().len(), 4); // user, call, result, answer
+//! # Ok(()) }
+//! ```
+
+mod advisor;
+mod caller_tool;
+mod cap;
+mod decide;
+mod endings;
+mod execution;
+mod fn_tool;
+mod hooks;
+mod limits;
+mod loop_run;
+mod loop_stream;
+mod parallel;
+mod run_call;
+mod run_tools;
+mod schema;
+mod streaming;
+
+pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
+#[doc(no_inline)]
+pub use advisor_core::{Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet};
+pub use caller_tool::CallerTool;
+pub use execution::{BatchCall, ToolBatch, ToolEvents, ToolExecution};
+pub use fn_tool::FnTool;
+pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
+pub use limits::{AtCallLimit, ToolLimits};
+pub use parallel::ParallelTools;
+pub use streaming::ToolCallStreaming;

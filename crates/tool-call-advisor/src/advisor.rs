@@ -1,0 +1,215 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Error, Phase, Placement, Result,
+    StreamAdvisor, ToolCall, async_trait,
+};
+
+use crate::hooks::NoHooks;
+use crate::loop_run::LoopRun;
+use crate::loop_stream::LoopStream;
+use crate::{LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
+
+/// The tool loop: runs the calls of an answer, gives the results to the model and asks again.
+///
+/// # Ordering
+/// A round's answer is complete, and everything inside the loop is done with it, before a tool of it
+/// starts. All results of a round are recorded, in call order, before the model is asked again. The end
+/// of the turn is recorded before `Completed` comes out.
+///
+/// # Cancellation
+/// Dropping the stream drops the round or the tools that are running. [`LoopHooks::finalize`] runs.
+///
+/// # Errors
+/// A tool that is unknown, gets bad arguments, fails, panics, takes too long or is one too many is a
+/// result that the model reads. A bound that is reached is a finish reason. Errors are those of the
+/// chain, of recorders and of hooks; they carry the turn's messages that are final.
+///
+/// # Example
+/// ```
+/// use serde_json::{Value, json};
+/// use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming, ToolLimits};
+///
+/// let advisor = ToolCallAdvisor::builder()
+///     .streaming(ToolCallStreaming::All)
+///     .limits(ToolLimits::default().with_rounds(10))
+///     .build()?;
+/// # Ok::<(), advisor_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ToolCallAdvisor {
+    config: Arc<Config>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) streaming: ToolCallStreaming,
+    pub(crate) tool_events: bool,
+    pub(crate) own_history: Option<bool>,
+    pub(crate) limits: ToolLimits,
+    pub(crate) hooks: Arc<dyn LoopHooks>,
+    pub(crate) execution: Arc<dyn ToolExecution>,
+    pub(crate) eligible: Arc<dyn Fn(&ToolCall) -> bool + Send + Sync>,
+}
+
+impl ToolCallAdvisor {
+    /// The loop as it is without any setting.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { config: Arc::new(ToolCallAdvisorBuilder::default().config) }
+    }
+
+    /// Begins a loop with settings.
+    pub fn builder() -> ToolCallAdvisorBuilder {
+        ToolCallAdvisorBuilder::default()
+    }
+}
+
+impl Default for ToolCallAdvisor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AdvisorInfo for ToolCallAdvisor {
+    fn name(&self) -> &'static str {
+        "tool-call"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { own_history: self.config.own_history })
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for ToolCallAdvisor {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        if request.options.choices.is_some_and(|choices| choices > 1) && !request.tools.is_empty() {
+            return Err(Error::configuration(
+                "several choices cannot call tools; ask for one choice or offer no tools",
+            ));
+        }
+        let mut run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next));
+        match run.begin().await {
+            Ok(stream) => Ok(ChunkStream::new(LoopStream::new(run, stream))),
+            Err(error) => Err(run.failed(error)),
+        }
+    }
+}
+
+/// Puts a [`ToolCallAdvisor`] together.
+#[must_use = "an advisor is made by `build`"]
+pub struct ToolCallAdvisorBuilder {
+    config: Config,
+}
+
+impl Default for ToolCallAdvisorBuilder {
+    fn default() -> Self {
+        Self {
+            config: Config {
+                streaming: ToolCallStreaming::default(),
+                tool_events: false,
+                own_history: None,
+                limits: ToolLimits::default(),
+                hooks: Arc::new(NoHooks),
+                execution: Arc::new(ParallelTools::new()),
+                eligible: Arc::new(|_| true),
+            },
+        }
+    }
+}
+
+impl ToolCallAdvisorBuilder {
+    /// What those outside see while the loop runs. Default: [`ToolCallStreaming::TextOnly`].
+    pub fn streaming(mut self, streaming: ToolCallStreaming) -> Self {
+        self.config.streaming = streaming;
+        self
+    }
+
+    /// `true` is [`ToolCallStreaming::All`], `false` is [`ToolCallStreaming::TextOnly`].
+    pub fn stream_tool_call_responses(self, stream: bool) -> Self {
+        self.streaming(if stream { ToolCallStreaming::All } else { ToolCallStreaming::TextOnly })
+    }
+
+    /// [`ToolCallStreaming::FinalAnswerOnly`].
+    pub fn suppress_tool_call_streaming(self) -> Self {
+        self.streaming(ToolCallStreaming::FinalAnswerOnly)
+    }
+
+    /// Shows what tools do in every mode, not only in [`ToolCallStreaming::All`].
+    pub fn tool_events(mut self, show: bool) -> Self {
+        self.config.tool_events = show;
+        self
+    }
+
+    /// Whether each request repeats the turn's messages so far. Left out, it does unless a memory stands
+    /// inside the loop, which then sends them.
+    pub fn internal_conversation_history(mut self, enabled: bool) -> Self {
+        self.config.own_history = Some(enabled);
+        self
+    }
+
+    /// Leaves the history to a memory inside the loop. It is so by itself where there is one.
+    pub fn disable_internal_conversation_history(self) -> Self {
+        self.internal_conversation_history(false)
+    }
+
+    /// The bounds of a turn.
+    pub fn limits(mut self, limits: ToolLimits) -> Self {
+        self.config.limits = limits;
+        self
+    }
+
+    /// What happens at the loop's turning points.
+    pub fn hooks(mut self, hooks: impl LoopHooks) -> Self {
+        self.config.hooks = Arc::new(hooks);
+        self
+    }
+
+    /// Runs tools in another way than [`ParallelTools`].
+    pub fn execution(mut self, execution: impl ToolExecution) -> Self {
+        self.config.execution = Arc::new(execution);
+        self
+    }
+
+    /// Which calls the loop may run. An answer with one that it may not run is handed to the caller whole.
+    pub fn eligible(mut self, eligible: impl Fn(&ToolCall) -> bool + Send + Sync + 'static) -> Self {
+        self.config.eligible = Arc::new(eligible);
+        self
+    }
+
+    /// The advisor.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), if no round is allowed at all.
+    pub fn build(self) -> Result<ToolCallAdvisor> {
+        if self.config.limits.rounds == Some(0) {
+            return Err(Error::configuration("a limit of 0 rounds never asks the model; allow at least 1"));
+        }
+        Ok(ToolCallAdvisor { config: Arc::new(self.config) })
+    }
+}
+
+impl fmt::Debug for ToolCallAdvisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config.fmt(f)
+    }
+}
+
+impl fmt::Debug for ToolCallAdvisorBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config.fmt(f)
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCallAdvisor")
+            .field("streaming", &self.streaming)
+            .field("tool_events", &self.tool_events)
+            .field("own_history", &self.own_history)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,27 @@
+use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
+
+/// A tool that only the caller can run: the model may ask for it, and the loop hands its calls out.
+///
+/// An answer with one such call is handed out whole: the turn ends, and the results are part of the
+/// next turn's input.
+#[derive(Debug, Clone)]
+pub struct CallerTool(ToolDefinition);
+
+impl CallerTool {
+    /// The tool as the model is told about it.
+    #[must_use]
+    pub fn new(definition: ToolDefinition) -> Self {
+        Self(definition.by_caller())
+    }
+}
+
+#[async_trait]
+impl Tool for CallerTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn run(&self, _invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Err(ToolError::new("not started: only the caller can run this tool"))
+    }
+}

@@ -1,0 +1,175 @@
+use std::collections::HashMap;
+
+use advisor_core::{ChatResponse, FinishReason, Limit, Text, ToolCall};
+
+use crate::{AtCallLimit, ToolLimits};
+
+/// What the loop does after a round.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Decision {
+    /// The answer ends the turn.
+    Finish,
+    /// The answer ends the turn with calls that the caller is to answer.
+    HandOut,
+    /// The provider wants to be asked again as things are.
+    AskAgain,
+    /// No call may run because the answer was cut or stopped; the turn ends for that reason.
+    Veto(FinishReason),
+    /// No further round is allowed, so no call runs; the turn ends.
+    Stop(Limit),
+    /// The calls run. One beyond a bound is denied, for the reason at its place.
+    Run(Vec<Option<Limit>>),
+}
+
+/// What was done in the turn so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub(crate) rounds: u32,
+    pub(crate) calls: u32,
+    pub(crate) per_tool: HashMap<Text, u32>,
+}
+
+impl Counts {
+    pub(crate) fn note_call(&mut self, call: &ToolCall) {
+        self.calls = self.calls.saturating_add(1);
+        let count = self.per_tool.entry(call.name.clone()).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
+/// Decides what to do after a round: a function of the response, what may run and the counts, nothing else.
+///
+/// Tools run because complete calls exist, whatever the finish reason says; a cut or filtered answer vetoes them.
+pub(crate) fn decide(
+    response: &ChatResponse,
+    eligible: bool,
+    out_of_time: Option<Limit>,
+    counts: &Counts,
+    limits: &ToolLimits,
+) -> Decision {
+    let reason = &response.finish().reason;
+    let mut calls = response.tool_calls().map(|(_, call)| call).peekable();
+    let may_ask_again = match limits.rounds {
+        Some(rounds) if counts.rounds >= rounds => Some(Limit::Rounds(rounds)),
+        _ => out_of_time,
+    };
+    if calls.peek().is_none() {
+        return match (reason, may_ask_again) {
+            (FinishReason::Paused, None) => Decision::AskAgain,
+            (FinishReason::Paused, Some(limit)) => Decision::Stop(limit),
+            _ => Decision::Finish,
+        };
+    }
+    if vetoes(reason) {
+        return Decision::Veto(reason.clone());
+    }
+    if !eligible {
+        return Decision::HandOut;
+    }
+    if let Some(limit) = may_ask_again {
+        return Decision::Stop(limit);
+    }
+    let mut counts = counts.clone();
+    Decision::Run(calls.map(|call| admit(call, &mut counts, limits)).collect())
+}
+
+fn vetoes(reason: &FinishReason) -> bool {
+    matches!(
+        reason,
+        FinishReason::Length
+            | FinishReason::ContentFilter
+            | FinishReason::Refusal
+            | FinishReason::Interrupted
+    )
+}
+
+/// Counts a call in, or says which bound keeps it out.
+fn admit(call: &ToolCall, counts: &mut Counts, limits: &ToolLimits) -> Option<Limit> {
+    if let Some(limit) = limits.calls.filter(|limit| counts.calls >= *limit) {
+        return Some(Limit::Calls(limit));
+    }
+    let of_this = counts.per_tool.get(&call.name).copied().unwrap_or_default();
+    if let Some(limit) = limits.calls_of(&call.name).filter(|limit| of_this >= *limit) {
+        return Some(Limit::CallsPerTool { tool: call.name.clone(), limit });
+    }
+    counts.note_call(call);
+    None
+}
+
+/// The bound that ends the turn after a batch with these denials, if one does.
+pub(crate) fn ending_limit(denied: &[Option<Limit>], limits: &ToolLimits) -> Option<Limit> {
+    let first = denied.iter().flatten().next().cloned();
+    first.filter(|_| limits.at_call_limit == AtCallLimit::EndTurn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use advisor_core::{Block, Message};
+
+    fn response(calls: &[&str], reason: FinishReason) -> ChatResponse {
+        let blocks = calls.iter().map(|name| Block::from(ToolCall::new(*name, *name, "{}"))).collect();
+        ChatResponse::new(1, Message::assistant_blocks(blocks), reason)
+    }
+
+    #[test]
+    fn decisions_follow_the_table() {
+        use FinishReason::{ContentFilter, Length, Other, Paused, Stop, ToolCalls};
+        let limits = ToolLimits::default().with_rounds(3).with_calls(4).with_calls_per_tool(2);
+        let fresh = Counts { rounds: 1, ..Counts::default() };
+        let last = Counts { rounds: 3, ..Counts::default() };
+        let mut used = Counts { rounds: 2, ..Counts::default() };
+        used.note_call(&ToolCall::new("1", "f", ""));
+        let per_tool = |tool: &str| Some(Limit::CallsPerTool { tool: tool.into(), limit: 2 });
+        let table = [
+            ("an answer", response(&[], Stop), true, &fresh, Decision::Finish),
+            ("a tool finish without a call", response(&[], ToolCalls), true, &fresh, Decision::Finish),
+            ("a pause", response(&[], Paused), true, &fresh, Decision::AskAgain),
+            (
+                "a pause in the last round",
+                response(&[], Paused),
+                true,
+                &last,
+                Decision::Stop(Limit::Rounds(3)),
+            ),
+            ("calls", response(&["f", "g"], ToolCalls), true, &fresh, Decision::Run(vec![None, None])),
+            ("calls under stop", response(&["f"], Stop), true, &fresh, Decision::Run(vec![None])),
+            (
+                "calls under an unknown reason",
+                response(&["f"], Other("eos".into())),
+                true,
+                &fresh,
+                Decision::Run(vec![None]),
+            ),
+            ("a cut answer", response(&["f"], Length), true, &fresh, Decision::Veto(Length)),
+            (
+                "a filtered answer",
+                response(&["f"], ContentFilter),
+                true,
+                &fresh,
+                Decision::Veto(ContentFilter),
+            ),
+            ("not ours", response(&["f"], ToolCalls), false, &fresh, Decision::HandOut),
+            ("no round left", response(&["f"], ToolCalls), true, &last, Decision::Stop(Limit::Rounds(3))),
+            (
+                "a tool's bound",
+                response(&["f", "f", "g"], ToolCalls),
+                true,
+                &used,
+                Decision::Run(vec![None, per_tool("f"), None]),
+            ),
+            (
+                "the bound on calls",
+                response(&["a", "b", "c", "d"], ToolCalls),
+                true,
+                &used,
+                Decision::Run(vec![None, None, None, Some(Limit::Calls(4))]),
+            ),
+        ];
+        for (what, response, eligible, counts, expected) in table {
+            assert_eq!(decide(&response, eligible, None, counts, &limits), expected, "{what}");
+        }
+        let out_of_time = decide(&response(&["f"], ToolCalls), true, Some(Limit::Time(5)), &fresh, &limits);
+        assert_eq!(out_of_time, Decision::Stop(Limit::Time(5)));
+    }
+}

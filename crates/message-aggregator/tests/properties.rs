@@ -32,8 +32,13 @@ fn settings() -> impl Strategy<Value = AggregatorSettings> {
 
 proptest! {
     #[test]
-    fn law_s3_and_s4_hold_for_any_deltas(settings in settings(), deltas in deltas(), ended in any::<bool>()) {
-        run(settings, deltas.into_iter().chain(ended.then(Delta::done))).assert_lawful();
+    fn law_s3_blocks_are_well_formed(settings in settings(), deltas in deltas(), ended in any::<bool>()) {
+        run(settings, deltas.into_iter().chain(ended.then(Delta::done))).assert_well_formed();
+    }
+
+    #[test]
+    fn law_s4_chunks_fold_to_the_response(settings in settings(), deltas in deltas(), ended in any::<bool>()) {
+        run(settings, deltas.into_iter().chain(ended.then(Delta::done))).assert_conserved();
     }
 
     #[test]

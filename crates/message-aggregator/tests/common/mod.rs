@@ -66,25 +66,24 @@ pub(crate) fn eager() -> AggregatorSettings {
 }
 
 impl Run {
-    /// Law S3: blocks open before they are extended, are extended before they close, and all close in
-    /// the end, each once; law S4: what the chunks say of them is what the response says.
+    /// Both laws that chunks of one answer can keep or break.
     pub(crate) fn assert_lawful(&self) {
-        let blocks = assert_well_formed(&self.chunks);
+        self.assert_well_formed();
+        self.assert_conserved();
+    }
+
+    /// Law S3: blocks open before they are extended, are extended before they close, and all close in
+    /// the end, each once.
+    pub(crate) fn assert_well_formed(&self) {
+        let blocks = well_formed(&self.chunks);
         if self.error.is_none() {
             self.assert_all_closed(&blocks);
         }
-        self.assert_conserved(&blocks);
     }
 
-    fn assert_all_closed(&self, blocks: &BTreeMap<BlockId, Seen>) {
-        let closed: Vec<_> =
-            blocks.iter().filter(|(_, seen)| seen.closed.is_some()).map(|(id, _)| *id).collect();
-        let mut expected: Vec<_> = self.all_blocks().map(|(id, _)| id).collect();
-        expected.sort();
-        assert_eq!(closed, expected, "every block of the response has ended, and no other");
-    }
-
-    fn assert_conserved(&self, blocks: &BTreeMap<BlockId, Seen>) {
+    /// Law S4: what the chunks say of the blocks is what the response says.
+    pub(crate) fn assert_conserved(&self) {
+        let blocks = well_formed(&self.chunks);
         let mut fold = ChunkFold::new();
         self.chunks.iter().for_each(|chunk| fold.push(chunk));
         for (id, block) in self.all_blocks() {
@@ -111,6 +110,14 @@ impl Run {
         }
     }
 
+    fn assert_all_closed(&self, blocks: &BTreeMap<BlockId, Seen>) {
+        let closed: Vec<_> =
+            blocks.iter().filter(|(_, seen)| seen.closed.is_some()).map(|(id, _)| *id).collect();
+        let mut expected: Vec<_> = self.all_blocks().map(|(id, _)| id).collect();
+        expected.sort();
+        assert_eq!(closed, expected, "every block of the response has ended, and no other");
+    }
+
     fn all_blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> {
         self.response
             .choices()
@@ -131,7 +138,8 @@ struct Seen {
     closed: Option<Block>,
 }
 
-fn assert_well_formed(chunks: &[Chunk]) -> BTreeMap<BlockId, Seen> {
+/// The blocks that `chunks` open, once it is certain that they do so in order.
+fn well_formed(chunks: &[Chunk]) -> BTreeMap<BlockId, Seen> {
     let mut blocks = BTreeMap::<BlockId, Seen>::new();
     for (at, chunk) in chunks.iter().enumerate() {
         assert_eq!(chunk.round(), ROUND);

@@ -1,0 +1,270 @@
+//! The stream of chunks by itself: how it ends, what runs at its end, what an editor may do to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use advisor_core::{
+    AdvisorChain, BlockDelta, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Delta, Error,
+    ErrorKind, FinishReason, Message, MessageAggregator, Result, from_fn,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use futures::stream::FusedStream;
+use futures::{FutureExt, StreamExt, poll, stream};
+
+fn answer(text: &str) -> ChatResponse {
+    ChatResponse::new(1, Message::assistant(text), FinishReason::Stop)
+}
+
+async fn items(mut stream: ChunkStream) -> Vec<Result<Chunk>> {
+    let mut items = Vec::new();
+    while let Some(item) = stream.next().await {
+        items.push(item);
+    }
+    assert!(stream.next().await.is_none(), "nothing follows the end");
+    assert!(stream.is_terminated());
+    items
+}
+
+fn ends(items: &[Result<Chunk>]) -> usize {
+    items.iter().filter(|item| matches!(item, Err(_) | Ok(Chunk::Completed(_)))).count()
+}
+
+#[tokio::test]
+async fn law_s1_a_stream_ends_with_exactly_one_completed() {
+    let items = items(ChunkStream::answer(answer("hi"))).await;
+    assert_eq!(ends(&items), 1);
+    assert!(matches!(items.last(), Some(Ok(Chunk::Completed(_)))));
+}
+
+#[tokio::test]
+async fn law_s1_what_follows_completed_cannot_get_out() {
+    let twice = [Ok(Chunk::Completed(answer("a"))), Ok(Chunk::Completed(answer("b")))];
+    let items = items(ChunkStream::new(stream::iter(twice))).await;
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0].as_ref().unwrap().completed().unwrap().text(), "a");
+}
+
+#[tokio::test]
+async fn law_s1_a_stream_without_completed_is_an_error_and_no_work_runs() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&ran);
+    let unfinished = ChunkStream::new(stream::empty()).on_completed(move |response| async move {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(response)
+    });
+    let items = items(unfinished).await;
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0].as_ref().unwrap_err().kind(), ErrorKind::Unfinished);
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn law_s1_after_an_error_nothing_follows_and_no_work_runs() {
+    let journal = Journal::new();
+    let in_work = journal.clone();
+    let broken = [
+        Err(Error::new(ErrorKind::Connection, "the connection broke")),
+        Ok(Chunk::Completed(answer("late"))),
+    ];
+    let stream = ChunkStream::new(stream::iter(broken)).on_completed(move |response| async move {
+        in_work.record("work");
+        Ok(response)
+    });
+    let items = items(stream).await;
+    assert_eq!(items.len(), 1);
+    assert!(!items[0].as_ref().unwrap_err().emitted(), "nothing was shown");
+    assert_eq!(journal.count("work"), 0);
+}
+
+#[tokio::test]
+async fn law_o1_work_runs_in_order_each_awaited_before_completed_comes_out() {
+    let journal = Journal::new();
+    let gate = Gate::new();
+    let [first, second] = [journal.clone(), journal.clone()];
+    let held = gate.clone();
+    let mut stream = ChunkStream::answer(answer("hi"))
+        .on_completed(move |response| async move {
+            first.record("inner begins");
+            held.pass().await;
+            first.record("inner ends");
+            Ok(response)
+        })
+        .on_completed(move |response| async move {
+            second.record("outer");
+            Ok(response.with_finish(FinishReason::Length))
+        });
+    for _ in 0..3 {
+        assert!(stream.next().await.unwrap().unwrap().completed().is_none());
+    }
+    assert!(matches!(poll!(stream.next()), Poll::Pending), "completed waits for the work");
+    assert_eq!(journal.labels(), ["inner begins"]);
+    gate.release();
+    let response = stream.next().await.unwrap().unwrap().completed().unwrap().clone();
+    assert_eq!(journal.labels(), ["inner begins", "inner ends", "outer"]);
+    assert_eq!(response.finish().reason, FinishReason::Length, "each sees what the one before gave");
+}
+
+#[tokio::test]
+async fn a_failing_work_keeps_the_rest_from_running_and_carries_the_answer() {
+    let journal = Journal::new();
+    let outer = journal.clone();
+    let stream = ChunkStream::answer(answer("hi"))
+        .on_completed(|_| async { Err(Error::new(ErrorKind::NotPersisted, "the store is gone")) })
+        .on_completed(move |response| async move {
+            outer.record("outer");
+            Ok(response)
+        });
+    let items = items(stream).await;
+    let error = items.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotPersisted);
+    assert_eq!(error.partial().unwrap().text(), "hi");
+    assert!(error.emitted(), "text was shown before it failed");
+    assert_eq!(journal.count("outer"), 0);
+    assert_eq!(ends(&items), 1);
+}
+
+#[tokio::test]
+async fn the_source_is_released_before_the_work_runs() {
+    struct Source(Journal);
+    impl Drop for Source {
+        fn drop(&mut self) {
+            self.0.record("source released");
+        }
+    }
+    let journal = Journal::new();
+    let held = Source(journal.clone());
+    let source = stream::iter([Ok(Chunk::Completed(answer("hi")))]).inspect(move |_| {
+        let _ = &held;
+    });
+    let in_work = journal.clone();
+    let stream = ChunkStream::new(source).on_completed(move |response| async move {
+        in_work.record("work");
+        Ok(response)
+    });
+    items(stream).await;
+    assert_eq!(journal.labels(), ["source released", "work"]);
+}
+
+#[tokio::test]
+async fn law_s2_a_chunk_comes_out_in_the_poll_in_which_it_arrived() {
+    let gate = Gate::new();
+    let model =
+        ScriptedModel::new([Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop)]);
+    let looking = from_fn("looking", |request, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.inspect_chunks(|_| {}))
+    });
+    let editing = from_fn("editing", |request, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| out.push_back(chunk)))
+    });
+    let chain = AdvisorChain::builder(model).advisor(looking).advisor(editing).build().unwrap();
+    let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
+    let next = |stream: &mut ChunkStream| stream.next().now_or_never().flatten().map(Result::unwrap);
+    assert!(matches!(next(&mut stream), Some(Chunk::Opened { .. })));
+    assert_eq!(next(&mut stream).unwrap().text(), Some("a"), "the first text is out while the model waits");
+    assert!(next(&mut stream).is_none());
+    gate.release();
+    assert_eq!(next(&mut stream).unwrap().text(), Some("b"));
+}
+
+#[tokio::test]
+async fn law_r4_an_advisor_that_does_not_look_adds_no_layer() {
+    let polls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&polls);
+    let source = stream::iter([Ok(Chunk::Completed(answer("hi")))]).inspect(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let plain = ChunkStream::new(source);
+    let size = |stream: &ChunkStream| format!("{stream:?}");
+    assert!(size(&plain).contains("completions: 0"));
+    let with_work = plain.on_completed(|response| async { Ok(response) });
+    assert!(
+        size(&with_work).contains("completions: 1"),
+        "the work is a list entry, not a stream around a stream"
+    );
+    items(with_work).await;
+    assert_eq!(polls.load(Ordering::Relaxed), 1);
+}
+
+fn edited(edit: impl FnMut(Chunk, &mut std::collections::VecDeque<Chunk>) + Send + 'static) -> ChunkStream {
+    let deltas = [
+        Delta::reasoning("think"),
+        Delta::text("Hel"),
+        Delta::text("lo"),
+        Delta::tool_call(advisor_core::ToolCallDelta::start(0, "c1", "f").with_arguments("{\"a\":1}")),
+        Delta::finish(FinishReason::ToolCalls),
+    ];
+    let stream = ChunkStream::from_deltas(MessageAggregator::new(1), stream::iter(deltas.map(Ok)));
+    stream.edit_chunks(edit)
+}
+
+async fn folded(stream: ChunkStream) -> (ChunkFold, ChatResponse) {
+    let mut fold = ChunkFold::new();
+    let mut response = None;
+    for item in items(stream).await {
+        let chunk = item.unwrap();
+        fold.push(&chunk);
+        response = chunk.completed().cloned().or(response);
+    }
+    (fold, response.unwrap())
+}
+
+#[tokio::test]
+async fn law_s4_the_response_is_true_to_what_an_editor_let_out() {
+    type Edit = Box<dyn FnMut(Chunk, &mut std::collections::VecDeque<Chunk>) + Send>;
+    let texts = |change: fn(&str) -> String| -> Edit {
+        Box::new(move |chunk, out| match chunk {
+            Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+                out.push_back(Chunk::Delta { block, delta: BlockDelta::Text(change(&text).into()) });
+            }
+            other => out.push_back(other),
+        })
+    };
+    let without = |kind: advisor_core::BlockKind| -> Edit {
+        Box::new(move |chunk, out| match &chunk {
+            Chunk::Opened { head, .. } if head.kind == kind => {}
+            _ => out.push_back(chunk),
+        })
+    };
+    let nothing: Edit = Box::new(|_, _| {});
+    let table: Vec<(&str, Edit, Vec<&str>)> = vec![
+        ("unchanged", Box::new(|chunk, out| out.push_back(chunk)), vec!["think", "Hello", "{\"a\":1}"]),
+        ("changed text", texts(str::to_uppercase), vec!["think", "HELLO", "{\"a\":1}"]),
+        ("a block left out", without(advisor_core::BlockKind::Reasoning), vec!["Hello", "{\"a\":1}"]),
+        ("a call left out", without(advisor_core::BlockKind::ToolCall), vec!["think", "Hello"]),
+        ("everything left out", nothing, vec![]),
+    ];
+    for (what, edit, expected) in table {
+        let (fold, response) = folded(edited(edit)).await;
+        let blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+        assert_eq!(fold.blocks(1), blocks, "{what}: the deltas make the response");
+        let contents: Vec<_> = blocks
+            .iter()
+            .map(|(_, block)| match block.content() {
+                advisor_core::BlockContent::ToolCall(call) => call.arguments.clone(),
+                advisor_core::BlockContent::Text(text) | advisor_core::BlockContent::Reasoning(text) => {
+                    text.clone()
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(contents, expected, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_editor_holds_back_comes_out_before_its_block_closes() {
+    let mut held = String::new();
+    let (fold, response) = folded(edited(move |chunk, out| match chunk {
+        Chunk::Delta { delta: BlockDelta::Text(text), .. } => held.push_str(&text),
+        Chunk::Closed { block, content } if content.as_text().is_some() => {
+            let all = std::mem::take(&mut held).replace("Hello", "Bye");
+            out.push_back(Chunk::Delta { block, delta: BlockDelta::Text(all.into()) });
+            out.push_back(Chunk::Closed { block, content });
+        }
+        other => out.push_back(other),
+    }))
+    .await;
+    assert_eq!(response.text(), "Bye");
+    assert_eq!(fold.text(1), "Bye");
+}

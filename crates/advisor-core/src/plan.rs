@@ -76,7 +76,8 @@ impl fmt::Display for Plan {
                 AdvisorRole::ToolLoop { .. } => "runs tools; memory inside it sends the messages",
                 AdvisorRole::General => "",
             };
-            writeln!(f, "{:<10}  {:<24}  {rounds:<13}  {role}", entry.phase, entry.name)?;
+            let line = format!("{:<10}  {:<24}  {rounds:<13}  {role}", entry.phase, entry.name);
+            writeln!(f, "{}", line.trim_end())?;
         }
         writeln!(f, "{:<10}  the model", "")?;
         if !self.has_loop() {

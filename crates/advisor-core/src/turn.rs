@@ -126,3 +126,61 @@ impl fmt::Debug for Turn {
         f.debug_struct("Turn").field("id", &self.id).field("rounds", &self.rounds).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mockall::mock;
+
+    use super::*;
+    use crate::{Error, ErrorKind, Step};
+
+    mock! {
+        Recorder {}
+        #[async_trait::async_trait]
+        impl TurnRecorder for Recorder {
+            async fn record(&self, record: &Record) -> Result<()>;
+        }
+    }
+
+    #[tokio::test]
+    async fn recorders_are_told_in_order_until_one_fails() {
+        let turn = Turn::new(TurnId::mint());
+        let mut order = mockall::Sequence::new();
+        let mut first = MockRecorder::new();
+        first.expect_record().once().in_sequence(&mut order).returning(|_| Ok(()));
+        let mut failing = MockRecorder::new();
+        failing
+            .expect_record()
+            .once()
+            .in_sequence(&mut order)
+            .returning(|_| Err(Error::new(ErrorKind::NotPersisted, "the store is gone")));
+        let mut last = MockRecorder::new();
+        last.expect_record().never();
+        for recorder in [first, failing, last] {
+            turn.add_recorder(Arc::new(recorder));
+        }
+        let record = Record::new(1, Step::Answer, Vec::new());
+        assert_eq!(turn.record(&record).await.unwrap_err().kind(), ErrorKind::NotPersisted);
+    }
+
+    #[test]
+    fn offered_tools_are_forgotten_with_the_rounds_before() {
+        let turn = Turn::new(TurnId::mint());
+        let rounds: Vec<_> = (0..3).map(|_| turn.next_round()).collect();
+        assert_eq!(rounds, [1, 2, 3]);
+        rounds.iter().for_each(|round| turn.offer_tools(*round, ToolSet::new()));
+        assert!(turn.offered_tools(2).is_some());
+        assert!(turn.offered_tools(1).is_none(), "asking for round 2 forgets round 1");
+        assert!(turn.offered_tools(3).is_some());
+    }
+
+    #[test]
+    fn facts_are_kept_by_type() {
+        let turn = Turn::new(TurnId::mint());
+        assert_eq!(turn.fact::<u32>(), None);
+        turn.put(1_u32);
+        turn.put("two");
+        assert_eq!(turn.update(|count: &mut u32| std::mem::replace(count, 3)), Some(1));
+        assert_eq!((turn.fact::<u32>(), turn.fact::<&str>()), (Some(3), Some("two")));
+    }
+}

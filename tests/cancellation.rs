@@ -1,0 +1,240 @@
+//! What a turn does before it is polled, when it is dropped, and when it is cancelled from elsewhere.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use advisor_core::{
+    Advisor, AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, Error, ErrorKind, Message, OnDrop, Phase,
+    Record, Result, Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, poll};
+
+/// Registers a recorder that tells the journal, as a memory would.
+struct Recording(Journal);
+
+struct Recorder(Journal);
+
+#[async_trait]
+impl TurnRecorder for Recorder {
+    async fn record(&self, record: &Record) -> Result<()> {
+        self.0.record(match &record.step {
+            Step::End(end) => format!("recorded {end:?}"),
+            step => format!("recorded {step:?}"),
+        });
+        Ok(())
+    }
+
+    fn dropped(&self, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        self.0.record(format!("dropped {end:?}"));
+        let journal = self.0.clone();
+        Some(async move { journal.record("left work ran") }.boxed())
+    }
+}
+
+struct Inside(Journal);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.record("inside stopped");
+    }
+}
+
+impl AdvisorInfo for Recording {
+    fn name(&self) -> &str {
+        "recording"
+    }
+}
+
+#[async_trait]
+impl Advisor for Recording {
+    type State = Inside;
+
+    async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, Inside)> {
+        self.0.record("before");
+        request.turn.add_recorder(Arc::new(Recorder(self.0.clone())));
+        Ok((request, Inside(self.0.clone())))
+    }
+
+    async fn after(&self, state: Inside, _response: &ChatResponse) -> Result<()> {
+        self.0.record("after");
+        std::mem::forget(state);
+        Ok(())
+    }
+}
+
+fn turn(answer: Answer) -> (TurnStream, ScriptedModel, Journal) {
+    let journal = Journal::new();
+    let model = ScriptedModel::new([answer]).with_journal(&journal);
+    let chain = AdvisorChain::builder(model.clone())
+        .advisor_in(Phase::Turn, Recording(journal.clone()))
+        .build()
+        .unwrap();
+    (chain.stream(ChatRequest::new(Message::user("?"))), model, journal)
+}
+
+fn half_told(gate: &Gate) -> Answer {
+    Answer::new().text("Hel").text("lo").gate(gate).text(" there").finish(advisor_core::FinishReason::Stop)
+}
+
+/// Reads until the model waits.
+async fn read_half(turn: &mut TurnStream, gate: &Gate) {
+    while let Poll::Ready(item) = poll!(turn.next()) {
+        item.unwrap().unwrap();
+    }
+    assert!(gate.is_reached());
+}
+
+#[tokio::test]
+async fn law_k1_nothing_happens_before_the_first_poll() {
+    let (turn, model, journal) = turn(Answer::of_text("hi"));
+    let handle = turn.handle();
+    drop(turn);
+    assert_eq!(model.calls(), 0);
+    assert_eq!(journal.labels(), Vec::<String>::new());
+    handle.settled().await;
+}
+
+#[tokio::test]
+async fn law_k1_a_prompt_put_together_wrong_fails_at_its_first_poll_only() {
+    let client = advisor_core::ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+    let mut turn = client.prompt().user("?").conversation("no spaces allowed").stream();
+    let error = turn.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(turn.next().await.is_none());
+    let empty = client.prompt().call().await.unwrap_err();
+    assert_eq!(empty.kind(), ErrorKind::Configuration);
+}
+
+#[tokio::test]
+async fn law_k2_a_drop_stops_everything_before_anyone_is_told() {
+    let gate = Gate::new();
+    let (mut turn, _model, journal) = turn(half_told(&gate));
+    read_half(&mut turn, &gate).await;
+    let handle = turn.handle();
+    drop(turn);
+    journal.assert_order(&[
+        "before",
+        "model.ask r1",
+        "model.drop r1",
+        "inside stopped",
+        "dropped Interrupted*",
+    ]);
+    let told = journal.labels().into_iter().find(|label| label.starts_with("dropped")).unwrap();
+    assert!(told.contains("partial: \"Hello\""), "{told}");
+    assert_eq!(journal.count("left work ran"), 0, "nothing is spawned without a spawner");
+    handle.settled().await;
+}
+
+#[tokio::test]
+async fn a_drop_with_a_spawner_runs_what_is_left_and_settles_after_it() {
+    let gate = Gate::new();
+    let (turn, _model, journal) = turn(half_told(&gate));
+    let mut turn = turn.with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
+    read_half(&mut turn, &gate).await;
+    let handle = turn.handle();
+    drop(turn);
+    handle.settled().await;
+    assert_eq!(journal.count("left work ran"), 1);
+}
+
+#[tokio::test]
+async fn a_rolled_back_drop_says_so() {
+    let gate = Gate::new();
+    let (turn, _model, journal) = turn(half_told(&gate));
+    let mut turn = turn.on_drop(OnDrop::Rollback);
+    read_half(&mut turn, &gate).await;
+    drop(turn);
+    assert_eq!(journal.count("dropped RolledBack"), 1);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_to_be_finished_goes_on_without_its_reader() {
+    let gate = Gate::new();
+    let (turn, _model, journal) = turn(half_told(&gate));
+    let mut turn =
+        turn.on_drop(OnDrop::FinishTurn).with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
+    read_half(&mut turn, &gate).await;
+    let handle = turn.handle();
+    drop(turn);
+    assert_eq!(journal.count("after"), 0);
+    gate.release();
+    handle.settled().await;
+    journal.assert_order(&["model.end r1", "after"]);
+    assert_eq!(journal.count("dropped*"), 0);
+}
+
+#[tokio::test]
+async fn a_turn_cancelled_from_elsewhere_ends_with_a_typed_error_after_its_end_is_recorded() {
+    let gate = Gate::new();
+    let (mut turn, _model, journal) = turn(half_told(&gate));
+    read_half(&mut turn, &gate).await;
+    let handle = turn.handle();
+    handle.cancel(OnDrop::Seal);
+    let error = turn.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert!(error.emitted());
+    assert!(turn.next().await.is_none());
+    journal.assert_order(&["model.drop r1", "inside stopped", "recorded Interrupted*"]);
+    assert_eq!(journal.count("dropped*"), 0);
+    handle.settled().await;
+    handle.cancel(OnDrop::Rollback);
+    assert_eq!(journal.count("recorded*"), 1, "a turn that has ended stays as it is");
+}
+
+#[tokio::test]
+async fn a_cancellation_wakes_a_turn_that_waits() {
+    let gate = Gate::new();
+    let (mut turn, _model, _journal) = turn(half_told(&gate));
+    let handle = turn.handle();
+    let reader = async {
+        let mut last = None;
+        while let Some(item) = turn.next().await {
+            last = Some(item);
+        }
+        last.unwrap().unwrap_err().kind()
+    };
+    let canceller = async {
+        gate.reached().await;
+        handle.cancel(OnDrop::Seal);
+    };
+    let (kind, ()) = tokio::join!(reader, canceller);
+    assert_eq!(kind, ErrorKind::Cancelled);
+}
+
+#[tokio::test]
+async fn a_failed_turn_records_its_end_before_the_error_comes_out() {
+    let broken = Answer::new().text("Hel").error(Error::new(ErrorKind::Connection, "broken"));
+    let (mut turn, _model, journal) = turn(broken);
+    let mut last = None;
+    while let Some(item) = turn.next().await {
+        last = Some(item);
+    }
+    let error = last.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connection);
+    assert!(error.emitted());
+    assert_eq!(error.partial().unwrap().text(), "Hel");
+    journal.assert_order(&["inside stopped", "recorded Failed*Hel*"]);
+}
+
+#[tokio::test]
+async fn law_r2_a_turn_that_has_ended_holds_nothing_alive() {
+    struct Counted(Arc<AtomicUsize>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    let alive = Arc::new(AtomicUsize::new(1));
+    let held = Counted(Arc::clone(&alive));
+    let (mut turn, _model, _journal) = turn(Answer::of_text("hi").wait(async move {
+        let _held = held;
+    }));
+    while let Some(item) = turn.next().await {
+        item.unwrap();
+    }
+    assert_eq!(alive.load(Ordering::Relaxed), 0, "what the model held is gone while the turn is still there");
+    assert!(futures::stream::FusedStream::is_terminated(&turn));
+}

@@ -1,0 +1,157 @@
+//! How a chain is put together: order, phases, checks, the plan.
+
+use advisor_core::{
+    AdvisorChain, AdvisorRole, ChainBuilder, ChatRequest, ErrorKind, Message, Phase, Placement, from_fn,
+};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
+use tool_call_advisor::ToolCallAdvisor;
+
+fn named(name: &'static str, journal: &Journal) -> impl advisor_core::StreamAdvisor {
+    placed(name, journal, Placement::default())
+}
+
+fn placed(name: &'static str, journal: &Journal, placement: Placement) -> impl advisor_core::StreamAdvisor {
+    let journal = journal.clone();
+    from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
+        let journal = journal.clone();
+        async move {
+            journal.record(format!("{name} before"));
+            let stream = next.next_stream(request).await?;
+            Ok(stream.on_completed(move |response| async move {
+                journal.record(format!("{name} after"));
+                Ok(response)
+            }))
+        }
+    })
+    .placed(placement)
+}
+
+fn builder(answers: usize) -> ChainBuilder {
+    AdvisorChain::builder(ScriptedModel::new((0..answers).map(|_| Answer::of_text("hi"))))
+}
+
+async fn run(chain: &AdvisorChain) {
+    chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap();
+}
+
+#[tokio::test]
+async fn law_o1_before_runs_outer_to_inner_and_after_inner_to_outer() {
+    let journal = Journal::new();
+    let chain = builder(1)
+        .advisor_in(Phase::ModelCall, named("call", &journal))
+        .advisor_in(Phase::Round, named("round", &journal))
+        .advisor(named("first", &journal))
+        .advisor(named("second", &journal))
+        .advisor(ToolCallAdvisor::new())
+        .build()
+        .unwrap();
+    run(&chain).await;
+    assert_eq!(
+        journal.labels(),
+        [
+            "first before",
+            "second before",
+            "round before",
+            "call before",
+            "call after",
+            "round after",
+            "second after",
+            "first after",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn law_s7_one_chain_runs_many_times_also_at_once() {
+    let journal = Journal::new();
+    let chain = builder(40).advisor(named("a", &journal)).advisor(named("b", &journal)).build().unwrap();
+    futures::future::join_all((0..40).map(|_| run(&chain))).await;
+    assert_eq!(journal.count("a before"), 40);
+    assert_eq!(journal.count("a after"), 40);
+    assert_eq!(chain.explain().entries.len(), 2, "a chain is not used up");
+}
+
+#[tokio::test]
+async fn the_rest_of_a_chain_can_be_asked_again() {
+    let again = from_fn("again", |request: ChatRequest, next: AdvisorChain| async move {
+        let first = next.next_call(request.clone()).await?;
+        assert_eq!(first.round(), 1);
+        next.next_stream(request).await
+    });
+    let chain = builder(2).advisor(again).build().unwrap();
+    let response = chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap();
+    assert_eq!(response.round(), 2, "each pass has its own number");
+}
+
+fn refusal(builder: ChainBuilder) -> String {
+    let error = builder.build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    error.to_string()
+}
+
+#[test]
+fn contradictions_are_refused_with_what_to_do() {
+    let journal = Journal::new();
+    let memory = |phase| placed("memory", &journal, Placement::new(phase).with_role(AdvisorRole::Memory));
+    let own_history =
+        |enabled| ToolCallAdvisor::builder().internal_conversation_history(enabled).build().unwrap();
+    let table = [
+        (
+            builder(0).advisor(ToolCallAdvisor::new()).advisor(ToolCallAdvisor::new()),
+            "both run tools; keep one",
+        ),
+        (
+            builder(0).advisor(memory(Phase::Turn)).advisor(memory(Phase::Round)),
+            "both remember the conversation; keep one",
+        ),
+        (builder(0).advisor(memory(Phase::Round)).advisor(own_history(true)), "leave the history unset"),
+        (builder(0).advisor(own_history(false)), "leave the history unset"),
+        (
+            builder(0).advisor(memory(Phase::Turn)).advisor(own_history(false)),
+            "add a memory in the round phase",
+        ),
+        (builder(0).advisor(memory(Phase::ModelCall)), "belongs in the turn or the round phase"),
+        (builder(0).advisor_in(Phase::Turn, ToolCallAdvisor::new()), "belongs in the loop phase"),
+        (builder(0).advisor_in(Phase::Loop, named("x", &journal)), "belongs in the turn or the round phase"),
+    ];
+    for (builder, expected) in table {
+        let text = refusal(builder);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_fallback_gives_way_to_one_of_its_role() {
+    let only = builder(0).advisor_or(ToolCallAdvisor::new()).build().unwrap();
+    assert_eq!(only.explain().entries.len(), 1);
+    let both = builder(0).advisor_or(ToolCallAdvisor::new()).advisor(ToolCallAdvisor::new()).build().unwrap();
+    assert_eq!(both.explain().entries.len(), 1);
+}
+
+#[test]
+fn the_plan_tells_order_roles_rounds_and_what_is_remembered() {
+    let journal = Journal::new();
+    let memory = placed("memory", &journal, Placement::new(Phase::Round).with_role(AdvisorRole::Memory));
+    let chain = builder(0)
+        .advisor(memory)
+        .advisor(ToolCallAdvisor::new())
+        .advisor_in(Phase::ModelCall, named("cache", &journal))
+        .advisor(named("guard", &journal))
+        .build()
+        .unwrap();
+    let plan = chain.explain();
+    let order: Vec<_> = plan.entries.iter().map(|entry| (entry.name.as_str(), entry.sees_rounds)).collect();
+    assert_eq!(order, [("guard", false), ("tool-call", false), ("memory", true), ("cache", true)]);
+    assert!(!plan.loop_keeps_history());
+    assert_eq!(
+        plan.to_string(),
+        "\
+turn        guard                     once per turn\n\
+loop        tool-call                 once per turn  runs tools; memory inside it sends the messages\n\
+round       memory                    every round    remembers the conversation\n\
+model call  cache                     every round\n           \
+\u{20}the model\n\
+Each round is stored as it completes, before a tool of it runs.\n\
+An answer that one of these gives by itself is made outside memory and not remembered: guard.\n"
+    );
+}

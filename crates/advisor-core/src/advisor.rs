@@ -67,7 +67,8 @@ pub trait StreamAdvisor: AdvisorInfo {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream>;
 }
 
-/// The common case: something before, something after. Every `Advisor` is a [`StreamAdvisor`].
+/// The common case: something before, something after. Every `Advisor` is a [`StreamAdvisor`], so a type
+/// implements one of the two, never both.
 ///
 /// # Ordering
 /// `before` runs outer to inner, `after` inner to outer. `after` of every advisor inside the tool loop
@@ -105,6 +106,31 @@ pub trait StreamAdvisor: AdvisorInfo {
 ///         let _took = (response.round(), started.elapsed());
 ///         Ok(())
 ///     }
+/// }
+/// ```
+///
+/// Both at once do not compile:
+/// ```compile_fail,E0119
+/// # use std::sync::Arc;
+/// # use advisor_core::*;
+/// # struct Both;
+/// # impl AdvisorInfo for Both {
+/// #     fn name(&self) -> &str { "both" }
+/// # }
+/// #[async_trait]
+/// impl Advisor for Both {
+///     // …
+/// #   type State = ();
+/// #   async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, ())> { Ok((request, ())) }
+/// #   async fn after(&self, _: (), _: &ChatResponse) -> Result<()> { Ok(()) }
+/// }
+///
+/// #[async_trait]
+/// impl StreamAdvisor for Both {
+///     // …
+/// #   async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+/// #       next.next_stream(request).await
+/// #   }
 /// }
 /// ```
 #[async_trait]

@@ -40,6 +40,8 @@ pub struct SseEvent<'a> {
     pub data: &'a str,
     /// True if the body ended before the blank line that completes an event: the data may be cut anywhere.
     pub trailing: bool,
+    /// Where the event's first `data` line starts, in bytes from the start of the stream.
+    pub position: u64,
 }
 
 /// How much one stream may make the decoder hold, in bytes.
@@ -111,6 +113,8 @@ pub struct SseDecoder {
     lines: Lines,
     block: Block,
     event_limit: usize,
+    /// Where the first `data` line of `block` starts.
+    block_position: u64,
     /// The event in `block` was handed out: the next call starts a new one.
     delivered: bool,
     ended: bool,
@@ -121,8 +125,8 @@ pub struct SseDecoder {
 
 /// Where the data of a complete event lies.
 enum Found {
-    /// In one line, not checked yet.
-    Line(Line),
+    /// In one line, whose value is not checked yet.
+    Line { line: Line, value: Line },
     /// In the block.
     Block,
     /// In the block, which had no blank line.
@@ -137,6 +141,7 @@ impl SseDecoder {
             lines: Lines::new(limits.line),
             block: Block::default(),
             event_limit: limits.event,
+            block_position: 0,
             delivered: false,
             ended: false,
             failed: None,
@@ -176,10 +181,10 @@ impl SseDecoder {
             Ok(None) => return Ok(None),
             Err(error) => return Err(self.fail(error)),
         };
-        let data = match found {
-            Found::Block | Found::Trailing => self.block.data(),
-            Found::Line(value) => match text_of(value, &self.lines) {
-                Ok(data) => data,
+        let (data, position) = match found {
+            Found::Block | Found::Trailing => (self.block.data(), self.block_position),
+            Found::Line { line, value } => match text_of(value, &self.lines) {
+                Ok(data) => (data, self.lines.position(line)),
                 Err(error) => {
                     self.failed = Some(error.clone());
                     return Err(error);
@@ -188,7 +193,8 @@ impl SseDecoder {
         };
         self.delivered = true;
         self.events += 1;
-        Ok(Some(SseEvent { event: self.block.name(), data, trailing: matches!(found, Found::Trailing) }))
+        let trailing = matches!(found, Found::Trailing);
+        Ok(Some(SseEvent { event: self.block.name(), data, trailing, position }))
     }
 
     /// How many events were handed out.
@@ -224,7 +230,7 @@ impl SseDecoder {
             // Nearly every event of a language model is one `data` line and a blank one: its data need not be gathered.
             if let Some(value) = self.whole_event(line) {
                 self.block.complete();
-                return Ok(Some(Found::Line(value)));
+                return Ok(Some(Found::Line { line, value }));
             }
             if self.add(line)? || line.ends_block && self.end_block() {
                 return Ok(Some(Found::Block));
@@ -242,11 +248,13 @@ impl SseDecoder {
         if text.starts_with(':') {
             self.comments += 1;
         } else {
-            self.block.add(text, self.event_limit).map_err(|DataTooLarge| SseError::TooLarge {
-                part: "event",
-                limit: self.event_limit,
-                position: self.lines.position(line),
-            })?;
+            let (position, had_data) = (self.lines.position(line), self.block.has_data());
+            let too_large =
+                |DataTooLarge| SseError::TooLarge { part: "event", limit: self.event_limit, position };
+            self.block.add(text, self.event_limit).map_err(too_large)?;
+            if !had_data && self.block.has_data() {
+                self.block_position = position;
+            }
         }
         Ok(false)
     }

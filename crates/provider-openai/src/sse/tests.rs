@@ -588,3 +588,24 @@ proptest! {
         prop_assert!(whole.events.iter().all(|(_, data, _)| data.len() <= event));
     }
 }
+
+#[test]
+fn an_event_knows_where_its_data_starts() {
+    let input = b"data: one\n\n: comment\nevent: x\ndata: two\ndata: three\n\nid: 1\n\ndata: four";
+    let expected = [0, 30, 60];
+    for size in [1, 2, 3, 7, 11, input.len()] {
+        let mut decoder = SseDecoder::default();
+        let mut positions = Vec::new();
+        for piece in input.chunks(size) {
+            decoder.push(Bytes::copy_from_slice(piece));
+            while let Ok(Some(event)) = decoder.next_event() {
+                positions.push(event.position);
+            }
+        }
+        decoder.finish();
+        while let Ok(Some(event)) = decoder.next_event() {
+            positions.push(event.position);
+        }
+        assert_eq!(positions, expected, "in pieces of {size}");
+    }
+}

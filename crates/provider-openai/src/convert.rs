@@ -1,0 +1,274 @@
+//! From one wire event to deltas.
+//!
+//! [`Converter::convert`] is a function of the event but for four things that only the events before it can tell, see
+//! [`Converter`]. Whatever needs more than one event is the aggregator's.
+//!
+//! **Reasoning** comes under several names, sometimes under two at once with the same text. One of them is taken per event: the
+//! first that is not empty of `reasoning_content`, `reasoning`, `thinking` parts of the content, and the texts of
+//! `reasoning_details`. The details themselves are kept beside it, raw.
+//!
+//! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
+
+mod finish;
+mod whole;
+
+use std::collections::VecDeque;
+
+use advisor_core::{Citation, Delta, DeltaKind, Opaque, ProviderData, Text, ToolCallDelta};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::profile::TextMode;
+use crate::wire::{
+    Choice, Content, ContentPart, Delta as WireDelta, ErrorObject, Event, Few, Function, ToolCall, is_nothing,
+};
+use finish::finish_of;
+
+/// The name under which provider data of Chat Completions is kept.
+pub(crate) const FORMAT: &str = "openai-chat";
+/// The key of raw reasoning details in provider data.
+pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
+
+/// Turns wire events into deltas.
+#[derive(Debug, Default)]
+pub(crate) struct Converter {
+    /// Whether the id and the model of the answer are told already: nearly every event repeats them.
+    told_id: bool,
+    told_model: bool,
+    /// A delta came: a whole message after it only repeats what was streamed (Q49).
+    streamed: bool,
+    /// How many of the answer's sources are told already: Perplexity repeats them in every event.
+    citations: usize,
+    /// The text so far, per choice, where a server sends all of it again in each event (Q70).
+    cumulative: Option<Vec<(u32, String)>>,
+}
+
+/// What an event means beside its deltas.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The server says that it failed.
+    pub(crate) error: Option<ErrorObject>,
+    /// How many choices got a finish reason.
+    pub(crate) finished: u32,
+    /// It is no event of a stream but a whole answer.
+    pub(crate) whole: bool,
+}
+
+impl Converter {
+    pub(crate) fn new(text: TextMode) -> Self {
+        Self { cumulative: (text == TextMode::Cumulative).then(Vec::new), ..Self::default() }
+    }
+
+    /// Appends what `event` says to `deltas`.
+    pub(crate) fn convert(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Told {
+        let mut told = Told { error: event.error.and_then(error_of), ..Told::default() };
+        self.origin(&event, deltas);
+        for choice in event.choices.into_iter().flat_map(Few::into_iter) {
+            let finished = self.choice(choice, deltas, &mut told);
+            if finished && let Some(citations) = event.citations {
+                self.sources(citations, deltas);
+            }
+        }
+        let usage = event.usage.or(event.x_groq.and_then(|groq| groq.usage));
+        if let Some(usage) = usage.and_then(|counts| counts.to_usage()) {
+            deltas.push_back(Delta::usage(usage));
+        }
+        told
+    }
+
+    fn origin(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) {
+        let id = event.id.text().filter(|_| !self.told_id);
+        let model = event.model.text().filter(|_| !self.told_model);
+        if id.is_none() && model.is_none() {
+            return;
+        }
+        self.told_id |= id.is_some();
+        self.told_model |= model.is_some();
+        let (response_id, model) = (id.map(Text::from), model.map(Text::from));
+        deltas.push_back(DeltaKind::Origin { response_id, model }.into());
+    }
+
+    /// Says whether the choice got a finish reason.
+    fn choice(&mut self, mut choice: Choice<'_>, deltas: &mut VecDeque<Delta>, told: &mut Told) -> bool {
+        let number = choice.number();
+        told.error = told.error.take().or_else(|| choice.error.and_then(error_of));
+        let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).in_choice(number));
+        if let Some(delta) = choice.delta.take() {
+            self.streamed = true;
+            self.delta(delta, number, &mut push);
+        } else if let Some(mut message) = choice.message.take().filter(|_| !self.streamed) {
+            told.whole = true;
+            whole::number_calls(&mut message);
+            self.delta(message, number, &mut push);
+        }
+        if let Some(usage) = choice.usage.and_then(|counts| counts.to_usage()) {
+            push(DeltaKind::Usage(usage));
+        }
+        let finish = choice.finish_reason().map(finish_of);
+        let finished = finish.is_some();
+        if let Some(finish) = finish {
+            told.finished += 1;
+            push(DeltaKind::Finish(finish));
+        }
+        finished
+    }
+
+    fn delta(&mut self, delta: WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
+        let parts = match &delta.content {
+            Content::Parts(parts) => parts.iter().map(|part| (*part, read_part(part))).collect(),
+            _ => Vec::new(),
+        };
+        reasoning(&delta, &parts, push);
+        if let Content::Text(text) = &delta.content
+            && let Some(text) = text.text()
+        {
+            self.text(text, number, push);
+        }
+        for (raw, part) in &parts {
+            self.part(raw, part, number, push);
+        }
+        if let Some(refusal) = delta.refusal.text() {
+            push(DeltaKind::Refusal(refusal.into()));
+        }
+        whole::media(&delta, push);
+        for annotation in delta.annotations.iter().flatten() {
+            if let Some(citation) = citation_of(annotation) {
+                push(DeltaKind::Citation(citation));
+            }
+        }
+        tool_calls(delta, push);
+    }
+
+    fn part(
+        &mut self,
+        raw: &RawValue,
+        part: &ContentPart<'_>,
+        number: u32,
+        push: &mut impl FnMut(DeltaKind),
+    ) {
+        match part.kind.text() {
+            Some("thinking") => {}
+            Some("refusal") => push(DeltaKind::Refusal(part.refusal.text().unwrap_or_default().into())),
+            _ if part.text.text().is_some() => {
+                self.text(part.text.text().unwrap_or_default(), number, push);
+            }
+            None | Some("text" | "output_text") => {}
+            Some(name) => {
+                let value = serde_json::from_str(raw.get()).unwrap_or_default();
+                push(DeltaKind::Opaque(Opaque::new(FORMAT, name, value)));
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str, number: u32, push: &mut impl FnMut(DeltaKind)) {
+        let Some(seen) = &mut self.cumulative else {
+            return push(DeltaKind::Text(text.into()));
+        };
+        let at = seen.iter().position(|(choice, _)| *choice == number).unwrap_or_else(|| {
+            seen.push((number, String::new()));
+            seen.len() - 1
+        });
+        if let Some((_, before)) = seen.get_mut(at) {
+            // What does not begin with the text so far is an increment after all.
+            let new = text.strip_prefix(before.as_str()).unwrap_or(text);
+            push(DeltaKind::Text(new.into()));
+            before.push_str(new);
+        }
+    }
+
+    /// The sources of the whole answer, told once, when it ends.
+    fn sources(&mut self, citations: &RawValue, deltas: &mut VecDeque<Delta>) {
+        let Ok(urls) = serde_json::from_str::<Vec<Value>>(citations.get()) else {
+            return;
+        };
+        for url in urls.iter().skip(self.citations) {
+            let mut citation = Citation::default();
+            citation.url = url.as_str().or_else(|| url.get("url")?.as_str()).map(Text::from);
+            citation.title = url.get("title").and_then(Value::as_str).map(Text::from);
+            deltas.push_back(DeltaKind::Citation(citation).into());
+        }
+        self.citations = self.citations.max(urls.len());
+    }
+}
+
+fn error_of(error: &RawValue) -> Option<ErrorObject> {
+    if is_nothing(error) {
+        return None;
+    }
+    Some(serde_json::from_str(error.get()).map(|value| ErrorObject::read(&value)).unwrap_or_default())
+}
+
+/// A part that cannot be read is kept as one of an unknown kind.
+fn read_part<'a>(part: &'a RawValue) -> ContentPart<'a> {
+    serde_json::from_str(part.get()).unwrap_or_default()
+}
+
+/// One text per event, by the precedence that the module documents; the raw details beside it.
+fn reasoning(
+    delta: &WireDelta<'_>,
+    parts: &[(&RawValue, ContentPart<'_>)],
+    push: &mut impl FnMut(DeltaKind),
+) {
+    if let Some(text) = delta.reasoning_content.text().or_else(|| delta.reasoning.text()) {
+        push(DeltaKind::Reasoning(text.into()));
+    } else {
+        let thinking: String = parts.iter().map(|(_, part)| part.thinking.joined()).collect();
+        let text = if thinking.is_empty() { details_text(delta) } else { thinking };
+        if !text.is_empty() {
+            push(DeltaKind::Reasoning(text.into()));
+        }
+    }
+    if let Some(details) = delta.reasoning_details.as_ref().filter(|details| !details.is_empty()) {
+        push(DeltaKind::ReasoningData(ProviderData::new(FORMAT, json!({ REASONING_DETAILS: details }))));
+    }
+}
+
+fn details_text(delta: &WireDelta<'_>) -> String {
+    let details = delta.reasoning_details.iter().flatten();
+    details.filter_map(|detail| detail.get("text").or_else(|| detail.get("summary"))?.as_str()).collect()
+}
+
+/// A source in the text, as OpenAI and OpenRouter annotate it.
+fn citation_of(annotation: &Value) -> Option<Citation> {
+    let source = annotation.get("url_citation")?;
+    let word =
+        |key: &str| source.get(key).and_then(Value::as_str).filter(|word| !word.is_empty()).map(Text::from);
+    let mut citation = Citation::default();
+    citation.url = word("url");
+    citation.title = word("title");
+    citation.quote = word("content");
+    Some(citation)
+}
+
+fn tool_calls(delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+    let calls = delta.tool_calls.into_iter().flatten().flatten();
+    let fragments: Vec<ToolCallDelta> = calls.map(fragment_of).collect();
+    if !fragments.is_empty() {
+        push(DeltaKind::ToolCalls(fragments));
+    }
+    if let Some(function) = delta.function_call {
+        push(DeltaKind::ToolCalls(vec![fragment_of(ToolCall { function, ..ToolCall::default() })]));
+    }
+}
+
+fn fragment_of(call: ToolCall<'_>) -> ToolCallDelta {
+    let Function { name, arguments, extras } = call.function;
+    let mut fragment = ToolCallDelta::default();
+    fragment.index = call.index;
+    fragment.call_id = call.id.text().map(Text::from);
+    fragment.name = name.text().map(Text::from);
+    fragment.arguments_delta = arguments.text().map(Text::from);
+    fragment.provider_data = extras_of(call.extras, extras);
+    fragment
+}
+
+/// What the server said about a call beyond what this crate knows, in the shape of a call.
+fn extras_of(mut call: Map<String, Value>, function: Map<String, Value>) -> Option<ProviderData> {
+    if !function.is_empty() {
+        call.insert("function".to_owned(), Value::Object(function));
+    }
+    (!call.is_empty()).then(|| ProviderData::new(FORMAT, Value::Object(call)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! What comes in one piece: whole messages, and media.
+
+use std::collections::HashSet;
+
+use advisor_core::{DeltaKind, Media, Opaque, Text};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::FORMAT;
+use crate::wire::{Delta as WireDelta, Str};
+
+/// Numbers the calls of a whole message by their place in it, which is certain there, and takes back ids that repeat.
+pub(super) fn number_calls(message: &mut WireDelta<'_>) {
+    let mut ids = HashSet::new();
+    for (place, call) in message.tool_calls.iter_mut().flatten().flatten().enumerate() {
+        call.index = i64::try_from(place).ok();
+        let repeats = call.id.text().is_some_and(|id| !ids.insert(id.to_owned()));
+        if repeats {
+            call.id = Str::default();
+        }
+    }
+}
+
+/// Pictures as media; sound as opaque content beside its transcript, since it comes in slices that are not playable alone; what
+/// the server's own tools did as opaque content.
+pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+    for image in delta.images.iter().flatten() {
+        push(match image_of(image) {
+            Some(media) => DeltaKind::Media(media),
+            None => DeltaKind::Opaque(Opaque::new(FORMAT, "image", image.clone())),
+        });
+    }
+    if let Some(audio) = delta.audio.as_ref().filter(|audio| audio.is_object()) {
+        if let Some(transcript) = audio.get("transcript").and_then(Value::as_str) {
+            push(DeltaKind::Text(transcript.into()));
+        }
+        push(DeltaKind::Opaque(Opaque::new(FORMAT, "audio", audio.clone())));
+    }
+    for run in delta.executed_tools.iter().flatten() {
+        push(DeltaKind::Opaque(Opaque::new(FORMAT, "executed_tools", run.clone())));
+    }
+}
+
+/// A picture under an address, or in the address itself.
+fn image_of(image: &Value) -> Option<Media> {
+    let url = image.get("image_url").unwrap_or(image);
+    let url = url.as_str().or_else(|| url.get("url")?.as_str())?;
+    let inline = url.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
+    match inline {
+        Some((mime, data)) => Some(Media::from_bytes(mime, STANDARD.decode(data).ok()?)),
+        None => Some(Media::from_url("image/*", Text::from(url))),
+    }
+}

@@ -1,0 +1,126 @@
+//! Which kind a failure is.
+
+use std::time::Duration;
+
+use advisor_core::ErrorKind;
+
+use super::ProviderError;
+use crate::wire::ErrorObject;
+
+/// The request is too long: codes and phrases of OpenAI, Groq, Mistral, llama.cpp, vLLM, OpenRouter, xAI, Anthropic and Google
+/// (behind gateways). "Request too large" is a single request beyond the tokens per minute: waiting does not help.
+const TOO_LONG: &[&str] = &[
+    "context_length_exceeded",
+    "exceed_context_size",
+    "context_window_exceeded",
+    "maximum context length",
+    "maximum prompt length",
+    "max context length",
+    "context size has been exceeded",
+    "context window",
+    "available context size",
+    "context length",
+    "prompt is too long",
+    "input is too long",
+    "reduce the length of the messages",
+    "request too large for",
+    "input token count",
+];
+
+/// The transcript is refused. Whatever names `messages` complains about them.
+const BAD_HISTORY: &[&str] = &[
+    "tool_call_id",
+    "tool_call_ids",
+    "tool_calls' must be followed",
+    "must be a response to a preceeding message",
+    "must be a response to a preceding message",
+    "roles must alternate",
+    "unexpected role",
+    "expected last role",
+    "number of function calls and responses",
+    "function call turn",
+    "function response parts",
+    "tool_use",
+    "tool_result",
+    "reasoning_content",
+    "thought_signature",
+    "message content type",
+    "each message must",
+    "missing field `content`",
+    "messages[",
+    "messages.",
+    "'messages'",
+];
+
+const NO_ACCESS: &[&str] = &[
+    "invalid_api_key",
+    "authentication",
+    "unauthorized",
+    "unauthenticated",
+    "permission",
+    "insufficient_quota",
+    "insufficient_balance",
+    "billing",
+];
+
+const TOO_MANY: &[&str] =
+    &["rate_limit", "rate limit", "too_many_requests", "too many requests", "resource_exhausted", "throttl"];
+
+const BAD_REQUEST: &[&str] =
+    &["invalid_request", "bad_request", "badrequest", "invalid_argument", "not_found", "unprocessable"];
+
+/// The kind of what a provider said, with the HTTP status it came with or names.
+pub(super) fn kind_of(said: &ErrorObject, status: Option<u16>, asked: Option<Duration>) -> ErrorKind {
+    let words = [said.code.as_deref(), said.kind.as_deref()]
+        .map(|word| word.unwrap_or_default().to_ascii_lowercase());
+    let message = said.message.to_ascii_lowercase();
+    let coded = |table: &[&str]| table.iter().any(|entry| words.iter().any(|word| word.contains(entry)));
+    let phrased = |table: &[&str]| coded(table) || table.iter().any(|entry| message.contains(entry));
+    let refused = status.is_none_or(|status| status < 500);
+    if coded(&["tool_use_failed"]) {
+        // The model wrote a call that the server could not read; the next attempt may be better (Q46).
+        ErrorKind::Provider { status: None }
+    } else if !matches!(status, Some(401..=403)) && phrased(TOO_LONG) {
+        ErrorKind::ContextOverflow
+    } else if matches!(status, Some(401..=403)) || (refused && coded(NO_ACCESS)) {
+        ErrorKind::Authentication
+    } else if matches!(status, Some(429 | 498)) || (refused && phrased(TOO_MANY)) {
+        ErrorKind::RateLimited { retry_after: asked }
+    } else if matches!(status, Some(408 | 409 | 425)) {
+        ErrorKind::Provider { status }
+    } else if matches!(status, Some(300..400)) {
+        ErrorKind::Configuration
+    } else if matches!(status, Some(400..500)) || (refused && coded(BAD_REQUEST)) {
+        if phrased(BAD_HISTORY) { ErrorKind::InvalidHistory } else { ErrorKind::InvalidRequest }
+    } else {
+        ErrorKind::Provider { status }
+    }
+}
+
+/// What the kind means to the caller and what to do about it. Nothing of the provider's own words is in it but its code.
+pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
+    let what = match kind {
+        ErrorKind::Authentication => {
+            "the provider refuses access; check the key (`OPENAI_API_KEY`), what it is allowed to do, and the account's credit"
+        }
+        ErrorKind::RateLimited { .. } => "the provider wants fewer requests; ask again later",
+        ErrorKind::ContextOverflow => {
+            "the request is longer than the model can read; shorten the conversation, the tools or the tokens to answer with"
+        }
+        ErrorKind::InvalidHistory => {
+            "the provider refuses the transcript; the profile may not suit this server"
+        }
+        ErrorKind::InvalidRequest => {
+            "the provider refuses the request; check the model, the options and the base URL"
+        }
+        ErrorKind::Configuration => {
+            "the provider answers with a redirect, which is not followed with the key; set the base URL to where it leads"
+        }
+        _ => "the provider failed",
+    };
+    let status = provider.status().map(|status| format!("HTTP {status}"));
+    // Words with blanks in them are sentences, and those stay in the source.
+    let code = provider.code().or(provider.kind()).filter(|code| !code.contains(' ')).map(str::to_owned);
+    let details: Vec<String> = status.into_iter().chain(code).collect();
+    if details.is_empty() { what.to_owned() } else { format!("{what} ({})", details.join(", ")) }
+}

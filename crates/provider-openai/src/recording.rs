@@ -1,0 +1,151 @@
+//! What becomes of a recorded body, without a network.
+
+use std::collections::VecDeque;
+
+use advisor_core::{
+    AggregatorSettings, Block, BlockContent, ChatResponse, Choice, Error, MessageAggregator, Result,
+};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::answer::AnswerDecoder;
+use crate::failure::Failures;
+use crate::profile::TextMode;
+use crate::sse::SseLimits;
+
+/// Aggregates a recorded Chat Completions body, given in the pieces in which the network brings it, and tells the outcome as JSON.
+///
+/// `choices` is the request's `n`; the top level is choice 0, and where there are more, `choices` has them all. The fields are
+/// `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments` as written), `finish_reason` as the provider wrote
+/// it, `usage` (or `null`) and `error`: `null` if the answer completed, else its `kind` and `message`, beside what came before it.
+///
+/// ```
+/// let body = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+/// let outcome = provider_openai::aggregate_recording([body], 1);
+/// assert_eq!(outcome["text"], "Hi");
+/// assert_eq!(outcome["finish_reason"], "stop");
+/// assert!(outcome["error"].is_null());
+/// ```
+#[must_use]
+pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {
+    let mut settings = AggregatorSettings::default();
+    settings.choices = choices.max(1);
+    let aggregator = MessageAggregator::with_settings(1, settings);
+    let decoder =
+        AnswerDecoder::new(choices, TextMode::Increments, SseLimits::default(), Failures::default());
+    match aggregate(aggregator, decoder, pieces) {
+        Ok(response) => outcome(&response, None),
+        Err(error) => {
+            let nothing = ChatResponse::from_choices(1, Vec::new());
+            outcome(error.partial().unwrap_or(&nothing), Some(&error))
+        }
+    }
+}
+
+/// The same payloads, one a line, as server-sent events with the end marker: how a recording without its framing is read.
+///
+/// ```
+/// assert_eq!(provider_openai::frame_json_lines("{}\n\n{}\n"), "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
+/// ```
+#[must_use]
+pub fn frame_json_lines(lines: &str) -> String {
+    let payloads = lines.lines().filter(|line| !line.trim().is_empty()).chain(["[DONE]"]);
+    payloads.map(|payload| format!("data: {payload}\n\n")).collect()
+}
+
+fn aggregate<B: Into<Bytes>>(
+    mut aggregator: MessageAggregator,
+    mut decoder: AnswerDecoder,
+    pieces: impl IntoIterator<Item = B>,
+) -> Result<ChatResponse> {
+    let mut chunks = VecDeque::new();
+    for piece in pieces {
+        decoder.push(piece.into());
+        take_deltas(&mut decoder, &mut aggregator, &mut chunks)?;
+    }
+    decoder.finish();
+    take_deltas(&mut decoder, &mut aggregator, &mut chunks)?;
+    Ok(aggregator.finish(&mut chunks)?)
+}
+
+fn take_deltas(
+    decoder: &mut AnswerDecoder,
+    aggregator: &mut MessageAggregator,
+    chunks: &mut VecDeque<advisor_core::Chunk>,
+) -> Result<()> {
+    while let Some(delta) = decoder.next() {
+        let taken = delta.and_then(|delta| Ok(aggregator.push(delta, chunks)?));
+        taken.map_err(|error| error.with_partial(aggregator.partial()))?;
+        chunks.clear();
+    }
+    Ok(())
+}
+
+fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
+    let choices: Vec<_> = response.choices().iter().map(of_choice).collect();
+    let mut outcome = choices.first().cloned().unwrap_or_default();
+    outcome.insert("usage".to_owned(), json!(response.usage()));
+    let error = error.map(|error| json!({ "kind": kind_name(error), "message": message_of(error) }));
+    outcome.insert("error".to_owned(), json!(error));
+    if choices.len() > 1 {
+        outcome.insert("choices".to_owned(), json!(choices));
+    }
+    Value::Object(outcome)
+}
+
+fn of_choice(choice: &Choice) -> Map<String, Value> {
+    let blocks = choice.message.blocks();
+    let joined = |text: fn(&Block) -> Option<&str>| blocks.iter().filter_map(text).collect::<String>();
+    let calls: Vec<Value> = blocks
+        .iter()
+        .filter_map(Block::as_tool_call)
+        .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }))
+        .collect();
+    Map::from_iter([
+        ("text".to_owned(), json!(joined(Block::as_text))),
+        ("reasoning".to_owned(), json!(joined(reasoning_of))),
+        ("refusal".to_owned(), json!(joined(refusal_of))),
+        ("tool_calls".to_owned(), json!(calls)),
+        ("finish_reason".to_owned(), json!(choice.finish.as_written)),
+    ])
+}
+
+fn reasoning_of(block: &Block) -> Option<&str> {
+    match block.content() {
+        BlockContent::Reasoning(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn refusal_of(block: &Block) -> Option<&str> {
+    match block.content() {
+        BlockContent::Refusal(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The kind without what it carries, in small letters: `rate_limited`.
+fn kind_name(error: &Error) -> String {
+    let kind = format!("{:?}", error.kind());
+    let name = kind.split([' ', '{', '(']).next().unwrap_or_default();
+    let mut words = String::with_capacity(name.len() + 2);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() {
+            words.push('_');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
+}
+
+/// The error's words and those of its sources.
+fn message_of(error: &Error) -> String {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message.push_str(": ");
+        message.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    message
+}

@@ -1,0 +1,108 @@
+//! The wire format of Chat Completions, as servers really send it.
+//!
+//! One [`Event`] is one event of a stream, or the whole body where nothing is streamed: they differ in `delta` and `message` only.
+//! Everything is optional, `null` is the same as absent, unknown fields are skipped, and texts are borrowed from the event where
+//! they hold no escapes. A text or a number of an unexpected shape counts as absent: one odd field must not cost the
+//! user the answer.
+
+mod content;
+mod error;
+mod loose;
+mod tool_call;
+mod usage;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub(crate) use content::{Content, ContentPart};
+pub(crate) use error::ErrorObject;
+pub(crate) use loose::{Few, Str, is_nothing};
+pub(crate) use tool_call::{Function, ToolCall};
+pub(crate) use usage::{TokenCounts, XGroq};
+
+use loose::Number;
+
+/// One event of a stream, or the whole body of an answer that is not streamed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Event<'a> {
+    #[serde(borrow)]
+    pub(crate) id: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) model: Str<'a>,
+    /// Absent altogether in what is no chunk of an answer.
+    #[serde(borrow)]
+    pub(crate) choices: Option<Few<Choice<'a>>>,
+    pub(crate) usage: Option<TokenCounts>,
+    /// Groq's place for usage (Q53).
+    pub(crate) x_groq: Option<XGroq>,
+    /// A text, an object or a list (Q45).
+    #[serde(borrow)]
+    pub(crate) error: Option<&'a RawValue>,
+    /// The sources of the whole answer, which Perplexity and xAI repeat in every event.
+    #[serde(borrow)]
+    pub(crate) citations: Option<&'a RawValue>,
+}
+
+/// One of several parallel answers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Choice<'a> {
+    index: Number,
+    /// What a stream adds.
+    #[serde(borrow)]
+    pub(crate) delta: Option<Delta<'a>>,
+    /// The whole message. In a stream some servers send it beside the delta (Q49).
+    #[serde(borrow)]
+    pub(crate) message: Option<Delta<'a>>,
+    #[serde(borrow)]
+    finish_reason: Str<'a>,
+    /// Moonshot's place for usage (Q53).
+    pub(crate) usage: Option<TokenCounts>,
+    #[serde(borrow)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+/// A piece of a message, or all of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Delta<'a> {
+    #[serde(borrow)]
+    pub(crate) content: Content<'a>,
+    /// DeepSeek, xAI, llama.cpp, Z.ai and others.
+    #[serde(borrow)]
+    pub(crate) reasoning_content: Str<'a>,
+    /// Groq, Cerebras, Ollama, OpenRouter, vLLM.
+    #[serde(borrow)]
+    pub(crate) reasoning: Str<'a>,
+    /// OpenRouter and gateways like it. Kept as it is: signatures must go back with it.
+    pub(crate) reasoning_details: Option<Vec<Value>>,
+    #[serde(borrow)]
+    pub(crate) refusal: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) tool_calls: Option<Vec<Option<ToolCall<'a>>>>,
+    /// The one call of the API's first version, deprecated since.
+    #[serde(borrow)]
+    pub(crate) function_call: Option<Function<'a>>,
+    pub(crate) annotations: Option<Vec<Value>>,
+    pub(crate) images: Option<Vec<Value>>,
+    pub(crate) audio: Option<Value>,
+    /// What Groq's own tools did on its side.
+    pub(crate) executed_tools: Option<Vec<Value>>,
+}
+
+impl Choice<'_> {
+    /// The number of the choice; 0 unless it is a number that a choice can have.
+    pub(crate) fn number(&self) -> u32 {
+        self.index.0.and_then(|index| u32::try_from(index).ok()).unwrap_or_default()
+    }
+
+    /// The finish reason as written. Empty, and `null` as text, mean none (Q31).
+    pub(crate) fn finish_reason(&self) -> Option<&str> {
+        self.finish_reason.text().filter(|reason| *reason != "null")
+    }
+}
+
+#[cfg(test)]
+mod tests;

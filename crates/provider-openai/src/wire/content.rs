@@ -1,0 +1,106 @@
+//! The content of a message: a text, or a list of parts as Mistral sends it.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::Str;
+
+/// The content of a message or of a part of one.
+#[derive(Debug, Default)]
+pub(crate) enum Content<'a> {
+    #[default]
+    Absent,
+    Text(Str<'a>),
+    /// Not parsed yet, so that a part that nobody knows can be kept as it is.
+    Parts(Vec<&'a RawValue>),
+}
+
+/// One part of a [`Content`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ContentPart<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(crate) kind: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) text: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) refusal: Str<'a>,
+    /// Mistral: what the model thinks, again a list of parts.
+    #[serde(borrow)]
+    pub(crate) thinking: Content<'a>,
+}
+
+impl<'a> Content<'a> {
+    /// All text of it, parts joined. Parts that cannot be read count as absent.
+    pub(crate) fn joined(&self) -> String {
+        match self {
+            Self::Absent => String::new(),
+            Self::Text(text) => text.text().unwrap_or_default().to_owned(),
+            Self::Parts(parts) => parts
+                .iter()
+                .filter_map(|part| serde_json::from_str::<ContentPart<'a>>(part.get()).ok())
+                .filter_map(|part| part.text.text().map(str::to_owned))
+                .collect(),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of parts")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content::Text(text.into()))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content::Text(text.to_owned().into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::Absent)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Content::Absent)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Content::Text(number.to_string().into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Content::Text(number.to_string().into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Content::Text(number.to_string().into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(part) = items.next_element()? {
+            parts.push(part);
+        }
+        Ok(Content::Parts(parts))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(entries)?;
+        Ok(Content::Absent)
+    }
+}

@@ -1,0 +1,193 @@
+//! Values that servers write in more than one way.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A text. A number or a truth value counts as its spelling, everything else as absent; so does the empty text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Str<'a>(Cow<'a, str>);
+
+impl Str<'_> {
+    /// The text, unless it is empty.
+    pub(crate) fn text(&self) -> Option<&str> {
+        (!self.0.is_empty()).then_some(&*self.0)
+    }
+}
+
+impl<'a, T: Into<Cow<'a, str>>> From<T> for Str<'a> {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrVisitor).map(Self)
+    }
+}
+
+struct StrVisitor;
+
+impl<'de> Visitor<'de> for StrVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(value.to_string()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(value.to_string()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(items)?;
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(entries)?;
+        Ok(Cow::Borrowed(""))
+    }
+}
+
+/// A whole number, also one written as a decimal or as text. Everything else counts as absent.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Number(pub(crate) Option<i64>);
+
+impl Number {
+    /// The number as a count, unless it is negative.
+    pub(crate) fn count(self) -> Option<u64> {
+        self.0.and_then(|number| u64::try_from(number).ok())
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberVisitor).map(Self)
+    }
+}
+
+struct NumberVisitor;
+
+impl<'de> Visitor<'de> for NumberVisitor {
+    type Value = Option<i64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Some(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(i64::try_from(value).ok())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        // Exact: beyond 2^53 a decimal names no certain whole number.
+        let whole = value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0;
+        Ok(whole.then_some(value as i64))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(text.parse().ok())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(items)?;
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(entries)?;
+        Ok(None)
+    }
+}
+
+/// A list that nearly always has one entry, which then costs no allocation.
+#[derive(Debug)]
+pub(crate) struct Few<T> {
+    first: Option<T>,
+    rest: Vec<T>,
+}
+
+impl<T> IntoIterator for Few<T> {
+    type Item = T;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<T>, std::vec::IntoIter<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.rest)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(FewVisitor(PhantomData))
+    }
+}
+
+struct FewVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
+    type Value = Few<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let first = items.next_element()?;
+        let mut rest = Vec::new();
+        while let Some(item) = items.next_element()? {
+            rest.push(item);
+        }
+        Ok(Few { first, rest })
+    }
+}
+
+/// Whether this JSON says nothing: `null`, `false`, `""`, `[]` or `{}`.
+pub(crate) fn is_nothing(json: &RawValue) -> bool {
+    let mut bytes = json.get().bytes().filter(|byte| !byte.is_ascii_whitespace());
+    match json.get() {
+        "null" | "false" | "\"\"" => true,
+        text if text.starts_with(['[', '{']) => bytes.nth(1).is_some_and(|byte| matches!(byte, b']' | b'}')),
+        _ => false,
+    }
+}

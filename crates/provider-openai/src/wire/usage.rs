@@ -1,0 +1,66 @@
+//! Token counts, under the names that servers give them.
+
+use advisor_core::Usage;
+use serde::Deserialize;
+
+use super::loose::Number;
+
+/// What a server reports about tokens.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+pub(crate) struct TokenCounts {
+    prompt_tokens: Number,
+    completion_tokens: Number,
+    total_tokens: Number,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+    /// DeepSeek.
+    prompt_cache_hit_tokens: Number,
+    /// Moonshot.
+    cached_tokens: Number,
+    /// Gateways in front of Anthropic.
+    cache_read_input_tokens: Number,
+    cache_creation_input_tokens: Number,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: Number,
+    cache_write_tokens: Number,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+struct CompletionDetails {
+    reasoning_tokens: Number,
+}
+
+/// Groq's own corner of an event.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct XGroq {
+    pub(crate) usage: Option<TokenCounts>,
+}
+
+impl TokenCounts {
+    /// The counts in this project's words; `None` if nothing is reported.
+    pub(crate) fn to_usage(self) -> Option<Usage> {
+        let prompt = self.prompt_tokens_details.unwrap_or_default();
+        let completion = self.completion_tokens_details.unwrap_or_default();
+        let first = |places: &[Number]| places.iter().find_map(|number| number.count());
+        let mut usage = Usage::default();
+        usage.input_tokens = self.prompt_tokens.count();
+        usage.output_tokens = self.completion_tokens.count();
+        usage.total_tokens = self.total_tokens.count();
+        usage.cached_input_tokens = first(&[
+            prompt.cached_tokens,
+            self.prompt_cache_hit_tokens,
+            self.cached_tokens,
+            self.cache_read_input_tokens,
+        ]);
+        usage.cache_write_tokens = first(&[prompt.cache_write_tokens, self.cache_creation_input_tokens]);
+        usage.reasoning_tokens = completion.reasoning_tokens.count();
+        (usage != Usage::default()).then_some(usage)
+    }
+}

@@ -1,1 +1,12 @@
-//! The examples of the workspace.
+//! Examples, one topic a file; run one with `cargo run -p advisor-examples --example NAME`.
+//!
+//! | example | topic |
+//! | --- | --- |
+//! | `logging` | an advisor that watches requests, chunks and answers |
+//! | `guard` | an advisor that answers by itself, without the model |
+//! | `memory_placement` | memory inside and outside the tool loop, and what is stored when |
+//! | `return_direct` | tools whose results go straight to the user |
+//! | `tool_events` | showing what tools do while they run |
+//! | `third_party_advisor` | an advisor that changes chunks, tested with the testkit |
+//!
+//! A scripted model stands in for a real one everywhere, so no example needs a key or a network.

@@ -1,0 +1,26 @@
+//! Tools whose results go straight to the user: the model is not asked again.
+#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+
+use advisor_chain::{FnTool, Result, ToolDefinition, client};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let model = ScriptedModel::new([Answer::of_calls([
+        ("c1", "invoice", r#"{"number":7}"#),
+        ("c2", "invoice", r#"{"number":8}"#),
+    ])]);
+    let schema = json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
+    let invoice = FnTool::new(
+        ToolDefinition::new("invoice", "Shows an invoice.", schema).return_direct(),
+        |arguments: Value| async move { Ok(format!("Invoice {}: paid.", arguments["number"])) },
+    );
+    let client = client(model.clone()).tool(invoice).build()?;
+    let response = client.prompt().user("Show me invoices 7 and 8.").call().await?;
+    for (_, block) in response.blocks() {
+        println!("{}", block.as_text().unwrap_or_default());
+    }
+    println!("{:?} after {} model call", response.finish().reason, model.calls());
+    Ok(())
+}

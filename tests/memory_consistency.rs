@@ -1,0 +1,421 @@
+//! The laws of memory, through whole chains: what is sent is what is remembered, wherever memory stands.
+
+mod matrix;
+
+use std::sync::Arc;
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, ConversationStore, Entry, EntryKind, Error,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase, Role, ToolCallAdvisor,
+    ToolCallStreaming, ToolChoice, ToolDefinition, ToolError, ToolLimits, TurnEnd, View, check_transcript,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use futures::{FutureExt, StreamExt, poll};
+use matrix::{Case, JournalStore, MODES, cases};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn law_m1_every_transcript_that_is_sent_is_valid() {
+    for case in cases() {
+        let (ran, _, _) = case.run().await;
+        let prompts = ran.model.prompts();
+        assert_eq!(prompts.len(), case.tool_rounds as usize + 1, "{case:?}");
+        for prompt in &prompts {
+            assert_eq!(check_transcript(&prompt.messages), [], "{case:?} round {}", prompt.round);
+        }
+        assert_eq!(check_transcript(&ran.transcript().await), [], "{case:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_m2_memory_is_the_prompt() {
+    for case in cases() {
+        let sent = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = Arc::clone(&sent);
+        let store: Arc<std::sync::OnceLock<Arc<JournalStore>>> = Arc::default();
+        let at_request = Arc::clone(&store);
+        let ran = case.prepare_with(move |prompt| {
+            let key = ConversationKey::new("c").unwrap();
+            let remembered = at_request.get().unwrap().log(&key).now_or_never().unwrap();
+            let messages: Vec<Message> = prompt.messages.iter().cloned().collect();
+            seen.lock().unwrap().push((messages, remembered));
+            case.answer_to(prompt)
+        });
+        store.set(Arc::clone(&ran.store)).ok().unwrap();
+        ran.turn("Please work.").await;
+        ran.turn("And again.").await;
+        for (messages, remembered) in sent.lock().unwrap().iter() {
+            assert_eq!(messages[0], Message::system("Be brief."), "{case:?}");
+            assert_eq!(&messages[1..], &remembered[..], "{case:?}: request = system + memory");
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_m4_memory_inside_and_outside_hold_equal_transcripts() {
+    for case in cases().filter(|case| case.memory == Phase::Round) {
+        let (inside, _, _) = case.run().await;
+        let (outside, _, _) = Case { memory: Phase::Turn, ..case }.run().await;
+        let transcript = inside.transcript().await;
+        assert_eq!(transcript, outside.transcript().await, "{case:?}");
+        assert_eq!(inside.store.log(&inside.key).await, outside.store.log(&outside.key).await, "{case:?}");
+        let expected = 2 + case.tool_rounds as usize * (1 + case.calls);
+        assert_eq!(transcript.len(), expected, "{case:?}");
+        let appends = |ran: &matrix::Ran| {
+            ran.journal.labels().into_iter().filter(|label| label.starts_with("stored")).collect::<Vec<_>>()
+        };
+        assert_eq!(appends(&inside), appends(&outside), "the same messages at the same points");
+    }
+}
+
+/// A way for a turn to end, as a model's script and the settings it needs.
+struct Exit {
+    name: &'static str,
+    answers: fn() -> Vec<Answer>,
+    limits: fn(ToolLimits) -> ToolLimits,
+    eligible: fn(&str) -> bool,
+    /// How the stored turn ended.
+    end: fn(&TurnEnd) -> bool,
+    /// The roles and first words of the log.
+    log: &'static [&'static str],
+}
+
+const CUT: &str = "{\"n\":";
+
+fn exits() -> Vec<Exit> {
+    fn same(limits: ToolLimits) -> ToolLimits {
+        limits
+    }
+    fn all(_: &str) -> bool {
+        true
+    }
+    fn broken() -> Error {
+        Error::new(ErrorKind::Connection, "the connection broke")
+    }
+    vec![
+        Exit {
+            name: "return direct",
+            answers: || vec![Answer::of_calls([("a", "direct", "{}"), ("b", "direct", "{}")])],
+            limits: same,
+            eligible: all,
+            end: |end| *end == TurnEnd::Completed(FinishReason::ReturnDirect),
+            log: &["user go", "assistant", "tool direct", "tool direct", "assistant directdirect"],
+        },
+        Exit {
+            name: "limit of rounds",
+            answers: || {
+                vec![Answer::of_calls([("a", "work", "{}")]), Answer::of_calls([("b", "work", "{}")])]
+            },
+            limits: |limits| limits.with_rounds(2),
+            eligible: all,
+            end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Rounds(2))),
+            log: &[
+                "user go",
+                "assistant",
+                "tool worked",
+                "assistant",
+                "tool not started",
+                "assistant I stopped",
+            ],
+        },
+        Exit {
+            name: "limit of calls",
+            answers: || vec![Answer::of_calls([("a", "work", "{}"), ("b", "work", "{}")])],
+            limits: |limits| limits.with_calls(1),
+            eligible: all,
+            end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Calls(1))),
+            log: &["user go", "assistant", "tool worked", "tool not started", "assistant I stopped"],
+        },
+        Exit {
+            name: "handed to the caller",
+            answers: || vec![Answer::of_calls([("a", "work", "{}")])],
+            limits: same,
+            eligible: |name| name != "work",
+            end: |end| *end == TurnEnd::Completed(FinishReason::ToolCalls),
+            log: &["user go", "assistant"],
+        },
+        Exit {
+            name: "a cut call",
+            answers: || {
+                vec![Answer::new().text("Let me").call("a", "work", CUT).finish(FinishReason::Length)]
+            },
+            limits: same,
+            eligible: all,
+            end: |end| *end == TurnEnd::Completed(FinishReason::Length),
+            log: &["user go", "assistant Let me", "tool not started", "assistant I stopped"],
+        },
+        Exit {
+            name: "an error in the second round",
+            answers: || {
+                vec![Answer::of_calls([("a", "work", "{}")]), Answer::new().text("Half").error(broken())]
+            },
+            limits: same,
+            eligible: all,
+            // What was not shown, because only the last answer is, is not remembered as said.
+            end: |end| matches!(end, TurnEnd::Failed { partial } if *partial == "Half" || partial.is_empty()),
+            log: &["user go", "assistant", "tool worked"],
+        },
+        Exit {
+            name: "refused at once",
+            answers: || vec![Answer::refused(broken())],
+            limits: same,
+            eligible: all,
+            end: |end| *end == TurnEnd::Failed { partial: "".into() },
+            log: &["user go"],
+        },
+        Exit {
+            name: "a body that was cut off",
+            answers: || vec![Answer::new().text("Half").call("a", "work", "{}")],
+            limits: same,
+            eligible: all,
+            // What was not shown, because only the last answer is, is not remembered as said.
+            end: |end| matches!(end, TurnEnd::Failed { partial } if *partial == "Half" || partial.is_empty()),
+            log: &["user go"],
+        },
+        Exit {
+            name: "an empty answer",
+            answers: || vec![Answer::new().finish(FinishReason::Stop)],
+            limits: same,
+            eligible: all,
+            end: |end| *end == TurnEnd::Completed(FinishReason::Empty),
+            log: &["user go"],
+        },
+        Exit {
+            name: "tools that fail, panic and do not exist",
+            answers: || {
+                let calls =
+                    [("a", "fails", "{}"), ("b", "panics", "{}"), ("c", "nothing", "{}"), ("d", "work", CUT)];
+                vec![Answer::of_calls(calls), Answer::of_text("Never mind.")]
+            },
+            limits: same,
+            eligible: all,
+            end: |end| *end == TurnEnd::Completed(FinishReason::Stop),
+            log: &[
+                "user go",
+                "assistant",
+                "tool it failed",
+                "tool the tool panicked: oh no",
+                "tool there is no tool",
+                "tool not started: the arguments are no valid JSON",
+                "assistant Never mind.",
+            ],
+        },
+    ]
+}
+
+fn turn_end(entry: &Entry) -> Option<&TurnEnd> {
+    match &entry.kind {
+        EntryKind::TurnEnded(end) => Some(end),
+        _ => None,
+    }
+}
+
+fn plain(name: &str) -> ToolDefinition {
+    ToolDefinition::new(name, "A tool.", json!({"type": "object"}))
+}
+
+fn client(
+    exit: &Exit,
+    mode: ToolCallStreaming,
+    memory: Phase,
+    store: &Arc<JournalStore>,
+) -> (ChatClient, ScriptedModel) {
+    // After the exit, the next turn answers.
+    let model = ScriptedModel::new((exit.answers)().into_iter().chain([Answer::of_text("Next.")]));
+    let eligible = exit.eligible;
+    let tool_loop = ToolCallAdvisor::builder()
+        .streaming(mode)
+        .limits((exit.limits)(ToolLimits::default()))
+        .eligible(move |call| eligible(&call.name))
+        .build()
+        .unwrap();
+    let client = ChatClient::builder(model.clone())
+        .advisor(tool_loop)
+        .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(store)))
+        .tool(FnTool::new(plain("work"), |_: Value| async { Ok("worked") }))
+        .tool(FnTool::new(plain("direct").return_direct(), |_: Value| async { Ok("direct") }))
+        .tool(FnTool::new(plain("fails"), |_: Value| async { Err::<&str, _>(ToolError::new("it failed")) }))
+        .tool(FnTool::new(plain("panics"), |_: Value| async { panic!("oh no") as Result<&str, _> }))
+        .build()
+        .unwrap();
+    (client, model)
+}
+
+fn assert_log(name: &str, log: &[Message], expected: &[&str]) {
+    assert_eq!(log.len(), expected.len(), "{name}: {log:?}");
+    for (message, expected) in log.iter().zip(expected) {
+        let role = format!("{:?}", message.role()).to_lowercase();
+        let line = format!("{role} {}", message.text());
+        assert!(line.trim_end().starts_with(expected), "{name}: {line:?} does not begin with {expected:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory_and_the_next_turn_works() {
+    let key = ConversationKey::new("c").unwrap();
+    for exit in exits() {
+        for mode in MODES {
+            let mut logs = Vec::new();
+            for memory in [Phase::Round, Phase::Turn] {
+                let case = format!("{} {mode:?} {memory:?}", exit.name);
+                eprintln!("{case}");
+                let journal = Journal::new();
+                let store = Arc::new(JournalStore::new(InMemoryStore::new(), &journal));
+                let (client, model) = client(&exit, mode, memory, &store);
+                let _ = client.prompt().user("go").conversation("c").call().await;
+                let log = store.log(&key).await;
+                assert_log(&case, &log, exit.log);
+                let snapshot = store.load(&key, View::All).await.unwrap();
+                let ends: Vec<_> = snapshot.entries.iter().filter_map(turn_end).collect();
+                assert_eq!(ends.len(), 1, "{case}: the turn ends once");
+                assert!((exit.end)(ends[0]), "{case}: {:?}", ends[0]);
+                let next = client.prompt().user("next").conversation("c").call().await.unwrap();
+                assert_eq!(next.text(), "Next.", "{case}");
+                let sent = model.prompts().last().unwrap().messages.clone();
+                assert_eq!(check_transcript(&sent), [], "{case}");
+                let log = store.log(&key).await;
+                logs.push((log, journal.labels()));
+            }
+            let stored = |labels: &[String]| {
+                labels.iter().filter(|label| label.starts_with("stored")).cloned().collect::<Vec<_>>()
+            };
+            assert_eq!(logs[0].0, logs[1].0, "{} {mode:?}", exit.name);
+            assert_eq!(stored(&logs[0].1), stored(&logs[1].1), "{} {mode:?}", exit.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_m5_conversations_and_tenants_share_nothing() {
+    let store = Arc::new(InMemoryStore::new());
+    let model = ScriptedModel::from_fn(|prompt| {
+        let said: Vec<_> = prompt.messages.iter().map(Message::text).collect();
+        Answer::of_text(format!("I read: {}", said.join("|")))
+    });
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(Arc::clone(&store)))
+        .build()
+        .unwrap();
+    let keys = [
+        ConversationKey::new("a").unwrap(),
+        ConversationKey::new("b").unwrap(),
+        ConversationKey::in_tenant("other", "a").unwrap(),
+    ];
+    for round in 0..3 {
+        let turns = keys.iter().map(|key| {
+            let mine = format!("{key} {round}");
+            client.prompt().user(mine).conversation(key.clone()).call()
+        });
+        for (key, answer) in keys.iter().zip(futures::future::join_all(turns).await) {
+            let text = answer.unwrap().text();
+            for other in keys.iter().filter(|other| *other != key) {
+                assert!(!text.contains(&format!("{other} ")), "{key} reads {other}: {text}");
+            }
+            assert!((0..=round).all(|round| text.contains(&format!("{key} {round}"))), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_turns_of_a_conversation_build_on_each_other() {
+    let case = Case { memory: Phase::Round, mode: MODES[0], tool_rounds: 1, calls: 2 };
+    let ran = case.prepare();
+    ran.turn("one").await;
+    ran.turn("two").await;
+    let last = ran.model.prompts().last().unwrap().messages.clone();
+    let roles: Vec<_> = last.iter().map(Message::role).collect();
+    use Role::{Assistant, System, Tool, User};
+    let turn = [User, Assistant, Tool, Tool];
+    assert_eq!(roles, [&[System], &turn[..], &[Assistant], &turn[..]].concat());
+}
+
+#[tokio::test]
+async fn a_dropped_turn_is_remembered_with_what_was_delivered_and_the_next_one_works() {
+    for memory in [Phase::Round, Phase::Turn] {
+        let gate = Gate::new();
+        let model = ScriptedModel::new([
+            Answer::new().text("Hel").text("lo").gate(&gate).text("!").finish(FinishReason::Stop),
+            Answer::of_text("Again."),
+        ]);
+        let store = Arc::new(InMemoryStore::new());
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::new())
+            .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(&store)))
+            .build()
+            .unwrap();
+        let mut turn = client.prompt().user("first").conversation("c").stream();
+        while let std::task::Poll::Ready(item) = poll!(turn.next()) {
+            item.unwrap().unwrap();
+        }
+        drop(turn);
+        client.prompt().user("second").conversation("c").call().await.unwrap();
+        let sent: Vec<_> = model.prompts()[1].messages.iter().cloned().collect();
+        assert_eq!(check_transcript(&sent), [], "{memory:?}");
+        let texts: Vec<_> = sent.iter().map(Message::text).collect();
+        assert_eq!((texts[0].as_str(), texts[2].as_str()), ("first", "second"));
+        assert!(
+            texts[1].starts_with("Hello") && texts[1].len() > 5,
+            "the partial text and a marker: {:?}",
+            texts[1]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_second_turn_of_a_running_conversation_is_rejected_with_a_typed_error() {
+    let gate = Gate::new();
+    let model = ScriptedModel::new([
+        Answer::new().text("a").gate(&gate).finish(FinishReason::Stop),
+        Answer::of_text("b"),
+    ]);
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .build()
+        .unwrap();
+    let mut first = client.prompt().user("1").conversation("c").stream();
+    while let std::task::Poll::Ready(item) = poll!(first.next()) {
+        item.unwrap().unwrap();
+    }
+    let second = client.prompt().user("2").conversation("c").call().await.unwrap_err();
+    assert_eq!(second.kind(), ErrorKind::ConversationBusy);
+    gate.release();
+    while let Some(item) = first.next().await {
+        item.unwrap();
+    }
+    assert_eq!(client.prompt().user("2").conversation("c").call().await.unwrap().text(), "b");
+}
+
+#[tokio::test]
+async fn a_forced_tool_choice_is_sent_once_and_what_memory_sends_stays_valid() {
+    let model = ScriptedModel::new([Answer::of_calls([("a", "work", "{}")]), Answer::of_text("done")]);
+    let client = ChatClient::builder(model.clone())
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .tool(FnTool::new(plain("work"), |_: Value| async { Ok("worked") }))
+        .options(ChatOptions::new().with_tool_choice(ToolChoice::Required))
+        .build()
+        .unwrap();
+    client.prompt().user("go").conversation("c").call().await.unwrap();
+    let choices: Vec<_> = model.prompts().iter().map(|prompt| prompt.options.tool_choice.clone()).collect();
+    assert_eq!(choices, [Some(ToolChoice::Required), Some(ToolChoice::Auto)]);
+}
+
+#[tokio::test]
+async fn memory_costs_per_round_what_is_new_in_it() {
+    // The fiftieth request shares all messages of the forty-ninth: nothing is copied.
+    for memory in [Phase::Round, Phase::Turn] {
+        let case = Case { memory, mode: MODES[0], tool_rounds: 50, calls: 2 };
+        let (ran, _, _) = case.run().await;
+        let prompts = ran.model.prompts();
+        for pair in prompts.windows(2) {
+            let added = pair[1].messages.added_since(&pair[0].messages);
+            assert_eq!(added.len(), 3, "{memory:?}: the answer and its two results");
+            let shared = pair[0].messages.iter().zip(pair[1].messages.iter());
+            assert!(shared.into_iter().all(|(one, other)| one.is_same(other)), "{memory:?}");
+        }
+        // One append for the input, two per tool round, one for the end.
+        ran.journal.assert_count("stored*", 1 + 2 * 50 + 1);
+    }
+}

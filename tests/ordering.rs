@@ -1,0 +1,305 @@
+//! The laws of order, in both memory placements, all streaming modes, 0 to 50 tool rounds, one and four calls.
+
+mod matrix;
+mod spans;
+
+use advisor_chain::{
+    Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, Error, ErrorKind,
+    InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, TurnEnd, async_trait,
+};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
+use futures::StreamExt;
+use matrix::{Case, Witness, cases};
+
+/// Runs every case and checks it; a failure names the case.
+async fn for_each_case(check: impl Fn(&Case, &matrix::Ran)) {
+    for case in cases() {
+        let (ran, _, _) = case.run().await;
+        eprintln!("{case:?}");
+        check(&case, &ran);
+    }
+}
+
+#[tokio::test]
+async fn law_o1_each_advisor_runs_once_per_round_it_entered_outer_to_inner_and_back() {
+    for_each_case(|case, ran| {
+        let rounds = case.tool_rounds as usize + 1;
+        ran.journal.assert_count("outer before", 1);
+        ran.journal.assert_count("outer after ends*", 1);
+        ran.journal.assert_count("inner before", rounds);
+        ran.journal.assert_count("inner after ends*", rounds);
+        for round in 1..=rounds {
+            ran.journal.assert_count(&format!("inner after ends r{round}"), 1);
+        }
+        ran.journal.assert_order(&["outer before", "inner before", "model.ask r1"]);
+        ran.journal.assert_happens_before("inner after ends*", "outer after begins*");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn law_o2_the_users_message_is_stored_before_the_first_request() {
+    for_each_case(|_, ran| {
+        ran.journal.assert_happens_before("stored user*", "model.ask r1");
+        ran.journal.assert_count("stored user*", 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn law_o3_everything_inside_is_done_with_a_round_before_a_tool_of_it_starts_or_anyone_sees_its_end() {
+    for_each_case(|case, ran| {
+        for round in 1..=case.tool_rounds {
+            let stored = format!("stored assistant({}*", Case::call_id(round, 0));
+            let after = format!("inner after ends r{round}");
+            let tools = format!("tool starts r{round}c*");
+            ran.journal.assert_count(&tools, case.calls);
+            ran.journal.assert_happens_before(&stored, &tools);
+            ran.journal.assert_happens_before(&after, &tools);
+            let seen = format!("seen round r{round}");
+            if ran.journal.count(&seen) > 0 {
+                ran.journal.assert_happens_before(&stored, &seen);
+                ran.journal.assert_happens_before(&after, &seen);
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn law_o4_all_results_of_a_round_are_stored_in_call_order_before_the_next_request() {
+    for_each_case(|case, ran| {
+        for round in 1..=case.tool_rounds {
+            let results: Vec<_> =
+                (0..case.calls).map(|call| format!("result({})", Case::call_id(round, call))).collect();
+            let stored = format!("stored {}", results.join(" "));
+            ran.journal.assert_count(&stored, 1);
+            ran.journal.assert_happens_before(&stored, &format!("model.ask r{}", round + 1));
+            ran.journal.assert_happens_before(&format!("tool ends r{round}c*"), &stored);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn law_o6_the_last_append_precedes_completed() {
+    for_each_case(|_, ran| {
+        ran.journal.assert_count("stored assistant() end", 1);
+        ran.journal.assert_happens_before("stored*", "seen completed");
+        ran.journal.assert_happens_before("outer after ends*", "seen completed");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn law_o7_spans_close_in_the_same_order() {
+    for case in cases().filter(|case| case.tool_rounds <= 3) {
+        let spans = spans::Spans::new();
+        let _installed = spans.install();
+        let (ran, _, _) = case.run().await;
+        let closed = spans.closed();
+        eprintln!("{case:?}: {closed:?}");
+        let rounds = case.tool_rounds as usize + 1;
+        assert_eq!(spans.still_open(), 0, "every span has closed");
+        assert_eq!(closed.last().map(String::as_str), Some("turn"));
+        assert_eq!(closed.iter().filter(|name| *name == "round").count(), rounds);
+        let mut expected = Vec::new();
+        for round in 0..rounds {
+            expected.extend(["model_call", "round"]);
+            if round + 1 < rounds {
+                expected.extend(std::iter::repeat_n("tool_run", case.calls));
+            }
+        }
+        expected.push("turn");
+        assert_eq!(closed, expected);
+        ran.journal.assert_count("seen completed", 1);
+    }
+}
+
+/// Fails in `after` of one round.
+struct FailingAfter(u32);
+
+impl AdvisorInfo for FailingAfter {
+    fn name(&self) -> &str {
+        "failing"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::Round)
+    }
+}
+
+#[async_trait]
+impl Advisor for FailingAfter {
+    type State = ();
+
+    async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, ())> {
+        Ok((request, ()))
+    }
+
+    async fn after(&self, (): (), response: &ChatResponse) -> Result<()> {
+        if response.round() == self.0 {
+            return Err(Error::new(ErrorKind::Advisor, "after failed"));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered() {
+    for memory in [Phase::Round, Phase::Turn] {
+        for mode in matrix::MODES {
+            for failing_round in [1, 2] {
+                let journal = Journal::new();
+                let model = ScriptedModel::new([
+                    Answer::of_calls([("a", "work", "{}"), ("b", "work", "{}")]),
+                    Answer::of_calls([("c", "work", "{}")]),
+                    Answer::of_text("never"),
+                ])
+                .with_journal(&journal);
+                let store = std::sync::Arc::new(matrix::JournalStore::new(InMemoryStore::new(), &journal));
+                let client = ChatClient::builder(model.clone())
+                    .advisor(FailingAfter(failing_round))
+                    .advisor_in(memory, ChatMemoryAdvisor::new(std::sync::Arc::clone(&store)))
+                    .advisor(Witness::new("inner", Phase::ModelCall, &journal))
+                    .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
+                    .tool(journalling_tool(&journal))
+                    .build()
+                    .unwrap();
+                let error = client.prompt().user("go").conversation("c").call().await.unwrap_err();
+                eprintln!("{memory:?} {mode:?} round {failing_round}");
+                assert_eq!(error.to_string(), "after failed");
+                assert_eq!(model.calls(), failing_round as usize, "no further round");
+                let ran = if failing_round == 1 { 0 } else { 2 };
+                journal.assert_count("tool*", ran);
+                // Whatever was stored is a valid conversation, and the next turn works.
+                let key = advisor_chain::ConversationKey::new("c").unwrap();
+                let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(&store));
+                let transcript = memory.transcript(&key).await.unwrap();
+                assert_eq!(advisor_chain::check_transcript(&transcript), []);
+                let log = store.log(&key).await;
+                for call in log.iter().flat_map(advisor_chain::Message::tool_calls) {
+                    let results = log.iter().filter_map(advisor_chain::Message::tool_result);
+                    assert_eq!(results.filter(|result| result.call_id == call.id).count(), 1, "{}", call.id);
+                }
+            }
+        }
+    }
+}
+
+fn journalling_tool(journal: &Journal) -> advisor_chain::FnTool {
+    let journal = journal.clone();
+    advisor_chain::FnTool::new(
+        advisor_chain::ToolDefinition::new("work", "Works.", serde_json::json!({"type": "object"})),
+        move |_: serde_json::Value| {
+            journal.record("tool ran");
+            async { Ok("done") }
+        },
+    )
+}
+
+#[tokio::test]
+async fn law_o5_a_failing_recorder_stops_the_turn_before_any_tool() {
+    struct Refusing;
+    #[async_trait]
+    impl advisor_chain::TurnRecorder for Refusing {
+        async fn record(&self, record: &advisor_chain::Record) -> Result<()> {
+            match record.step {
+                advisor_chain::Step::Answer => Err(Error::new(ErrorKind::NotPersisted, "refused")),
+                _ => Ok(()),
+            }
+        }
+    }
+    let journal = Journal::new();
+    let model = ScriptedModel::new([Answer::of_calls([("a", "work", "{}")]), Answer::of_text("never")]);
+    let registering = advisor_chain::from_fn(
+        "registering",
+        |request: ChatRequest, next: advisor_chain::AdvisorChain| async move {
+            request.turn.add_recorder(std::sync::Arc::new(Refusing));
+            next.next_stream(request).await
+        },
+    );
+    let client = ChatClient::builder(model.clone())
+        .advisor(registering)
+        .advisor(ToolCallAdvisor::new())
+        .tool(journalling_tool(&journal))
+        .build()
+        .unwrap();
+    let error = client.prompt().user("go").call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotPersisted);
+    assert_eq!(model.calls(), 1);
+    journal.assert_count("tool ran", 0);
+}
+
+#[tokio::test]
+async fn law_s6_folding_the_chunks_gives_what_a_call_returns_and_leaves_the_same_memory() {
+    for case in cases() {
+        let (streamed, fold, from_stream) = case.run().await;
+        let called = case.prepare();
+        let from_call = called.client.prompt().user("Please work.").conversation("c").call().await.unwrap();
+        eprintln!("{case:?}");
+        let blocks: Vec<_> = from_call.blocks().map(|(id, block)| (id, block.clone())).collect();
+        assert_eq!(fold.blocks(from_call.round()), blocks, "the deltas, not the completion, make the answer");
+        assert_eq!(from_stream, from_call);
+        assert_eq!(streamed.transcript().await, called.transcript().await);
+        let hooks = |ran: &matrix::Ran| {
+            ran.journal.labels().into_iter().filter(|label| !label.starts_with("seen")).collect::<Vec<_>>()
+        };
+        assert_eq!(hooks(&streamed), hooks(&called), "the same hooks at the same times");
+    }
+}
+
+#[tokio::test]
+async fn law_s3_s4_blocks_are_well_formed_and_conserved_in_every_round() {
+    for case in cases().filter(|case| case.tool_rounds <= 3) {
+        let ran = case.prepare();
+        let mut turn = ran.client.prompt().user("Please work.").conversation("c").stream();
+        let mut open = std::collections::BTreeSet::new();
+        let mut closed = std::collections::BTreeSet::new();
+        let mut fold = advisor_chain::ChunkFold::new();
+        while let Some(chunk) = turn.next().await {
+            let chunk = chunk.unwrap();
+            fold.push(&chunk);
+            match &chunk {
+                Chunk::Opened { block, .. } => {
+                    assert!(!closed.contains(block) && open.insert(*block), "{case:?}: {block} opens once");
+                }
+                Chunk::Delta { block, .. } => assert!(open.contains(block), "{case:?}: {block} is open"),
+                Chunk::Closed { block, content } => {
+                    assert!(open.remove(block) && closed.insert(*block), "{case:?}: {block} closes once");
+                    assert_eq!(
+                        fold.block(*block).as_ref(),
+                        Some(content),
+                        "{case:?}: its deltas make the block"
+                    );
+                }
+                Chunk::RoundCompleted(response) | Chunk::Completed(response) => {
+                    assert!(open.is_empty(), "{case:?}: all blocks are closed before the round ends");
+                    for (id, block) in response.blocks().filter(|(id, _)| fold.has_opened(*id)) {
+                        assert_eq!(fold.block(id).as_ref(), Some(block), "{case:?}");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_end_that_is_recorded_names_how_the_turn_ended() {
+    let case = Case { memory: Phase::Round, mode: matrix::MODES[0], tool_rounds: 1, calls: 1 };
+    let (ran, _, response) = case.run().await;
+    assert_eq!(response.transcript().len(), 4);
+    let snapshot = advisor_chain::ConversationStore::load(&*ran.store, &ran.key, advisor_chain::View::All)
+        .await
+        .unwrap();
+    let ends: Vec<_> = snapshot
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.kind {
+            advisor_chain::EntryKind::TurnEnded(end) => Some(end.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends, [TurnEnd::Completed(advisor_chain::FinishReason::Stop)]);
+}

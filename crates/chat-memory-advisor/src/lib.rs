@@ -1,1 +1,83 @@
 //! Conversation memory for advisor chains: an append-only store contract, windows as views, repair on load.
+//!
+//! [`ChatMemoryAdvisor`] stores each message of a turn as it becomes final, and sends the model what it
+//! remembers. Whatever happens to a turn, be it dropped, failed or killed, the next one begins with a
+//! valid transcript.
+//!
+//! # Example
+//! ```
+//! use advisor_core::{ChatClient, ConversationKey};
+//! use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+//! # use advisor_core::{ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
+//! # struct Counter;
+//! # #[async_trait]
+//! # impl ChatModel for Counter {
+//! #     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+//! #         let answer = Message::assistant(format!("I was sent {} messages.", request.messages.len()));
+//! #         Ok(ChunkStream::answer(ChatResponse::new(request.round, answer, FinishReason::Stop)))
+//! #     }
+//! # }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> advisor_core::Result<()> {
+//! let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+//! let client = ChatClient::builder(Counter).advisor(memory.clone()).build()?;
+//! client.prompt().user("My name is Ada.").conversation("c1").call().await?;
+//! let answer = client.prompt().user("What is my name?").conversation("c1").call().await?;
+//! assert_eq!(answer.text(), "I was sent 3 messages.");
+//! assert_eq!(memory.transcript(&ConversationKey::new("c1")?).await?.len(), 4);
+//! # Ok(()) }
+//! ```
+//!
+//! # Words
+//! | word | type |
+//! | --- | --- |
+//! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
+//! | entry: a message, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
+//! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
+//! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
+//! | window: what is sent of a conversation | [`Window`] |
+//! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`] |
+//!
+//! # Features
+//! | feature | what it brings | by default |
+//! | --- | --- | --- |
+//! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
+
+mod advisor;
+mod batch;
+mod calls;
+mod check;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod entry;
+mod in_memory;
+mod opening;
+mod prompt;
+mod recorder;
+mod registry;
+mod repair;
+mod seal;
+mod store;
+mod store_error;
+mod turn_memory;
+mod turn_state;
+mod view;
+mod window;
+
+pub use advisor::ChatMemoryAdvisor;
+pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
+pub use check::{Defect, check_transcript};
+pub use entry::{Entry, EntryKind};
+pub use in_memory::InMemoryStore;
+pub use repair::{INTERRUPTED, NO_ANSWER, OUTCOME_UNKNOWN, repair};
+pub use store::{ConversationStore, Page};
+pub use store_error::StoreError;
+pub use turn_memory::TurnMemory;
+pub use view::{OpenTurn, Snapshot, View};
+pub use window::Window;
+
+/// The README's examples are tests, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,137 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{
+    Advisor, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ConversationKey, Error, MessageList, Phase,
+    Placement, Result, async_trait,
+};
+
+use crate::opening::whole_turns;
+use crate::registry::Registry;
+use crate::repair::Repair;
+use crate::seal::{closing, end_of, seal};
+use crate::turn_memory::several_choices;
+use crate::view::same_turn;
+use crate::{ConversationStore, Entry, StoreError, TurnMemory, Window};
+
+/// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
+///
+/// It stands inside the tool loop, where it sees every round; in [`Phase::Turn`] it stands outside and
+/// stores what the loop announces. Both store the same messages at the same points. Clones share all they
+/// have; two memories that are made apart do not know of each other's running turns.
+///
+/// # Ordering
+/// The input of a turn is stored before the first request; an answer before anyone outside learns that it
+/// is complete, and so before a tool of it starts; results before the next request; the last answer and
+/// the end of the turn together, before `Completed` comes out. The model is sent the request's system
+/// messages, the view of the conversation and the turn's messages, and nothing else.
+///
+/// # Cancellation
+/// Each append is made as a whole or not at all. A turn that was dropped is closed with the text that had
+/// been shown, at once where the caller gave a [`Spawner`](advisor_core::Spawner), otherwise with the next
+/// turn's input or by [`ChatMemoryAdvisor::close_unfinished`]. After a crash the next turn closes it
+/// without that text.
+///
+/// # Errors
+/// Of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the
+/// conversation runs, [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
+/// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
+/// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored, and
+/// [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation, one that
+/// asks for several choices, one whose id is used already, and input that answers a call nobody made.
+///
+/// # Example
+/// See the crate's example.
+#[derive(Clone)]
+pub struct ChatMemoryAdvisor {
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) window: Window,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl ChatMemoryAdvisor {
+    /// A memory that keeps conversations in `store` and sends all of them.
+    pub fn new(store: impl ConversationStore) -> Self {
+        Self { store: Arc::new(store), window: Window::All, registry: Arc::default() }
+    }
+
+    /// The same memory, which sends no more of a conversation than `window`.
+    #[must_use]
+    pub fn with_window(self, window: Window) -> Self {
+        Self { window, ..self }
+    }
+
+    /// What the next turn of a conversation would be sent before its own messages: the view of what is
+    /// stored, repaired, with the text that dropped turns of this process had shown. It changes nothing.
+    ///
+    /// A turn that is running looks as if it had been interrupted now.
+    ///
+    /// # Errors
+    /// If the conversation cannot be loaded.
+    pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
+        let snapshot = self.store.load(key, self.window.view()).await.map_err(StoreError::on_load)?;
+        let mut log = whole_turns(snapshot);
+        let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+        let closed = closing(last, &end_of(last, &self.registry.unfinished(key)), &[]);
+        log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+        let mut pieces = Repair::of(&log).finish();
+        pieces.push(Vec::new());
+        let lengths: Vec<_> = pieces.iter().map(Vec::len).collect();
+        Ok(pieces.into_iter().skip(self.window.first_kept(&lengths)).flatten().collect())
+    }
+
+    /// Closes the turns of this process that were dropped and whose end is not written yet, in all
+    /// conversations: what a program does before it exits, so that the text they had shown is kept.
+    ///
+    /// # Errors
+    /// The first failure of the store. What could not be written is kept and can be tried again.
+    pub async fn close_unfinished(&self) -> Result<()> {
+        let mut outcome = Ok(());
+        for (key, unfinished) in self.registry.all_unfinished() {
+            match seal(&*self.store, &key, &unfinished).await {
+                Ok(()) => self.registry.forget(&key, &unfinished.turn),
+                Err(error) => outcome = outcome.and(Err(error.into())),
+            }
+        }
+        outcome
+    }
+}
+
+impl AdvisorInfo for ChatMemoryAdvisor {
+    fn name(&self) -> &'static str {
+        "chat-memory"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::Round).with_role(AdvisorRole::Memory)
+    }
+}
+
+#[async_trait]
+impl Advisor for ChatMemoryAdvisor {
+    type State = TurnMemory;
+
+    async fn before(&self, mut request: ChatRequest) -> Result<(ChatRequest, TurnMemory)> {
+        let Some(key) = &request.conversation else {
+            return Err(Error::configuration(
+                "the turn has no conversation to be remembered in; name one with `conversation`, or leave the memory out of the chain",
+            ));
+        };
+        if request.options.choices.is_some_and(|choices| choices > 1) {
+            return Err(several_choices());
+        }
+        let memory = TurnMemory::of(self, &request.turn, key)?;
+        memory.enter(&mut request).await?;
+        Ok((request, memory))
+    }
+
+    async fn after(&self, memory: TurnMemory, response: &ChatResponse) -> Result<()> {
+        memory.answered(response).await
+    }
+}
+
+impl fmt::Debug for ChatMemoryAdvisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatMemoryAdvisor").field("window", &self.window).finish_non_exhaustive()
+    }
+}

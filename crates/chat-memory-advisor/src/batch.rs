@@ -1,0 +1,160 @@
+use std::fmt;
+
+use advisor_core::{Text, TurnId};
+use serde::{Deserialize, Serialize};
+
+use crate::EntryKind;
+
+/// Entries that are appended together: all of them or none.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Batch {
+    /// Names the batch: the same key is the same batch, and it is applied once.
+    pub key: BatchKey,
+    /// The entry it follows, where that is not the last one. A store that keeps no branches refuses it
+    /// as [`Unsupported`](crate::StoreError::Unsupported).
+    pub parent: Option<EntryId>,
+    /// The writer's right to write, where rights are handed out. A store that has seen a higher one
+    /// refuses the batch as [`Fenced`](crate::StoreError::Fenced).
+    pub fence: Option<Fence>,
+    /// The entries, in order.
+    pub entries: Vec<NewEntry>,
+}
+
+/// An entry that has no place in the log yet.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NewEntry {
+    /// The turn it belongs to: the one that writes, or an earlier one that it closes.
+    pub turn: TurnId,
+    /// What it says.
+    pub kind: EntryKind,
+}
+
+/// The name of a batch within its conversation: a turn, a round and a step of it.
+///
+/// It follows from what is written, never from the time or from a provider's id, so that whoever writes
+/// the same thing again names it the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BatchKey {
+    /// The turn that writes.
+    pub turn: TurnId,
+    /// The round, or 0.
+    pub round: u32,
+    /// The step of the round.
+    pub step: Text,
+}
+
+/// The version of a conversation: the sequence number of its last entry, 0 if it has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Version(u64);
+
+/// Names an entry of a conversation by its sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EntryId(u64);
+
+/// A right to write that grows with every holder, so that one who lost it can be told from its successor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fence(u64);
+
+impl Batch {
+    /// A batch of entries, under this key.
+    #[must_use]
+    pub fn new(key: BatchKey, entries: Vec<NewEntry>) -> Self {
+        Self { key, parent: None, fence: None, entries }
+    }
+
+    /// The same batch, following this entry.
+    #[must_use]
+    pub fn with_parent(self, parent: EntryId) -> Self {
+        Self { parent: Some(parent), ..self }
+    }
+
+    /// The same batch, written with this right.
+    #[must_use]
+    pub fn with_fence(self, fence: Fence) -> Self {
+        Self { fence: Some(fence), ..self }
+    }
+}
+
+impl NewEntry {
+    /// An entry of this turn.
+    #[must_use]
+    pub fn new(turn: TurnId, kind: EntryKind) -> Self {
+        Self { turn, kind }
+    }
+}
+
+impl BatchKey {
+    /// The key of a step of a round of this turn.
+    pub fn new(turn: TurnId, round: u32, step: impl Into<Text>) -> Self {
+        Self { turn, round, step: step.into() }
+    }
+}
+
+impl Version {
+    /// The version of a conversation without entries.
+    pub const EMPTY: Self = Self(0);
+
+    /// The version at which the last entry has this sequence number.
+    #[must_use]
+    pub fn new(seq: u64) -> Self {
+        Self(seq)
+    }
+
+    /// The sequence number of the last entry.
+    #[must_use]
+    pub fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The version after so many more entries.
+    #[must_use]
+    pub fn after(self, entries: usize) -> Self {
+        Self(self.0.saturating_add(u64::try_from(entries).unwrap_or(u64::MAX)))
+    }
+}
+
+impl EntryId {
+    /// The entry with this sequence number.
+    #[must_use]
+    pub fn new(seq: u64) -> Self {
+        Self(seq)
+    }
+
+    /// The sequence number.
+    #[must_use]
+    pub fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+impl Fence {
+    /// The right with this number.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for BatchKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.turn, self.round, self.step)
+    }
+}

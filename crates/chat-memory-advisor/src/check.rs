@@ -1,0 +1,190 @@
+use std::collections::VecDeque;
+use std::fmt;
+
+use advisor_core::{BlockContent, Message, Role, Text};
+
+/// What is wrong with a transcript. `at` counts the transcript's messages from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Defect {
+    /// A call of the answer before this place has no result.
+    MissingResult {
+        /// Where the result should stand.
+        at: usize,
+        /// The id of the call.
+        call_id: Text,
+    },
+    /// A result stands before that of an earlier call of the same answer.
+    ResultOutOfOrder {
+        /// Where it stands.
+        at: usize,
+        /// The id of its call.
+        call_id: Text,
+    },
+    /// A result answers no call of the answer before it, or one that is answered already.
+    OrphanResult {
+        /// Where it stands.
+        at: usize,
+        /// The id that it names.
+        call_id: Text,
+    },
+    /// An answer says nothing and calls nothing.
+    EmptyAnswer {
+        /// Where it stands.
+        at: usize,
+    },
+    /// The user speaks twice in a row.
+    TwoUserMessages {
+        /// Where the second message stands.
+        at: usize,
+    },
+}
+
+/// Finds what a provider would refuse in a transcript; nothing if it is valid.
+///
+/// Valid means: each answer with calls is followed by exactly one result per call, in call order; there
+/// are no other results, no empty answers, and never two user messages in a row.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Message, ToolCall};
+/// use chat_memory_advisor::{Defect, check_transcript};
+///
+/// let asked = Message::user("How late is it?");
+/// let call = Message::assistant_blocks(vec![ToolCall::new("c1", "time", "{}").into()]);
+/// let defects = check_transcript([&asked, &call]);
+/// assert_eq!(defects, [Defect::MissingResult { at: 2, call_id: "c1".into() }]);
+/// ```
+#[must_use]
+pub fn check_transcript<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Defect> {
+    let mut defects = Vec::new();
+    let mut waiting: VecDeque<Text> = VecDeque::new();
+    let mut last = None;
+    let mut end = 0;
+    for (at, message) in messages.into_iter().enumerate() {
+        end = at + 1;
+        let role = message.role();
+        if let Some(result) = message.tool_result() {
+            defects.extend(take_result(&mut waiting, at, &result.call_id));
+        } else if role != Role::System {
+            defects.extend(waiting.drain(..).map(|call_id| Defect::MissingResult { at, call_id }));
+        }
+        match role {
+            Role::Assistant if is_empty_answer(message) => defects.push(Defect::EmptyAnswer { at }),
+            Role::User if last == Some(Role::User) => defects.push(Defect::TwoUserMessages { at }),
+            _ => {}
+        }
+        waiting.extend(message.tool_calls().map(|call| call.id.clone()));
+        if role != Role::System {
+            last = Some(role);
+        }
+    }
+    defects.extend(waiting.into_iter().map(|call_id| Defect::MissingResult { at: end, call_id }));
+    defects
+}
+
+fn take_result(waiting: &mut VecDeque<Text>, at: usize, call_id: &Text) -> Option<Defect> {
+    match waiting.iter().position(|id| id == call_id) {
+        Some(0) => {
+            waiting.pop_front();
+            None
+        }
+        Some(place) => {
+            waiting.remove(place);
+            Some(Defect::ResultOutOfOrder { at, call_id: call_id.clone() })
+        }
+        None => Some(Defect::OrphanResult { at, call_id: call_id.clone() }),
+    }
+}
+
+/// Whether an answer neither says, shows nor calls anything. Reasoning alone is no answer, nor is white space.
+pub(crate) fn is_empty_answer(message: &Message) -> bool {
+    message.role() == Role::Assistant
+        && message.blocks().iter().all(|block| match block.content() {
+            BlockContent::Text(text) | BlockContent::Refusal(text) => text.trim().is_empty(),
+            BlockContent::Reasoning(_) | BlockContent::Citation(_) => true,
+            _ => false,
+        })
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissingResult { at, call_id } => {
+                write!(f, "message {at}: the result of call `{call_id}` is missing here")
+            }
+            Self::ResultOutOfOrder { at, call_id } => {
+                write!(
+                    f,
+                    "message {at}: the result of call `{call_id}` stands before that of an earlier call"
+                )
+            }
+            Self::OrphanResult { at, call_id } => {
+                write!(f, "message {at}: no open call has the id `{call_id}`")
+            }
+            Self::EmptyAnswer { at } => write!(f, "message {at}: the answer is empty"),
+            Self::TwoUserMessages { at } => write!(f, "message {at}: the user speaks twice in a row"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use advisor_core::{Block, ToolCall, ToolResult};
+
+    fn calls(ids: &[&str]) -> Message {
+        Message::assistant_blocks(ids.iter().map(|id| Block::from(ToolCall::new(*id, "f", "{}"))).collect())
+    }
+
+    fn result(id: &str) -> Message {
+        Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec!["ok".into()]))
+    }
+
+    #[test]
+    fn a_valid_transcript_has_no_defects() {
+        let valid = [
+            Message::system("s"),
+            Message::user("u"),
+            calls(&["a", "b", "a"]),
+            result("a"),
+            result("b"),
+            result("a"),
+            Message::assistant("done"),
+            Message::user("u"),
+        ];
+        assert_eq!(check_transcript(&valid), []);
+    }
+
+    #[test]
+    fn each_defect_is_found_at_its_place() {
+        let reasoning = Message::assistant_blocks(vec![Block::new(BlockContent::Reasoning("hm".into()))]);
+        let table = [
+            (vec![calls(&["a"])], Defect::MissingResult { at: 1, call_id: "a".into() }),
+            (
+                vec![calls(&["a"]), Message::user("u"), result("a")],
+                Defect::MissingResult { at: 1, call_id: "a".into() },
+            ),
+            (
+                vec![calls(&["a", "b"]), result("b"), result("a")],
+                Defect::ResultOutOfOrder { at: 1, call_id: "b".into() },
+            ),
+            (vec![result("a")], Defect::OrphanResult { at: 0, call_id: "a".into() }),
+            (
+                vec![calls(&["a"]), result("a"), result("a")],
+                Defect::OrphanResult { at: 2, call_id: "a".into() },
+            ),
+            (vec![Message::assistant(" \n")], Defect::EmptyAnswer { at: 0 }),
+            (vec![reasoning], Defect::EmptyAnswer { at: 0 }),
+            (
+                vec![Message::user("u"), Message::system("s"), Message::user("u")],
+                Defect::TwoUserMessages { at: 2 },
+            ),
+        ];
+        for (messages, defect) in table {
+            let found = check_transcript(&messages);
+            assert_eq!(found.first(), Some(&defect), "{messages:?}");
+            assert!(defect.to_string().starts_with("message "));
+        }
+    }
+}

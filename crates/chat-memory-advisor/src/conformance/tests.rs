@@ -1,0 +1,153 @@
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use advisor_core::async_trait;
+
+use super::*;
+use crate::{InMemoryStore, Snapshot};
+
+mod in_memory {
+    crate::conformance!(crate::InMemoryStore::new());
+}
+
+mod shared {
+    // A handle of a store is a store.
+    crate::conformance!(std::sync::Arc::new(crate::InMemoryStore::new()));
+}
+
+#[test]
+fn every_clause_is_run_by_the_macro() {
+    let source = include_str!("../conformance.rs");
+    let (list, clauses) = source.split_once("(@tests").unwrap();
+    for line in clauses.lines().filter_map(|line| line.strip_prefix("pub async fn ")) {
+        let clause = line.split('(').next().unwrap();
+        assert!(list.lines().any(|listed| listed.trim() == clause), "{clause} is not run");
+    }
+}
+
+/// A store that is broken in one way.
+struct Broken {
+    inner: InMemoryStore,
+    how: How,
+    keys: Mutex<HashMap<(ConversationKey, BatchKey), u32>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    ForgetsKeys,
+    ChecksTheVersionFirst,
+    AcceptsAnyContentForAKey,
+    IgnoresTheVersion,
+    WritesHalfOfWhatItRefuses,
+    WritesEntryByEntry,
+    BringsBackTheDeleted,
+    IgnoresTenants,
+    IgnoresTheView,
+    HidesTheOpenTurn,
+    IgnoresFences,
+    ListsWithoutPages,
+}
+
+impl Broken {
+    fn renamed(&self, key: &ConversationKey) -> ConversationKey {
+        let key = key.clone();
+        if self.how == How::IgnoresTenants { ConversationKey::new(key.conversation()).unwrap() } else { key }
+    }
+
+    /// A key that the store has never seen.
+    fn fresh(&self, key: &ConversationKey, batch: &mut Batch) {
+        let mut keys = self.keys.lock().unwrap();
+        let times = keys.entry((key.clone(), batch.key.clone())).or_default();
+        *times += 1;
+        batch.key.step = format!("{}-{times}", batch.key.step).into();
+    }
+}
+
+#[async_trait]
+impl ConversationStore for Broken {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        let view = if self.how == How::IgnoresTheView { View::All } else { view };
+        let mut read = self.inner.load(&self.renamed(key), view).await?;
+        if self.how == How::HidesTheOpenTurn {
+            read.open_turn = None;
+        }
+        Ok(read)
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        mut batch: Batch,
+    ) -> Result<Version, StoreError> {
+        let key = &self.renamed(key);
+        let current = self.inner.load(key, View::LastEntries(0)).await?.version;
+        match self.how {
+            How::ForgetsKeys => self.fresh(key, &mut batch),
+            How::ChecksTheVersionFirst if current != expected => {
+                return Err(StoreError::Conflict { current });
+            }
+            How::AcceptsAnyContentForAKey => match self.inner.append(key, expected, batch).await {
+                Err(StoreError::KeyReused) => return Ok(current),
+                other => return other,
+            },
+            How::IgnoresTheVersion => return self.inner.append(key, current, batch).await,
+            How::BringsBackTheDeleted if current == Version::EMPTY => {
+                return self.inner.append(key, current, batch).await;
+            }
+            How::WritesHalfOfWhatItRefuses if current != expected && current > Version::EMPTY => {
+                self.fresh(key, &mut batch);
+                batch.entries.truncate(batch.entries.len() / 2);
+                self.inner.append(key, current, batch).await?;
+                return Err(StoreError::Conflict { current });
+            }
+            How::WritesEntryByEntry => {
+                let mut version = expected;
+                for (part, entry) in (0..).zip(batch.entries) {
+                    let key_of_part = BatchKey::new(
+                        batch.key.turn.clone(),
+                        batch.key.round,
+                        format!("{}-{part}", batch.key.step),
+                    );
+                    version = self.inner.append(key, version, Batch::new(key_of_part, vec![entry])).await?;
+                    yield_now().await;
+                }
+                return Ok(version);
+            }
+            How::IgnoresFences => batch.fence = None,
+            _ => {}
+        }
+        self.inner.append(key, expected, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.inner.delete(&self.renamed(key)).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        let all = Page { limit: usize::MAX, ..page.clone() };
+        self.inner.list(if self.how == How::ListsWithoutPages { &all } else { page }).await
+    }
+}
+
+/// Whether a clause fails on a store that is broken so.
+async fn catches<F: Future<Output = ()> + Send + 'static>(clause: impl FnOnce(Store) -> F, how: How) -> bool {
+    let store = Broken { inner: InMemoryStore::new(), how, keys: Mutex::default() };
+    tokio::task::spawn(clause(Arc::new(store))).await.is_err()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn broken_stores_are_caught() {
+    assert!(catches(same_key_gives_the_same_version, How::ForgetsKeys).await);
+    assert!(catches(key_is_checked_before_version, How::ChecksTheVersionFirst).await);
+    assert!(catches(same_key_with_other_content_is_refused, How::AcceptsAnyContentForAKey).await);
+    assert!(catches(wrong_version_is_a_conflict, How::IgnoresTheVersion).await);
+    assert!(catches(a_refused_append_leaves_no_trace, How::WritesHalfOfWhatItRefuses).await);
+    assert!(catches(a_dropped_append_is_applied_whole_or_not_at_all, How::WritesEntryByEntry).await);
+    assert!(catches(append_after_delete_is_gone, How::BringsBackTheDeleted).await);
+    assert!(catches(conversations_and_tenants_are_isolated, How::IgnoresTenants).await);
+    assert!(catches(views_count_from_the_end, How::IgnoresTheView).await);
+    assert!(catches(open_turn_is_reported_whole, How::HidesTheOpenTurn).await);
+    assert!(catches(older_fence_is_refused, How::IgnoresFences).await);
+    assert!(catches(list_is_paged_in_order, How::ListsWithoutPages).await);
+}

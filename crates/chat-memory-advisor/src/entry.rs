@@ -1,0 +1,198 @@
+use advisor_core::{FinishReason, Message, Text, TurnEnd, TurnId};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// One entry of a conversation's log.
+///
+/// Its serialised form is one JSON object: `seq` and `turn` beside the form of its [`EntryKind`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Its place in the log: 1 for the first entry, without gaps.
+    pub seq: u64,
+    /// The turn it belongs to. The entries of a turn stand together.
+    pub turn: TurnId,
+    /// What it says.
+    #[serde(flatten)]
+    pub kind: EntryKind,
+}
+
+/// What an [`Entry`] says.
+///
+/// It serialises as `{"format": …, "kind": …, "value": …}`. An entry of an unknown kind or of a newer
+/// format is read as [`EntryKind::Unknown`] and written back as it came.
+///
+/// # Example
+/// ```
+/// use chat_memory_advisor::EntryKind;
+///
+/// let newer = r#"{"format":7,"kind":"mood","value":"cheerful"}"#;
+/// let read: EntryKind = serde_json::from_str(newer)?;
+/// assert!(matches!(read, EntryKind::Unknown(_)));
+/// assert_eq!(serde_json::to_string(&read)?, newer);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// A message that is final.
+    Message(Message),
+    /// The turn has ended. If messages of it follow, it has begun again, and its next end counts.
+    TurnEnded(TurnEnd),
+    /// What was said before, in short. Kept and given back; this version does not send it.
+    Summary(Text),
+    /// Something that a newer version wrote, as it was written.
+    Unknown(Map<String, Value>),
+}
+
+/// The format that this version writes. A version that adds anything that this one cannot read, be it
+/// deep inside a message, writes a higher number.
+const FORMAT: u64 = 1;
+
+impl Entry {
+    /// The entry at place `seq` of a log.
+    #[must_use]
+    pub fn new(seq: u64, turn: TurnId, kind: EntryKind) -> Self {
+        Self { seq, turn, kind }
+    }
+}
+
+impl EntryKind {
+    /// The message, if it is one.
+    #[must_use]
+    pub fn as_message(&self) -> Option<&Message> {
+        match self {
+            Self::Message(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    fn read(mut raw: Map<String, Value>) -> Result<Self, &'static str> {
+        let format = raw.get("format").and_then(Value::as_u64).ok_or("an entry has no format number")?;
+        let kind = raw.get("kind").and_then(Value::as_str).ok_or("an entry has no kind")?;
+        let read: fn(Value) -> serde_json::Result<Self> = match kind {
+            _ if format > FORMAT => return Ok(Self::Unknown(raw)),
+            "message" => |value| serde_json::from_value(value).map(Self::Message),
+            "turn_ended" => |value| serde_json::from_value::<WrittenEnd>(value).map(Self::from),
+            "summary" => |value| serde_json::from_value(value).map(Self::Summary),
+            _ => return Ok(Self::Unknown(raw)),
+        };
+        // What the parser says may quote the conversation, so it is not passed on.
+        read(raw.remove("value").unwrap_or_default()).map_err(|_| "the value of an entry cannot be read")
+    }
+}
+
+impl Serialize for EntryKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Message(message) => Written::new("message", message).serialize(serializer),
+            Self::TurnEnded(end) => Written::new("turn_ended", &WrittenEnd::from(end)).serialize(serializer),
+            Self::Summary(text) => Written::new("summary", text).serialize(serializer),
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for EntryKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(Map::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a, T> {
+    format: u64,
+    kind: &'static str,
+    value: &'a T,
+}
+
+impl<'a, T> Written<'a, T> {
+    fn new(kind: &'static str, value: &'a T) -> Self {
+        Self { format: FORMAT, kind, value }
+    }
+}
+
+/// How the end of a turn is written.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+enum WrittenEnd {
+    Completed { finish: FinishReason },
+    Failed { partial: Text },
+    Interrupted { partial: Text },
+    RolledBack,
+}
+
+impl From<&TurnEnd> for WrittenEnd {
+    fn from(end: &TurnEnd) -> Self {
+        match end.clone() {
+            TurnEnd::Completed(finish) => Self::Completed { finish },
+            TurnEnd::Failed { partial } => Self::Failed { partial },
+            TurnEnd::Interrupted { partial } => Self::Interrupted { partial },
+            TurnEnd::RolledBack => Self::RolledBack,
+            // An end that this crate does not know yet leaves no answer to show.
+            _ => Self::Failed { partial: Text::default() },
+        }
+    }
+}
+
+impl From<WrittenEnd> for EntryKind {
+    fn from(end: WrittenEnd) -> Self {
+        Self::TurnEnded(match end {
+            WrittenEnd::Completed { finish } => TurnEnd::Completed(finish),
+            WrittenEnd::Failed { partial } => TurnEnd::Failed { partial },
+            WrittenEnd::Interrupted { partial } => TurnEnd::Interrupted { partial },
+            WrittenEnd::RolledBack => TurnEnd::RolledBack,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use advisor_core::{Block, ToolCall, ToolResult};
+    use serde_json::json;
+
+    fn round_trip(kind: EntryKind) {
+        let entry = Entry::new(7, TurnId::new("t").unwrap(), kind);
+        let json = serde_json::to_string(&entry).unwrap();
+        assert_eq!(serde_json::from_str::<Entry>(&json).unwrap(), entry, "{json}");
+    }
+
+    #[test]
+    fn every_kind_survives_a_round_trip() {
+        let call = ToolCall::new("c1", "f", "{\"a\":");
+        round_trip(EntryKind::Message(Message::user("a\u{0}\u{1F980}")));
+        round_trip(EntryKind::Message(Message::assistant_blocks(vec![
+            Block::text("t"),
+            Block::from(call.clone()),
+        ])));
+        round_trip(EntryKind::Message(Message::tool(ToolResult::error(&call, "no"))));
+        round_trip(EntryKind::Summary("short".into()));
+        round_trip(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))));
+        round_trip(EntryKind::TurnEnded(TurnEnd::Failed { partial: "a".into() }));
+        round_trip(EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "".into() }));
+        round_trip(EntryKind::TurnEnded(TurnEnd::RolledBack));
+    }
+
+    #[test]
+    fn unknown_kinds_and_newer_formats_are_written_back_as_they_came() {
+        for raw in [
+            json!({"seq": 1, "turn": "t", "format": 1, "kind": "mood", "value": [1, 2.5, null]}),
+            json!({"seq": 1, "turn": "t", "format": 2, "kind": "message", "value": {"x": 1}, "more": "y"}),
+        ] {
+            let entry: Entry = serde_json::from_value(raw.clone()).unwrap();
+            assert!(matches!(entry.kind, EntryKind::Unknown(_)), "{entry:?}");
+            assert_eq!(serde_json::to_value(&entry).unwrap(), raw);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_that_quotes_nothing() {
+        let broken = json!({"seq": 1, "turn": "t", "format": 1, "kind": "message", "value": "secret"});
+        let error = serde_json::from_value::<Entry>(broken).unwrap_err().to_string();
+        assert!(error.contains("cannot be read") && !error.contains("secret"), "{error}");
+        assert!(serde_json::from_value::<EntryKind>(json!({"kind": "message"})).is_err());
+        assert!(serde_json::from_value::<EntryKind>(json!({"format": 1})).is_err());
+    }
+}

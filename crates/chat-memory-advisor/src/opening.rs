@@ -1,0 +1,108 @@
+use advisor_core::{Error, Message, Result, Role, TurnId};
+
+use crate::calls::OpenCalls;
+use crate::check::is_empty_answer;
+use crate::repair::{Repair, is_remembered, results_first};
+use crate::seal::{Unfinished, closing, end_of};
+use crate::view::same_turn;
+use crate::{Entry, EntryKind, NewEntry, Snapshot, Version, Window};
+
+/// How a turn begins: what is written and what is sent.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    /// The version at which it is written.
+    pub(crate) version: Version,
+    /// What closes the turn before, and the input; nothing if that is written already.
+    pub(crate) entries: Vec<NewEntry>,
+    /// The view of the conversation and the input, ephemeral messages included.
+    pub(crate) messages: Vec<Message>,
+}
+
+impl Opening {
+    /// The beginning of `turn` with `said`. A pure function.
+    ///
+    /// # Errors
+    /// If the conversation knows the turn already, or if a result in the input answers no open call.
+    pub(crate) fn plan(
+        turn: &TurnId,
+        said: Vec<Message>,
+        snapshot: Snapshot,
+        unfinished: &[Unfinished],
+        window: Window,
+    ) -> Result<Self> {
+        let version = snapshot.version;
+        let mut log = whole_turns(snapshot);
+        let input = results_first(said);
+        let kept = |message: &&Message| is_remembered(message) && !is_empty_answer(message);
+        let mut entries: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
+        if is_written(turn, &mut log, &entries)? {
+            entries.clear();
+        }
+        let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+        let closed = closing(last, &end_of(last, unfinished), &input);
+        log.extend(closed.iter().map(|new| Entry::new(0, new.turn.clone(), new.kind.clone())));
+        entries.splice(0..0, closed);
+
+        let repair = Repair::of(&log);
+        refuse_orphans(repair.open_calls().clone(), &input)?;
+        let pieces = repair.begin(input);
+        let lengths: Vec<_> = pieces.iter().map(Vec::len).collect();
+        let messages = pieces.into_iter().skip(window.first_kept(&lengths)).flatten().collect();
+        Ok(Self { version, entries, messages })
+    }
+}
+
+/// What is read of a conversation, without the turns whose beginning is not.
+pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
+    let open = snapshot.open_turn.is_some();
+    let mut log = snapshot.into_entries();
+    if log.first().is_none_or(|entry| entry.seq <= 1) {
+        return log;
+    }
+    let mut turns = log.chunk_by(same_turn);
+    if open {
+        // An open turn is always read whole.
+        turns.next_back();
+    }
+    // A turn that begins with results goes with the calls they answer.
+    let cut = |(place, turn): &(usize, &[Entry])| *place == 0 || begins_with_result(turn);
+    let dropped = turns.enumerate().take_while(cut).map(|(_, turn)| turn.len()).sum();
+    log.split_off(dropped)
+}
+
+fn begins_with_result(turn: &[Entry]) -> bool {
+    let first = turn.iter().find_map(|entry| entry.kind.as_message());
+    first.is_some_and(|message| message.role() == Role::Tool)
+}
+
+/// Whether the log ends with this turn's input, which is then taken off it.
+fn is_written(turn: &TurnId, log: &mut Vec<Entry>, input: &[NewEntry]) -> Result<bool> {
+    let Some(from) = log.iter().position(|entry| entry.turn == *turn) else { return Ok(false) };
+    let written = log.split_off(from);
+    let same = |(old, new): (&Entry, &NewEntry)| old.turn == new.turn && old.kind == new.kind;
+    if written.len() == input.len() && written.iter().zip(input).all(same) {
+        return Ok(true);
+    }
+    Err(Error::configuration(format!(
+        "turn `{turn}` is part of this conversation already; give a new turn a new id"
+    )))
+}
+
+fn refuse_orphans(mut calls: OpenCalls, input: &[Message]) -> Result<()> {
+    let leading = input.iter().take_while(|message| message.role() != Role::Assistant);
+    for message in leading {
+        if let Some(result) = message.tool_result()
+            && !calls.accept(message)
+        {
+            return Err(Error::configuration(format!(
+                "the input has a result for the call `{}`, but no such call of the conversation is waiting for one",
+                result.call_id
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn new_entry(turn: &TurnId, message: &Message) -> NewEntry {
+    NewEntry::new(turn.clone(), EntryKind::Message(message.clone()))
+}

@@ -1,0 +1,143 @@
+use std::collections::HashSet;
+
+use advisor_core::{Message, MessageList, Role};
+
+use crate::NO_ANSWER;
+use crate::calls::OpenCalls;
+use crate::check::is_empty_answer;
+use crate::repair::results_first;
+
+/// What the model is sent in a turn: the view of the conversation, and what the turn adds to it.
+///
+/// It only grows, so that round fifty costs as much as round one.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    system: Vec<Message>,
+    /// The addresses of all messages in the list, which keeps them alive.
+    seen: HashSet<usize>,
+    tip: Tip,
+}
+
+/// Where the prompt stands; cheap to clone.
+#[derive(Debug, Clone)]
+struct Tip {
+    list: MessageList,
+    /// The calls of the last answer; their results are listed once all are there.
+    calls: OpenCalls,
+    last_remembered: Option<Role>,
+    /// The model was asked, and its answer was empty.
+    unanswered: bool,
+}
+
+/// Messages that are new to a prompt. It does not change before they are taken over.
+#[derive(Debug)]
+pub(crate) struct Addition {
+    tip: Tip,
+    seen: Vec<usize>,
+    /// What of them is to be stored, in order.
+    pub(crate) stored: Vec<Message>,
+}
+
+impl Prompt {
+    /// A prompt of these messages, in which no call is open.
+    pub(crate) fn new(system: Vec<Message>, messages: Vec<Message>) -> Self {
+        let seen = messages.iter().map(address).collect();
+        let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
+        let list = system.iter().cloned().chain(messages).collect();
+        let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false };
+        Self { system, seen, tip }
+    }
+
+    /// Nothing new, to begin an addition with.
+    pub(crate) fn unchanged(&self) -> Addition {
+        Addition { tip: self.tip.clone(), seen: Vec::new(), stored: Vec::new() }
+    }
+
+    /// What is new of these messages. Results come behind their calls; those that no open call waits for,
+    /// empty answers and system messages are left out.
+    pub(crate) fn add(&self, messages: impl IntoIterator<Item = Message>) -> Addition {
+        let mut addition = self.unchanged();
+        let new = messages.into_iter().filter(|message| !self.knows(message)).collect();
+        results_first(new).into_iter().for_each(|message| addition.take(message));
+        addition
+    }
+
+    /// Whether this very message is in the prompt.
+    pub(crate) fn knows(&self, message: &Message) -> bool {
+        self.seen.contains(&address(message))
+    }
+
+    pub(crate) fn take_over(&mut self, addition: Addition) {
+        self.seen.extend(addition.seen);
+        self.tip = addition.tip;
+    }
+
+    /// The whole of it, with these system messages.
+    pub(crate) fn messages(&mut self, system: Vec<Message>) -> MessageList {
+        if system != self.system {
+            let rest = self.tip.list.iter().filter(|message| message.role() != Role::System);
+            self.tip.list = system.iter().chain(rest).cloned().collect();
+            self.system = system;
+        }
+        self.tip.list.clone()
+    }
+}
+
+impl Addition {
+    fn take(&mut self, message: Message) {
+        match message.role() {
+            Role::System => {}
+            Role::Tool if !self.tip.calls.accept(&message) => {}
+            Role::Tool => {
+                self.note(&message);
+                if !self.tip.calls.is_waiting() {
+                    self.tip.list.extend(self.tip.calls.settle());
+                }
+            }
+            _ if is_empty_answer(&message) => self.tip.unanswered = true,
+            role => {
+                self.settle();
+                let user_again = role == Role::User && self.tip.last_remembered == Some(Role::User);
+                if user_again && self.tip.unanswered && !message.is_ephemeral() {
+                    self.push(Message::assistant(NO_ANSWER));
+                }
+                self.push(message);
+            }
+        }
+    }
+
+    /// The model was asked and gave nothing that could be kept.
+    pub(crate) fn note_empty_answer(&mut self) {
+        self.tip.unanswered = true;
+    }
+
+    /// Answers what is still open.
+    pub(crate) fn settle(&mut self) {
+        for result in self.tip.calls.missing() {
+            self.tip.calls.accept(&result);
+            self.note(&result);
+        }
+        self.tip.list.extend(self.tip.calls.settle());
+    }
+
+    fn push(&mut self, message: Message) {
+        self.note(&message);
+        self.tip.calls = OpenCalls::of(&message);
+        self.tip.list.push(message);
+    }
+
+    fn note(&mut self, message: &Message) {
+        self.seen.push(address(message));
+        if message.is_ephemeral() {
+            return;
+        }
+        self.tip.last_remembered = Some(message.role());
+        self.tip.unanswered = false;
+        self.stored.push(message.clone());
+    }
+}
+
+/// What tells one message from another that merely says the same.
+fn address(message: &Message) -> usize {
+    std::ptr::from_ref(message.content()).addr()
+}

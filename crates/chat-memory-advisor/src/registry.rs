@@ -1,0 +1,104 @@
+use std::sync::Arc;
+
+use advisor_core::{ConversationKey, TurnId};
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+
+use crate::seal::Unfinished;
+
+/// The turns of this process: which one runs in a conversation, and which stopped without their end being
+/// written.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    conversations: DashMap<ConversationKey, Slot>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    running: Option<TurnId>,
+    unfinished: Vec<Unfinished>,
+}
+
+/// The right of a turn to be the one that runs in its conversation. It ends with the claim.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    registry: Arc<Registry>,
+    key: ConversationKey,
+    turn: TurnId,
+    /// The beginning of the turn may be written, but nobody knows it yet.
+    pub(crate) beginning: bool,
+}
+
+impl Registry {
+    /// Claims a conversation for a turn, unless one runs in it.
+    pub(crate) fn claim(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Option<Claim> {
+        let mut slot = self.conversations.entry(key.clone()).or_default();
+        if slot.running.is_some() {
+            return None;
+        }
+        slot.running = Some(turn.clone());
+        Some(Claim { registry: Arc::clone(self), key: key.clone(), turn: turn.clone(), beginning: false })
+    }
+
+    /// The turns of a conversation that stopped without their end being written.
+    pub(crate) fn unfinished(&self, key: &ConversationKey) -> Vec<Unfinished> {
+        self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
+    }
+
+    /// All turns that stopped without their end being written, each with its conversation.
+    pub(crate) fn all_unfinished(&self) -> Vec<(ConversationKey, Unfinished)> {
+        let of_slot = |key: &ConversationKey, slot: &Slot| {
+            slot.unfinished.iter().map(|turn| (key.clone(), turn.clone())).collect::<Vec<_>>()
+        };
+        self.conversations.iter().flat_map(|slot| of_slot(slot.key(), slot.value())).collect()
+    }
+
+    /// The turn stopped and its end is still to be written. What is known of it already is replaced.
+    pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) {
+        let mut slot = self.conversations.entry(key.clone()).or_default();
+        slot.running.take_if(|running| *running == turn.turn);
+        slot.unfinished.retain(|known| known.turn != turn.turn);
+        slot.unfinished.push(turn);
+    }
+
+    /// The turn runs no longer.
+    pub(crate) fn stop(&self, key: &ConversationKey, turn: &TurnId) {
+        self.change(key, |slot| drop(slot.running.take_if(|running| running == turn)));
+    }
+
+    /// The end of the turn is written.
+    pub(crate) fn forget(&self, key: &ConversationKey, turn: &TurnId) {
+        self.change(key, |slot| slot.unfinished.retain(|known| known.turn != *turn));
+    }
+
+    /// Every turn before the running one is closed.
+    pub(crate) fn forget_all(&self, key: &ConversationKey) {
+        self.change(key, |slot| slot.unfinished.clear());
+    }
+
+    fn change(&self, key: &ConversationKey, change: impl FnOnce(&mut Slot)) {
+        if let Entry::Occupied(mut slot) = self.conversations.entry(key.clone()) {
+            change(slot.get_mut());
+            if slot.get().running.is_none() && slot.get().unfinished.is_empty() {
+                slot.remove();
+            }
+        }
+    }
+}
+
+impl Claim {
+    /// Claims the conversation again for the same turn, unless another one runs in it.
+    pub(crate) fn renew(&self) -> bool {
+        let mut slot = self.registry.conversations.entry(self.key.clone()).or_default();
+        *slot.running.get_or_insert_with(|| self.turn.clone()) == self.turn
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.beginning {
+            return self.registry.leave(&self.key, Unfinished::silent(self.turn.clone()));
+        }
+        self.registry.stop(&self.key, &self.turn);
+    }
+}

@@ -1,0 +1,189 @@
+use advisor_core::{Message, Role, TurnEnd};
+
+use crate::calls::OpenCalls;
+use crate::check::is_empty_answer;
+use crate::view::{last_end, same_turn};
+use crate::{Entry, EntryKind};
+
+/// What a call without a result is answered with.
+pub const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown";
+
+/// What the model reads at the end of a turn that was cut off, after what had been shown of its answer.
+pub const INTERRUPTED: &str = "[interrupted]";
+
+/// What the model reads where its answer was empty.
+pub const NO_ANSWER: &str = "[no answer]";
+
+/// The transcript that a log tells, valid whatever the log holds. A pure function.
+///
+/// - A turn that was rolled back is left out.
+/// - A call without a result gets an error result, [`OUTCOME_UNKNOWN`]. The calls that end a turn may be
+///   answered by the messages that begin the next one.
+/// - Results stand in call order; the first one for a call counts. One without a call is left out, as are
+///   empty answers, system messages and ephemeral ones.
+/// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
+///   [`INTERRUPTED`]. One that completed without an answer is closed with [`NO_ANSWER`].
+///
+/// So every turn ends with an answer, and the user never speaks twice in a row unless the log says so
+/// within one turn. What is valid stays as it is, and repairing twice changes nothing more.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Message, TurnId};
+/// use chat_memory_advisor::{Entry, EntryKind, repair};
+///
+/// let asked = EntryKind::Message(Message::user("Are you there?"));
+/// let log = [Entry::new(1, TurnId::mint(), asked)];
+/// let messages = repair(&log);
+/// assert_eq!(messages[1].text(), "[interrupted]");
+/// ```
+#[must_use]
+pub fn repair(log: &[Entry]) -> Vec<Message> {
+    Repair::of(log).finish().concat()
+}
+
+/// The calls at the end of a turn's entries and the results they have there.
+pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
+    let mut calls = OpenCalls::default();
+    for message in turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered) {
+        match message.role() {
+            Role::Tool => {
+                calls.accept(message);
+            }
+            Role::Assistant if !is_empty_answer(message) => calls = OpenCalls::of(message),
+            Role::User => calls = OpenCalls::default(),
+            _ => {}
+        }
+    }
+    calls
+}
+
+/// A transcript while it is put together: pieces that are each valid by themselves, oldest first.
+///
+/// A piece is a turn, or several if the calls of one are answered by the next.
+#[derive(Debug, Default)]
+pub(crate) struct Repair {
+    pieces: Vec<Vec<Message>>,
+    /// The calls of the last answer.
+    calls: OpenCalls,
+    /// Something of the last piece was left out since its last message.
+    gap: bool,
+    /// How the last turn ended; absent if it did not.
+    end: Option<TurnEnd>,
+}
+
+impl Repair {
+    pub(crate) fn of(log: &[Entry]) -> Self {
+        let mut repair = Self::default();
+        log.chunk_by(same_turn).for_each(|turn| repair.take_turn(turn));
+        repair
+    }
+
+    /// The calls that the next turn may answer.
+    pub(crate) fn open_calls(&self) -> &OpenCalls {
+        &self.calls
+    }
+
+    /// The pieces, when nothing more follows.
+    pub(crate) fn finish(mut self) -> Vec<Vec<Message>> {
+        self.close();
+        self.pieces
+    }
+
+    /// The pieces when a turn begins with `input`, which is part of the last one.
+    pub(crate) fn begin(mut self, input: Vec<Message>) -> Vec<Vec<Message>> {
+        self.enter(&input);
+        for message in results_first(input) {
+            self.push(message);
+        }
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.extend(self.calls.settle());
+        }
+        self.pieces
+    }
+
+    fn take_turn(&mut self, turn: &[Entry]) {
+        let end = last_end(turn);
+        let messages: Vec<_> =
+            turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered).cloned().collect();
+        if end == Some(&TurnEnd::RolledBack) || messages.is_empty() {
+            return;
+        }
+        self.enter(&messages);
+        for entry in turn {
+            match &entry.kind {
+                EntryKind::Message(message) if is_remembered(&message) => self.push(message.clone()),
+                // The turn went on after this end: the model was asked in between.
+                EntryKind::TurnEnded(_) => self.gap = true,
+                _ => {}
+            }
+        }
+        self.end = end.cloned();
+    }
+
+    /// Begins a turn with these messages: in a new piece, unless they answer calls of the last one.
+    fn enter(&mut self, messages: &[Message]) {
+        let mut leading = messages.iter().take_while(|message| message.role() != Role::Assistant);
+        if !leading.any(|message| self.calls.waits_for(message)) {
+            self.close();
+            self.pieces.push(Vec::new());
+        }
+        self.gap = false;
+    }
+
+    fn push(&mut self, message: Message) {
+        let Some(piece) = self.pieces.last_mut() else { return };
+        if message.role() == Role::Tool {
+            self.gap |= !self.calls.accept(&message);
+            return;
+        }
+        piece.extend(self.calls.settle());
+        if is_empty_answer(&message) {
+            self.gap = true;
+            return;
+        }
+        let user_before = piece.last().is_some_and(|last| last.role() == Role::User);
+        if self.gap && user_before && message.role() == Role::User {
+            piece.push(Message::assistant(NO_ANSWER));
+        }
+        self.gap = false;
+        self.calls = OpenCalls::of(&message);
+        piece.push(message);
+    }
+
+    /// Ends the last piece with an answer.
+    fn close(&mut self) {
+        let Some(piece) = self.pieces.last_mut() else { return };
+        let cut = self.calls.is_waiting();
+        piece.extend(self.calls.settle());
+        let answered = piece.last().is_some_and(|last| last.role() == Role::Assistant);
+        let closing = match self.end.take() {
+            _ if piece.is_empty() => None,
+            Some(TurnEnd::Completed(_)) if answered => None,
+            Some(TurnEnd::Completed(_)) if !cut => Some(String::from(NO_ANSWER)),
+            Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
+                Some(format!("{partial} {INTERRUPTED}"))
+            }
+            _ => Some(String::from(INTERRUPTED)),
+        };
+        piece.extend(closing.map(Message::assistant));
+        if piece.is_empty() {
+            self.pieces.pop();
+        }
+    }
+}
+
+/// Whether a message is one that memory keeps: system messages belong to their request.
+pub(crate) fn is_remembered(message: &&Message) -> bool {
+    message.role() != Role::System && !message.is_ephemeral()
+}
+
+/// The same messages, those that answer earlier calls before all others.
+pub(crate) fn results_first(messages: Vec<Message>) -> Vec<Message> {
+    let answer = messages.iter().position(|message| message.role() == Role::Assistant);
+    let mut leading = messages;
+    let rest = leading.split_off(answer.unwrap_or(leading.len()));
+    leading.sort_by_key(|message| message.role() != Role::Tool);
+    leading.extend(rest);
+    leading
+}

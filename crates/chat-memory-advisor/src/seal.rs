@@ -1,0 +1,114 @@
+use advisor_core::{ConversationKey, Message, Text, TurnEnd, TurnId};
+
+use crate::repair::open_calls;
+use crate::view::{last_end, same_turn};
+use crate::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry, StoreError, Version, View};
+
+/// A turn that stopped before its end was written, and how it is to be closed.
+#[derive(Debug, Clone)]
+pub(crate) struct Unfinished {
+    pub(crate) turn: TurnId,
+    pub(crate) end: TurnEnd,
+    /// An answer that was being written when the turn stopped. If it is there, it holds the partial text.
+    pub(crate) unsure: Option<Message>,
+}
+
+impl Unfinished {
+    /// A turn of which nothing had been shown.
+    pub(crate) fn silent(turn: TurnId) -> Self {
+        Self { turn, end: TurnEnd::Interrupted { partial: Text::default() }, unsure: None }
+    }
+
+    /// How the turn is to be closed, given its entries in the log.
+    fn end_of(&self, entries: &[Entry]) -> TurnEnd {
+        let last = entries.iter().rev().find_map(|entry| entry.kind.as_message());
+        if self.unsure.is_some() && self.unsure.as_ref() == last {
+            return without_partial(self.end.clone());
+        }
+        self.end.clone()
+    }
+}
+
+/// The same end, when the text that was shown is remembered already.
+pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
+    match end {
+        TurnEnd::Failed { .. } => TurnEnd::Failed { partial: Text::default() },
+        TurnEnd::Interrupted { .. } => TurnEnd::Interrupted { partial: Text::default() },
+        end => end,
+    }
+}
+
+/// How the turn of these entries has ended, as far as the log and this process know.
+pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
+    let turn = entries.first().map(|entry| &entry.turn);
+    let known = unfinished.iter().find(|known| Some(&known.turn) == turn);
+    match (last_end(entries), known) {
+        // A turn can be rolled back after its last entry was written.
+        (Some(_), Some(Unfinished { end: TurnEnd::RolledBack, .. })) => TurnEnd::RolledBack,
+        (Some(end), _) => end.clone(),
+        (None, Some(known)) => known.end_of(entries),
+        (None, None) => TurnEnd::Interrupted { partial: Text::default() },
+    }
+}
+
+/// What has to be written so that a turn ends with `end`: results for its open calls, apart from those
+/// that `input` answers, and the end. Nothing if it is all there.
+pub(crate) fn closing(entries: &[Entry], end: &TurnEnd, input: &[Message]) -> Vec<NewEntry> {
+    let Some(turn) = entries.first().map(|entry| &entry.turn) else { return Vec::new() };
+    let mut kinds = Vec::new();
+    if *end != TurnEnd::RolledBack {
+        let mut calls = open_calls(entries);
+        for message in input {
+            calls.accept(message);
+        }
+        kinds.extend(calls.missing().into_iter().map(EntryKind::Message));
+    }
+    if !kinds.is_empty() || last_end(entries) != Some(end) {
+        kinds.push(EntryKind::TurnEnded(end.clone()));
+    }
+    kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect()
+}
+
+/// How often writing begins again because something of the same turn came late.
+pub(crate) const ATTEMPTS: usize = 4;
+
+/// Closes a turn that will not go on, unless it has ended or another turn has begun.
+pub(crate) async fn seal(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    unfinished: &Unfinished,
+) -> Result<(), StoreError> {
+    let mut attempts = 0;
+    loop {
+        let snapshot = store.load(key, View::LastTurns(1)).await?;
+        let entries = snapshot.entries.chunk_by(same_turn).next_back().unwrap_or_default();
+        let end = end_of(entries, std::slice::from_ref(unfinished));
+        let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);
+        // Calls at the end of a turn that has ended are the caller's to answer.
+        if !is_last || last_end(entries) == Some(&end) {
+            return Ok(());
+        }
+        // A turn that goes on after its end can be sealed again, at another version.
+        let step = format!("seal-{}", snapshot.version);
+        let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
+        let batch = Batch::new(key_of_batch, closing(entries, &end, &[]));
+        attempts += 1;
+        match append(store, key, snapshot.version, batch).await {
+            Err(StoreError::Conflict { .. }) if attempts < ATTEMPTS => {}
+            outcome => return outcome.map(drop),
+        }
+    }
+}
+
+/// Appends a batch, once more if it is not known whether it was written: its key makes that safe.
+pub(crate) async fn append(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    expected: Version,
+    batch: Batch,
+) -> Result<Version, StoreError> {
+    match store.append(key, expected, batch.clone()).await {
+        Err(StoreError::OutcomeUnknown { .. }) => store.append(key, expected, batch).await,
+        outcome => outcome,
+    }
+}

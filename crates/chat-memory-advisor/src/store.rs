@@ -1,0 +1,120 @@
+use std::sync::Arc;
+
+use advisor_core::{ConversationKey, Text, async_trait};
+
+use crate::{Batch, Snapshot, StoreError, Version, View};
+
+/// Keeps conversations: one append-only log of entries each. See the crate's docs for the words.
+///
+/// A window is a view at reading time; nothing is ever evicted at writing time. Whoever writes a store
+/// runs the suite of the feature `conformance` on it.
+///
+/// # Ordering
+/// - An append is one atomic batch: all its entries, in order, one after the other, or none. No reader
+///   ever sees a part of it.
+/// - The version of a conversation is the sequence number of its last entry; the first entry is number 1
+///   and there are no gaps. An unknown conversation is empty, at version 0.
+/// - The key is checked first: a batch whose key was applied before gives the version that it led to and
+///   changes nothing, whatever `expected` says. The same key with other entries is
+///   [`StoreError::KeyReused`].
+/// - Then the fence, then the version: a batch is applied only at the version it expects.
+/// - Who has been told of an append sees it in every later load.
+/// - The entries of a turn stand together: nothing needs to be read to find them but the end of the log.
+///
+/// # Cancellation
+/// A dropped `append` has either been applied as a whole, or will be, or never will. A store whose work
+/// goes on after the drop may apply it late, but never after a later append has moved the version.
+///
+/// # Errors
+/// [`StoreError::Conflict`] with the current version, if it is not the expected one; [`StoreError::Gone`]
+/// if a version above 0 is expected of a conversation that does not exist, so that a conversation
+/// deleted in the middle of a turn is not brought back by it. Only [`StoreError::OutcomeUnknown`] leaves
+/// open whether something was written.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ConversationKey, Message, TurnId};
+/// use chat_memory_advisor::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, Version, View};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = InMemoryStore::new();
+/// let key = ConversationKey::new("c1")?;
+/// let turn = TurnId::mint();
+/// let said = NewEntry::new(turn.clone(), EntryKind::Message(Message::user("Hello")));
+/// let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![said]);
+/// let version = store.append(&key, Version::EMPTY, batch.clone()).await?;
+/// // The same batch again changes nothing.
+/// assert_eq!(store.append(&key, Version::EMPTY, batch).await?, version);
+/// assert_eq!(store.load(&key, View::All).await?.entries.len(), 1);
+/// # Ok(()) }
+/// ```
+#[async_trait]
+pub trait ConversationStore: Send + Sync + 'static {
+    /// Reads the end of a conversation, its version and its open turn, all of one moment.
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError>;
+
+    /// Appends a batch at the expected version and gives the version that it led to.
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError>;
+
+    /// Removes a conversation with all that belongs to it. One that does not exist is removed already.
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError>;
+
+    /// The conversations of a tenant, ordered by their ids. Fewer than asked for means that there are no more.
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError>;
+}
+
+/// A part of the list of a tenant's conversations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page {
+    /// The tenant.
+    pub tenant: Text,
+    /// The last conversation of the page before; absent, the list begins.
+    pub after: Option<ConversationKey>,
+    /// The most conversations to give.
+    pub limit: usize,
+}
+
+impl Page {
+    /// The first page of a tenant's list.
+    pub fn first(tenant: impl Into<Text>, limit: usize) -> Self {
+        Self { tenant: tenant.into(), after: None, limit }
+    }
+
+    /// The page that begins after this conversation.
+    #[must_use]
+    pub fn after(self, last: ConversationKey) -> Self {
+        Self { after: Some(last), ..self }
+    }
+}
+
+/// A shared store is a store.
+#[async_trait]
+impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        (**self).load(key, view).await
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        (**self).append(key, expected, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        (**self).delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        (**self).list(page).await
+    }
+}

@@ -1,0 +1,118 @@
+use advisor_core::{BoxError, Error, ErrorKind};
+
+use crate::Version;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The conversation is not at the expected version. Nothing was written.
+    #[error("the conversation is at version {current} in the store, not at the expected one; load it again")]
+    Conflict {
+        /// The version it is at.
+        current: Version,
+    },
+    /// The batch's key was used for another batch. Nothing was written.
+    #[error("the key of the batch was used for other content; every step of a turn is written once")]
+    KeyReused,
+    /// Another writer holds a newer right to write. Nothing was written.
+    #[error("the right to write this conversation has passed to another writer; end this turn")]
+    Fenced,
+    /// The conversation was deleted since it was loaded. Nothing was written.
+    #[error("the conversation was deleted meanwhile; begin a new one")]
+    Gone,
+    /// The store cannot be used at the moment. Nothing was written.
+    #[error("the store is not available{}", if *.retryable { "; try again later" } else { "" })]
+    Unavailable {
+        /// Whether the same may succeed later.
+        retryable: bool,
+        /// What went wrong.
+        source: Option<BoxError>,
+    },
+    /// It is not known whether the batch was written. Appending it again under the same key tells.
+    #[error("it is not known whether the batch was written; append it again under the same key")]
+    OutcomeUnknown {
+        /// What went wrong.
+        source: Option<BoxError>,
+    },
+    /// An entry or the batch is larger than the store takes. Nothing was written.
+    #[error(
+        "the batch is larger than the store takes; shorten what is remembered or raise the store's bound"
+    )]
+    TooLarge,
+    /// An entry cannot be read. Those around it can.
+    #[error("entry {seq} of the conversation cannot be read; restore or remove it in the store")]
+    Corrupt {
+        /// Its sequence number.
+        seq: u64,
+        /// What went wrong.
+        source: Option<BoxError>,
+    },
+    /// The store cannot do this at all. Nothing was written.
+    #[error("the store does not support {what}")]
+    Unsupported {
+        /// What it cannot do.
+        what: &'static str,
+    },
+}
+
+impl StoreError {
+    /// The store cannot be used at the moment, and trying again later may succeed.
+    pub fn unavailable(source: impl Into<BoxError>) -> Self {
+        Self::Unavailable { retryable: true, source: Some(source.into()) }
+    }
+
+    /// It is not known whether the batch was written.
+    pub fn outcome_unknown(source: impl Into<BoxError>) -> Self {
+        Self::OutcomeUnknown { source: Some(source.into()) }
+    }
+
+    /// The error of a chain whose conversation could not be loaded for this reason.
+    pub(crate) fn on_load(self) -> Error {
+        match self {
+            Self::Gone | Self::Corrupt { .. } => self.into(),
+            error => Error::new(ErrorKind::Store, "the conversation could not be loaded").with_source(error),
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let (kind, message) = match &error {
+            StoreError::Conflict { current } => (
+                ErrorKind::StoreConflict { current: current.as_u64() },
+                "another writer changed the conversation meanwhile; begin the turn again",
+            ),
+            StoreError::Gone => (ErrorKind::Store, "the conversation was deleted meanwhile; begin a new one"),
+            StoreError::Corrupt { .. } => {
+                (ErrorKind::Store, "the store holds something of this conversation that cannot be read")
+            }
+            _ => (ErrorKind::NotPersisted, "what had to be remembered could not be stored"),
+        };
+        Self::new(kind, message).with_source(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_a_kind_that_says_what_can_be_done() {
+        let kind = |error: StoreError| Error::from(error).kind();
+        let conflict = StoreError::Conflict { current: Version::new(4) };
+        assert_eq!(kind(conflict), ErrorKind::StoreConflict { current: 4 });
+        assert_eq!(kind(StoreError::Gone), ErrorKind::Store);
+        assert_eq!(kind(StoreError::Corrupt { seq: 2, source: None }), ErrorKind::Store);
+        assert_eq!(kind(StoreError::KeyReused), ErrorKind::NotPersisted);
+        assert_eq!(kind(StoreError::unavailable("down")), ErrorKind::NotPersisted);
+        assert_eq!(StoreError::unavailable("down").on_load().kind(), ErrorKind::Store);
+    }
+
+    #[test]
+    fn the_text_tells_whether_trying_again_helps() {
+        assert!(StoreError::unavailable("x").to_string().ends_with("try again later"));
+        let lasting = StoreError::Unavailable { retryable: false, source: None };
+        assert!(!lasting.to_string().contains("again"));
+    }
+}

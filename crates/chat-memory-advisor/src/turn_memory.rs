@@ -1,0 +1,237 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{
+    ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Result, Role, Turn, TurnEnd,
+    TurnId,
+};
+use tokio::sync::Mutex;
+
+use crate::check::is_empty_answer;
+use crate::opening::Opening;
+use crate::prompt::Prompt;
+use crate::registry::Registry;
+use crate::seal::{ATTEMPTS, append};
+use crate::turn_state::{TurnState, Write};
+use crate::{Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, StoreError, Version, View, Window};
+
+/// What memory keeps of one turn, from its first request to its end.
+///
+/// It is a fact and a recorder of its [`Turn`]. There is nothing to be done with it.
+#[derive(Clone)]
+pub struct TurnMemory(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) registry: Arc<Registry>,
+    window: Window,
+    pub(crate) key: ConversationKey,
+    pub(crate) turn: TurnId,
+    /// Absent until the turn's input is stored.
+    pub(crate) state: Mutex<Option<TurnState>>,
+}
+
+impl TurnMemory {
+    /// The memory of this turn, made and registered when it is first asked for.
+    pub(crate) fn of(advisor: &ChatMemoryAdvisor, turn: &Turn, key: &ConversationKey) -> Result<Self> {
+        let known: Option<Self> = turn.fact();
+        let memory = known.unwrap_or_else(|| {
+            let memory = Self::new(advisor, turn.id().clone(), key.clone());
+            turn.put(memory.clone());
+            turn.add_recorder(Arc::new(memory.clone()));
+            memory
+        });
+        if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
+            return Err(Error::configuration(
+                "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
+            ));
+        }
+        Ok(memory)
+    }
+
+    fn new(advisor: &ChatMemoryAdvisor, turn: TurnId, key: ConversationKey) -> Self {
+        Self(Arc::new(Inner {
+            store: Arc::clone(&advisor.store),
+            registry: Arc::clone(&advisor.registry),
+            window: advisor.window,
+            key,
+            turn,
+            state: Mutex::new(None),
+        }))
+    }
+
+    /// The request goes inwards: begins the turn or goes on with it, and makes memory the prompt.
+    pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<()> {
+        let mut state = self.0.state.lock().await;
+        match &mut *state {
+            Some(state) => self.0.go_on(state, request).await,
+            None => {
+                *state = Some(self.0.begin(request).await?);
+                Ok(())
+            }
+        }
+    }
+
+    /// An answer came out: stores it, with the end of the turn unless the turn goes on.
+    pub(crate) async fn answered(&self, response: &ChatResponse) -> Result<()> {
+        if response.choices().len() > 1 {
+            return Err(several_choices());
+        }
+        let mut state = self.0.state.lock().await;
+        let Some(state) = &mut *state else { return Ok(()) };
+        self.0.catch_up(state).await?;
+        // Outside the loop, the loop has announced everything by now.
+        if state.ended.is_some() {
+            return Ok(());
+        }
+        let reason = &response.finish().reason;
+        let goes_on = response.tool_calls().next().is_some() || *reason == FinishReason::Paused;
+        let announced = state.answered == response.round();
+        let message = Some(response.message().clone()).filter(|_| !announced);
+        let mut addition = state.prompt.add(message);
+        if is_empty_answer(response.message()) {
+            addition.note_empty_answer();
+        }
+        let mut write = Write::new(response.round(), "answer", addition).answering().covering(true);
+        if !goes_on {
+            write = write.ending(TurnEnd::Completed(reason.clone()));
+        }
+        self.0.write(state, write).await?;
+        if !goes_on {
+            self.0.registry.stop(&self.0.key, &self.0.turn);
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    async fn begin(&self, request: &mut ChatRequest) -> Result<TurnState> {
+        let mut claim = self.registry.claim(&self.key, &self.turn).ok_or_else(busy)?;
+        let (system, said) = request.messages.split_system();
+        let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
+        let view = if answers_calls { View::All } else { self.window.view() };
+        let mut found_open = None;
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let snapshot = self.store.load(&self.key, view).await.map_err(StoreError::on_load)?;
+            let unfinished = self.registry.unfinished(&self.key);
+            let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
+            let dead = |turn: &TurnId| {
+                *turn == self.turn
+                    || Some(turn) == found_open.as_ref()
+                    || unfinished.iter().any(|known| known.turn == *turn)
+            };
+            if attempt > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
+                return Err(StoreError::Conflict { current: snapshot.version }.into());
+            }
+            let opening = Opening::plan(&self.turn, said.clone(), snapshot, &unfinished, self.window)?;
+            claim.beginning |= !opening.entries.is_empty();
+            match self.append_input(&opening).await {
+                // What an earlier turn of this process wrote last may have come late.
+                Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
+                Err(error) => return Err(error.into()),
+                Ok(version) => {
+                    claim.beginning = false;
+                    self.registry.forget_all(&self.key);
+                    let mut prompt = Prompt::new(system.clone(), opening.messages);
+                    request.messages = prompt.messages(system);
+                    return Ok(TurnState::new(claim, version, prompt));
+                }
+            }
+        }
+    }
+
+    async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
+        if opening.entries.is_empty() {
+            return Ok(opening.version);
+        }
+        let key = BatchKey::new(self.turn.clone(), 0, "input");
+        let batch = Batch::new(key, opening.entries.clone());
+        append(&*self.store, &self.key, opening.version, batch).await
+    }
+
+    async fn go_on(&self, state: &mut TurnState, request: &mut ChatRequest) -> Result<()> {
+        self.catch_up(state).await?;
+        self.begin_again(state)?;
+        state.passes = state.passes.saturating_add(1);
+        state.covered = false;
+        let (system, said) = request.messages.split_system();
+        let mut addition = state.prompt.add(said);
+        addition.settle();
+        let write = Write::new(state.passes, "input", addition);
+        self.write(state, write).await?;
+        request.messages = state.prompt.messages(system);
+        Ok(())
+    }
+
+    /// A turn that goes on after its end is the running one again.
+    pub(crate) fn begin_again(&self, state: &mut TurnState) -> Result<()> {
+        if state.ended.is_none() && state.ending.is_none() {
+            return Ok(());
+        }
+        if !state.claim.renew() {
+            return Err(busy());
+        }
+        self.registry.forget(&self.key, &self.turn);
+        (state.ended, state.ending) = (None, None);
+        Ok(())
+    }
+
+    /// Appends what is new, if anything is, and knows it afterwards.
+    pub(crate) async fn write(&self, state: &mut TurnState, write: Write) -> Result<()> {
+        if write.len() > 0 {
+            let batch = Batch::new(state.key(&self.turn, &write), write.entries(&self.turn));
+            // If the append fails or is dropped, it may have happened: that is found out before the next one.
+            state.pending = Some(write);
+            append(&*self.store, &self.key, state.version, batch).await?;
+            if let Some(write) = state.pending.take() {
+                state.take_over(write);
+            }
+        } else {
+            state.take_over(write);
+        }
+        Ok(())
+    }
+
+    /// Finds out whether an append that failed or was dropped has happened.
+    pub(crate) async fn catch_up(&self, state: &mut TurnState) -> Result<()> {
+        let Some(pending) = &state.pending else { return Ok(()) };
+        let written = state.version.after(pending.len());
+        let snapshot = self.store.load(&self.key, View::LastEntries(1)).await.map_err(StoreError::on_load)?;
+        let ours = snapshot.entries.last().is_some_and(|last| last.turn == self.turn);
+        let current = snapshot.version;
+        if current == written && ours {
+            if let Some(write) = state.pending.take() {
+                state.take_over(write);
+            }
+        } else if current == state.version {
+            state.pending = None;
+        } else if current == Version::EMPTY {
+            return Err(StoreError::Gone.into());
+        } else {
+            return Err(StoreError::Conflict { current }.into());
+        }
+        Ok(())
+    }
+}
+
+fn busy() -> Error {
+    Error::new(
+        ErrorKind::ConversationBusy,
+        "another turn of this conversation is running; wait for its end or cancel it, then ask again",
+    )
+}
+
+pub(crate) fn several_choices() -> Error {
+    Error::configuration("memory keeps one answer per request; ask for one choice, or leave the memory out")
+}
+
+impl fmt::Debug for TurnMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TurnMemory")
+            .field("conversation", &self.0.key)
+            .field("turn", &self.0.turn)
+            .finish_non_exhaustive()
+    }
+}

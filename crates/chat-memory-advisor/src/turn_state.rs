@@ -1,0 +1,138 @@
+use std::collections::HashMap;
+
+use advisor_core::{Message, Role, TurnEnd, TurnId};
+
+use crate::prompt::{Addition, Prompt};
+use crate::registry::Claim;
+use crate::seal::{Unfinished, without_partial};
+use crate::{BatchKey, EntryKind, NewEntry, Version};
+
+/// What memory knows of a turn that has begun.
+#[derive(Debug)]
+pub(crate) struct TurnState {
+    pub(crate) claim: Claim,
+    pub(crate) version: Version,
+    pub(crate) prompt: Prompt,
+    /// How often the chain inside memory was asked.
+    pub(crate) passes: u32,
+    /// The last round whose answer is stored.
+    pub(crate) answered: u32,
+    /// The text that was shown last is part of a stored answer.
+    pub(crate) covered: bool,
+    /// What was begun to be appended, until it is known to be.
+    pub(crate) pending: Option<Write>,
+    pub(crate) ended: Option<TurnEnd>,
+    /// The end that is being written for a turn that will not go on.
+    pub(crate) ending: Option<TurnEnd>,
+    /// How often each step of each round was written.
+    steps: HashMap<(u32, &'static str), u32>,
+}
+
+/// Something to be appended, and what memory knows once it is.
+#[derive(Debug)]
+pub(crate) struct Write {
+    round: u32,
+    step: &'static str,
+    addition: Addition,
+    answered: Option<u32>,
+    covered: Option<bool>,
+    end: Option<TurnEnd>,
+}
+
+impl Write {
+    pub(crate) fn new(round: u32, step: &'static str, addition: Addition) -> Self {
+        Self { round, step, addition, answered: None, covered: None, end: None }
+    }
+
+    /// The same, which makes the answer of its round known.
+    pub(crate) fn answering(self) -> Self {
+        Self { answered: Some(self.round), ..self }
+    }
+
+    /// The same, after which what was shown so far is stored, or is not.
+    pub(crate) fn covering(self, covered: bool) -> Self {
+        Self { covered: Some(covered), ..self }
+    }
+
+    /// The same, with the end of the turn behind it.
+    pub(crate) fn ending(self, end: TurnEnd) -> Self {
+        Self { end: Some(end), ..self }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.addition.stored.len() + usize::from(self.end.is_some())
+    }
+
+    pub(crate) fn entries(&self, turn: &TurnId) -> Vec<NewEntry> {
+        let messages = self.addition.stored.iter().cloned().map(EntryKind::Message);
+        let end = self.end.clone().map(EntryKind::TurnEnded);
+        messages.chain(end).map(|kind| NewEntry::new(turn.clone(), kind)).collect()
+    }
+
+    fn answer(&self) -> Option<&Message> {
+        self.addition.stored.last().filter(|message| message.role() == Role::Assistant)
+    }
+}
+
+impl TurnState {
+    pub(crate) fn new(claim: Claim, version: Version, prompt: Prompt) -> Self {
+        Self {
+            claim,
+            version,
+            prompt,
+            passes: 0,
+            answered: 0,
+            covered: false,
+            pending: None,
+            ended: None,
+            ending: None,
+            steps: HashMap::new(),
+        }
+    }
+
+    /// The key of a write: that of its step, numbered if the step is written more than once.
+    pub(crate) fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
+        let times = self.steps.entry((write.round, write.step)).or_default();
+        *times += 1;
+        let step = match *times {
+            1 => write.step.into(),
+            times => format!("{}-{times}", write.step).into(),
+        };
+        BatchKey { turn: turn.clone(), round: write.round, step }
+    }
+
+    /// What is written is known from now on.
+    pub(crate) fn take_over(&mut self, write: Write) {
+        self.version = self.version.after(write.len());
+        self.answered = write.answered.unwrap_or(self.answered);
+        self.covered = write.covered.unwrap_or(self.covered);
+        self.ended = write.end.or(self.ended.take());
+        self.prompt.take_over(write.addition);
+    }
+
+    /// Whether the turn has ended so that `end` says nothing new: an answer that is complete stays so,
+    /// and of several reasons to break off the first counts.
+    pub(crate) fn has_ended_before(&self, end: &TurnEnd) -> bool {
+        match (&self.ended, end) {
+            (None, _) => false,
+            (Some(_), TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. }) => true,
+            (Some(ended), end) => ended == end,
+        }
+    }
+
+    /// The end of `round` or of the turn, without the text that a stored answer holds.
+    pub(crate) fn end_in(&self, round: u32, end: &TurnEnd) -> TurnEnd {
+        if self.answered == round { without_partial(end.clone()) } else { end.clone() }
+    }
+
+    /// What is left to be written of a turn that stopped; nothing if all is.
+    pub(crate) fn unfinished(&self, turn: &TurnId, end: &TurnEnd) -> Option<Unfinished> {
+        let end = self.ending.as_ref().unwrap_or(end);
+        if self.pending.is_none() && self.has_ended_before(end) {
+            return None;
+        }
+        let end = if self.covered { without_partial(end.clone()) } else { end.clone() };
+        let unsure = self.pending.as_ref().and_then(Write::answer).cloned();
+        Some(Unfinished { turn: turn.clone(), end, unsure })
+    }
+}

@@ -1,5 +1,6 @@
 //! The transport over reqwest.
 
+use std::error::Error;
 use std::fmt;
 use std::mem;
 use std::time::Duration;
@@ -61,13 +62,13 @@ impl ReqwestTransport {
 
     /// What became of a request without a response.
     fn no_response(&self, error: reqwest::Error) -> TransportError {
-        let timed_out = error.is_timeout();
-        let source = error.without_url();
         match self.connect {
-            _ if source.is_builder() => not_sent(source),
-            Some(after) if source.is_connect() && timed_out => TimedOut::new(Clock::Connect, after).into(),
-            _ if source.is_connect() => TransportError::Connect { source: source.into() },
-            _ => broken(source),
+            _ if error.is_builder() => not_sent(error),
+            Some(after) if error.is_connect() && error.is_timeout() => {
+                TimedOut::new(Clock::Connect, after).into()
+            }
+            _ if error.is_connect() => TransportError::Connect { source: without_url(error) },
+            _ => broken(error),
         }
     }
 }
@@ -95,9 +96,14 @@ impl Transport for ReqwestTransport {
 }
 
 fn not_sent(error: reqwest::Error) -> TransportError {
-    TransportError::Other { source: error.without_url().into() }
+    TransportError::Other { source: without_url(error) }
 }
 
 fn broken(error: reqwest::Error) -> TransportError {
-    TransportError::Broken { source: error.without_url().into() }
+    TransportError::Broken { source: without_url(error) }
+}
+
+/// reqwest's errors name the URL, and with it what a caller may have put into it.
+fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
+    error.without_url().into()
 }

@@ -10,7 +10,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::timeouts::Clock;
 
 const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -351,6 +350,7 @@ async fn without_tls_https_is_refused_with_what_to_do() {
 #[cfg(any(feature = "native-tls", feature = "rustls-aws-lc", feature = "rustls-ring"))]
 mod over_tls {
     use super::*;
+    use crate::timeouts::Clock;
 
     #[tokio::test(start_paused = true)]
     async fn a_handshake_that_never_ends_runs_into_the_connect_clock() {

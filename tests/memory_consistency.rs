@@ -9,9 +9,9 @@ use advisor_chain::{
     ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase, Role, ToolCallAdvisor,
     ToolCallStreaming, ToolChoice, ToolDefinition, ToolError, ToolLimits, TurnEnd, View, check_transcript,
 };
-use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};
-use matrix::{Case, JournalStore, MODES, cases};
+use matrix::{Case, MODES, cases};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -32,11 +32,11 @@ async fn law_m2_memory_is_the_prompt() {
     for case in cases() {
         let sent = Arc::new(std::sync::Mutex::new(Vec::new()));
         let seen = Arc::clone(&sent);
-        let store: Arc<std::sync::OnceLock<Arc<JournalStore>>> = Arc::default();
+        let store: Arc<std::sync::OnceLock<Arc<JournalStore<InMemoryStore>>>> = Arc::default();
         let at_request = Arc::clone(&store);
         let ran = case.prepare_with(move |prompt| {
             let key = ConversationKey::new("c").unwrap();
-            let remembered = at_request.get().unwrap().log(&key).now_or_never().unwrap();
+            let remembered = at_request.get().unwrap().log(&key).now_or_never().unwrap().unwrap();
             let messages: Vec<Message> = prompt.messages.iter().cloned().collect();
             seen.lock().unwrap().push((messages, remembered));
             case.answer_to(prompt)
@@ -58,7 +58,11 @@ async fn law_m4_memory_inside_and_outside_hold_equal_transcripts() {
         let (outside, _, _) = Case { memory: Phase::Turn, ..case }.run().await;
         let transcript = inside.transcript().await;
         assert_eq!(transcript, outside.transcript().await, "{case:?}");
-        assert_eq!(inside.store.log(&inside.key).await, outside.store.log(&outside.key).await, "{case:?}");
+        assert_eq!(
+            inside.store.log(&inside.key).await.unwrap(),
+            outside.store.log(&outside.key).await.unwrap(),
+            "{case:?}"
+        );
         let expected = 2 + case.tool_rounds as usize * (1 + case.calls);
         assert_eq!(transcript.len(), expected, "{case:?}");
         let appends = |ran: &matrix::Ran| {
@@ -218,7 +222,7 @@ fn client(
     exit: &Exit,
     mode: ToolCallStreaming,
     memory: Phase,
-    store: &Arc<JournalStore>,
+    store: &Arc<JournalStore<InMemoryStore>>,
 ) -> (ChatClient, ScriptedModel) {
     // After the exit, the next turn answers.
     let model = ScriptedModel::new((exit.answers)().into_iter().chain([Answer::of_text("Next.")]));
@@ -263,7 +267,7 @@ async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory_and_the_next_turn_wor
                 let store = Arc::new(JournalStore::new(InMemoryStore::new(), &journal));
                 let (client, model) = client(&exit, mode, memory, &store);
                 let _ = client.prompt().user("go").conversation("c").call().await;
-                let log = store.log(&key).await;
+                let log = store.log(&key).await.unwrap();
                 assert_log(&case, &log, exit.log);
                 let snapshot = store.load(&key, View::All).await.unwrap();
                 let ends: Vec<_> = snapshot.entries.iter().filter_map(turn_end).collect();
@@ -273,7 +277,7 @@ async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory_and_the_next_turn_wor
                 assert_eq!(next.text(), "Next.", "{case}");
                 let sent = model.prompts().last().unwrap().messages.clone();
                 assert_eq!(check_transcript(&sent), [], "{case}");
-                let log = store.log(&key).await;
+                let log = store.log(&key).await.unwrap();
                 logs.push((log, journal.labels()));
             }
             let stored = |labels: &[String]| {

@@ -7,7 +7,7 @@ use advisor_chain::{
     Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, Error, ErrorKind,
     InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, TurnEnd, async_trait,
 };
-use advisor_testkit::{Answer, Journal, ScriptedModel};
+use advisor_testkit::{Answer, Journal, JournalStore, ScriptedModel};
 use futures::StreamExt;
 use matrix::{Case, Witness, cases};
 
@@ -157,7 +157,7 @@ async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered
                     Answer::of_text("never"),
                 ])
                 .with_journal(&journal);
-                let store = std::sync::Arc::new(matrix::JournalStore::new(InMemoryStore::new(), &journal));
+                let store = std::sync::Arc::new(JournalStore::new(InMemoryStore::new(), &journal));
                 let client = ChatClient::builder(model.clone())
                     .advisor(FailingAfter(failing_round))
                     .advisor_in(memory, ChatMemoryAdvisor::new(std::sync::Arc::clone(&store)))
@@ -177,7 +177,7 @@ async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered
                 let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(&store));
                 let transcript = memory.transcript(&key).await.unwrap();
                 assert_eq!(advisor_chain::check_transcript(&transcript), []);
-                let log = store.log(&key).await;
+                let log = store.log(&key).await.unwrap();
                 for call in log.iter().flat_map(advisor_chain::Message::tool_calls) {
                     let results = log.iter().filter_map(advisor_chain::Message::tool_result);
                     assert_eq!(results.filter(|result| result.call_id == call.id).count(), 1, "{}", call.id);

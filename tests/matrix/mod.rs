@@ -1,7 +1,6 @@
 //! One turn in every combination of memory placement, streaming mode, rounds and parallel calls, with all of
 //! its parts writing into one journal.
-
-mod journal_store;
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::sync::Arc;
 
@@ -10,12 +9,10 @@ use advisor_chain::{
     ConversationKey, FnTool, InMemoryStore, Message, Phase, Placement, Result, ToolCallAdvisor,
     ToolCallStreaming, ToolDefinition, ToolInvocation, async_trait,
 };
-use advisor_testkit::{Answer, Journal, Prompt, ScriptedModel};
+use advisor_testkit::{Answer, Journal, JournalStore, Prompt, ScriptedModel};
 use futures::StreamExt;
 use serde_json::json;
 use tokio::task::yield_now;
-
-pub use journal_store::JournalStore;
 
 /// One combination.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +43,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
 pub struct Ran {
     pub journal: Journal,
     pub model: ScriptedModel,
-    pub store: Arc<JournalStore>,
+    pub store: Arc<JournalStore<InMemoryStore>>,
     pub memory: ChatMemoryAdvisor,
     pub client: ChatClient,
     pub key: ConversationKey,

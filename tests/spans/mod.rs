@@ -1,4 +1,5 @@
 //! A subscriber that remembers in which order spans closed.
+#![allow(unreachable_pub, reason = "a module of a test program")]
 
 use std::sync::{Arc, Mutex};
 

@@ -7,6 +7,7 @@
 //! | make a peer wait at a place, instead of sleeping | [`Gate`] |
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
 //! | say what happened in which order, and check it | [`Journal`] |
+//! | have a store tell what it stored, with the feature `stores` | `JournalStore` |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
@@ -16,12 +17,16 @@ pub mod recordings;
 pub mod replay;
 mod scripted;
 pub mod split;
+#[cfg(feature = "stores")]
+mod stores;
 mod transcript;
 
 pub use gate::Gate;
 pub use journal::{Event, Journal, OutOfOrder};
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
 pub use scripted::{Answer, Prompt, ScriptedModel};
+#[cfg(feature = "stores")]
+pub use stores::JournalStore;
 pub use transcript::ChatTranscript;
 
 /// The README's examples are tests, too.

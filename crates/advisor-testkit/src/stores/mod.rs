@@ -1,0 +1,5 @@
+//! Stores for tests of memory.
+
+mod journal;
+
+pub use journal::JournalStore;

@@ -49,7 +49,7 @@ enum Body {
     /// Only white space so far: this many bytes of it.
     Unknown(u64),
     Events {
-        decoder: SseDecoder,
+        decoder: Box<SseDecoder>,
         /// Where the decoder's first byte is in the body.
         from: u64,
     },
@@ -85,7 +85,7 @@ impl AnswerDecoder {
                 Some(first @ (b'{' | b'[' | b'<')) => {
                     self.body = Body::Whole { bytes: BytesMut::new(), is_page: *first == b'<' };
                 }
-                Some(_) => self.body = Body::Events { decoder: SseDecoder::new(self.limits), from },
+                Some(_) => self.body = Body::Events { decoder: Box::new(SseDecoder::new(self.limits)), from },
             }
             drop(bytes.split_to(blank));
         }
@@ -229,12 +229,10 @@ impl AnswerDecoder {
 }
 
 fn of_sse(error: &SseError, from: u64) -> Error {
-    let kind = match error {
-        SseError::TooLarge { .. } => ErrorKind::TooLarge,
-        SseError::InvalidUtf8 { position } => return not_utf8(from + position),
-        _ => ErrorKind::Protocol { position: None },
-    };
-    Error::new(kind, error.to_string())
+    match error {
+        SseError::InvalidUtf8 { position } => not_utf8(from + position),
+        SseError::TooLarge { .. } => Error::new(ErrorKind::TooLarge, error.to_string()),
+    }
 }
 
 fn not_utf8(position: u64) -> Error {

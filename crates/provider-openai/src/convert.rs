@@ -64,10 +64,7 @@ impl Converter {
         let mut told = Told { error: event.error.and_then(error_of), ..Told::default() };
         self.origin(&event, deltas);
         for choice in event.choices.into_iter().flat_map(Few::into_iter) {
-            let finished = self.choice(choice, deltas, &mut told);
-            if finished && let Some(citations) = event.citations {
-                self.sources(citations, deltas);
-            }
+            self.choice(choice, event.citations, deltas, &mut told);
         }
         let usage = event.usage.or(event.x_groq.and_then(|groq| groq.usage));
         if let Some(usage) = usage.and_then(|counts| counts.to_usage()) {
@@ -88,8 +85,13 @@ impl Converter {
         deltas.push_back(DeltaKind::Origin { response_id, model }.into());
     }
 
-    /// Says whether the choice got a finish reason.
-    fn choice(&mut self, mut choice: Choice<'_>, deltas: &mut VecDeque<Delta>, told: &mut Told) -> bool {
+    fn choice(
+        &mut self,
+        mut choice: Choice<'_>,
+        citations: Option<&RawValue>,
+        deltas: &mut VecDeque<Delta>,
+        told: &mut Told,
+    ) {
         let number = choice.number();
         told.error = told.error.take().or_else(|| choice.error.and_then(error_of));
         let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).in_choice(number));
@@ -104,13 +106,11 @@ impl Converter {
         if let Some(usage) = choice.usage.and_then(|counts| counts.to_usage()) {
             push(DeltaKind::Usage(usage));
         }
-        let finish = choice.finish_reason().map(finish_of);
-        let finished = finish.is_some();
-        if let Some(finish) = finish {
+        if let Some(reason) = choice.finish_reason() {
             told.finished += 1;
-            push(DeltaKind::Finish(finish));
+            self.sources(citations, &mut push);
+            push(DeltaKind::Finish(finish_of(reason)));
         }
-        finished
     }
 
     fn delta(&mut self, delta: WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
@@ -177,17 +177,17 @@ impl Converter {
     }
 
     /// The sources of the whole answer, told once, when it ends.
-    fn sources(&mut self, citations: &RawValue, deltas: &mut VecDeque<Delta>) {
-        let Ok(urls) = serde_json::from_str::<Vec<Value>>(citations.get()) else {
-            return;
-        };
-        for url in urls.iter().skip(self.citations) {
+    fn sources(&mut self, citations: Option<&RawValue>, push: &mut impl FnMut(DeltaKind)) {
+        let sources =
+            citations.and_then(|citations| serde_json::from_str::<Vec<Value>>(citations.get()).ok());
+        let sources = sources.unwrap_or_default();
+        for source in sources.iter().skip(self.citations) {
             let mut citation = Citation::default();
-            citation.url = url.as_str().or_else(|| url.get("url")?.as_str()).map(Text::from);
-            citation.title = url.get("title").and_then(Value::as_str).map(Text::from);
-            deltas.push_back(DeltaKind::Citation(citation).into());
+            citation.url = source.as_str().or_else(|| source.get("url")?.as_str()).map(Text::from);
+            citation.title = source.get("title").and_then(Value::as_str).map(Text::from);
+            push(DeltaKind::Citation(citation));
         }
-        self.citations = self.citations.max(urls.len());
+        self.citations = self.citations.max(sources.len());
     }
 }
 

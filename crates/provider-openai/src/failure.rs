@@ -25,6 +25,8 @@ use classify::{kind_of, sentence};
 const LONGEST_TEXT: usize = 2 << 10;
 /// The most that is kept of a code or a type.
 const LONGEST_WORD: usize = 64;
+/// The shortest secret that is blanked out, in bytes.
+const SHORTEST_SECRET: usize = 6;
 
 /// What a provider said when it failed: the [source](std::error::Error::source) of the [`Error`] that reports it.
 ///
@@ -124,8 +126,9 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    pub(crate) fn new(secrets: Vec<SecretString>) -> Self {
-        Self { secrets: secrets.into() }
+    /// Of the secrets, those that are so short that they occur by chance are not looked for.
+    pub(crate) fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
+        Self { secrets: secrets.filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET).collect() }
     }
 
     /// What a response means whose status is no success. `body` is its beginning.

@@ -5,6 +5,8 @@
 //! there for; `docs/decisions/openai-profiles-as-data.md` lists them with their sources.
 
 mod servers;
+#[cfg(test)]
+mod tests;
 
 use advisor_core::Text;
 

@@ -1,1 +1,299 @@
+use std::collections::VecDeque;
 
+use advisor_core::{ChatResponse, FinishReason, MessageAggregator};
+
+use super::*;
+
+fn decoder() -> AnswerDecoder {
+    AnswerDecoder::new(1, TextMode::Increments, SseLimits::default(), Failures::default())
+}
+
+/// What becomes of a body that comes in these pieces, and how far it had come when it ended.
+fn read_with(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
+    let mut aggregator = MessageAggregator::new(1);
+    let mut chunks = VecDeque::new();
+    let mut take = |decoder: &mut AnswerDecoder| {
+        while let Some(delta) = decoder.next() {
+            aggregator.push(delta?, &mut chunks)?;
+        }
+        Ok::<_, Error>(())
+    };
+    for piece in pieces {
+        decoder.push(Bytes::copy_from_slice(piece));
+        if let Err(error) = take(&mut decoder) {
+            return (Err(error), decoder.end());
+        }
+    }
+    let end = decoder.end();
+    decoder.finish();
+    if let Err(error) = take(&mut decoder) {
+        return (Err(error), end);
+    }
+    assert!(decoder.next().is_none(), "after the end there is nothing");
+    (aggregator.finish(&mut chunks).map_err(Error::from), end)
+}
+
+fn read(body: &[u8]) -> (Result<ChatResponse>, End) {
+    let whole = read_with(decoder(), &[body]);
+    let bytes: Vec<&[u8]> = body.chunks(1).collect();
+    let bytewise = read_with(decoder(), &bytes);
+    match (&whole.0, &bytewise.0) {
+        (Ok(one), Ok(other)) => assert_eq!(one, other),
+        (Err(one), Err(other)) => {
+            assert_eq!((one.kind(), one.to_string()), (other.kind(), other.to_string()))
+        }
+        (one, other) => panic!("whole: {one:?}, byte by byte: {other:?}"),
+    }
+    whole
+}
+
+fn kind(body: &str) -> ErrorKind {
+    read(body.as_bytes()).0.expect_err(body).kind()
+}
+
+fn text(body: &str) -> String {
+    read(body.as_bytes()).0.expect(body).text()
+}
+
+const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+const DONE: &str = "data: [DONE]\n\n";
+const ERROR: &str = "data: {\"error\":{\"message\":\"m\",\"code\":502}}\n\n";
+
+#[test]
+fn every_row_of_the_end_table() {
+    let failed = ErrorKind::Provider { status: Some(502) };
+    let completed = |body: &str, end: End| {
+        let (response, came) = read(body.as_bytes());
+        let response = response.expect(body);
+        assert_eq!((response.text().as_str(), came), ("Hi", end), "{body}");
+        response
+    };
+    // A finish reason, then the end marker or the end of the body.
+    assert_eq!(completed(&[HI, STOP, DONE].concat(), End::Done).finish().reason, FinishReason::Stop);
+    assert!(!completed(&[HI, STOP].concat(), End::Finished).finish().inferred);
+    // The end marker without a finish reason.
+    assert!(completed(&[HI, DONE].concat(), End::Done).finish().inferred);
+    // Neither.
+    assert_eq!(kind(HI), ErrorKind::Truncated);
+    assert_eq!(kind(""), ErrorKind::Truncated);
+    // An error, also after a finish reason.
+    assert_eq!(kind(&[HI, ERROR].concat()), failed);
+    assert_eq!(kind(&[HI, STOP, ERROR].concat()), failed);
+    assert_eq!(kind(&[HI, STOP, ERROR, DONE].concat()), failed);
+    // After the end marker, nothing but usage.
+    let usage = "data: {\"choices\":[{\"delta\":{\"content\":\"!\"}}],\"usage\":{\"prompt_tokens\":3}}\n\n";
+    let after = [HI, STOP, DONE, "data: null\n\n", ERROR, "data: {broken\n\n", usage, DONE].concat();
+    assert_eq!(completed(&after, End::Done).usage().and_then(|usage| usage.input_tokens), Some(3));
+}
+
+#[test]
+fn the_last_event_needs_no_blank_line_if_it_parses() {
+    for last in [STOP, DONE] {
+        assert_eq!(text(&[HI, last.trim_end()].concat()), "Hi");
+    }
+    // Cut inside the event, it is as if it had never come.
+    for last in [STOP, DONE] {
+        let cut = &last[..last.len() - 4];
+        assert_eq!(kind(&[HI, cut].concat()), ErrorKind::Truncated, "{cut}");
+    }
+    assert_eq!(kind(&[HI, ERROR.trim_end()].concat()), ErrorKind::Provider { status: Some(502) });
+}
+
+#[test]
+fn what_says_nothing_is_skipped() {
+    let noise = [
+        ": comment\n\n",
+        "data:\n\n",
+        "data: null\n\n",
+        "data: {\"type\":\"ping\"}\n\n",
+        "data: []\n\n",
+        "\r\n\n",
+        "id: 7\n\n",
+    ];
+    assert_eq!(text(&[&noise.concat(), HI, &noise.concat(), STOP, &noise.concat(), DONE].concat()), "Hi");
+}
+
+#[test]
+fn several_choices_are_finished_when_each_of_them_is() {
+    let finish =
+        |index: u32| format!("data: {{\"choices\":[{{\"index\":{index},\"finish_reason\":\"stop\"}}]}}\n\n");
+    let mut decoder = AnswerDecoder::new(2, TextMode::Increments, SseLimits::default(), Failures::default());
+    let mut ends = Vec::new();
+    for event in [finish(1), finish(0)] {
+        decoder.push(event.into());
+        while decoder.next().is_some() {}
+        ends.push(decoder.end());
+    }
+    assert_eq!(ends, [End::Open, End::Finished]);
+}
+
+#[test]
+fn malformed_json_is_an_error_with_its_place() {
+    let at = |position: u64| ErrorKind::Protocol { position: Some(position) };
+    for broken in [
+        "data: {\"choices\":\n\n",
+        "data: {]}\n\n",
+        "data: upstream failed\n\n",
+        "data: {\"choices\":{}}\n\n",
+    ] {
+        assert_eq!(kind(broken), at(0), "{broken}");
+        assert_eq!(kind(&[HI, ": x\n", broken, STOP].concat()), at(HI.len() as u64 + 4), "{broken}");
+    }
+    // Blank lines before the stream count, too.
+    assert_eq!(kind("\n\n data: x\n\ndata: {]}\n\n"), at(3));
+    let error = read(b"data: {\"choices\":[{\"delta\":{\"content\":7x}}]}\n\n").0.expect_err("malformed");
+    assert_eq!(
+        error.to_string(),
+        "the provider sent malformed JSON: line 1, column 34 of the JSON that begins at byte 0"
+    );
+}
+
+#[test]
+fn invalid_utf8_is_an_error_with_its_place() {
+    let body = [HI.as_bytes(), b"data: {\"choices\":[{\"delta\":{\"content\":\"\xFF\"}}]}\n\n"].concat();
+    let position = Some(HI.len() as u64 + 39);
+    assert_eq!(read(&body).0.expect_err("invalid").kind(), ErrorKind::Protocol { position });
+    assert_eq!(
+        read(b"{\"a\":\"\xFF\"}").0.expect_err("invalid").kind(),
+        ErrorKind::Protocol { position: Some(6) }
+    );
+}
+
+#[test]
+fn errors_come_in_many_shapes() {
+    let cases = [
+        ("data: {\"error\":\"plain\"}\n\n", ErrorKind::Provider { status: None }),
+        (
+            "data: {\"error\":[{\"message\":\"m\",\"code\":503}]}\n\n",
+            ErrorKind::Provider { status: Some(503) },
+        ),
+        (
+            "data: [{\"error\":{\"message\":\"m\",\"code\":503}}]\n\n",
+            ErrorKind::Provider { status: Some(503) },
+        ),
+        (
+            "data: {\"choices\":[],\"error\":{\"message\":\"m\",\"code\":503}}\n\n",
+            ErrorKind::Provider { status: Some(503) },
+        ),
+        ("data: {\"object\":\"error\",\"message\":\"m\",\"code\":400}\n\n", ErrorKind::InvalidRequest),
+        (
+            "data: {\"choices\":[{\"error\":{\"message\":\"m\",\"code\":503}}]}\n\n",
+            ErrorKind::Provider { status: Some(503) },
+        ),
+        (
+            "event: error\ndata: {\"message\":\"m\",\"code\":503}\n\n",
+            ErrorKind::Provider { status: Some(503) },
+        ),
+        ("event: error\ndata: {\"what\":1}\n\n", ErrorKind::Provider { status: None }),
+        ("event: error\ndata: upstream failed\n\n", ErrorKind::Provider { status: None }),
+        ("{\"error\":{\"message\":\"m\",\"code\":503}}", ErrorKind::Provider { status: Some(503) }),
+        ("[{\"error\":{\"message\":\"m\",\"code\":503}}]", ErrorKind::Provider { status: Some(503) }),
+        ("{\"message\":\"m\",\"code\":\"rate_limit\"}", ErrorKind::RateLimited { retry_after: None }),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(kind(body), expected, "{body}");
+    }
+}
+
+#[test]
+fn what_came_with_an_error_comes_before_it() {
+    let mut decoder = decoder();
+    decoder.push("data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}],\"error\":{\"message\":\"m\"}}\n\ndata: [DONE]\n\n".into());
+    assert_eq!(decoder.next().and_then(Result::ok), Some(Delta::text("Hi")));
+    assert!(decoder.next().is_some_and(|delta| delta.is_err()));
+    assert!(decoder.next().is_none());
+    decoder.push(HI.into());
+    decoder.finish();
+    assert!(decoder.next().is_none(), "after an error nothing follows");
+}
+
+#[test]
+fn a_whole_answer_gives_the_same_deltas() {
+    let body = "\n {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Hi\",\"reasoning_content\":\"so\",
+        \"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}],
+        \"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n";
+    let (response, _) = read(body.as_bytes());
+    let response = response.expect("an answer");
+    assert_eq!(
+        (response.text().as_str(), response.response_id(), response.model()),
+        ("Hi", Some("r"), Some("m"))
+    );
+    assert_eq!(response.tool_calls().count(), 1);
+    assert!(response.tool_calls().all(|(_, call)| call.complete));
+    assert_eq!(response.finish().reason, FinishReason::ToolCalls);
+    assert_eq!(response.usage().and_then(|usage| usage.output_tokens), Some(2));
+    // A whole answer is its own end marker.
+    assert!(
+        read(b"{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]}")
+            .0
+            .is_ok_and(|response| response.finish().inferred)
+    );
+}
+
+#[test]
+fn lines_of_json_are_a_stream() {
+    let lines = |events: &[&str]| {
+        events
+            .iter()
+            .map(|event| event.trim_start_matches("data: ").trim_end().to_owned() + "\n")
+            .collect::<String>()
+    };
+    assert_eq!(text(&lines(&[HI, STOP])), "Hi");
+    assert_eq!(kind(&lines(&[HI])), ErrorKind::Truncated);
+    assert_eq!(kind(&lines(&[HI, ERROR])), ErrorKind::Provider { status: Some(502) });
+}
+
+#[test]
+fn other_json_and_cut_json_are_told_apart() {
+    let protocol = ErrorKind::Protocol { position: Some(0) };
+    assert_eq!(kind("{\"data\":{\"choices\":[]},\"success\":true}"), protocol);
+    assert_eq!(kind("{}"), protocol);
+    assert_eq!(kind("[1]"), protocol);
+    assert_eq!(kind("{\"choices\":[{\"message\":{\"content\":\"Hi\"}}"), ErrorKind::Truncated);
+    assert_eq!(kind("{\"choices\":[}"), protocol);
+}
+
+#[test]
+fn pages_and_other_types_are_no_answer() {
+    let of = |body: &str, content_type: &str| {
+        let (outcome, _) = read_with(decoder().with_content_type(content_type), &[body.as_bytes()]);
+        outcome.expect_err(body)
+    };
+    let protocol = ErrorKind::Protocol { position: None };
+    let page = of("\n<!DOCTYPE html><title>Sign in</title>", "text/html; charset=utf-8");
+    assert_eq!(page.kind(), protocol);
+    let said = std::error::Error::source(&page).map(ToString::to_string);
+    assert_eq!(said.as_deref(), Some("the provider said: <!DOCTYPE html><title>Sign in</title>"));
+    assert_eq!(of("<p>", "").kind(), protocol);
+    assert_eq!(of("Bad gateway", "text/plain").kind(), protocol);
+    assert_eq!(of("", "application/json").kind(), protocol);
+    assert!(of("", "Application/JSON").to_string().contains("application/json"));
+    assert_eq!(of("", "text/event-stream; charset=utf-8").kind(), ErrorKind::Truncated);
+    assert_eq!(of(": only comments\n\n", "text/plain").kind(), ErrorKind::Truncated);
+    // What the body is counts, not what it says it is.
+    for content_type in ["application/json", "text/html", "text/event-stream", ""] {
+        for body in [[HI, STOP].concat(), "{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]}".to_owned()] {
+            let (outcome, _) = read_with(decoder().with_content_type(content_type), &[body.as_bytes()]);
+            assert_eq!(outcome.expect(content_type).text(), "Hi");
+        }
+    }
+}
+
+#[test]
+fn law_r1_bodies_are_bounded() {
+    let limits = SseLimits { line: 64, event: 64 };
+    let bounded = || AnswerDecoder::new(1, TextMode::Increments, limits, Failures::default());
+    for beginning in ["data: ", "{\"a\":\"", "<"] {
+        let body = [beginning, &"x".repeat(100)].concat();
+        for size in [1, 7, 200] {
+            let pieces: Vec<&[u8]> = body.as_bytes().chunks(size).collect();
+            let (outcome, _) = read_with(bounded(), &pieces);
+            assert_eq!(
+                outcome.expect_err(beginning).kind(),
+                ErrorKind::TooLarge,
+                "{beginning} in pieces of {size}"
+            );
+        }
+    }
+}

@@ -1,1 +1,335 @@
+use advisor_core::{Finish, FinishReason, Media, Usage};
 
+use super::*;
+
+/// What a new converter makes of these events, one list for each.
+fn convert_with(mode: TextMode, events: &[&str]) -> Vec<Vec<Delta>> {
+    let mut converter = Converter::new(mode);
+    let read = |json: &&str| {
+        let mut deltas = VecDeque::new();
+        converter.convert(serde_json::from_str(json).expect(json), &mut deltas);
+        deltas.into()
+    };
+    events.iter().map(read).collect()
+}
+
+fn convert(events: &[&str]) -> Vec<Vec<Delta>> {
+    convert_with(TextMode::Increments, events)
+}
+
+/// The deltas of one event whose only choice has this delta.
+fn of_delta(delta: &str) -> Vec<Delta> {
+    convert(&[&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)]).remove(0)
+}
+
+fn call(fragment: ToolCallDelta) -> Delta {
+    Delta::tool_call(fragment)
+}
+
+fn data(value: Value) -> Delta {
+    DeltaKind::ReasoningData(ProviderData::new(FORMAT, value)).into()
+}
+
+fn opaque(name: &str, value: Value) -> Delta {
+    DeltaKind::Opaque(Opaque::new(FORMAT, name, value)).into()
+}
+
+#[test]
+fn one_delta_object_gives_these_deltas() {
+    let refusal = |text: &str| Delta::from(DeltaKind::Refusal(text.into()));
+    let bare = |name: &str, arguments: &str| {
+        let mut fragment = ToolCallDelta::default().with_arguments(arguments);
+        fragment.name = Some(name.into());
+        fragment
+    };
+    let cases: Vec<(&str, &str, Vec<Delta>)> = vec![
+        ("text", r#"{"role":"assistant","content":"Hi"}"#, vec![Delta::text("Hi")]),
+        ("nothing", r#"{"role":"assistant","content":"","refusal":null,"tool_calls":[]}"#, vec![]),
+        ("a refusal", r#"{"content":null,"refusal":"No"}"#, vec![refusal("No")]),
+        (
+            "everything at once, in this order (Q50)",
+            r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}],"content":"b","reasoning_content":"a"}"#,
+            vec![Delta::reasoning("a"), Delta::text("b"), call(ToolCallDelta::start(0, "c", "f"))],
+        ),
+        (
+            "reasoning_content goes first (Q63)",
+            r#"{"reasoning_content":"a","reasoning":"b"}"#,
+            vec![Delta::reasoning("a")],
+        ),
+        ("reasoning", r#"{"reasoning_content":"","reasoning":"b"}"#, vec![Delta::reasoning("b")]),
+        (
+            "reasoning beside its details is counted once",
+            r#"{"reasoning":"b","reasoning_details":[{"type":"reasoning.text","text":"b","index":0}]}"#,
+            vec![
+                Delta::reasoning("b"),
+                data(json!({"reasoning_details": [{"type": "reasoning.text", "text": "b", "index": 0}]})),
+            ],
+        ),
+        (
+            "details alone tell the reasoning",
+            r#"{"reasoning_details":[{"type":"reasoning.text","text":"a"},{"type":"reasoning.summary","summary":"b"},{"type":"reasoning.encrypted","data":"x"}]}"#,
+            vec![
+                Delta::reasoning("ab"),
+                data(
+                    json!({"reasoning_details": [{"type": "reasoning.text", "text": "a"}, {"type": "reasoning.summary", "summary": "b"},
+                    {"type": "reasoning.encrypted", "data": "x"}]}),
+                ),
+            ],
+        ),
+        ("no details are none", r#"{"reasoning_details":[]}"#, vec![]),
+        (
+            "content as parts",
+            r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"text","text":"c"},
+                {"type":"refusal","refusal":"d"},{"type":"reference","reference_ids":[1]}]}"#,
+            vec![
+                Delta::reasoning("ab"),
+                Delta::text("c"),
+                refusal("d"),
+                opaque("reference", json!({"type": "reference", "reference_ids": [1]})),
+            ],
+        ),
+        (
+            "thinking as a plain text",
+            r#"{"content":[{"type":"thinking","thinking":"a"}]}"#,
+            vec![Delta::reasoning("a")],
+        ),
+        (
+            "the fields of reasoning go before its parts",
+            r#"{"reasoning":"r","content":[{"type":"thinking","thinking":"a"}]}"#,
+            vec![Delta::reasoning("r")],
+        ),
+        (
+            "a whole call (Q19), its arguments an object (Q20)",
+            r#"{"tool_calls":[{"id":"c","function":{"name":"f","arguments":{"a":1}}}]}"#,
+            vec![call({
+                let mut fragment = bare("f", r#"{"a":1}"#);
+                fragment.call_id = Some("c".into());
+                fragment
+            })],
+        ),
+        (
+            "empty is absent (Q10, Q16, Q21)",
+            r#"{"tool_calls":[{"index":0,"id":"","type":"","function":{"name":"","arguments":"1}"}}]}"#,
+            vec![call(ToolCallDelta::arguments(0, "1}"))],
+        ),
+        (
+            "several fragments of one event stay together (Q6)",
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"a"}},{"index":0,"function":{"arguments":"b"}}]}"#,
+            vec![
+                DeltaKind::ToolCalls(vec![
+                    ToolCallDelta::arguments(0, "a"),
+                    ToolCallDelta::arguments(0, "b"),
+                ])
+                .into(),
+            ],
+        ),
+        (
+            "signatures ride on the call (Q66)",
+            r#"{"tool_calls":[{"index":0,"extra_content":{"google":{"thought_signature":"s"}},"function":{"x":1}}]}"#,
+            vec![call({
+                let mut fragment = ToolCallDelta::default();
+                fragment.index = Some(0);
+                let value =
+                    json!({"extra_content": {"google": {"thought_signature": "s"}}, "function": {"x": 1}});
+                fragment.provider_data = Some(ProviderData::new(FORMAT, value));
+                fragment
+            })],
+        ),
+        (
+            "the first version's call",
+            r#"{"function_call":{"name":"f","arguments":"{}"}}"#,
+            vec![call(bare("f", "{}"))],
+        ),
+        (
+            "a picture in the answer",
+            r#"{"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AQID"}},{"image_url":"https://x/y.png"},{"odd":1}]}"#,
+            vec![
+                DeltaKind::Media(Media::from_bytes("image/png", vec![1, 2, 3])).into(),
+                DeltaKind::Media(Media::from_url("image/*", "https://x/y.png")).into(),
+                opaque("image", json!({"odd": 1})),
+            ],
+        ),
+        (
+            "sound with its words",
+            r#"{"audio":{"id":"a1","transcript":"Hi","data":"AA=="}}"#,
+            vec![Delta::text("Hi"), opaque("audio", json!({"id": "a1", "transcript": "Hi", "data": "AA=="}))],
+        ),
+        (
+            "a tool that ran on the server's side is no call",
+            r#"{"executed_tools":[{"index":0,"type":"search"}]}"#,
+            vec![opaque("executed_tools", json!({"index": 0, "type": "search"}))],
+        ),
+        (
+            "a source",
+            r#"{"annotations":[{"type":"url_citation","url_citation":{"url":"u","title":"t","content":"q","start_index":1}},{"type":"other"}]}"#,
+            vec![{
+                let mut citation = Citation::default();
+                (citation.url, citation.title, citation.quote) =
+                    (Some("u".into()), Some("t".into()), Some("q".into()));
+                DeltaKind::Citation(citation).into()
+            }],
+        ),
+    ];
+    for (name, delta, expected) in cases {
+        assert_eq!(of_delta(delta), expected, "{name}");
+    }
+}
+
+#[test]
+fn finish_reasons_keep_the_providers_word() {
+    use FinishReason::{ContentFilter, Interrupted, Length, Other, Paused, Refusal, Stop, ToolCalls};
+    let cases = [
+        ("stop", Stop),
+        ("STOP", Stop),
+        ("eos", Stop),
+        ("end_turn", Stop),
+        ("length", Length),
+        ("model_length", Length),
+        ("MAX_TOKENS", Length),
+        ("tool_calls", ToolCalls),
+        ("function_call", ToolCalls),
+        ("content_filter", ContentFilter),
+        ("refusal", Refusal),
+        ("pause_turn", Paused),
+        ("error", Interrupted),
+        ("insufficient_system_resource", Interrupted),
+        ("some_new_word", Other("some_new_word".into())),
+    ];
+    for (word, reason) in cases {
+        let deltas =
+            convert(&[&format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{word}"}}]}}"#)]).remove(0);
+        assert_eq!(deltas, [Delta::finish(Finish::written(reason, word))], "{word}");
+    }
+    for none in [r#""""#, r#""null""#, "null", "{}", "[]"] {
+        let deltas = convert(&[&format!(r#"{{"choices":[{{"finish_reason":{none}}}]}}"#)]).remove(0);
+        assert_eq!(deltas, [], "{none}");
+    }
+}
+
+#[test]
+fn what_comes_with_the_finish_reason_comes_before_it() {
+    let event = r#"{"choices":[{"delta":{"content":"end"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
+    let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
+    assert_eq!(convert(&[event]), [[Delta::text("end"), finish, Delta::usage(Usage::new(1, 2))]]);
+}
+
+#[test]
+fn usage_is_found_in_every_place() {
+    let usage = vec![Delta::usage(Usage::new(1, 2))];
+    for event in [
+        r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+        r#"{"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+        r#"{"choices":null,"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+        r#"{"choices":[{"delta":{},"usage":{"prompt_tokens":1,"completion_tokens":2}}]}"#,
+        r#"{"choices":[],"x_groq":{"id":"r","usage":{"prompt_tokens":1,"completion_tokens":2}}}"#,
+    ] {
+        assert_eq!(convert(&[event]), std::slice::from_ref(&usage), "{event}");
+    }
+    assert_eq!(convert(&[r#"{"usage":null}"#, r#"{"usage":{}}"#]), [[], []]);
+}
+
+#[test]
+fn the_origin_is_told_once() {
+    let event = r#"{"id":"a","model":"m","choices":[]}"#;
+    let origin = |id: Option<&str>, model: Option<&str>| {
+        Delta::from(DeltaKind::Origin { response_id: id.map(Text::from), model: model.map(Text::from) })
+    };
+    assert_eq!(convert(&[event, event]), [vec![origin(Some("a"), Some("m"))], vec![]]);
+    // Azure's first event has neither (Q60).
+    assert_eq!(convert(&[r#"{"id":"","model":""}"#, event]), [vec![], vec![origin(Some("a"), Some("m"))]]);
+    assert_eq!(
+        convert(&[r#"{"id":"a"}"#, event]),
+        [vec![origin(Some("a"), None)], vec![origin(None, Some("m"))]]
+    );
+}
+
+#[test]
+fn a_message_counts_only_where_no_delta_came() {
+    let message = r#"{"choices":[{"message":{"role":"assistant","content":"all"},"finish_reason":"stop"}]}"#;
+    let both = r#"{"choices":[{"delta":{"content":"a"},"message":{"content":"all"}}]}"#;
+    let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
+    assert_eq!(convert(&[message]), [[Delta::text("all"), finish.clone()]]);
+    assert_eq!(convert(&[both, message]), [[Delta::text("a")], [finish]]);
+}
+
+#[test]
+fn the_calls_of_a_whole_message_are_told_apart_by_their_place() {
+    let message = r#"{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"f","arguments":""}},
+        {"id":"c","function":{"name":"f"}},{"index":9,"function":{"name":"f"}}]}}]}"#;
+    let without_id = |index: i64| {
+        let mut fragment = ToolCallDelta::start(index, "", "f");
+        fragment.call_id = None;
+        fragment
+    };
+    let calls = DeltaKind::ToolCalls(vec![ToolCallDelta::start(0, "c", "f"), without_id(1), without_id(2)]);
+    assert_eq!(convert(&[message]), [[Delta::from(calls)]]);
+}
+
+#[test]
+fn choices_keep_their_numbers() {
+    let event = r#"{"choices":[{"index":1,"delta":{"content":"b"}},{"index":0,"delta":{"content":"a"}},{"index":-3,"delta":{"content":"c"}}]}"#;
+    assert_eq!(convert(&[event]), [[Delta::text("b").in_choice(1), Delta::text("a"), Delta::text("c")]]);
+}
+
+#[test]
+fn cumulative_text_is_told_as_increments() {
+    let event = |index: u32, text: &str| {
+        format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#)
+    };
+    let events = [event(0, "He"), event(1, "Bye"), event(0, "Hello"), event(0, "Hello"), event(0, "!")];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let texts = |mode| -> Vec<Delta> { convert_with(mode, &events).concat() };
+    let expected = [
+        Delta::text("He"),
+        Delta::text("Bye").in_choice(1),
+        Delta::text("llo"),
+        Delta::text(""),
+        Delta::text("!"),
+    ];
+    assert_eq!(texts(TextMode::Cumulative), expected);
+    assert_eq!(texts(TextMode::Increments).len(), 5);
+    assert_eq!(texts(TextMode::Increments)[2], Delta::text("Hello"));
+}
+
+#[test]
+fn the_sources_of_the_answer_are_told_once_at_its_end() {
+    let event = |finish: &str| {
+        format!(
+            r#"{{"citations":["u1",{{"url":"u2","title":"t"}}],"choices":[{{"delta":{{}},"finish_reason":{finish}}}]}}"#
+        )
+    };
+    let events = [event("null"), event(r#""stop""#), event(r#""stop""#)];
+    let deltas = convert(&events.iter().map(String::as_str).collect::<Vec<_>>());
+    let source = |url: &str, title: Option<&str>| {
+        let mut citation = Citation::default();
+        (citation.url, citation.title) = (Some(url.into()), title.map(Text::from));
+        Delta::from(DeltaKind::Citation(citation))
+    };
+    let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
+    assert_eq!(
+        deltas,
+        [vec![], vec![source("u1", None), source("u2", Some("t")), finish.clone()], vec![finish]]
+    );
+}
+
+#[test]
+fn an_error_is_told_beside_the_deltas() {
+    let told = |json: &str| {
+        Converter::default().convert(serde_json::from_str(json).expect(json), &mut VecDeque::new())
+    };
+    assert_eq!(
+        told(r#"{"error":{"message":"m"},"choices":[]}"#).error.map(|error| error.message),
+        Some("m".to_owned())
+    );
+    assert_eq!(
+        told(r#"{"choices":[{"error":{"message":"m"}}]}"#).error.map(|error| error.message),
+        Some("m".to_owned())
+    );
+    for none in ["null", "{}", r#""""#, "false"] {
+        assert_eq!(told(&format!(r#"{{"error":{none}}}"#)).error, None, "{none}");
+    }
+    let finished =
+        told(r#"{"choices":[{"index":0,"finish_reason":"stop"},{"index":1,"finish_reason":"stop"}]}"#);
+    assert_eq!((finished.finished, finished.whole), (2, false));
+    assert!(told(r#"{"choices":[{"message":{}}]}"#).whole);
+}

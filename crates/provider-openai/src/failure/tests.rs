@@ -1,1 +1,211 @@
+use std::error::Error as _;
 
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderValue};
+use serde_json::json;
+
+use super::*;
+
+const KEY: &str = "sk-canary-0123456789";
+
+fn failures() -> Failures {
+    Failures::new([KEY, "x"].map(SecretString::from).into_iter())
+}
+
+fn response(status: u16, body: &Value) -> Failed {
+    let status = StatusCode::from_u16(status).expect("a status");
+    failures().response(status, &HeaderMap::new(), body.to_string().as_bytes())
+}
+
+fn said(error: &Error) -> &ProviderError {
+    error.source().and_then(|source| source.downcast_ref()).expect("what the provider said")
+}
+
+#[test]
+fn a_response_is_of_the_kind_that_its_status_and_words_say() {
+    use ErrorKind::{
+        Authentication, Configuration, ContextOverflow, InvalidHistory, InvalidRequest, Provider,
+    };
+    let error = |message: &str| json!({"error": {"message": message}});
+    let coded = |code: &str| json!({"error": {"message": "m", "code": code}});
+    let limited = ErrorKind::RateLimited { retry_after: None };
+    let cases = [
+        (401, coded("invalid_api_key"), Authentication),
+        (403, error("no"), Authentication),
+        (402, error("Insufficient Balance"), Authentication),
+        (429, coded("rate_limit_exceeded"), limited),
+        (429, coded("insufficient_quota"), Authentication),
+        (
+            429,
+            error("Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000"),
+            ContextOverflow,
+        ),
+        (
+            413,
+            json!({"error": {"message": "Request too large for model `x`", "code": "rate_limit_exceeded"}}),
+            ContextOverflow,
+        ),
+        (400, coded("context_length_exceeded"), ContextOverflow),
+        (
+            400,
+            error("This model's maximum context length is 8192 tokens, however you requested 9000"),
+            ContextOverflow,
+        ),
+        (
+            400,
+            json!({"error": {"code": 400, "message": "m", "type": "exceed_context_size_error"}}),
+            ContextOverflow,
+        ),
+        (500, error("Context size has been exceeded."), ContextOverflow),
+        (
+            400,
+            error("Prompt contains 9 tokens, too large for model with 8 maximum context length"),
+            ContextOverflow,
+        ),
+        (413, error("the body is too large"), InvalidRequest),
+        (
+            400,
+            error("An assistant message with 'tool_calls' must be followed by tool messages"),
+            InvalidHistory,
+        ),
+        (
+            400,
+            error(
+                "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+            ),
+            InvalidHistory,
+        ),
+        (
+            400,
+            json!({"object": "error", "message": "Not the same number of function calls and responses", "code": null}),
+            InvalidHistory,
+        ),
+        (400, error("Conversation roles must alternate user/assistant"), InvalidHistory),
+        (400, error("'messages.1' : for 'role:assistant' the following must be satisfied"), InvalidHistory),
+        (
+            400,
+            error("The reasoning_content in the thinking mode must be passed back to the API."),
+            InvalidHistory,
+        ),
+        (
+            400,
+            json!({"code": "Client specified an invalid argument", "error": "Invalid request content: Each message must have at least one content element."}),
+            InvalidHistory,
+        ),
+        (422, json!({"detail": [{"msg": "Extra inputs are not permitted"}]}), InvalidRequest),
+        (404, error("The model `x` does not exist"), InvalidRequest),
+        (400, error("m"), InvalidRequest),
+        (400, json!({"error": {"message": "m", "code": "tool_use_failed"}}), Provider { status: None }),
+        (408, error("m"), Provider { status: Some(408) }),
+        (500, error("m"), Provider { status: Some(500) }),
+        (503, error("m"), Provider { status: Some(503) }),
+        (529, error("overloaded"), Provider { status: Some(529) }),
+        (
+            500,
+            json!({"error": {"message": "m", "type": "authentication_error"}}),
+            Provider { status: Some(500) },
+        ),
+        (302, error("m"), Configuration),
+    ];
+    for (status, body, kind) in cases {
+        assert_eq!(response(status, &body).error.kind(), kind, "{status} {body}");
+    }
+}
+
+#[test]
+fn an_error_inside_an_answer_is_of_the_kind_that_its_words_say() {
+    let in_answer = |error: Value| failures().in_answer(ErrorObject::read(&error)).kind();
+    let cases = [
+        (json!({"message": "m", "code": 429}), ErrorKind::RateLimited { retry_after: None }),
+        (json!({"message": "m", "type": "rate_limit_error"}), ErrorKind::RateLimited { retry_after: None }),
+        (
+            json!({"message": "m", "status": "RESOURCE_EXHAUSTED"}),
+            ErrorKind::RateLimited { retry_after: None },
+        ),
+        (json!({"message": "m", "type": "overloaded_error"}), ErrorKind::Provider { status: None }),
+        (json!({"message": "m", "code": 502}), ErrorKind::Provider { status: Some(502) }),
+        (json!({"message": "m", "type": "server_error"}), ErrorKind::Provider { status: None }),
+        (json!("plain words"), ErrorKind::Provider { status: None }),
+        (json!({"message": "m", "type": "authentication_error"}), ErrorKind::Authentication),
+        (json!({"message": "m", "code": "context_length_exceeded"}), ErrorKind::ContextOverflow),
+        (json!({"message": "m", "type": "invalid_request_error"}), ErrorKind::InvalidRequest),
+        (json!({"message": "Token limit reached", "code": 400}), ErrorKind::InvalidRequest),
+        (
+            json!({"message": "m", "code": "tool_use_failed", "status_code": 400}),
+            ErrorKind::Provider { status: None },
+        ),
+    ];
+    for (error, kind) in cases {
+        assert_eq!(in_answer(error.clone()), kind, "{error}");
+    }
+}
+
+#[test]
+fn the_servers_delay_is_kept() {
+    let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("7"))]);
+    let seven = Some(Duration::from_secs(7));
+    let limited = failures().response(StatusCode::TOO_MANY_REQUESTS, &headers, b"");
+    assert_eq!(limited.error.kind(), ErrorKind::RateLimited { retry_after: seven });
+    assert_eq!((limited.error.retry_after(), limited.asked), (seven, seven));
+    let busy = failures().response(StatusCode::SERVICE_UNAVAILABLE, &headers, b"");
+    assert_eq!((busy.error.retry_after(), busy.asked), (None, seven));
+}
+
+#[test]
+fn what_the_provider_said_is_the_source() {
+    let failed = response(
+        400,
+        &json!({"error": {"message": "bad\u{1b}[31m\nthing", "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<f>"}}),
+    );
+    let said = said(&failed.error);
+    assert_eq!(said.message(), "bad [31m thing");
+    assert_eq!(
+        (said.status(), said.code(), said.kind()),
+        (Some(400), Some("tool_use_failed"), Some("invalid_request_error"))
+    );
+    assert_eq!(said.failed_generation(), Some("<f>"));
+    assert_eq!(failed.error.to_string(), "the provider failed (HTTP 400, tool_use_failed)");
+    assert_eq!(said.to_string(), "the provider said: bad [31m thing");
+    assert!(!format!("{:?}{failed:?}", failed.error).contains("<f>"));
+}
+
+#[test]
+fn a_body_that_is_no_error_is_shown_as_it_begins() {
+    let failed = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"  <html>\n502</html> ");
+    assert_eq!(said(&failed.error).message(), "<html> 502</html>");
+    let silent = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"");
+    assert_eq!(said(&silent.error).to_string(), "the provider gave no reason");
+    let binary = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"\xFF\xFE");
+    assert_eq!(said(&binary.error).message(), "\u{FFFD}\u{FFFD}");
+}
+
+#[test]
+fn law_r3_secrets_are_blanked_out_and_words_are_capped() {
+    let message = format!("Incorrect key {KEY}: {}", "é".repeat(5000));
+    let body = json!({"error": {"message": message, "code": format!("bad_{KEY}"), "failed_generation": KEY}});
+    let error = response(401, &body).error;
+    let said = said(&error);
+    assert!(said.message().starts_with("Incorrect key [secret]: éé"));
+    assert!(said.message().len() <= LONGEST_TEXT && said.message().len() > LONGEST_TEXT - 4);
+    let all = format!("{error} {error:?} {said} {said:?} {:?} {:?}", said.code(), said.failed_generation());
+    assert!(!all.contains("canary"), "{all}");
+    // A short secret would blank out half of every message.
+    assert!(said.message().contains("Incorrect key"));
+}
+
+#[test]
+fn transport_failures_have_kinds() {
+    use crate::timeouts::{Clock, TimedOut};
+    let source = || "reset by peer".into();
+    let cases = [
+        (TransportError::Connect { source: source() }, ErrorKind::Connection, true),
+        (TransportError::Broken { source: source() }, ErrorKind::Connection, true),
+        (TimedOut::new(Clock::Idle, Duration::from_secs(1)).into(), ErrorKind::Timeout, true),
+        (TransportError::Other { source: source() }, ErrorKind::Configuration, false),
+    ];
+    for (error, kind, retryable) in cases {
+        let error = of_transport(error);
+        assert_eq!((error.kind(), error.is_retryable()), (kind, retryable));
+        assert!(error.source().is_some());
+    }
+}

@@ -25,6 +25,24 @@ const MESSAGES: MessageRules = MessageRules {
     tool_media: false,
 };
 
+type MakeProfile = fn() -> Profile;
+
+/// Whose servers stand under which domain.
+const DOMAINS: [(&str, MakeProfile); 12] = [
+    ("openai.azure.com", Profile::azure),
+    ("services.ai.azure.com", Profile::azure),
+    ("cognitiveservices.azure.com", Profile::azure),
+    ("openai.com", Profile::openai),
+    ("openrouter.ai", Profile::openrouter),
+    ("groq.com", Profile::groq),
+    ("mistral.ai", Profile::mistral),
+    ("deepseek.com", Profile::deepseek),
+    ("x.ai", Profile::xai),
+    ("together.xyz", Profile::together),
+    ("together.ai", Profile::together),
+    ("ollama.com", Profile::ollama),
+];
+
 impl Profile {
     /// Any compatible server: the fields that all of them know.
     ///
@@ -166,27 +184,16 @@ impl Profile {
             return Self::compatible();
         };
         let host = url.host().unwrap_or_default().to_ascii_lowercase();
-        let is = |domain: &&str| {
-            host == *domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
-        };
         let local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]");
         match url.port_u16() {
             Some(11434) if local => return Self::ollama(),
             Some(1234) if local => return Self::lm_studio(),
             _ => {}
         }
-        let known: [(&[&str], fn() -> Self); 8] = [
-            (&["openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"], Self::azure),
-            (&["openai.com"], Self::openai),
-            (&["openrouter.ai"], Self::openrouter),
-            (&["groq.com"], Self::groq),
-            (&["mistral.ai"], Self::mistral),
-            (&["deepseek.com"], Self::deepseek),
-            (&["x.ai"], Self::xai),
-            (&["together.xyz", "together.ai"], Self::together),
-        ];
-        let profile = known.iter().find(|(domains, _)| domains.iter().any(is));
-        profile.map_or_else(Self::compatible, |(_, profile)| profile())
+        let known = DOMAINS.iter().find(|(domain, _)| {
+            host == *domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
+        });
+        known.map_or_else(Self::compatible, |(_, profile)| profile())
     }
 
     fn named(name: &str, options: OptionRules, messages: MessageRules) -> Self {

@@ -1,1 +1,199 @@
+use serde_json::json;
 
+use super::*;
+
+fn call(json: &str) -> ToolCall<'_> {
+    serde_json::from_str(json).expect("a tool call")
+}
+
+#[test]
+fn texts_are_borrowed_and_odd_ones_are_spelled_or_absent() {
+    let cases: &[(&str, Option<&str>)] = &[
+        (r#""plain""#, Some("plain")),
+        (r#""esc\"aped""#, Some("esc\"aped")),
+        (r#""""#, None),
+        ("null", None),
+        ("7", Some("7")),
+        ("-7", Some("-7")),
+        ("1.5", Some("1.5")),
+        ("true", Some("true")),
+        ("[1,[2]]", None),
+        (r#"{"a":{"b":1}}"#, None),
+    ];
+    for (json, expected) in cases {
+        let text: Str<'_> = serde_json::from_str(json).expect("any JSON will do");
+        assert_eq!(text.text(), *expected, "{json}");
+    }
+}
+
+#[test]
+fn numbers_are_whole_or_absent() {
+    let cases = [
+        ("7", Some(7)),
+        ("-1", Some(-1)),
+        ("7.0", Some(7)),
+        ("7.5", None),
+        (r#""7""#, Some(7)),
+        (r#""x""#, None),
+        ("1e300", None),
+        ("18446744073709551615", None),
+        ("null", None),
+        ("true", None),
+        ("[1]", None),
+        (r#"{"a":1}"#, None),
+    ];
+    for (json, expected) in cases {
+        let number: Number = serde_json::from_str(json).expect("any JSON will do");
+        assert_eq!(number, Number(expected), "{json}");
+    }
+}
+
+#[test]
+fn every_field_may_be_absent_or_null() {
+    let null_fields =
+        r#"{"id":null,"model":null,"choices":null,"usage":null,"x_groq":null,"error":null,"citations":null}"#;
+    let null_choice = r#"{"choices":[{"index":null,"delta":null,"message":null,"finish_reason":null,"usage":null,"error":null}]}"#;
+    let null_delta = r#"{"choices":[{"delta":{"content":null,"reasoning_content":null,"reasoning":null,"reasoning_details":null,
+        "refusal":null,"tool_calls":null,"function_call":null,"annotations":null,"images":null,"audio":null,"executed_tools":null,"role":null}}]}"#;
+    let null_call = r#"{"choices":[{"delta":{"tool_calls":[null,{},{"index":null,"id":null,"type":null,"function":null},
+        {"function":{"name":null,"arguments":null}}]}}]}"#;
+    for json in ["{}", null_fields, null_choice, null_delta, null_call] {
+        serde_json::from_str::<Event<'_>>(json).expect(json);
+    }
+}
+
+#[test]
+fn arguments_are_text_or_json_spelled_as_it_came() {
+    let cases = [
+        (r#""{\"a\":1}""#, Some(r#"{"a":1}"#)),
+        (r#"{"b":1, "a" : [1.50, {"x":"\u00e9"}]}"#, Some(r#"{"b":1,"a":[1.50, {"x":"\u00e9"}]}"#)),
+        ("{}", Some("{}")),
+        ("[1, 2]", Some("[1,2]")),
+        ("7", Some("7")),
+        (r#""""#, None),
+        ("null", None),
+    ];
+    for (arguments, expected) in cases {
+        let json = format!(r#"{{"function":{{"name":"f","arguments":{arguments}}}}}"#);
+        assert_eq!(call(&json).function.arguments.text(), expected, "{json}");
+    }
+}
+
+#[test]
+fn what_a_call_says_beyond_this_crate_is_kept() {
+    let call = call(
+        r#"{"index":-1,"id":"c","type":"function","extra_content":{"google":{"thought_signature":"s"}},"nothing":null,
+            "function":{"name":"f","arguments":"{}","provider_specific_fields":{"a":1}}}"#,
+    );
+    assert_eq!(call.index, Some(-1));
+    assert_eq!(Value::Object(call.extras), json!({"extra_content": {"google": {"thought_signature": "s"}}}));
+    assert_eq!(Value::Object(call.function.extras), json!({"provider_specific_fields": {"a": 1}}));
+}
+
+#[test]
+fn content_is_a_text_or_parts() {
+    let event: Event<'_> = serde_json::from_str(
+        r#"{"choices":[{"delta":{"content":[{"type":"text","text":"a"},{"type":"thinking","thinking":[{"type":"text","text":"b"}]},7]}}]}"#,
+    )
+    .expect("an event");
+    let delta =
+        event.choices.into_iter().flat_map(Few::into_iter).find_map(|choice| choice.delta).expect("a delta");
+    assert_eq!(delta.content.joined(), "a");
+    for odd in ["{}", "true", "null"] {
+        let content: Content<'_> = serde_json::from_str(odd).expect("any JSON will do");
+        assert!(matches!(content, Content::Absent), "{odd}");
+    }
+}
+
+#[test]
+fn errors_are_read_in_every_shape() {
+    let error = |message: &str| ErrorObject { message: message.to_owned(), ..ErrorObject::default() };
+    let word = |word: &str| Some(word.to_owned());
+    let cases = [
+        (json!({"error": "plain"}), Some(error("plain"))),
+        (
+            json!({"error": {"message": "m", "type": "t", "code": "c", "param": null}}),
+            Some(ErrorObject { kind: word("t"), code: word("c"), ..error("m") }),
+        ),
+        (
+            json!({"error": {"message": "m", "code": 502, "metadata": {"raw": "upstream"}}}),
+            Some(ErrorObject { status: Some(502), ..error("m: upstream") }),
+        ),
+        (json!([{"error": {"message": "m", "code": 400, "status": "INVALID_ARGUMENT"}}]), {
+            Some(ErrorObject { status: Some(400), kind: word("INVALID_ARGUMENT"), ..error("m") })
+        }),
+        (json!({"error": [{"message": "m"}]}), Some(error("m"))),
+        (json!({"errors": [{"message": "m", "code": 7003}], "success": false}), Some(error("m"))),
+        (
+            json!({"object": "error", "message": "m", "type": "BadRequestError", "code": 400}),
+            Some(ErrorObject { status: Some(400), kind: word("BadRequestError"), ..error("m") }),
+        ),
+        (json!({"detail": "Not Found"}), Some(error("Not Found"))),
+        (
+            json!({"detail": [{"loc": ["body", "x"], "msg": "Field required", "type": "missing"}]}),
+            Some(ErrorObject { kind: word("missing"), ..error("Field required") }),
+        ),
+        (
+            json!({"code": "Throttling", "message": "slow"}),
+            Some(ErrorObject { code: word("Throttling"), ..error("slow") }),
+        ),
+        (
+            json!({"error": {"message": "m", "code": "tool_use_failed", "failed_generation": "<x>", "status_code": 400}}),
+            Some(ErrorObject {
+                code: word("tool_use_failed"),
+                status: Some(400),
+                failed_generation: word("<x>"),
+                ..error("m")
+            }),
+        ),
+        (json!({"error": null, "choices": []}), None),
+        (json!({"choices": [], "message": "not an error"}), None),
+        (json!({"object": "list"}), None),
+        (json!("text"), None),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(ErrorObject::find(&body), expected, "{body}");
+    }
+}
+
+#[test]
+fn nothing_is_told_from_something() {
+    for (json, nothing) in [
+        ("null", true),
+        ("false", true),
+        (r#""""#, true),
+        ("[ ]", true),
+        ("{\n}", true),
+        ("0", false),
+        ("true", false),
+        (r#""x""#, false),
+        ("[0]", false),
+        (r#"{"a":1}"#, false),
+    ] {
+        let raw: &RawValue = serde_json::from_str(json).expect("JSON");
+        assert_eq!(is_nothing(raw), nothing, "{json}");
+    }
+}
+
+#[test]
+fn usage_is_read_under_every_name() {
+    let usage = |json: &str| serde_json::from_str::<TokenCounts>(json).expect("counts").to_usage();
+    assert_eq!(usage("{}"), None);
+    assert_eq!(usage(r#"{"prompt_tokens":null,"total_tokens":null}"#), None);
+    let all = usage(
+        r#"{"prompt_tokens":10,"completion_tokens":5.0,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":2},
+            "completion_tokens_details":{"reasoning_tokens":3}}"#,
+    )
+    .expect("some");
+    assert_eq!((all.input_tokens, all.output_tokens, all.total_tokens), (Some(10), Some(5), Some(15)));
+    assert_eq!(
+        (all.cached_input_tokens, all.cache_write_tokens, all.reasoning_tokens),
+        (Some(4), Some(2), Some(3))
+    );
+    for name in ["prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens"] {
+        let cached = usage(&format!(r#"{{"{name}":9}}"#)).expect("some");
+        assert_eq!(cached.cached_input_tokens, Some(9), "{name}");
+    }
+    let written = usage(r#"{"cache_creation_input_tokens":9,"prompt_tokens_details":null}"#).expect("some");
+    assert_eq!(written.cache_write_tokens, Some(9));
+}

@@ -1,0 +1,156 @@
+//! The deltas of a response body, as they come.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use advisor_core::{Delta, DeltaKind, Error, Result};
+use futures::Stream;
+
+use crate::answer::{AnswerDecoder, End};
+use crate::failure::of_transport;
+use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut};
+
+/// How long the body may stay open after the end marker, after which only usage can come: as long as a connection is worth.
+const LONGEST_DRAIN: Duration = Duration::from_millis(250);
+/// How many deltas that show nothing are kept while the first that does is waited for.
+const MOST_AHEAD: usize = 64;
+
+/// The deltas of one response body.
+///
+/// How it ends, by what came last:
+///
+/// | the body | the deltas |
+/// | --- | --- |
+/// | ends | end; whether the answer is complete is the aggregator's to say |
+/// | stays open or breaks after the finish reason or the end marker | end: at once when it breaks, else after the grace |
+/// | breaks before | an error |
+/// | holds an error or what is no answer | an error, and the body is let go |
+pub(crate) struct DeltaStream {
+    /// Gone once the body has ended, or nobody wants more of it.
+    body: Option<TimedBody>,
+    decoder: AnswerDecoder,
+    /// What came while the first delta that shows something was waited for.
+    ahead: VecDeque<Delta>,
+    /// Why the body broke.
+    broken: Option<Error>,
+    /// How many events were seen when the clocks were last set.
+    events: u64,
+    progress: Deadline,
+    grace: Deadline,
+    drain: Deadline,
+}
+
+impl DeltaStream {
+    /// The deltas of `body`. `grace` is for how long more may come after the finish reason.
+    pub(crate) fn new(
+        body: TimedBody,
+        decoder: AnswerDecoder,
+        progress: Option<Duration>,
+        grace: Duration,
+    ) -> Self {
+        Self {
+            body: Some(body),
+            decoder,
+            ahead: VecDeque::new(),
+            broken: None,
+            events: 0,
+            progress: Deadline::new(Clock::Progress, progress),
+            grace: Deadline::new(Clock::Idle, Some(grace)),
+            drain: Deadline::new(Clock::Idle, Some(grace.min(LONGEST_DRAIN))),
+        }
+    }
+
+    /// Waits for the first delta that shows something, or for the end. Until then asking again shows nothing twice.
+    pub(crate) async fn begin(&mut self) -> Result<()> {
+        while self.ahead.len() < MOST_AHEAD {
+            let Some(delta) = poll_fn(|cx| self.poll_delta(cx)).await.transpose()? else {
+                return Ok(());
+            };
+            let shows = !matches!(delta.kind, DeltaKind::Origin { .. } | DeltaKind::Usage(_));
+            self.ahead.push_back(delta);
+            if shows {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_delta(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Delta>>> {
+        loop {
+            let delta = self.decoder.next();
+            self.set_clocks();
+            match delta {
+                Some(Ok(delta)) => return Poll::Ready(Some(Ok(delta))),
+                // What a broken body left may not be readable, which is no news.
+                Some(Err(error)) => return Poll::Ready(Some(Err(self.broken.take().unwrap_or(error)))),
+                None => {}
+            }
+            let Some(body) = &mut self.body else {
+                let broken = self.broken.take().filter(|_| self.decoder.end() == End::Open);
+                return Poll::Ready(broken.map(Err));
+            };
+            match Pin::new(body).poll_next(cx) {
+                Poll::Ready(Some(Ok(bytes))) => self.decoder.push(bytes),
+                Poll::Ready(Some(Err(error))) => {
+                    self.broken = Some(of_transport(error));
+                    self.end();
+                }
+                Poll::Ready(None) => self.end(),
+                Poll::Pending => match self.poll_clocks(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(timed_out) => {
+                        self.broken = Some(of_transport(timed_out.into()));
+                        self.end();
+                    }
+                },
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.body = None;
+        self.decoder.finish();
+    }
+
+    /// An event came: what waited for one waits for the next. The drain waits for the end of the body, whatever comes.
+    fn set_clocks(&mut self) {
+        if self.decoder.events() != self.events {
+            self.events = self.decoder.events();
+            self.progress.stop();
+            self.grace.stop();
+        }
+    }
+
+    fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<TimedOut> {
+        match self.decoder.end() {
+            End::Open => self.progress.poll_elapsed(cx),
+            End::Finished => self.grace.poll_elapsed(cx),
+            End::Done => self.drain.poll_elapsed(cx),
+        }
+    }
+}
+
+impl Stream for DeltaStream {
+    type Item = Result<Delta>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(delta) = self.ahead.pop_front() {
+            return Poll::Ready(Some(Ok(delta)));
+        }
+        let item = self.poll_delta(cx);
+        if matches!(item, Poll::Ready(None | Some(Err(_)))) {
+            self.body = None;
+        }
+        item
+    }
+}
+
+impl fmt::Debug for DeltaStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaStream").field("end", &self.decoder.end()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+use super::*;
+
+#[test]
+fn hosts_choose_profiles() {
+    let cases = [
+        ("https://api.openai.com/v1", "openai"),
+        ("https://eu.api.openai.com/v1", "openai"),
+        ("https://my-resource.openai.azure.com/openai/v1", "azure-openai"),
+        ("https://r.services.ai.azure.com/openai/v1", "azure-openai"),
+        ("https://openrouter.ai/api/v1", "openrouter"),
+        ("https://api.groq.com/openai/v1", "groq"),
+        ("https://API.MISTRAL.AI/v1", "mistral"),
+        ("https://codestral.mistral.ai/v1", "mistral"),
+        ("https://api.deepseek.com", "deepseek"),
+        ("https://api.x.ai/v1", "xai"),
+        ("https://api.together.xyz/v1", "together"),
+        ("http://localhost:11434/v1", "ollama"),
+        ("http://127.0.0.1:11434/v1", "ollama"),
+        ("http://[::1]:1234/v1", "lm-studio"),
+        ("http://127.0.0.1:8080/v1", "compatible"),
+        ("https://remote.example:11434/v1", "compatible"),
+        // Only whole labels of a host count.
+        ("https://notopenai.com/v1", "compatible"),
+        ("https://openai.com.evil.example/v1", "compatible"),
+        ("https://max.ai/v1", "compatible"),
+        ("no url", "compatible"),
+    ];
+    for (base_url, name) in cases {
+        assert_eq!(Profile::of_base_url(base_url).name, *name, "{base_url}");
+    }
+}
+
+#[test]
+fn every_profile_has_a_name_of_its_own() {
+    let profiles = [
+        Profile::compatible(),
+        Profile::openai(),
+        Profile::azure(),
+        Profile::openrouter(),
+        Profile::groq(),
+        Profile::mistral(),
+        Profile::deepseek(),
+        Profile::xai(),
+        Profile::together(),
+        Profile::ollama(),
+        Profile::vllm(),
+        Profile::llama_cpp(),
+        Profile::lm_studio(),
+    ];
+    let names: std::collections::HashSet<_> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+    assert_eq!(names.len(), profiles.len());
+}
+
+#[test]
+fn known_quirks_are_in_the_profiles() {
+    // Q69
+    assert_eq!(Profile::mistral().messages.call_ids, CallIds::NineAlphanumerics);
+    assert_eq!(Profile::openai().messages.call_ids, CallIds::UpTo40);
+    assert_eq!(Profile::compatible().messages.call_ids, CallIds::Any);
+    // Q53
+    assert!(!Profile::mistral().options.ask_stream_usage);
+    // Q64
+    let echo = |when, field| ReasoningEcho { when, field };
+    assert_eq!(
+        Profile::deepseek().messages.reasoning,
+        echo(EchoWhen::AlwaysWithCalls, ReasoningField::ReasoningContent)
+    );
+    assert_eq!(Profile::openrouter().messages.reasoning, echo(EchoWhen::Always, ReasoningField::Details));
+    assert_eq!(Profile::vllm().messages.reasoning, echo(EchoWhen::WithCalls, ReasoningField::Reasoning));
+    assert_eq!(Profile::groq().messages.reasoning.when, EchoWhen::Never);
+    assert!(!Profile::groq().messages.echo_call_data);
+    // Azure: the header, and the deployment in the path.
+    assert_eq!(Profile::azure().authorization, Authorization::ApiKeyHeader);
+    assert_eq!(Profile::azure().endpoint, Endpoint::ChatCompletions);
+    let api_version = "2024-10-21";
+    assert_eq!(
+        Profile::azure_deployment(api_version).endpoint,
+        Endpoint::AzureDeployment { api_version: api_version.into() }
+    );
+    assert_eq!(Profile::ollama().messages.no_text, NoText::Empty);
+}

@@ -1,0 +1,147 @@
+//! An assistant's message on the wire: one message, however many calls it makes.
+
+use std::borrow::Cow;
+
+use advisor_core::{Block, BlockContent, BlockKind, ToolCall};
+use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+
+use super::call_ids::CallIdMap;
+use super::reasoning::Reasoning;
+use crate::convert::FORMAT;
+use crate::profile::{MessageRules, NoText};
+
+/// The key under which arguments go back that are no JSON object.
+const UNPARSABLE: &str = "unparsable_arguments";
+
+#[derive(Serialize)]
+pub(super) struct Assistant<'a> {
+    role: &'static str,
+    /// `Some(None)` is `null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Option<String>>,
+    #[serde(flatten)]
+    reasoning: Reasoning,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    /// The sound of an earlier answer, by its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audio: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: Function<'a>,
+    #[serde(flatten)]
+    extras: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
+    #[serde(flatten)]
+    extras: Map<String, Value>,
+}
+
+impl<'a> Assistant<'a> {
+    pub(super) fn new(blocks: &'a [Block], rules: MessageRules, ids: &CallIdMap) -> Self {
+        let calls = blocks.iter().filter_map(|block| Some((block, block.as_tool_call()?)));
+        let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, rules, ids)).collect();
+        Self {
+            role: "assistant",
+            content: content(blocks, !tool_calls.is_empty(), rules.no_text),
+            reasoning: Reasoning::new(blocks, !tool_calls.is_empty(), rules.reasoning),
+            tool_calls,
+            audio: audio(blocks),
+        }
+    }
+}
+
+/// The text, or what stands for none. A refusal is told as the text that it was to the user.
+fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<String>> {
+    let text = text(blocks);
+    match no_text {
+        _ if !text.is_empty() || !has_calls => Some(Some(text)),
+        NoText::Null => Some(None),
+        NoText::Absent => None,
+        NoText::Empty => Some(Some(text)),
+    }
+}
+
+/// Text as it came: what the provider sent around calls and sources was one text. Only blocks that were put side by side later,
+/// such as the results of several tools, are kept apart.
+fn text(blocks: &[Block]) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for block in blocks {
+        if let BlockContent::Text(piece) | BlockContent::Refusal(piece) = block.content() {
+            if last == Some(BlockKind::Text) && block.kind() == BlockKind::Text {
+                text.push_str("\n\n");
+            }
+            text.push_str(piece);
+        }
+        last = Some(block.kind());
+    }
+    text
+}
+
+fn audio(blocks: &[Block]) -> Option<Value> {
+    blocks.iter().find_map(|block| match block.content() {
+        BlockContent::Opaque(opaque) if opaque.format == *FORMAT && opaque.name == *"audio" => {
+            Some(json!({ "id": opaque.value.get("id")? }))
+        }
+        _ => None,
+    })
+}
+
+impl<'a> Call<'a> {
+    fn new(block: &Block, call: &'a ToolCall, rules: MessageRules, ids: &CallIdMap) -> Self {
+        let mut extras = if rules.echo_call_data { extras(block) } else { Map::new() };
+        let function_extras = match extras.remove("function") {
+            Some(Value::Object(extras)) => extras,
+            _ => Map::new(),
+        };
+        Self {
+            id: ids.on_the_wire(&call.id),
+            r#type: "function",
+            function: Function {
+                name: name(&call.name),
+                arguments: arguments(&call.arguments),
+                extras: function_extras,
+            },
+            extras,
+        }
+    }
+}
+
+/// What the server said about the call beyond what this crate knows; of what it said twice, the last.
+fn extras(block: &Block) -> Map<String, Value> {
+    let data = block.provider_data().iter().filter(|data| data.format == *FORMAT);
+    data.filter_map(|data| data.value.as_object().cloned()).flatten().collect()
+}
+
+/// The name as all servers accept it: a model may call what no tool can be called, and the conversation must go on.
+fn name(name: &str) -> Cow<'_, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.len() <= 64 && name.chars().all(fits) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.chars().map(|c| if fits(c) { c } else { '_' }).take(64).collect())
+}
+
+/// The arguments as they were if they are a JSON object, `{}` if there were none. What else the model wrote is wrapped into an
+/// object: some servers parse the arguments of the whole history and refuse the conversation otherwise.
+fn arguments(written: &str) -> Cow<'_, str> {
+    let trimmed = written.trim();
+    if trimmed.is_empty() {
+        Cow::Borrowed("{}")
+    } else if trimmed.starts_with('{') && serde_json::from_str::<IgnoredAny>(written).is_ok() {
+        Cow::Borrowed(written)
+    } else {
+        Cow::Owned(json!({ UNPARSABLE: written }).to_string())
+    }
+}

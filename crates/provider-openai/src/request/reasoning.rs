@@ -1,0 +1,90 @@
+//! Reasoning on its way back to the server (Q63, Q64).
+
+use advisor_core::{Block, BlockContent};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::convert::{FORMAT, REASONING_DETAILS};
+use crate::profile::{EchoWhen, ReasoningEcho, ReasoningField};
+
+/// The fields of an assistant message that hold reasoning; mostly none.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Value>,
+}
+
+impl Reasoning {
+    pub(super) fn new(blocks: &[Block], has_calls: bool, echo: ReasoningEcho) -> Self {
+        let wanted = match echo.when {
+            EchoWhen::Never => false,
+            EchoWhen::WithCalls | EchoWhen::AlwaysWithCalls => has_calls,
+            EchoWhen::Always => true,
+        };
+        if !wanted {
+            return Self::default();
+        }
+        let text =
+            Some(text(blocks)).filter(|text| !text.is_empty() || echo.when == EchoWhen::AlwaysWithCalls);
+        match echo.field {
+            ReasoningField::ReasoningContent => Self { reasoning_content: text, ..Self::default() },
+            ReasoningField::Reasoning => Self { reasoning: text, ..Self::default() },
+            ReasoningField::Details => match details(blocks) {
+                details if details.is_empty() => Self { reasoning: text, ..Self::default() },
+                reasoning_details => Self { reasoning_details, ..Self::default() },
+            },
+        }
+    }
+}
+
+fn text(blocks: &[Block]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block.content() {
+        BlockContent::Reasoning(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// The details as wholes, put together from the pieces in which they came.
+fn details(blocks: &[Block]) -> Vec<Value> {
+    let data = blocks.iter().flat_map(Block::provider_data).filter(|data| data.format == *FORMAT);
+    let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
+    let mut wholes: Vec<Map<String, Value>> = Vec::new();
+    for piece in pieces.filter_map(Value::as_object) {
+        match wholes.iter_mut().find(|whole| belongs(whole, piece)) {
+            Some(whole) => extend(whole, piece),
+            None => wholes.push(piece.clone()),
+        }
+    }
+    wholes.into_iter().map(Value::Object).collect()
+}
+
+/// A piece belongs to the whole of its type and index, unless both have an id and they differ.
+fn belongs(whole: &Map<String, Value>, piece: &Map<String, Value>) -> bool {
+    let same = |key: &str| whole.get(key).unwrap_or(&Value::Null) == piece.get(key).unwrap_or(&Value::Null);
+    let ids = [whole, piece].map(|detail| detail.get("id").and_then(Value::as_str));
+    let same_id = matches!(ids, [Some(one), Some(other)] if one == other) || ids.contains(&None);
+    same("type") && same("index") && same_id
+}
+
+/// Texts grow; of everything else the last value that says something counts, such as a signature that comes at the end.
+fn extend(whole: &mut Map<String, Value>, piece: &Map<String, Value>) {
+    for (key, value) in piece {
+        match (whole.get_mut(key), value) {
+            (_, Value::Null) => {}
+            (Some(Value::String(text)), Value::String(more))
+                if matches!(key.as_str(), "text" | "summary") =>
+            {
+                text.push_str(more);
+            }
+            (Some(Value::String(_)), Value::String(more)) if more.is_empty() => {}
+            _ => {
+                whole.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}

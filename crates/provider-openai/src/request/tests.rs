@@ -1,0 +1,487 @@
+use advisor_core::{
+    Block, BlockContent, ChatOptions, Citation, Media, MediaSource, Message, MessageContent, MessageList,
+    Opaque, Part, ProviderData, ResponseFormat, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError,
+    ToolInvocation, ToolOutput, ToolResult, async_trait,
+};
+use serde_json::json;
+
+use super::*;
+use crate::convert::FORMAT;
+use crate::profile::{CallIds, EchoWhen, MessageRules, NoText, ReasoningField};
+
+struct Named(ToolDefinition);
+
+#[async_trait]
+impl Tool for Named {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Ok("".into())
+    }
+}
+
+fn tool(name: &str) -> Named {
+    Named(ToolDefinition::new(name, "Does it.", json!({"type": "object"})))
+}
+
+fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
+    let body = body(request, "m", true, profile).expect("a body");
+    serde_json::from_slice(&body.json).expect("JSON")
+}
+
+/// These messages on the wire.
+fn messages_by(profile: &Profile, messages: Vec<Message>) -> Value {
+    written_by(profile, &ChatRequest::new(messages))["messages"].take()
+}
+
+fn message_by(profile: &Profile, message: Message) -> Value {
+    messages_by(profile, vec![message])[0].take()
+}
+
+fn plain(message: Message) -> Value {
+    message_by(&Profile::compatible(), message)
+}
+
+fn calling(arguments: &str) -> Message {
+    Message::assistant_blocks(vec![ToolCall::new("c1", "f", arguments).into()])
+}
+
+#[test]
+fn messages_go_out_one_for_one_in_order() {
+    let (first, second) = (ToolCall::new("c1", "f", "{}"), ToolCall::new("c2", "g", r#"{"a":1}"#));
+    let messages = vec![
+        Message::system("Be brief."),
+        Message::user("Hi"),
+        Message::assistant_blocks(vec![
+            Block::text("Let me look."),
+            first.clone().into(),
+            second.clone().into(),
+        ]),
+        Message::tool(ToolResult::new(&first, vec!["one".into()])),
+        Message::tool(ToolResult::error(&second, "two")),
+        Message::user("And?"),
+        Message::user("Well?"),
+    ];
+    let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    assert_eq!(
+        messages_by(&Profile::compatible(), messages),
+        json!([
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Let me look.", "tool_calls": [call("c1", "f", "{}"), call("c2", "g", r#"{"a":1}"#)]},
+            {"role": "tool", "tool_call_id": "c1", "content": "one"},
+            {"role": "tool", "tool_call_id": "c2", "content": "two"},
+            {"role": "user", "content": "And?"},
+            {"role": "user", "content": "Well?"},
+        ])
+    );
+}
+
+#[test]
+fn an_assistant_without_text_is_written_as_the_server_wants_it() {
+    let with = |no_text: NoText| {
+        let mut profile = Profile::compatible();
+        profile.messages.no_text = no_text;
+        message_by(&profile, calling("{}"))
+    };
+    assert_eq!(with(NoText::Null)["content"], Value::Null);
+    assert!(with(NoText::Null).get("content").is_some());
+    assert!(with(NoText::Absent).get("content").is_none());
+    assert_eq!(with(NoText::Empty)["content"], "");
+    // Without calls there is always a text.
+    assert_eq!(
+        message_by(&Profile::openai(), Message::assistant_blocks(vec![])),
+        json!({"role": "assistant", "content": ""})
+    );
+}
+
+#[test]
+fn text_is_joined_as_it_came() {
+    let call = || Block::from(ToolCall::new("c1", "f", "{}"));
+    let citation = || Block::new(BlockContent::Citation(Citation::default()));
+    let cases: Vec<(&str, Vec<Block>, &str)> = vec![
+        ("around a source", vec![Block::text("a"), citation(), Block::text("b")], "ab"),
+        ("around a call", vec![Block::text("a"), call(), Block::text("b")], "ab"),
+        ("side by side", vec![Block::text("a"), Block::text("b")], "a\n\nb"),
+        ("a refusal", vec![Block::new(BlockContent::Refusal("No.".into()))], "No."),
+        (
+            "reasoning is no text",
+            vec![Block::new(BlockContent::Reasoning("r".into())), Block::text("a")],
+            "a",
+        ),
+        (
+            "media and what others understand is left out",
+            vec![
+                Block::new(BlockContent::Media(Media::from_url("image/png", "u"))),
+                Block::new(BlockContent::Opaque(Opaque::new("other", "audio", json!({"id": 1})))),
+                Block::text("a"),
+            ],
+            "a",
+        ),
+    ];
+    for (name, blocks, text) in cases {
+        assert_eq!(plain(Message::assistant_blocks(blocks))["content"], text, "{name}");
+    }
+    let sound =
+        Block::new(BlockContent::Opaque(Opaque::new(FORMAT, "audio", json!({"id": "a1", "data": "AA=="}))));
+    assert_eq!(plain(Message::assistant_blocks(vec![sound]))["audio"], json!({"id": "a1"}));
+}
+
+#[test]
+fn arguments_are_always_an_object_on_the_wire() {
+    let wrapped = |text: &str| json!({"unparsable_arguments": text}).to_string();
+    let cases = [
+        (r#"{"a": 1}"#, r#"{"a": 1}"#.to_owned()),
+        (" {\"a\":1}\n", " {\"a\":1}\n".to_owned()),
+        ("", "{}".to_owned()),
+        (" \n", "{}".to_owned()),
+        (r#"{"a":"#, wrapped(r#"{"a":"#)),
+        ("[1]", wrapped("[1]")),
+        ("null", wrapped("null")),
+        ("text", wrapped("text")),
+        ("{}{}", wrapped("{}{}")),
+    ];
+    for (arguments, expected) in cases {
+        let written = plain(calling(arguments));
+        let on_the_wire = written["tool_calls"][0]["function"]["arguments"].as_str().expect("a text");
+        assert_eq!(on_the_wire, expected, "{arguments}");
+        assert!(serde_json::from_str::<serde_json::Map<String, Value>>(on_the_wire).is_ok(), "{arguments}");
+    }
+}
+
+#[test]
+fn names_are_such_as_every_server_accepts() {
+    for (name, expected) in [
+        ("get_weather-2", "get_weather-2".to_owned()),
+        ("functions.f", "functions_f".to_owned()),
+        ("größe", "gr__e".to_owned()),
+        (&"x".repeat(70), "x".repeat(64)),
+    ] {
+        let message = Message::assistant_blocks(vec![ToolCall::new("c", name, "{}").into()]);
+        assert_eq!(plain(message)["tool_calls"][0]["function"]["name"], expected.as_str());
+    }
+}
+
+#[test]
+fn user_parts_have_their_forms() {
+    let bytes = |mime: &str| Media::from_bytes(mime, vec![1, 2, 3]);
+    let mut stored = Media::from_url("application/pdf", "");
+    stored.source = MediaSource::ProviderFile("file-1".into());
+    let cases: Vec<(Part, Value)> = vec![
+        (
+            Part::Image(bytes("image/png")),
+            json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AQID"}}),
+        ),
+        (
+            Part::Image(Media::from_url("image/png", "https://x/y")),
+            json!({"type": "image_url", "image_url": {"url": "https://x/y"}}),
+        ),
+        (Part::Image(stored.clone()), json!({"type": "file", "file": {"file_id": "file-1"}})),
+        (
+            Part::Audio(bytes("audio/mpeg")),
+            json!({"type": "input_audio", "input_audio": {"data": "AQID", "format": "mp3"}}),
+        ),
+        (
+            Part::Audio(bytes("audio/x-wav")),
+            json!({"type": "input_audio", "input_audio": {"data": "AQID", "format": "wav"}}),
+        ),
+        (
+            Part::Audio(bytes("audio/ogg")),
+            json!({"type": "input_audio", "input_audio": {"data": "AQID", "format": "ogg"}}),
+        ),
+        (
+            Part::Audio(Media::from_url("audio/wav", "u")),
+            json!({"type": "audio_url", "audio_url": {"url": "u"}}),
+        ),
+        (
+            Part::Video(Media::from_url("video/mp4", "u")),
+            json!({"type": "video_url", "video_url": {"url": "u"}}),
+        ),
+        (Part::File(stored), json!({"type": "file", "file": {"file_id": "file-1"}})),
+        (
+            Part::File(bytes("application/pdf").with_name("a.pdf")),
+            json!({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AQID"}}),
+        ),
+        (Part::Json(json!({"a": 1})), json!({"type": "text", "text": "{\"a\":1}"})),
+    ];
+    let picture = || Part::Image(Media::from_url("image/png", "p"));
+    for (part, expected) in cases {
+        let content = plain(Message::user_parts(vec!["Look:".into(), part, picture()]))["content"].take();
+        assert_eq!(content[0], json!({"type": "text", "text": "Look:"}));
+        assert_eq!(content[1], expected);
+    }
+    // Where there is only text, it is a text: not every server takes parts.
+    assert_eq!(
+        plain(Message::user_parts(vec!["a".into(), json!({"b": 1}).into()]))["content"],
+        "a\n{\"b\":1}"
+    );
+    assert_eq!(plain(Message::user_parts(vec![]))["content"], "");
+}
+
+#[test]
+fn tool_results_hold_text_or_what_the_server_takes() {
+    let call = ToolCall::new("c1", "f", "{}");
+    let result = || {
+        let picture = Part::Image(Media::from_bytes("image/png", vec![1, 2, 3]));
+        Message::tool(ToolResult::new(&call, vec!["Seen:".into(), json!({"n": 1}).into(), picture]))
+    };
+    assert_eq!(
+        plain(result())["content"],
+        "Seen:\n{\"n\":1}\n[image/png left out: this server takes only text from tools]"
+    );
+    let with_media = message_by(&Profile::openrouter(), result());
+    assert_eq!(with_media["content"][2]["type"], "image_url");
+    assert!(with_media.get("name").is_none());
+    assert_eq!(message_by(&Profile::mistral(), result())["name"], "f");
+}
+
+#[test]
+fn ids_are_mapped_alike_in_calls_and_results_and_only_on_the_wire() {
+    let call = ToolCall::new("functions.f:0", "f", "{}");
+    let messages = vec![
+        Message::assistant_blocks(vec![call.clone().into()]),
+        Message::tool(ToolResult::new(&call, vec!["x".into()])),
+    ];
+    let written = messages_by(&Profile::mistral(), messages.clone());
+    let id = written[0]["tool_calls"][0]["id"].as_str().expect("an id");
+    assert_eq!(id.len(), 9);
+    assert_eq!(written[1]["tool_call_id"], id);
+    assert_eq!(messages[1].tool_result().expect("a result").call_id, *"functions.f:0");
+    // The same messages, sent elsewhere, have their own ids.
+    assert_eq!(messages_by(&Profile::openai(), messages)[1]["tool_call_id"], "functions.f:0");
+}
+
+#[test]
+fn ids_that_would_collide_stay_apart_in_the_whole_request() {
+    let profile = Profile::mistral();
+    let answered = |id: &str| {
+        let call = ToolCall::new(id, "f", "{}");
+        [
+            Message::assistant_blocks(vec![call.clone().into()]),
+            Message::tool(ToolResult::new(&call, vec!["x".into()])),
+        ]
+    };
+    let usual = messages_by(&profile, answered("call_1").to_vec())[1]["tool_call_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let both = [answered("call_1"), answered(&usual)].concat();
+    let written = messages_by(&profile, both.clone());
+    let ids: Vec<&Value> = vec![
+        &written[0]["tool_calls"][0]["id"],
+        &written[1]["tool_call_id"],
+        &written[2]["tool_calls"][0]["id"],
+        &written[3]["tool_call_id"],
+    ];
+    assert_eq!(ids[0], ids[1]);
+    assert_eq!((ids[2], ids[3]), (&json!(usual), &json!(usual)));
+    assert_ne!(ids[0], ids[2]);
+    // Without the other id in the way, the kept form is the usual one again.
+    assert_eq!(messages_by(&profile, both[..2].to_vec())[1]["tool_call_id"], usual.as_str());
+}
+
+#[test]
+fn reasoning_goes_back_as_the_server_wants_it() {
+    let reasoning = |text: &str| Block::new(BlockContent::Reasoning(text.into()));
+    let thinking_call =
+        || Message::assistant_blocks(vec![reasoning("so"), ToolCall::new("c", "f", "{}").into()]);
+    let thinking_text = || Message::assistant_blocks(vec![reasoning("so"), Block::text("Hi")]);
+    let silent_call = || calling("{}");
+    let written = |when: EchoWhen, field: ReasoningField, message: Message| {
+        let mut profile = Profile::compatible();
+        profile.messages.reasoning.when = when;
+        profile.messages.reasoning.field = field;
+        let message = message_by(&profile, message);
+        ["reasoning_content", "reasoning", "reasoning_details"].map(|key| message.get(key).cloned())
+    };
+    use EchoWhen::{Always, AlwaysWithCalls, Never, WithCalls};
+    use ReasoningField::{Details, Reasoning, ReasoningContent};
+    let so = || Some(json!("so"));
+    let none = || [None, None, None];
+    let cases = [
+        (Never, ReasoningContent, thinking_call(), none()),
+        (WithCalls, ReasoningContent, thinking_call(), [so(), None, None]),
+        (WithCalls, ReasoningContent, thinking_text(), none()),
+        (WithCalls, ReasoningContent, silent_call(), none()),
+        (WithCalls, Reasoning, thinking_call(), [None, so(), None]),
+        (AlwaysWithCalls, ReasoningContent, silent_call(), [Some(json!("")), None, None]),
+        (AlwaysWithCalls, ReasoningContent, thinking_text(), none()),
+        (Always, Reasoning, thinking_text(), [None, so(), None]),
+        (Always, Reasoning, silent_call(), none()),
+        (Always, Details, thinking_text(), [None, so(), None]),
+    ];
+    for (when, field, message, expected) in cases {
+        assert_eq!(written(when, field, message), expected, "{when:?} {field:?}");
+    }
+}
+
+#[test]
+fn reasoning_details_go_back_as_wholes() {
+    let piece = |detail: Value| ProviderData::new(FORMAT, json!({"reasoning_details": [detail]}));
+    let data = vec![
+        piece(json!({"type": "reasoning.text", "text": "a", "format": "f", "index": 0, "signature": null})),
+        piece(json!({"type": "reasoning.text", "text": "b", "format": null, "index": 0})),
+        ProviderData::new("other", json!({"reasoning_details": [{"type": "x"}]})),
+        piece(json!({"type": "reasoning.text", "text": "", "index": 0, "signature": "s"})),
+        piece(json!({"type": "reasoning.text", "text": "c", "index": 1})),
+        piece(json!({"type": "reasoning.encrypted", "data": "x", "index": 1, "id": "i"})),
+        piece(json!({"type": "reasoning.encrypted", "data": "y", "index": 1, "id": "j"})),
+        piece(json!({"type": "reasoning.summary", "summary": "d"})),
+        piece(json!({"type": "reasoning.summary", "summary": "e"})),
+    ];
+    let block = Block::with_data(BlockContent::Reasoning("abc".into()), data);
+    let written = message_by(&Profile::openrouter(), Message::assistant_blocks(vec![block]));
+    assert_eq!(
+        written["reasoning_details"],
+        json!([
+            {"type": "reasoning.text", "text": "ab", "format": "f", "index": 0, "signature": "s"},
+            {"type": "reasoning.text", "text": "c", "index": 1},
+            {"type": "reasoning.encrypted", "data": "x", "index": 1, "id": "i"},
+            {"type": "reasoning.encrypted", "data": "y", "index": 1, "id": "j"},
+            {"type": "reasoning.summary", "summary": "de"},
+        ])
+    );
+    assert!(written.get("reasoning").is_none());
+}
+
+#[test]
+fn what_the_server_said_about_a_call_goes_back_where_it_is_wanted() {
+    let data = vec![
+        ProviderData::new(
+            FORMAT,
+            json!({"extra_content": {"google": {"thought_signature": "s"}}, "function": {"x": 1}}),
+        ),
+        ProviderData::new("other", json!({"id": "not mine"})),
+    ];
+    let call = Block::with_data(BlockContent::ToolCall(ToolCall::new("c", "f", "{}")), data);
+    let message = || Message::assistant_blocks(vec![call.clone()]);
+    assert_eq!(
+        plain(message())["tool_calls"],
+        json!([{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}", "x": 1},
+            "extra_content": {"google": {"thought_signature": "s"}}}])
+    );
+    let strict = message_by(&Profile::groq(), message());
+    assert_eq!(
+        strict["tool_calls"],
+        json!([{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}])
+    );
+}
+
+#[test]
+fn options_have_the_names_that_the_server_knows() {
+    let options = |profile: &Profile, change: fn(&mut ChatOptions)| {
+        let mut options = ChatOptions::new();
+        change(&mut options);
+        let request = ChatRequest::new(Message::user("x"))
+            .with_options(options)
+            .with_tool(tool("f"))
+            .with_tool(tool("g"));
+        written_by(profile, &request)
+    };
+    let all: fn(&mut ChatOptions) = |options| {
+        options.temperature = Some(0.5);
+        options.top_p = Some(0.9);
+        options.max_tokens = Some(7);
+        options.seed = Some(-3);
+        options.stop = vec!["a".into(), "b".into()];
+        options.choices = Some(2);
+        options.parallel_tool_calls = Some(false);
+        options.tool_choice = Some(ToolChoice::Required);
+        options.response_format = Some(ResponseFormat::JsonObject);
+    };
+    let mut written = options(&Profile::compatible(), all);
+    let fields = written.as_object_mut().expect("an object");
+    fields.remove("messages");
+    let function = |name: &str| json!({"type": "function", "function": {"name": name, "description": "Does it.", "parameters": {"type": "object"}}});
+    assert_eq!(
+        written,
+        json!({
+            "model": "m", "stream": true, "stream_options": {"include_usage": true}, "temperature": 0.5, "top_p": 0.9, "max_tokens": 7,
+            "seed": -3, "stop": ["a", "b"], "n": 2, "parallel_tool_calls": false, "tool_choice": "required",
+            "response_format": {"type": "json_object"}, "tools": [function("f"), function("g")],
+        })
+    );
+    let openai = options(&Profile::openai(), all);
+    assert_eq!((&openai["max_completion_tokens"], openai.get("max_tokens")), (&json!(7), None));
+    let mistral = options(&Profile::mistral(), all);
+    assert_eq!((&mistral["random_seed"], &mistral["tool_choice"]), (&json!(-3), &json!("any")));
+    assert_eq!((mistral.get("seed"), mistral.get("stream_options")), (None, None));
+
+    let choice =
+        |profile: &Profile, choice: fn(&mut ChatOptions)| options(profile, choice)["tool_choice"].take();
+    let compatible = Profile::compatible();
+    assert_eq!(choice(&compatible, |options| options.tool_choice = Some(ToolChoice::Auto)), "auto");
+    assert_eq!(choice(&compatible, |options| options.tool_choice = Some(ToolChoice::None)), "none");
+    let named: fn(&mut ChatOptions) = |options| options.tool_choice = Some(ToolChoice::Tool("g".into()));
+    assert_eq!(choice(&compatible, named), json!({"type": "function", "function": {"name": "g"}}));
+    // llama.cpp takes the object for "auto".
+    let alone = options(&Profile::llama_cpp(), named);
+    assert_eq!((&alone["tool_choice"], &alone["tools"]), (&json!("required"), &json!([function("g")])));
+
+    let schema = options(&compatible, |options| {
+        let (name, schema) = ("answer".into(), json!({"type": "object"}));
+        options.response_format = Some(ResponseFormat::JsonSchema { name, schema, strict: true });
+    });
+    assert_eq!(
+        schema["response_format"],
+        json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}, "strict": true}})
+    );
+}
+
+#[test]
+fn without_tools_nothing_is_said_about_them() {
+    let mut options = ChatOptions::new().with_tool_choice(ToolChoice::None);
+    options.parallel_tool_calls = Some(true);
+    options.choices = Some(1);
+    let request = ChatRequest::new(Message::user("x")).with_options(options);
+    let written = body(&request, "m", false, &Profile::compatible()).expect("a body");
+    assert_eq!(written.choices, 1);
+    let mut written: Value = serde_json::from_slice(&written.json).expect("JSON");
+    written.as_object_mut().expect("an object").remove("messages");
+    assert_eq!(written, json!({"model": "m", "stream": false}));
+}
+
+#[test]
+fn extra_fields_win() {
+    let mut options = ChatOptions::new().with_temperature(0.1);
+    let extra = json!({"temperature": 1.0, "n": 3, "service_tier": "flex"});
+    options.extra.extend(extra.as_object().cloned().expect("an object"));
+    let mut request = ChatRequest::new(Message::user("x")).with_options(options);
+    let written = body(&request, "m", true, &Profile::openai()).expect("a body");
+    assert_eq!(written.choices, 3);
+    let json: Value = serde_json::from_slice(&written.json).expect("JSON");
+    assert_eq!(
+        (&json["temperature"], &json["service_tier"], &json["messages"][0]["content"]),
+        (&json!(1.0), &json!("flex"), &json!("x"))
+    );
+    request.options.extra.insert("messages".to_owned(), json!([]));
+    assert_eq!(written_by(&Profile::openai(), &request)["messages"], json!([]));
+}
+
+#[test]
+fn a_message_is_written_once_per_rules() {
+    let messages = MessageList::from(vec![Message::user("Hi"), calling("{}")]);
+    let forms = |rules: MessageRules| forms_of(&messages, rules).expect("forms");
+    let places = |forms: &[Bytes]| forms.iter().map(|form| form.as_ptr()).collect::<Vec<_>>();
+    let (compatible, mistral) = (Profile::compatible().messages, Profile::mistral().messages);
+    let first = forms(compatible);
+    let other = forms(mistral);
+    assert_eq!(places(&first), places(&forms(compatible)));
+    assert_eq!(places(&other), places(&forms(mistral)));
+    assert_ne!(places(&first), places(&other));
+    // A longer list uses the forms of the shorter one; a clone of a message is the same message.
+    let mut longer = messages.clone();
+    longer.push(Message::user("more"));
+    assert_eq!(places(&forms_of(&longer, compatible).expect("forms"))[..2], places(&first));
+    let mut same = compatible;
+    same.call_ids = CallIds::Any;
+    assert_eq!(places(&first), places(&forms(same)));
+}
+
+#[test]
+fn an_empty_transcript_is_an_empty_list() {
+    assert_eq!(messages_by(&Profile::compatible(), vec![]), json!([]));
+    let only_system = Message::new(MessageContent::System("s".into()));
+    assert_eq!(plain(only_system), json!({"role": "system", "content": "s"}));
+}

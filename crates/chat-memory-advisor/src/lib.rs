@@ -52,6 +52,8 @@ mod check;
 pub mod conformance;
 mod entry;
 mod in_memory;
+#[cfg(test)]
+mod logs;
 mod opening;
 mod prompt;
 mod recorder;

@@ -106,3 +106,6 @@ fn refuse_orphans(mut calls: OpenCalls, input: &[Message]) -> Result<()> {
 fn new_entry(turn: &TurnId, message: &Message) -> NewEntry {
     NewEntry::new(turn.clone(), EntryKind::Message(message.clone()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,3 +141,6 @@ impl Addition {
 fn address(message: &Message) -> usize {
     std::ptr::from_ref(message.content()).addr()
 }
+
+#[cfg(test)]
+mod tests;

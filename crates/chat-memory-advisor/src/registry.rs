@@ -102,3 +102,55 @@ impl Drop for Claim {
         self.registry.stop(&self.key, &self.turn);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::turn;
+
+    #[test]
+    fn one_turn_runs_at_a_time_and_leaves_no_trace() {
+        let registry = Arc::new(Registry::default());
+        let key = ConversationKey::new("c").unwrap();
+        let first = registry.claim(&key, &turn("a")).unwrap();
+        assert!(registry.claim(&key, &turn("b")).is_none());
+        assert!(registry.claim(&key, &turn("a")).is_none(), "nor the same turn twice");
+        drop(first);
+        let second = registry.claim(&key, &turn("b")).unwrap();
+        registry.stop(&key, &turn("a"));
+        assert!(registry.claim(&key, &turn("c")).is_none(), "a turn stops only itself");
+        drop(second);
+        assert!(registry.conversations.is_empty());
+    }
+
+    #[test]
+    fn a_turn_goes_on_unless_another_has_begun() {
+        let registry = Arc::new(Registry::default());
+        let key = ConversationKey::new("c").unwrap();
+        let first = registry.claim(&key, &turn("a")).unwrap();
+        registry.stop(&key, &turn("a"));
+        assert!(first.renew());
+        assert!(registry.claim(&key, &turn("b")).is_none());
+        registry.stop(&key, &turn("a"));
+        let _second = registry.claim(&key, &turn("b")).unwrap();
+        assert!(!first.renew());
+    }
+
+    #[test]
+    fn what_is_left_is_kept_until_it_is_written() {
+        let registry = Arc::new(Registry::default());
+        let key = ConversationKey::new("c").unwrap();
+        let mut claim = registry.claim(&key, &turn("a")).unwrap();
+        claim.beginning = true;
+        drop(claim);
+        registry.leave(&key, Unfinished::silent(turn("b")));
+        registry.leave(&key, Unfinished::silent(turn("b")));
+        assert_eq!(registry.unfinished(&key).len(), 2);
+        assert_eq!(registry.all_unfinished().len(), 2);
+        let _running = registry.claim(&key, &turn("c")).unwrap();
+        registry.forget(&key, &turn("b"));
+        assert_eq!(registry.unfinished(&key)[0].turn, turn("a"));
+        registry.forget_all(&key);
+        assert!(registry.all_unfinished().is_empty());
+    }
+}

@@ -154,13 +154,12 @@ impl Repair {
     /// Ends the last piece with an answer.
     fn close(&mut self) {
         let Some(piece) = self.pieces.last_mut() else { return };
-        let cut = self.calls.is_waiting();
         piece.extend(self.calls.settle());
         let answered = piece.last().is_some_and(|last| last.role() == Role::Assistant);
         let closing = match self.end.take() {
             _ if piece.is_empty() => None,
             Some(TurnEnd::Completed(_)) if answered => None,
-            Some(TurnEnd::Completed(_)) if !cut => Some(String::from(NO_ANSWER)),
+            Some(TurnEnd::Completed(_)) => Some(String::from(NO_ANSWER)),
             Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
                 Some(format!("{partial} {INTERRUPTED}"))
             }
@@ -187,3 +186,6 @@ pub(crate) fn results_first(messages: Vec<Message>) -> Vec<Message> {
     leading.extend(rest);
     leading
 }
+
+#[cfg(test)]
+mod tests;

@@ -112,3 +112,6 @@ pub(crate) async fn append(
         outcome => outcome,
     }
 }
+
+#[cfg(test)]
+mod tests;

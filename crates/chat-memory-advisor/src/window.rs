@@ -41,3 +41,26 @@ impl Window {
         earlier.len() - earlier.iter().rev().take_while(fits).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_window_is_filled_from_the_end_and_never_cuts(
+            lengths in prop::collection::vec(1..9_usize, 1..12),
+            count in 0..40_usize,
+        ) {
+            let from = Window::Messages(count).first_kept(&lengths);
+            let kept: usize = lengths[from..].iter().sum();
+            prop_assert!(from < lengths.len(), "the running turn stays");
+            prop_assert!(kept <= count || from == lengths.len() - 1);
+            if from > 0 {
+                prop_assert!(kept + lengths[from - 1] > count, "another turn would have fitted");
+            }
+            prop_assert_eq!(Window::All.first_kept(&lengths), 0);
+        }
+    }
+}

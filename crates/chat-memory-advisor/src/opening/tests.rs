@@ -1,0 +1,205 @@
+use advisor_core::{ErrorKind, TurnEnd};
+use proptest::prelude::*;
+
+use super::*;
+use crate::logs::{
+    answer, any_log, calls, completed, handed_out, log, ordinary_log, result, turn, user, words,
+};
+use crate::{View, check_transcript, repair};
+
+fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
+    plan_in(Window::All, log, said, unfinished)
+}
+
+fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
+    let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
+    let view = if answers_calls { View::All } else { window.view() };
+    Opening::plan(&turn("new"), said.to_vec(), Snapshot::of(log, view), unfinished, window)
+}
+
+/// What is written, one word per entry with its turn: `t:u:hello`, `t:end`.
+fn written(opening: &Opening) -> String {
+    let word = |new: &NewEntry| match &new.kind {
+        EntryKind::Message(message) => format!("{}:{}", new.turn, words([message])),
+        EntryKind::TurnEnded(TurnEnd::Interrupted { partial }) => format!("{}:cut({partial})", new.turn),
+        EntryKind::TurnEnded(TurnEnd::RolledBack) => format!("{}:undone", new.turn),
+        _ => format!("{}:end", new.turn),
+    };
+    opening.entries.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn with(log: &[Entry], opening: &Opening) -> Vec<Entry> {
+    let mut log = log.to_vec();
+    let seqs = opening.version.as_u64() + 1..;
+    log.extend(
+        seqs.zip(&opening.entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())),
+    );
+    log
+}
+
+#[test]
+fn a_turn_begins_with_the_view_and_its_input() {
+    let log = log(&[("t", vec![user("u").into(), answer("a").into(), completed()])]);
+    let note = user("note").ephemeral();
+    let opening = plan(&log, &[note, user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a:a u:note u:v");
+    assert_eq!(opening.version, Version::new(3));
+}
+
+#[test]
+fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
+    let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), result("2").into()])]);
+    let opening = plan(&dead, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "t:r1! t:cut() new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a(1,2) r1! r2 a:[interrupted] u:v");
+
+    let dead = log(&[("t", vec![user("u").into()])]);
+    let cut = |partial: &str| TurnEnd::Interrupted { partial: partial.into() };
+    let known = |end, unsure| Unfinished { turn: turn("t"), end, unsure };
+    let opening = plan(&dead, &[user("v")], &[known(cut("so f"), None)]).unwrap();
+    assert_eq!(written(&opening), "t:cut(so f) new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a:so f [interrupted] u:v");
+    let opening = plan(&dead, &[user("v")], &[known(TurnEnd::RolledBack, None)]).unwrap();
+    assert_eq!(written(&opening), "t:undone new:u:v");
+    assert_eq!(words(&opening.messages), "u:v");
+    let other = Unfinished { turn: turn("other"), ..known(cut("x"), None) };
+    assert_eq!(written(&plan(&dead, &[user("v")], &[other]).unwrap()), "t:cut() new:u:v");
+}
+
+#[test]
+fn text_that_a_stored_answer_holds_is_not_told_twice() {
+    let said = Message::assistant("Let me look.");
+    let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
+    let unfinished = |unsure| [Unfinished { turn: turn("t"), end: end.clone(), unsure }];
+    let lost = log(&[("t", vec![user("u").into()])]);
+    let opening = plan(&lost, &[user("v")], &unfinished(Some(said.clone()))).unwrap();
+    assert_eq!(written(&opening), "t:cut(Let me look.) new:u:v");
+    let stored = log(&[("t", vec![user("u").into(), said.clone().into()])]);
+    let opening = plan(&stored, &[user("v")], &unfinished(Some(said))).unwrap();
+    assert_eq!(written(&opening), "t:cut() new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a:Let me look. a:[interrupted] u:v");
+}
+
+#[test]
+fn the_input_may_answer_the_calls_of_the_turn_before() {
+    let asking = |end: Option<EntryKind>| {
+        let kinds = [EntryKind::from(user("u")), calls(&["1", "2"]).into()].into_iter().chain(end).collect();
+        log(&[("t", kinds)])
+    };
+    let all = plan(&asking(Some(handed_out())), &[result("2"), result("1")], &[]).unwrap();
+    assert_eq!(written(&all), "new:r2 new:r1");
+    assert_eq!(words(&all.messages), "u:u a(1,2) r1 r2");
+    let some = plan(&asking(Some(handed_out())), &[user("v"), result("2")], &[]).unwrap();
+    assert_eq!(written(&some), "t:r1! t:end new:r2 new:u:v", "results come first");
+    assert_eq!(words(&some.messages), "u:u a(1,2) r1! r2 u:v");
+    let none = plan(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
+    assert_eq!(written(&none), "t:r1! t:r2! t:end new:u:v");
+    assert_eq!(words(&none.messages), "u:u a(1,2) r1! r2! a:[no answer] u:v");
+    let dead = plan(&asking(None), &[result("1"), result("2")], &[]).unwrap();
+    assert_eq!(written(&dead), "t:cut() new:r1 new:r2");
+    assert_eq!(words(&dead.messages), "u:u a(1,2) r1 r2");
+}
+
+#[test]
+fn a_result_for_a_call_that_nobody_made_is_refused() {
+    let asking = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
+    for said in [vec![result("9")], vec![result("1"), result("1")], vec![user("v"), result("9")]] {
+        let error = plan(&asking, &said, &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.to_string().contains("no such call"), "{error}");
+    }
+    let own = [user("v"), calls(&["9"]), result("9"), user("w")];
+    assert_eq!(words(&plan(&[], &own, &[]).unwrap().messages), "u:v a(9) r9 u:w");
+}
+
+#[test]
+fn a_turn_that_is_stored_already_goes_on_if_nothing_but_its_input_is() {
+    let before = ("t", vec![user("u").into(), answer("a").into(), completed()]);
+    let input = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
+    let same = plan(&input(vec![user("v").into()]), &[user("v")], &[]).unwrap();
+    assert_eq!((written(&same).as_str(), same.version), ("", Version::new(4)));
+    assert_eq!(words(&same.messages), "u:u a:a u:v");
+    for kinds in [vec![user("w").into()], vec![user("v").into(), completed()]] {
+        let error = plan(&input(kinds), &[user("v")], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.to_string().contains("new id"), "{error}");
+    }
+    let later = log(&[("new", vec![user("v").into(), completed()]), before]);
+    assert!(plan(&later, &[user("v")], &[]).is_err());
+}
+
+#[test]
+fn the_window_leaves_out_whole_turns_and_keeps_what_belongs_together() {
+    let plain = |name| (name, vec![user("u").into(), answer(name).into(), completed()]);
+    let log3 = log(&[plain("a"), plain("b"), plain("c")]);
+    let sent = |count| words(&plan_in(Window::Messages(count), &log3, &[user("v")], &[]).unwrap().messages);
+    assert_eq!(sent(0), "u:v");
+    assert_eq!(sent(2), "u:v", "half a turn is no turn");
+    assert_eq!(sent(3), "u:u a:c u:v");
+    assert_eq!(sent(6), "u:u a:b u:u a:c u:v");
+    assert_eq!(sent(7), "u:u a:a u:u a:b u:u a:c u:v");
+
+    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let asked = log(&[plain("a"), asking]);
+    let opening = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
+    assert_eq!(words(&opening.messages), "u:u a(1) r1", "a call and its result never part");
+}
+
+#[test]
+fn a_turn_whose_beginning_was_not_read_is_left_out() {
+    let long: Vec<EntryKind> = (0..4).flat_map(|_| [calls(&["1"]).into(), result("1").into()]).collect();
+    let turn = |name, end: Option<EntryKind>| {
+        (name, [EntryKind::from(user(name))].into_iter().chain(long.clone()).chain(end).collect::<Vec<_>>())
+    };
+    let ended = log(&[turn("a", Some(completed())), turn("b", Some(completed()))]);
+    let opening = plan_in(Window::Messages(4), &ended, &[user("v")], &[]).unwrap();
+    assert_eq!(words(&opening.messages), "u:v");
+    let open = log(&[turn("a", Some(completed())), turn("b", None)]);
+    let opening = plan_in(Window::Messages(1), &open, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "b:cut() new:u:v", "an open turn is closed, also out of sight");
+}
+
+proptest! {
+    #[test]
+    fn law_m6_from_any_log_the_next_request_is_valid(log in any_log(), count in 0..12_usize, all in any::<bool>()) {
+        let window = if all { Window::All } else { Window::Messages(count) };
+        let opening = plan_in(window, &log, &[user("v")], &[]).unwrap();
+        prop_assert_eq!(check_transcript(&opening.messages), []);
+        prop_assert_eq!(opening.messages.last(), Some(&user("v")));
+    }
+
+    #[test]
+    fn law_m2_what_is_sent_is_what_the_log_tells_afterwards(log in any_log()) {
+        let opening = plan(&log, &[user("v")], &[]).unwrap();
+        let mut told = repair(&with(&log, &opening));
+        prop_assert_eq!(told.pop().unwrap().text(), crate::INTERRUPTED);
+        prop_assert_eq!(told, opening.messages);
+    }
+
+    #[test]
+    fn the_windows_view_holds_all_that_can_be_in_the_window(log in ordinary_log(), count in 0..16_usize) {
+        let window = Window::Messages(count);
+        let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
+        let from_all = Opening::plan(&turn("new"), vec![user("v")], Snapshot::of(&log, View::All), &[], window);
+        prop_assert_eq!(words(&from_view.messages), words(&from_all.unwrap().messages));
+    }
+
+    #[test]
+    fn a_dead_turn_is_closed_once(log in any_log(), partial in "[a-c]{0,2}") {
+        let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
+        let name = last[0].turn.clone();
+        let unfinished = Unfinished {
+            turn: name,
+            end: TurnEnd::Interrupted { partial: partial.as_str().into() },
+            unsure: None,
+        };
+        let opening = plan(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
+        let after = with(&log, &opening);
+        let input = after.chunk_by(same_turn).next_back().unwrap().len();
+        let closed = &after[..after.len() - input];
+        let again = plan(closed, &[user("v")], &[unfinished]).unwrap();
+        prop_assert_eq!(written(&again), "new:u:v");
+        prop_assert_eq!(again.messages, opening.messages);
+    }
+}

@@ -1,0 +1,160 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::check_transcript;
+use crate::logs::{
+    answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, result, rolled_back, user,
+    words,
+};
+
+fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {
+    let messages = repair(&log(turns));
+    assert_eq!(check_transcript(&messages), []);
+    words(&messages)
+}
+
+#[test]
+fn a_complete_turn_stays_as_it_is() {
+    let turn = vec![
+        user("u").into(),
+        calls(&["1", "2"]).into(),
+        result("1").into(),
+        result("2").into(),
+        answer("a").into(),
+        completed(),
+    ];
+    assert_eq!(repaired(&[("t", turn)]), "u:u a(1,2) r1 r2 a:a");
+}
+
+#[test]
+fn law_t1_every_call_gets_one_result_in_call_order() {
+    let open = |results: &[&str]| {
+        let mut turn: Vec<EntryKind> = vec![user("u").into(), calls(&["1", "2", "1"]).into()];
+        turn.extend(results.iter().map(|id| result(id).into()));
+        repaired(&[("t", turn)])
+    };
+    assert_eq!(open(&[]), "u:u a(1,2,1) r1! r2! r1! a:[interrupted]");
+    assert_eq!(open(&["2"]), "u:u a(1,2,1) r1! r2 r1! a:[interrupted]");
+    assert_eq!(open(&["2", "1", "1", "1", "9"]), "u:u a(1,2,1) r1 r2 r1 a:[interrupted]");
+    let text = repair(&log(&[("t", vec![user("u").into(), calls(&["1"]).into()])]))[2].text();
+    assert_eq!(text, OUTCOME_UNKNOWN);
+}
+
+#[test]
+fn a_result_that_comes_too_late_or_without_a_call_is_left_out() {
+    let late = vec![
+        user("u").into(),
+        calls(&["1"]).into(),
+        user("v").into(),
+        result("1").into(),
+        answer("a").into(),
+        completed(),
+    ];
+    assert_eq!(repaired(&[("t", late)]), "u:u a(1) r1! u:v a:a");
+    let orphan = vec![result("1").into(), user("u").into(), answer("a").into(), completed()];
+    assert_eq!(repaired(&[("t", orphan)]), "u:u a:a");
+}
+
+#[test]
+fn a_turn_without_an_answer_is_closed_for_the_model_to_see() {
+    let next = || ("next", vec![user("v").into(), answer("b").into(), completed()]);
+    let closed = |end: Option<EntryKind>| {
+        let turn = [EntryKind::from(user("u"))].into_iter().chain(end).collect();
+        repaired(&[("t", turn), next()])
+    };
+    assert_eq!(closed(None), "u:u a:[interrupted] u:v a:b");
+    assert_eq!(closed(Some(interrupted(""))), "u:u a:[interrupted] u:v a:b");
+    assert_eq!(closed(Some(interrupted("so far"))), "u:u a:so far [interrupted] u:v a:b");
+    let failed = EntryKind::TurnEnded(TurnEnd::Failed { partial: "half".into() });
+    assert_eq!(closed(Some(failed)), "u:u a:half [interrupted] u:v a:b");
+    assert_eq!(closed(Some(completed())), "u:u a:[no answer] u:v a:b");
+    assert_eq!(closed(Some(rolled_back())), "u:v a:b");
+}
+
+#[test]
+fn calls_at_the_end_of_a_turn_may_be_answered_by_the_next() {
+    let asking = || ("one", vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()]);
+    let next = |messages: &[Message]| {
+        let mut turn: Vec<EntryKind> = messages.iter().cloned().map(EntryKind::from).collect();
+        turn.extend([answer("a").into(), completed()]);
+        ("two", turn)
+    };
+    assert_eq!(repaired(&[asking()]), "u:u a(1,2) r1! r2! a:[no answer]");
+    assert_eq!(
+        repaired(&[asking(), next(&[result("2"), result("1"), user("v")])]),
+        "u:u a(1,2) r1 r2 u:v a:a"
+    );
+    assert_eq!(repaired(&[asking(), next(&[result("2")])]), "u:u a(1,2) r1! r2 a:a");
+    assert_eq!(repaired(&[asking(), next(&[user("v")])]), "u:u a(1,2) r1! r2! a:[no answer] u:v a:a");
+    let undone = ("two", vec![result("1").into(), result("2").into(), rolled_back()]);
+    assert_eq!(repaired(&[asking(), undone]), "u:u a(1,2) r1! r2! a:[no answer]");
+}
+
+#[test]
+fn an_answer_that_was_left_out_leaves_a_trace_between_two_user_messages() {
+    let empty = vec![user("u").into(), answer(" ").into(), user("v").into(), answer("a").into(), completed()];
+    assert_eq!(repaired(&[("t", empty)]), "u:u a:[no answer] u:v a:a");
+    let resumed = vec![user("u").into(), completed(), user("v").into(), answer("a").into(), completed()];
+    assert_eq!(repaired(&[("t", resumed)]), "u:u a:[no answer] u:v a:a");
+    let said_twice = log(&[("t", vec![user("u").into(), user("v").into(), answer("a").into(), completed()])]);
+    assert_eq!(words(&repair(&said_twice)), "u:u u:v a:a", "what the caller said stays as it was said");
+}
+
+#[test]
+fn a_turn_that_went_on_ends_as_its_last_end_says() {
+    let went_on =
+        vec![user("u").into(), answer("a").into(), completed(), answer("b").into(), interrupted("c")];
+    assert_eq!(repaired(&[("t", went_on)]), "u:u a:a a:b a:c [interrupted]");
+}
+
+/// The same transcript as a log of complete turns.
+fn as_log(pieces: &[Vec<Message>]) -> Vec<Entry> {
+    let turns: Vec<_> = (0..)
+        .zip(pieces)
+        .map(|(number, piece): (u32, _)| {
+            let kinds = piece.iter().cloned().map(EntryKind::from).chain([completed()]).collect();
+            (format!("t{number}"), kinds)
+        })
+        .collect();
+    log(&turns
+        .iter()
+        .map(|(name, kinds): &(String, Vec<_>)| (name.as_str(), kinds.clone()))
+        .collect::<Vec<_>>())
+}
+
+proptest! {
+    #[test]
+    fn law_m1_what_is_repaired_is_valid(log in any_log()) {
+        prop_assert_eq!(check_transcript(&repair(&log)), []);
+    }
+
+    #[test]
+    fn repairing_twice_changes_nothing_more(log in any_log()) {
+        let pieces = Repair::of(&log).finish();
+        let again = Repair::of(&as_log(&pieces)).finish();
+        prop_assert_eq!(&again, &pieces);
+        for piece in &pieces {
+            prop_assert_eq!(check_transcript(piece), [], "each piece is valid by itself");
+        }
+    }
+
+    #[test]
+    fn what_is_valid_stays_as_it_is(log in ordinary_log()) {
+        let ends = |entry: &Entry| matches!(&entry.kind, EntryKind::TurnEnded(TurnEnd::Interrupted { .. }));
+        if log.iter().any(ends) {
+            return Ok(());
+        }
+        let messages: Vec<_> = log.iter().filter_map(|entry| entry.kind.as_message()).cloned().collect();
+        prop_assert_eq!(repair(&log), messages);
+    }
+
+    #[test]
+    fn only_the_end_changes_when_a_turn_follows(log in any_log(), cut in any::<prop::sample::Index>()) {
+        let turns: Vec<_> = log.chunk_by(same_turn).collect();
+        let kept: Vec<_> = turns.iter().take(cut.index(turns.len() + 1)).copied().flatten().cloned().collect();
+        let before = Repair::of(&kept).finish();
+        let after = Repair::of(&log).finish();
+        let untouched = before.len().saturating_sub(1);
+        prop_assert_eq!(&before[..untouched], &after[..untouched]);
+    }
+}

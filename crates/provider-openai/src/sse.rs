@@ -20,11 +20,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 mod block;
+mod limits;
 mod lines;
 #[cfg(test)]
 mod tests;
 
 use block::{Block, DataTooLarge};
+pub use limits::{SseError, SseLimits};
 use lines::{Line, Lines};
 
 /// One event, borrowed from the decoder until the next call.
@@ -42,45 +44,6 @@ pub struct SseEvent<'a> {
     pub trailing: bool,
     /// Where the event's first `data` line starts, in bytes from the start of the stream.
     pub position: u64,
-}
-
-/// How much one stream may make the decoder hold, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SseLimits {
-    /// The longest line, without its line end. Default 8 MiB: a whole answer with an image in one `data` line fits.
-    pub line: usize,
-    /// The most data of one event, all its `data` lines together. Default 16 MiB.
-    pub event: usize,
-}
-
-impl Default for SseLimits {
-    fn default() -> Self {
-        Self { line: 8 << 20, event: 16 << 20 }
-    }
-}
-
-/// Why an event stream cannot be read on. Positions count bytes from the start of the body, a byte-order mark included.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SseError {
-    /// A line holds bytes that are not UTF-8.
-    #[error("the event stream is not valid UTF-8 at byte {position}")]
-    InvalidUtf8 {
-        /// Where the first invalid byte is.
-        position: u64,
-    },
-    /// A line or an event goes beyond its bound in [`SseLimits`].
-    #[error(
-        "the {part} of the event stream at byte {position} is longer than {limit} bytes; if that is expected, raise `SseLimits::{part}`"
-    )]
-    TooLarge {
-        /// What is too large: `"line"` or `"event"`.
-        part: &'static str,
-        /// The bound that it crossed, in bytes.
-        limit: usize,
-        /// Where the line that crossed the bound starts.
-        position: u64,
-    },
 }
 
 /// An incremental decoder: bytes in, events out.

@@ -32,7 +32,7 @@ use lines::{Line, Lines};
 /// One event, borrowed from the decoder until the next call.
 ///
 /// An event of one `data` line that arrived within one push is a slice of those bytes; only an event that was split over pushes,
-/// or that has several `data` lines, is copied, into a buffer that is used again: events cost no allocation.
+/// or that has several `data` lines, is copied, into a buffer that is used again. No allocation per event, except for one that has an `id` line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SseEvent<'a> {

@@ -1,3 +1,87 @@
-//! The `advisor` binary.
+//! The `advisor` binary: a demo, a chat, and an aggregator of recorded streams.
 
-fn main() {}
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program talks to its user")]
+
+mod aggregate;
+mod chat;
+mod chat_tools;
+mod demo;
+mod screen;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// A streaming advisor chain for language-model calls, at the command line.
+#[derive(Debug, Parser)]
+#[command(name = "advisor", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Shows a conversation of two turns with parallel tools, memory and live streaming; needs no key and no network.
+    Demo,
+    /// Talks with a model behind any compatible endpoint. Ctrl-C cancels the turn, Ctrl-D ends the chat.
+    Chat {
+        /// The model. Also from OPENAI_MODEL.
+        #[arg(long)]
+        model: Option<String>,
+        /// The endpoint's base URL, such as http://localhost:11434/v1. Also from OPENAI_BASE_URL; the key from OPENAI_API_KEY.
+        #[arg(long)]
+        base_url: Option<String>,
+        /// Instructions for the model.
+        #[arg(long)]
+        system: Option<String>,
+    },
+    /// Prints what a recorded stream amounts to, as one JSON object. Exits with 1 if the stream itself failed.
+    Aggregate {
+        /// The wire format of the recording.
+        #[arg(long, value_enum)]
+        api: Api,
+        /// How many parallel answers the request asked for.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
+        choices: u32,
+        /// The recording: `.sse` as it was sent, or `.jsonl` with one payload a line.
+        file: PathBuf,
+    },
+}
+
+/// Wire formats of recordings.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Api {
+    /// OpenAI's Chat Completions.
+    OpenaiChat,
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Demo => with_runtime(demo::run()),
+        Command::Chat { model, base_url, system } => with_runtime(chat::run(model, base_url, system)),
+        Command::Aggregate { api: Api::OpenaiChat, choices, file } => aggregate::run(&file, choices),
+    }
+}
+
+/// Runs to the end, or tells the error and what caused it.
+fn with_runtime(work: impl Future<Output = advisor_chain::Result<()>>) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: no runtime: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let outcome = runtime.block_on(work);
+    // A tool that blocks its thread must not keep the program from ending.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", screen::chain_of(&error));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,4 +1,11 @@
 //! What a turn does before it is polled, when it is dropped, and when it is cancelled from elsewhere.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,11 @@
 //! What a chain costs per chunk, counted and not timed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use advisor_core::{
     AdvisorChain, ChatModel, ChatRequest, Chunk, ChunkStream, Delta, FinishReason, Message,

@@ -1,4 +1,12 @@
 //! The laws of order, in both memory placements, all streaming modes, 0 to 50 tool rounds, one and four calls.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
 
 mod matrix;
 mod spans;

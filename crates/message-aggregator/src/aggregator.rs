@@ -147,7 +147,7 @@ impl MessageAggregator {
             chunks,
         };
         for choice in &mut self.choices {
-            choice.close_all(&mut sink);
+            choice.close_all(self.done, &mut sink);
         }
         if let Some(usage) = self.usage {
             chunks.push_back(Chunk::Usage { round: self.round, usage: Box::new(usage) });

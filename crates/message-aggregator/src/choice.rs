@@ -69,6 +69,7 @@ impl ChoiceBlocks {
             }
             DeltaKind::Finish(finish) => {
                 self.finish = Some(finish);
+                self.calls.iter_mut().for_each(|call| call.vouched = true);
                 Ok(())
             }
             // The aggregator keeps these for itself.
@@ -179,13 +180,13 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Closes what is open, in order, and settles why the answer ended.
-    pub(crate) fn close_all(&mut self, sink: &mut Sink<'_>) {
+    /// Closes what is open, in order, and settles why the answer ended. `done`: the end marker came.
+    pub(crate) fn close_all(&mut self, done: bool, sink: &mut Sink<'_>) {
         self.running = None;
         for at in 0..self.blocks.len() {
             match self.call_blocks.iter().position(|block| *block == at) {
                 Some(call) => {
-                    let complete = self.call_completes(call);
+                    let complete = self.call_completes(call, done);
                     self.close_call(call, complete, sink);
                 }
                 None => {

@@ -8,6 +8,8 @@ pub(crate) struct OpenCall {
     pub(crate) name: Option<Text>,
     /// Its block has ended.
     pub(crate) ended: bool,
+    /// A finish reason came after all of it that came so far.
+    pub(crate) vouched: bool,
     arguments: String,
     /// How much of the arguments was handed out as chunks.
     shown: usize,

@@ -53,6 +53,36 @@ fn answers_that_complete() {
             vec![true],
         ),
         (
+            "a call after the finish reason that may be cut",
+            vec![call_at(0, WHOLE), finish(ToolCalls), call_at(1, "")],
+            ToolCalls.into(),
+            vec![true, false],
+        ),
+        (
+            "a call that went on after the finish reason, cut",
+            vec![call(""), finish(ToolCalls), Delta::tool_call(ToolCallDelta::arguments(0, CUT))],
+            ToolCalls.into(),
+            vec![false],
+        ),
+        (
+            "a header sent again after the finish reason",
+            vec![call(WHOLE), finish(ToolCalls), call("")],
+            ToolCalls.into(),
+            vec![true],
+        ),
+        (
+            "calls after the finish reason, one of them cut, and the end marker",
+            vec![finish(ToolCalls), call_at(0, WHOLE), call_at(1, CUT), Delta::done()],
+            ToolCalls.into(),
+            vec![true, false],
+        ),
+        (
+            "a second finish reason vouches for what came before it",
+            vec![call_at(0, WHOLE), finish(ToolCalls), call_at(1, ""), finish(ToolCalls)],
+            ToolCalls.into(),
+            vec![true, true],
+        ),
+        (
             "calls are complete whatever the reason says",
             vec![call(WHOLE), finish(FinishReason::Other("odd".into()))],
             FinishReason::Other("odd".into()).into(),

@@ -42,6 +42,7 @@ impl ChoiceBlocks {
         if call.bytes_with(&fragment) > limit {
             return Err(AggregateError::TooLarge { what: "bytes in one tool call", limit });
         }
+        call.vouched &= identity != Identity::New && fragment.arguments_delta().is_none();
         if call.extend(&fragment) {
             sink.diagnostics.note(Rule::EmptyArgumentsDropped);
         }
@@ -112,7 +113,10 @@ impl ChoiceBlocks {
     }
 
     /// Whether a call that was open at the end of the answer counts as finished by the provider.
-    pub(super) fn call_completes(&self, at: usize) -> bool {
+    pub(super) fn call_completes(&self, at: usize, done: bool) -> bool {
+        let Some(call) = self.calls.get(at) else {
+            return false;
+        };
         match self.finish.as_ref().map(|finish| &finish.reason) {
             Some(
                 FinishReason::Length
@@ -120,13 +124,14 @@ impl ChoiceBlocks {
                 | FinishReason::Refusal
                 | FinishReason::Interrupted,
             ) => false,
-            Some(_) => true,
-            // Only the end marker came: nothing vouches for the call but its arguments.
-            None => self.calls.get(at).is_some_and(|call| {
-                call.to_call(Text::default, true)
-                    .parsed_arguments()
-                    .is_ok_and(|arguments| arguments.is_object())
-            }),
+            Some(_) if call.vouched => true,
+            // Only the end marker came after it: nothing vouches for the call but its arguments.
+            _ if done => call
+                .to_call(Text::default, true)
+                .parsed_arguments()
+                .is_ok_and(|arguments| arguments.is_object()),
+            // It came after the last finish reason and may be cut anywhere.
+            _ => false,
         }
     }
 }

@@ -13,7 +13,12 @@
 //! Each clause becomes a test on several threads of a tokio runtime, so the crate that uses the macro
 //! needs tokio with `macros` and `rt-multi-thread`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a clause fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a clause fails by panicking"
+)]
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -27,7 +32,7 @@ use crate::{
     Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
 };
 
-/// Runs every clause of the module [`conformance`](crate::conformance) on a store, each as a test.
+/// Runs every clause of the module [`conformance`](mod@crate::conformance) on a store, each as a test.
 #[macro_export]
 macro_rules! conformance {
     ($make_store:expr) => {

@@ -1,0 +1,213 @@
+//! Stores that fail: before their effect, after it, once and again.
+
+use advisor_core::{
+    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, ErrorKind, FinishReason, Message, Phase, Record,
+    Step, TurnEnd, from_fn,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore};
+use futures::StreamExt;
+
+use crate::store::{Fault, TestStore};
+use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn};
+
+const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
+
+/// A load and four appends.
+const OPERATIONS: usize = 5;
+
+fn answers() -> [Answer; 3] {
+    let calls = Answer::new().text("Look").call("1", "f", "{}").finish(FinishReason::ToolCalls);
+    [calls, Answer::of_text("done"), Answer::of_text("next")]
+}
+
+/// The answers of a model that is asked so often in the first turn.
+fn answers_after(asked: usize) -> Vec<Answer> {
+    let [calls, done, next] = answers();
+    [calls, done].into_iter().take(asked).chain([next]).collect()
+}
+
+#[tokio::test]
+async fn a_store_that_fails_before_its_effect_ends_the_turn_with_a_typed_error() {
+    let cases = [
+        (ErrorKind::Store, 0, ""),
+        (ErrorKind::NotPersisted, 0, ""),
+        (ErrorKind::NotPersisted, 1, "u:go failed(Look)"),
+        (ErrorKind::NotPersisted, 1, "u:go a(1)Look r1! failed()"),
+        (ErrorKind::NotPersisted, 2, "u:go a(1)Look r1 failed(done)"),
+    ];
+    for place in PLACES {
+        for (nth, (kind, asked, log)) in cases.into_iter().enumerate() {
+            let case = format!("{place:?}, operation {nth}");
+            let store = TestStore::default();
+            let memory = ChatMemoryAdvisor::new(store.clone());
+            let (client, model) = client(&memory, place, answers_after(asked));
+            store.fail(nth, Fault::Before);
+            let error = ask(&client, "go").await.unwrap_err();
+            assert_eq!((error.kind(), model.calls()), (kind, asked), "{case}: {error:?}");
+            assert!(std::error::Error::source(&error).is_some(), "{case}: the store's error is kept");
+            assert_eq!(log_words(&store.log(&key()).await), log, "{case}");
+            assert_eq!(ask(&client, "again").await.unwrap(), "next", "{case}");
+            sent(&model, asked);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_append_whose_outcome_is_unknown_is_made_again_under_its_key() {
+    for place in PLACES {
+        for nth in 1..OPERATIONS {
+            let store = TestStore::default();
+            let (client, _) = client(&ChatMemoryAdvisor::new(store.clone()), place, answers());
+            store.fail(nth, Fault::After);
+            ask(&client, "go").await.unwrap();
+            assert!(!store.is_faulty());
+            let log = log_words(&store.log(&key()).await);
+            assert_eq!(log, "u:go a(1)Look r1 a:done .", "{place:?}, operation {nth}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_append_that_was_written_but_never_confirmed_is_found_in_the_log() {
+    let cases = [
+        (0, "u:go failed()"),
+        (1, "u:go a(1)Look r1! failed()"),
+        (1, "u:go a(1)Look r1 failed()"),
+        (2, "u:go a(1)Look r1 a:done ."),
+    ];
+    for place in PLACES {
+        for (nth, (asked, log)) in (1..).zip(cases) {
+            let case = format!("{place:?}, operation {nth}");
+            let store = TestStore::default();
+            let (client, model) = client(&ChatMemoryAdvisor::new(store.clone()), place, answers_after(asked));
+            store.fail(nth, Fault::After);
+            store.fail(nth + 1, Fault::Before);
+            let error = ask(&client, "go").await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotPersisted, "{case}");
+            assert_eq!(log_words(&store.log(&key()).await), log, "{case}");
+            assert_eq!(ask(&client, "again").await.unwrap(), "next", "{case}");
+            sent(&model, asked);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_stays_down_leaves_the_turn_to_the_next_one() {
+    for place in PLACES {
+        for nth in 2..OPERATIONS {
+            let case = format!("{place:?}, operation {nth}");
+            let store = TestStore::default();
+            let memory = ChatMemoryAdvisor::new(store.clone());
+            let (client, model) = client(&memory, place, answers());
+            (nth..nth + 6).for_each(|_| store.fail(nth, Fault::Before));
+            let error = ask(&client, "go").await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotPersisted, "{case}");
+            while store.is_faulty() {
+                assert_eq!(memory.transcript(&key()).await.unwrap_err().kind(), ErrorKind::Store);
+            }
+            // The answer that was left over is the next turn's.
+            ask(&client, "again").await.unwrap();
+            let request = sent(&model, model.calls() - 1);
+            assert!(request.ends_with("u:again"), "{case}: {request}");
+            let shown = if nth == 4 { "a:done [interrupted]" } else { "[interrupted]" };
+            assert!(request.contains(shown), "{case}: {request}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_could_not_be_stored_is_in_the_error() {
+    let store = TestStore::default();
+    let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::of_text("precious")]);
+    store.fail(2, Fault::Before);
+    let error = ask(&client, "go").await.unwrap_err();
+    assert_eq!(error.partial().unwrap().text(), "precious");
+    assert!(error.emitted());
+}
+
+#[tokio::test]
+async fn another_process_that_writes_meanwhile_is_a_conflict_and_not_overwritten() {
+    let store = TestStore::default();
+    let gate = Gate::new();
+    let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
+    let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::of_text("later")]);
+    let (there, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::of_text("other")]);
+    let mut first = turn(&here, "1");
+    read_until(&mut first, "a").await;
+    // A memory made apart does not know that the first turn is alive.
+    ask(&there, "2").await.unwrap();
+    gate.release();
+    let error = first.call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreConflict { current: 5 });
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 cut() u:2 a:other .");
+    assert_eq!(ask(&here, "3").await.unwrap(), "later");
+}
+
+#[tokio::test]
+async fn two_processes_that_begin_at_once_do_not_both_begin() {
+    let store = TestStore::default();
+    let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::new().text("a").hang()]);
+    let (there, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::of_text("b")]);
+    let mut first = turn(&here, "1");
+    let mut second = turn(&there, "2");
+    // Both load the empty conversation before either of them writes.
+    for _ in 0..3 {
+        assert!(futures::poll!(first.next()).is_pending());
+        assert!(futures::poll!(second.next()).is_pending());
+    }
+    assert_eq!(store.loads(), 2);
+    assert!(store.log(&key()).await.is_empty());
+    read_until(&mut first, "a").await;
+    let error = second.call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreConflict { current: 1 });
+    assert_eq!(model.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_deleted_in_the_middle_of_a_turn_stays_deleted() {
+    let store = TestStore::default();
+    let gate = Gate::new();
+    let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
+    let (client, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::of_text("new")]);
+    let mut first = turn(&client, "1");
+    read_until(&mut first, "a").await;
+    store.delete(&key()).await.unwrap();
+    gate.release();
+    assert_eq!(first.call().await.unwrap_err().kind(), ErrorKind::Store);
+    assert!(store.log(&key()).await.is_empty());
+    ask(&client, "2").await.unwrap();
+    assert_eq!(sent(&model, 1), "s:S u:2");
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_after_an_append_that_was_given_up() {
+    // As when the turn's time runs out while memory writes: the round is dropped, and the loop ends the turn.
+    let deadline = from_fn("deadline", |request: ChatRequest, next: AdvisorChain| async move {
+        let mut round = Box::pin(next.next_call(request.clone()));
+        for _ in 0..20 {
+            assert!(futures::poll!(&mut round).is_pending());
+        }
+        drop(round);
+        let text = Message::assistant("Time is up.");
+        let closing = ChatResponse::new(request.turn.next_round(), text, FinishReason::Stop);
+        let end = Step::End(TurnEnd::Completed(FinishReason::Stop));
+        let record = Record::new(closing.round(), end, vec![closing.message().clone()]);
+        request.turn.record(&record).await?;
+        Ok(ChunkStream::answer(closing))
+    });
+    for (fault, log) in
+        [(Fault::HangBefore, "u:go a:Time is up. ."), (Fault::HangAfter, "u:go a(1)Look r1! a:Time is up. .")]
+    {
+        let store = TestStore::default();
+        let memory = ChatMemoryAdvisor::new(store.clone());
+        let model = ScriptedModel::new(answers());
+        let client = builder(&memory, Phase::Round, &model).advisor(deadline.clone()).build().unwrap();
+        store.fail(2, fault);
+        assert_eq!(ask(&client, "go").await.unwrap(), "Time is up.");
+        assert_eq!(log_words(&store.log(&key()).await), log, "{fault:?}");
+        let (client, model) = plain(&memory, [Answer::of_text("next")]);
+        ask(&client, "again").await.unwrap();
+        assert_eq!(sent(&model, 0), format!("s:S {} u:again", log.trim_end_matches(" .")));
+    }
+}

@@ -1,0 +1,16 @@
+//! Memory in chains: what is stored, what is sent, and what becomes of turns that do not end well.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "what the tests share fails by panicking"
+)]
+
+mod dropped;
+mod every_point;
+mod faults;
+mod rounds;
+mod store;
+mod support;
+mod turns;

@@ -1,0 +1,260 @@
+//! Turns of several rounds: what the loop announces, and what memory makes of it.
+
+use advisor_core::{
+    AdvisorChain, BlockDelta, ChatRequest, Chunk, ErrorKind, FinishReason, Message, Phase, Placement, Record,
+    Step, ToolCall, ToolResult, TurnEnd, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use chat_memory_advisor::ChatMemoryAdvisor;
+
+use crate::store::TestStore;
+use crate::support::{Rounds, ask, builder, client, key, log_words, plain, sent, words};
+
+const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
+
+fn memory() -> (ChatMemoryAdvisor, TestStore) {
+    let store = TestStore::default();
+    (ChatMemoryAdvisor::new(store.clone()), store)
+}
+
+fn two_rounds() -> [Answer; 2] {
+    [Answer::of_calls([("1", "f", "{}"), ("2", "f", "{}")]), Answer::of_text("done")]
+}
+
+fn result(id: &str) -> Message {
+    Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec!["ok".into()]))
+}
+
+#[tokio::test]
+async fn both_places_store_the_same_at_the_same_points() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let (client, model) = client(&memory, place, two_rounds());
+        ask(&client, "go").await.unwrap();
+        assert_eq!(sent(&model, 1), "s:S u:go a(1,2) r1 r2", "{place:?}");
+        assert_eq!(log_words(&store.log(&key()).await), "u:go a(1,2) r1 r2 a:done .", "{place:?}");
+        let last = if place == Phase::Round { "2/answer" } else { "2/end" };
+        assert_eq!(store.appended(), ["0/input", "1/answer", "1/results", last], "{place:?}");
+        assert_eq!(store.loads(), 1, "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn ids_may_come_again_in_another_round() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let calls = || Answer::of_calls([("0", "f", "{}")]);
+        let (client, model) = client(&memory, place, [calls(), calls(), Answer::of_text("done")]);
+        ask(&client, "go").await.unwrap();
+        assert_eq!(sent(&model, 2), "s:S u:go a(0) r0 a(0) r0", "{place:?}");
+        assert_eq!(log_words(&store.log(&key()).await), "u:go a(0) r0 a(0) r0 a:done .", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_injected_is_stored_once_and_what_is_ephemeral_is_only_sent() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let model = ScriptedModel::new(two_rounds());
+        let inject = vec![Message::user("hurry"), Message::user("please").ephemeral()];
+        let rounds = Rounds { inject, ..Rounds::default() };
+        let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
+        ask(&client, "go").await.unwrap();
+        assert_eq!(
+            words(&model.prompts()[1].messages),
+            "s:S u:go a(1,2) r1 r2 u:hurry u:please",
+            "{place:?}"
+        );
+        assert_eq!(log_words(&store.log(&key()).await), "u:go a(1,2) r1 r2 u:hurry a:done .", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_changed_on_its_way_out_is_not_stored_again() {
+    let (memory, store) = memory();
+    let model = ScriptedModel::new([
+        Answer::new().text("secret").call("1", "f", "{}").finish(FinishReason::ToolCalls),
+        Answer::of_text("secret"),
+    ]);
+    let redact = from_fn("redact", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| match chunk {
+            Chunk::Delta { block, delta: BlockDelta::Text(_) } => {
+                out.push_back(Chunk::Delta { block, delta: BlockDelta::Text("***".into()) });
+            }
+            chunk => out.push_back(chunk),
+        }))
+    })
+    .placed(Placement::new(Phase::Round));
+    let client = advisor_core::ChatClient::builder(model.clone())
+        .advisor(Rounds::default())
+        .advisor(redact)
+        .advisor(memory)
+        .build()
+        .unwrap();
+    assert_eq!(ask(&client, "go").await.unwrap(), "***");
+    assert_eq!(log_words(&store.log(&key()).await), "u:go a(1)secret r1 a:secret .");
+}
+
+#[tokio::test]
+async fn a_paused_answer_is_stored_and_the_turn_goes_on() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let paused = || Answer::new().text("part").finish(FinishReason::Paused);
+        let (client, model) = client(&memory, place, [paused(), paused(), Answer::of_text("rest")]);
+        ask(&client, "go").await.unwrap();
+        assert_eq!(sent(&model, 2), "s:S u:go a:part a:part", "{place:?}");
+        assert_eq!(log_words(&store.log(&key()).await), "u:go a:part a:part a:rest .", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_is_steered_on_after_its_answer_ends_with_its_last_end() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+        let rounds = Rounds { steer: Some(Message::user("more")), ..Rounds::default() };
+        let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
+        ask(&client, "go").await.unwrap();
+        assert_eq!(sent(&model, 1), "s:S u:go a:one u:more", "{place:?}");
+        let log = log_words(&store.log(&key()).await);
+        let expected =
+            if place == Phase::Round { "u:go a:one . u:more a:two ." } else { "u:go a:one u:more a:two ." };
+        assert_eq!(log, expected, "inside the loop memory cannot know that the answer was not the last");
+        assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:go a:one u:more a:two");
+        assert!(store.log(&key()).await.windows(2).all(|pair| pair[0].turn == pair[1].turn));
+    }
+}
+
+#[tokio::test]
+async fn an_empty_answer_in_the_middle_of_a_turn_leaves_a_trace_in_both_places() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let empty = Answer::new().finish(FinishReason::Paused);
+        let model = ScriptedModel::new([empty, Answer::of_text("two")]);
+        let rounds = Rounds { steer: Some(Message::user("more")), ..Rounds::default() };
+        let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
+        ask(&client, "go").await.unwrap();
+        let log = log_words(&store.log(&key()).await);
+        assert_eq!(log, "u:go a:[no answer] u:more a:two .", "{place:?}");
+    }
+}
+
+/// Runs one turn in which an advisor outside memory feeds records by hand after the answer.
+async fn with_records(answer: Answer, records: Vec<Record>) -> (String, String) {
+    let (memory, store) = memory();
+    let model = ScriptedModel::new([answer]);
+    let feed = from_fn("feed", move |request: ChatRequest, next: AdvisorChain| {
+        let records = records.clone();
+        async move {
+            let turn = std::sync::Arc::clone(&request.turn);
+            Ok(next.next_stream(request).await?.on_completed(move |response| async move {
+                for record in &records {
+                    turn.record(record).await?;
+                }
+                Ok(response)
+            }))
+        }
+    });
+    let client = builder(&memory, Phase::Round, &model).advisor(feed).build().unwrap();
+    ask(&client, "go").await.unwrap();
+    let log = log_words(&store.log(&key()).await);
+    (log, words(&memory.transcript(&key()).await.unwrap()))
+}
+
+fn calls() -> Answer {
+    Answer::of_calls([("1", "f", "{}"), ("2", "f", "{}")])
+}
+
+fn stop() -> TurnEnd {
+    TurnEnd::Completed(FinishReason::Stop)
+}
+
+#[tokio::test]
+async fn results_of_calls_that_were_never_stored_are_not_stored() {
+    let records = vec![
+        Record::new(1, Step::Results, vec![result("9"), result("2"), result("1")]),
+        Record::new(1, Step::Results, vec![result("1")]),
+        Record::new(1, Step::End(stop()), vec![Message::assistant("done")]),
+    ];
+    let (log, view) = with_records(calls(), records).await;
+    assert_eq!(log, "u:go a(1,2) r2 r1 a:done .");
+    assert_eq!(view, "u:go a(1,2) r1 r2 a:done");
+}
+
+#[tokio::test]
+async fn results_may_come_one_by_one() {
+    let records = vec![
+        Record::new(1, Step::Results, vec![result("2")]),
+        Record::new(1, Step::Results, vec![result("1")]),
+        Record::new(1, Step::Injected, vec![Message::user("x")]),
+        Record::new(1, Step::Injected, vec![Message::user("y")]),
+        Record::new(2, Step::End(stop()), vec![Message::assistant("done")]),
+    ];
+    let (log, view) = with_records(calls(), records).await;
+    assert_eq!(log, "u:go a(1,2) r2 r1 u:x u:y a:done .");
+    assert_eq!(view, "u:go a(1,2) r1 r2 u:x u:y a:done");
+}
+
+#[tokio::test]
+async fn an_end_that_says_nothing_new_is_not_stored() {
+    for end in
+        [stop(), TurnEnd::Failed { partial: "hi".into() }, TurnEnd::Interrupted { partial: "hi".into() }]
+    {
+        let (log, _) =
+            with_records(Answer::of_text("hi"), vec![Record::new(1, Step::End(end), Vec::new())]).await;
+        assert_eq!(log, "u:go a:hi .", "what was answered stays answered");
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_says_something_else_counts() {
+    let end = |end, messages| vec![Record::new(2, Step::End(end), messages)];
+    let (log, view) = with_records(Answer::of_text("hi"), end(TurnEnd::RolledBack, Vec::new())).await;
+    assert_eq!((log.as_str(), view.as_str()), ("u:go a:hi . undone", ""));
+    let limit = TurnEnd::Completed(FinishReason::Length);
+    let (log, view) = with_records(Answer::of_text("hi"), end(limit, Vec::new())).await;
+    assert_eq!((log.as_str(), view.as_str()), ("u:go a:hi . .", "u:go a:hi"));
+    let more = end(stop(), vec![Message::assistant("and")]);
+    let (log, view) = with_records(Answer::of_text("hi"), more).await;
+    assert_eq!((log.as_str(), view.as_str()), ("u:go a:hi . a:and .", "u:go a:hi a:and"));
+    let direct = TurnEnd::Completed(FinishReason::ReturnDirect);
+    let records = vec![
+        Record::new(1, Step::Results, vec![result("1"), result("2")]),
+        Record::new(2, Step::End(direct), vec![Message::assistant("direct")]),
+    ];
+    let (log, _) = with_records(calls(), records).await;
+    assert_eq!(log, "u:go a(1,2) r1 r2 a:direct .");
+}
+
+#[tokio::test]
+async fn a_turn_that_breaks_off_answers_its_open_calls_and_tells_stored_text_once() {
+    let answer = || Answer::new().text("Look").call("1", "f", "{}").finish(FinishReason::ToolCalls);
+    for (round, partial, log, view) in [
+        (1, "Look", "u:go a(1)Look r1! failed()", "u:go a(1)Look r1! a:[interrupted]"),
+        (2, "An", "u:go a(1)Look r1! failed(An)", "u:go a(1)Look r1! a:An [interrupted]"),
+    ] {
+        let end = Step::End(TurnEnd::Failed { partial: partial.into() });
+        let got = with_records(answer(), vec![Record::new(round, end, Vec::new())]).await;
+        assert_eq!((got.0.as_str(), got.1.as_str()), (log, view));
+    }
+}
+
+#[tokio::test]
+async fn a_turn_does_not_go_on_once_another_has_begun() {
+    let (memory, store) = memory();
+    let (client, _) = plain(&memory, ["one", "two"].map(Answer::of_text));
+    let turn = client.prompt().user("1").conversation("c").stream();
+    let shared = std::sync::Arc::clone(turn.turn());
+    turn.call().await.unwrap();
+    let mut second = crate::support::turn(&client, "2");
+    crate::support::read_until(&mut second, "two").await;
+    let late = Record::new(1, Step::Injected, vec![Message::user("late")]);
+    assert_eq!(shared.record(&late).await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    second.call().await.unwrap();
+    assert_eq!(
+        shared.record(&late).await.unwrap_err().kind(),
+        ErrorKind::StoreConflict { current: 6 },
+        "nor after that one's end"
+    );
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one . u:2 a:two .");
+}

@@ -1,0 +1,326 @@
+//! Turns that end well.
+
+use advisor_core::{
+    Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatOptions, ChatRequest, ChatResponse, ConversationKey,
+    ErrorKind, FinishReason, Message, Phase, Placement, Result, ToolCall, ToolResult, TurnId, async_trait,
+    from_fn,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use chat_memory_advisor::{
+    ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, Window, check_transcript,
+};
+use futures::StreamExt;
+
+use crate::store::TestStore;
+use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
+
+fn memory() -> (ChatMemoryAdvisor, TestStore) {
+    let store = TestStore::default();
+    (ChatMemoryAdvisor::new(store.clone()), store)
+}
+
+#[tokio::test]
+async fn a_plain_turn_is_stored_in_two_appends() {
+    let (memory, store) = memory();
+    let (client, model) = client(&memory, Phase::Round, [Answer::of_text("hi")]);
+    assert_eq!(ask(&client, "hello").await.unwrap(), "hi");
+    assert_eq!(sent(&model, 0), "s:S u:hello");
+    assert_eq!(log_words(&store.log(&key()).await), "u:hello a:hi .");
+    assert_eq!(store.appended(), ["0/input", "1/answer"]);
+    assert_eq!(store.loads(), 1, "memory loads once per turn");
+    assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:hello a:hi");
+}
+
+#[tokio::test]
+async fn the_second_turn_is_sent_the_first() {
+    let (memory, _) = memory();
+    let (client, model) = client(&memory, Phase::Round, ["one", "two"].map(Answer::of_text));
+    ask(&client, "1").await.unwrap();
+    ask(&client, "2").await.unwrap();
+    assert_eq!(sent(&model, 1), "s:S u:1 a:one u:2");
+}
+
+#[tokio::test]
+async fn law_m2_the_request_is_system_and_the_view() {
+    let store = TestStore::default();
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_window(Window::Messages(3));
+    let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::of_text));
+    for user in ["1", "2", "3"] {
+        let view = words(&memory.transcript(&key()).await.unwrap());
+        // Wherever it stands, a system message comes first.
+        let late = Message::system("L");
+        client.prompt().user(user).message(late).conversation("c").call().await.unwrap();
+        let request = sent(&model, model.calls() - 1);
+        let view = if view.is_empty() { view } else { format!("{view} ") };
+        assert_eq!(request, format!("s:S s:L {view}u:{user}"));
+    }
+    assert_eq!(sent(&model, 2), "s:S s:L u:2 a:two u:3", "the window holds one turn beside the running one");
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one . u:2 a:two . u:3 a:three .");
+}
+
+#[tokio::test]
+async fn law_m5_conversations_are_isolated() {
+    let (memory, _) = memory();
+    let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::of_text));
+    let keys = [("x", "c"), ("y", "c"), ("x", "d")];
+    for (tenant, conversation) in keys {
+        let key = ConversationKey::in_tenant(tenant, conversation).unwrap();
+        client.prompt().user(format!("{tenant}{conversation}")).conversation(key).call().await.unwrap();
+    }
+    let requests: Vec<_> = (0..3).map(|nth| sent(&model, nth)).collect();
+    assert_eq!(requests, ["s:S u:xc", "s:S u:yc", "s:S u:xd"]);
+}
+
+#[tokio::test]
+async fn a_conversation_is_busy_until_its_turn_has_ended() {
+    let (memory, _) = memory();
+    let gate = Gate::new();
+    let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
+    let (client, _) = plain(&memory, [slow, Answer::of_text("next")]);
+    let mut first = turn(&client, "1");
+    read_until(&mut first, "a").await;
+    let second = ask(&client, "2").await.unwrap_err();
+    assert_eq!(second.kind(), ErrorKind::ConversationBusy);
+    assert!(second.to_string().contains("wait for its end"));
+    gate.release();
+    read_until(&mut first, "b").await;
+    while let Some(item) = first.next().await {
+        item.unwrap();
+    }
+    // The stream is still there, but the turn has ended.
+    assert_eq!(ask(&client, "2").await.unwrap(), "next");
+}
+
+#[tokio::test]
+async fn a_conversation_is_free_after_an_error_and_after_a_drop() {
+    let (memory, _) = memory();
+    let broken = || advisor_core::Error::new(ErrorKind::Connection, "broken");
+    let answers = [
+        Answer::refused(broken()),
+        Answer::new().text("a").error(broken()),
+        Answer::new().text("b").hang(),
+        Answer::of_text("fine"),
+    ];
+    let (client, _) = plain(&memory, answers);
+    assert_eq!(ask(&client, "1").await.unwrap_err().kind(), ErrorKind::Connection);
+    assert_eq!(ask(&client, "2").await.unwrap_err().kind(), ErrorKind::Connection);
+    let mut dropped = turn(&client, "3");
+    read_until(&mut dropped, "b").await;
+    drop(dropped);
+    assert_eq!(ask(&client, "4").await.unwrap(), "fine");
+}
+
+#[tokio::test]
+async fn what_is_ephemeral_is_sent_and_never_stored_and_system_messages_are_not_either() {
+    let (memory, store) = memory();
+    let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+    let notes = from_fn("notes", |mut request: ChatRequest, next: AdvisorChain| async move {
+        request.messages.push(Message::user("note").ephemeral());
+        request.messages.push(Message::system("rule").ephemeral());
+        next.next_stream(request).await
+    });
+    let client = builder(&memory, Phase::Round, &model).advisor(notes).build().unwrap();
+    ask(&client, "1").await.unwrap();
+    ask(&client, "2").await.unwrap();
+    assert_eq!(words(&model.prompts()[1].messages), "s:S s:rule u:1 a:one u:2 u:note");
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one . u:2 a:two .");
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_not_stored_and_roles_alternate_nevertheless() {
+    let (memory, store) = memory();
+    let empty = Answer::new().finish(FinishReason::Stop);
+    let blank = Answer::new().reasoning("hm").text(" \n").finish(FinishReason::Length);
+    let (client, model) = plain(&memory, [empty, blank, Answer::of_text("three")]);
+    for user in ["1", "2", "3"] {
+        ask(&client, user).await.unwrap();
+    }
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 . u:2 . u:3 a:three .");
+    assert_eq!(sent(&model, 2), "s:S u:1 a:[no answer] u:2 a:[no answer] u:3");
+}
+
+/// Gives every answer a second choice.
+struct Doubling;
+
+impl AdvisorInfo for Doubling {
+    fn name(&self) -> &'static str {
+        "doubling"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall)
+    }
+}
+
+#[async_trait]
+impl Advisor for Doubling {
+    type State = ();
+
+    async fn before(&self, mut request: ChatRequest) -> Result<(ChatRequest, ())> {
+        request.options.choices = Some(2);
+        Ok((request, ()))
+    }
+
+    async fn after(&self, (): (), _: &ChatResponse) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn several_choices_are_refused() {
+    let (memory, store) = memory();
+    let (client, model) = plain(&memory, [Answer::of_text("one")]);
+    let mut two = ChatOptions::new();
+    two.choices = Some(2);
+    let asked = client.prompt().user("1").conversation("c").options(two).call().await.unwrap_err();
+    assert_eq!(asked.kind(), ErrorKind::Configuration);
+    assert_eq!((model.calls(), store.loads()), (0, 0), "nothing was spent on it");
+
+    // Behind memory's back, too.
+    let mut settings = advisor_core::AggregatorSettings::default();
+    settings.choices = 2;
+    let both = Answer::of_text("one").delta(advisor_core::Delta::text("two").in_choice(1));
+    let both = both.delta(advisor_core::Delta::finish(FinishReason::Stop).in_choice(1));
+    let model = ScriptedModel::new([both]).with_settings(settings);
+    let client = builder(&memory, Phase::Round, &model).advisor(Doubling).build().unwrap();
+    assert_eq!(ask(&client, "1").await.unwrap_err().kind(), ErrorKind::Configuration);
+    let log = log_words(&store.log(&key()).await);
+    assert!(log.starts_with("u:1 failed("), "{log}");
+}
+
+#[tokio::test]
+async fn a_turn_needs_a_conversation_and_an_id_of_its_own() {
+    let (memory, _) = memory();
+    let (client, model) = plain(&memory, [Answer::of_text("one"), Answer::of_text("two")]);
+    let homeless = client.prompt().user("1").call().await.unwrap_err();
+    assert_eq!(homeless.kind(), ErrorKind::Configuration);
+    assert!(homeless.to_string().contains("conversation"), "{homeless}");
+    let named = |user: &str| client.prompt().user(user).conversation("c").turn(TurnId::new("t").unwrap());
+    named("1").call().await.unwrap();
+    let again = named("2").call().await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Configuration);
+    assert!(again.to_string().contains("new id"), "{again}");
+    assert_eq!(model.calls(), 1);
+    assert_eq!(ask(&client, "3").await.unwrap(), "two");
+}
+
+#[tokio::test]
+async fn the_caller_may_answer_calls_in_the_next_turn() {
+    let asking = || Answer::of_calls([("1", "f", "{}"), ("2", "f", "{}")]);
+    let result = |id: &str| Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec!["ok".into()]));
+    for (results, view) in [
+        (vec![result("2"), result("1")], "s:S u:go a(1,2) r1 r2"),
+        (vec![result("2")], "s:S u:go a(1,2) r1! r2"),
+        (vec![result("1"), Message::user("and?")], "s:S u:go a(1,2) r1 r2! u:and?"),
+        (vec![Message::user("never mind")], "s:S u:go a(1,2) r1! r2! a:[interrupted] u:never mind"),
+    ] {
+        let (memory, store) = memory();
+        let (client, model) = plain(&memory, [asking(), Answer::of_text("done"), Answer::of_text("more")]);
+        ask(&client, "go").await.unwrap();
+        client.prompt().messages(results).conversation("c").call().await.unwrap();
+        assert_eq!(sent(&model, 1), view);
+        ask(&client, "next").await.unwrap();
+        assert_eq!(sent(&model, 2), format!("{view} a:done u:next"), "and so it stays");
+        let log = store.log(&key()).await;
+        assert!(log.iter().map(|entry| entry.seq).eq(1..=log.len() as u64));
+    }
+}
+
+#[tokio::test]
+async fn a_result_for_no_open_call_is_refused_and_the_conversation_goes_on() {
+    let (memory, store) = memory();
+    let (client, model) = plain(&memory, [Answer::of_text("one"), Answer::of_text("two")]);
+    ask(&client, "1").await.unwrap();
+    let stray = Message::tool(ToolResult::new(&ToolCall::new("9", "f", ""), vec!["ok".into()]));
+    let refused = client.prompt().message(stray).conversation("c").call().await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Configuration);
+    ask(&client, "2").await.unwrap();
+    assert_eq!(sent(&model, 1), "s:S u:1 a:one u:2");
+    assert_eq!(store.appended().len(), 4);
+}
+
+#[tokio::test]
+async fn an_advisor_outside_memory_may_ask_again_within_a_turn() {
+    let (memory, store) = memory();
+    let model = ScriptedModel::new(["bad", "better"].map(Answer::of_text));
+    let judge = from_fn("judge", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request.with_message(Message::user("Once more."))).await
+    });
+    let client = builder(&memory, Phase::Round, &model).advisor(judge).build().unwrap();
+    assert_eq!(ask(&client, "1").await.unwrap(), "better");
+    assert_eq!(sent(&model, 1), "s:S u:1 a:bad u:Once more.");
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:bad . u:Once more. a:better .");
+    assert_eq!(store.appended(), ["0/input", "1/answer", "1/input", "2/answer"]);
+    assert_eq!(store.loads(), 1);
+}
+
+#[tokio::test]
+async fn asking_again_after_an_empty_answer_keeps_the_roles_alternating() {
+    let (memory, store) = memory();
+    let model = ScriptedModel::new([Answer::new().finish(FinishReason::Stop), Answer::of_text("better")]);
+    let judge = from_fn("judge", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request.with_message(Message::user("Say something."))).await
+    });
+    let client = builder(&memory, Phase::Round, &model).advisor(judge).build().unwrap();
+    ask(&client, "1").await.unwrap();
+    assert_eq!(sent(&model, 1), "s:S u:1 a:[no answer] u:Say something.");
+    let told = words(&memory.transcript(&key()).await.unwrap());
+    assert_eq!(told, "u:1 a:[no answer] u:Say something. a:better");
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 . a:[no answer] u:Say something. a:better .");
+}
+
+#[tokio::test]
+async fn a_retry_outside_memory_stores_the_input_once() {
+    let (memory, store) = memory();
+    let broken = advisor_core::Error::new(ErrorKind::Connection, "broken");
+    let model = ScriptedModel::new([Answer::refused(broken), Answer::of_text("fine")]);
+    let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
+        match next.next_call(request.clone()).await {
+            Ok(response) => Ok(advisor_core::ChunkStream::answer(response)),
+            Err(_) => next.next_stream(request).await,
+        }
+    });
+    let client = builder(&memory, Phase::Round, &model).advisor(retry).build().unwrap();
+    assert_eq!(ask(&client, "1").await.unwrap(), "fine");
+    assert_eq!(sent(&model, 1), "s:S u:1");
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:fine .");
+}
+
+#[tokio::test]
+async fn law_m3_a_conversation_has_no_gaps_and_every_batch_its_own_key() {
+    let store = InMemoryStore::new();
+    let memory = ChatMemoryAdvisor::new(store.clone());
+    let calls = || Answer::of_calls([("0", "f", "{}"), ("1", "f", "{}")]);
+    let (client, _) =
+        client(&memory, Phase::Round, (0..10).flat_map(|_| [calls(), calls(), Answer::of_text("a")]));
+    for turn in 0..10 {
+        ask(&client, &turn.to_string()).await.unwrap();
+    }
+    let read = store.load(&key(), View::All).await.unwrap();
+    assert_eq!(read.version.as_u64(), 10 * 9);
+    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=90));
+    assert_eq!(check_transcript(&memory.transcript(&key()).await.unwrap()), []);
+}
+
+#[tokio::test]
+async fn a_turn_is_remembered_in_one_conversation() {
+    let (memory, _) = memory();
+    let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+    let chain = AdvisorChain::builder(model).advisor(memory).build().unwrap();
+    let request = ChatRequest::new(Message::user("1"));
+    let here = request.clone().with_conversation(ConversationKey::new("here").unwrap());
+    chain.next_call(here).await.unwrap();
+    let there = request.with_conversation(ConversationKey::new("there").unwrap());
+    assert_eq!(chain.next_call(there).await.unwrap_err().kind(), ErrorKind::Configuration);
+}
+
+#[test]
+fn memory_says_where_it_stands() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(ScriptedModel::new([])).advisor(memory).build().unwrap();
+    let plan = client.explain();
+    let entry = plan.memory().unwrap();
+    assert_eq!((entry.name.as_str(), entry.phase), ("chat-memory", Phase::Round));
+}

@@ -1,0 +1,165 @@
+//! What is asked and what comes out, over a connection.
+
+use advisor_core::{
+    ChatModel, ChatOptions, ChatRequest, Chunk, ErrorKind, Message, Result, Tool, ToolDefinition, ToolError,
+    ToolInvocation, ToolOutput, async_trait,
+};
+use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
+use futures::StreamExt;
+use provider_openai::{OpenAiModel, Profile};
+use serde_json::{Value, json};
+
+use crate::common::{call, call_with, hello, model, request};
+
+struct Weather(ToolDefinition);
+
+#[async_trait]
+impl Tool for Weather {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+    async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        Ok("sunny".into())
+    }
+}
+
+fn weather() -> Weather {
+    Weather(ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object", "properties": {}})))
+}
+
+async fn chunks(model: &OpenAiModel) -> Vec<Chunk> {
+    let stream = model.stream(request()).await.expect("an answer");
+    stream.map(|chunk| chunk.expect("no error")).collect().await
+}
+
+#[tokio::test]
+async fn a_request_has_its_place_headers_and_body() {
+    let server = ReplayServer::start([Reply::sse(hello().done())]).await.expect("a port");
+    let model = model(&server).with_api_key("sk-1").with_header("X-Title", "a test");
+    let request = ChatRequest::new(Message::user("Hello"))
+        .with_tool(weather())
+        .with_options(ChatOptions::new().with_model("another").with_temperature(0.0));
+    call_with(&model, request).await.expect("completed");
+    let received = &server.requests()[0];
+    assert_eq!((received.method.as_str(), received.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(received.header("authorization"), Some("Bearer sk-1"));
+    assert_eq!(received.header("content-type"), Some("application/json"));
+    assert_eq!(received.header("accept-encoding"), Some("identity"));
+    assert_eq!(received.header("x-title"), Some("a test"));
+    let body = received.json().expect("JSON");
+    assert_eq!(
+        (&body["model"], &body["stream"], &body["temperature"]),
+        (&json!("another"), &json!(true), &json!(0.0))
+    );
+    assert_eq!(body["messages"], json!([{"role": "user", "content": "Hello"}]));
+    assert_eq!(body["tools"][0]["function"]["name"], "weather");
+}
+
+#[tokio::test]
+async fn azure_has_its_own_path_and_header() {
+    let server = ReplayServer::start([Reply::sse(hello().done())]).await.expect("a port");
+    let model = OpenAiModel::new("my-deployment")
+        .with_base_url(server.url())
+        .with_profile(Profile::azure_deployment("2024-10-21"))
+        .with_api_key("key-1");
+    call(&model).await.expect("completed");
+    let received = &server.requests()[0];
+    assert_eq!(received.path, "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21");
+    assert_eq!((received.header("api-key"), received.header("authorization")), (Some("key-1"), None));
+}
+
+#[tokio::test]
+async fn whole_answers_give_the_same_chunks_as_streamed_ones() {
+    let message = json!({
+        "role": "assistant", "content": "Let me look.", "reasoning_content": "So.",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Oslo\"}"}},
+            {"id": "c2", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Rome\"}"}},
+        ],
+    });
+    let usage = json!({"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7});
+    let whole = json!({
+        "id": "chatcmpl-1", "model": "m", "usage": usage,
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+    });
+    let streamed = ChatTranscript::new("m")
+        .reasoning("So.")
+        .text("Let me look.")
+        .tool_call_whole(0, "c1", "weather", "{\"city\":\"Oslo\"}")
+        .tool_call_whole(1, "c2", "weather", "{\"city\":\"Rome\"}")
+        .finish("tool_calls")
+        .usage(3, 4)
+        .done();
+    let server = ReplayServer::start([Reply::json(200, whole), Reply::sse(streamed)]).await.expect("a port");
+    let model = model(&server);
+    let from_whole = chunks(&model.clone().with_streaming(false)).await;
+    let from_stream = chunks(&model).await;
+    assert_eq!(from_whole.len(), from_stream.len());
+    // The responses differ in how the calls were recognised, and in nothing else.
+    let shown = |chunks: &[Chunk]| chunks[..chunks.len() - 1].to_vec();
+    assert_eq!(shown(&from_whole), shown(&from_stream));
+    let message = |chunks: &[Chunk]| {
+        chunks.last().and_then(Chunk::completed).map(|response| response.message().clone())
+    };
+    assert_eq!(message(&from_whole), message(&from_stream));
+    let asked: Vec<Value> =
+        server.requests().iter().map(|request| request.json().expect("JSON")["stream"].take()).collect();
+    assert_eq!(asked, [json!(false), json!(true)]);
+}
+
+#[tokio::test]
+async fn several_choices_are_kept_apart() {
+    let body = ChatTranscript::new("m")
+        .text("a")
+        .choice(1)
+        .text("b")
+        .finish("length")
+        .choice(0)
+        .text("c")
+        .finish("stop")
+        .done();
+    let server = ReplayServer::start([Reply::sse(body)]).await.expect("a port");
+    let mut options = ChatOptions::new();
+    options.choices = Some(2);
+    let response = call_with(&model(&server), request().with_options(options)).await.expect("completed");
+    let texts: Vec<String> = response.choices().iter().map(|choice| choice.message.text()).collect();
+    assert_eq!(texts, ["ac", "b"]);
+    assert_eq!(server.requests()[0].json().expect("JSON")["n"], 2);
+}
+
+#[tokio::test]
+async fn chunks_come_as_the_server_sends_them() {
+    use advisor_testkit::Gate;
+    let (first, second) = (ChatTranscript::new("m").text("Hello").without_done(), hello().done());
+    let gate = Gate::new();
+    let server = ReplayServer::start([Reply::sse(second).gate_after(first.len(), gate.clone())])
+        .await
+        .expect("a port");
+    let mut stream = model(&server).stream(request()).await.expect("an answer");
+    let mut text = String::new();
+    while let Some(chunk) = stream.next().await {
+        text.push_str(chunk.expect("no error").text().unwrap_or_default());
+        if text == "Hello" && !gate.is_released() {
+            // The rest has not been sent yet.
+            gate.release();
+        }
+    }
+    assert_eq!(text, "Hello there");
+}
+
+#[tokio::test]
+async fn what_is_put_together_wrong_is_told_before_anything_is_sent() {
+    let server = ReplayServer::start([]).await.expect("a port");
+    let good = model(&server);
+    for (model, says) in [
+        (good.clone().with_base_url("nonsense"), "base URL"),
+        (good.clone().with_base_url("https://user:pass@x.example/v1"), "with_api_key"),
+        (good.clone().with_api_key("line\nbreak"), "the key"),
+        (good.with_header("bad name", "x"), "`bad name`"),
+    ] {
+        let error = call(&model).await.expect_err(says);
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    assert_eq!(server.counts().connections, 0);
+}

@@ -1,0 +1,201 @@
+//! How a stream ends, row by row, over a connection.
+
+use std::time::Duration;
+
+use advisor_core::{ErrorKind, FinishReason};
+use advisor_testkit::{ChatTranscript, Framing, Gate, ReplayServer, Reply};
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::common::{call, fail, hello, model};
+
+async fn server(reply: Reply) -> ReplayServer {
+    ReplayServer::start([reply]).await.expect("a port")
+}
+
+fn half_a_call() -> ChatTranscript {
+    ChatTranscript::new("m").text("Look: ").tool_call(0, "c1", "f", &["{\"a\":"])
+}
+
+#[tokio::test]
+async fn finish_then_marker_or_end_completes() {
+    for body in [
+        hello().done(),
+        hello().without_done(),
+        hello().usage(3, 2).done(),
+        hello().usage(3, 2).without_done(),
+    ] {
+        let usage = String::from_utf8_lossy(&body).contains("usage");
+        let server = server(Reply::sse(body)).await;
+        let response = call(&model(&server)).await.expect("completed");
+        assert_eq!(
+            (response.text().as_str(), &response.finish().reason),
+            ("Hello there", &FinishReason::Stop)
+        );
+        assert!(!response.finish().inferred);
+        assert_eq!(response.usage().and_then(|usage| usage.input_tokens), usage.then_some(3));
+    }
+}
+
+#[tokio::test]
+async fn calls_and_usage_may_follow_a_finish_reason() {
+    let body = ChatTranscript::new("m")
+        .tool_call(0, "c1", "f", &["{}"])
+        .finish("tool_calls")
+        .tool_call(1, "c2", "g", &["{\"a\":1}"])
+        .finish("tool_calls")
+        .usage(5, 6)
+        .done();
+    let server = server(Reply::sse(body)).await;
+    let response = call(&model(&server)).await.expect("completed");
+    assert_eq!(response.tool_calls().map(|(_, call)| call.name.as_str()).collect::<Vec<_>>(), ["f", "g"]);
+    assert!(response.tool_calls().all(|(_, call)| call.complete));
+    assert!(response.usage().is_some());
+}
+
+#[tokio::test]
+async fn finish_then_an_open_connection_completes_after_the_grace() {
+    for body in [hello().without_done(), hello().done()] {
+        let server = server(Reply::sse(body.clone()).stall_after(body.len())).await;
+        let response = call(&model(&server).with_grace(Duration::ZERO)).await.expect("completed");
+        assert_eq!(response.text(), "Hello there");
+        server.disconnected().await;
+    }
+}
+
+#[tokio::test]
+async fn finish_then_a_broken_connection_completes() {
+    for body in [hello().without_done(), hello().done()] {
+        let cut = Reply::sse(body.clone()).cut_after(body.len());
+        // The client has seen everything before the reset.
+        let gate = Gate::new();
+        let reset = Reply::sse(body.clone()).gate_after(body.len(), gate.clone()).reset_after(body.len());
+        let cut_server = server(cut).await;
+        assert_eq!(call(&model(&cut_server)).await.expect("completed").text(), "Hello there");
+        let reset_server = server(reset).await;
+        let release = async {
+            gate.reached().await;
+            gate.release();
+        };
+        let model = model(&reset_server);
+        let (response, ()) = tokio::join!(call(&model), release);
+        assert_eq!(response.expect("completed").text(), "Hello there");
+    }
+}
+
+#[tokio::test]
+async fn the_marker_alone_completes_with_an_inferred_finish() {
+    let text = server(Reply::sse(ChatTranscript::new("m").text("Hello").done())).await;
+    let response = call(&model(&text)).await.expect("completed");
+    assert!(response.finish().inferred);
+    assert_eq!(response.finish().reason, FinishReason::Stop);
+
+    let whole = server(Reply::sse(ChatTranscript::new("m").tool_call(0, "c1", "f", &["{}"]).done())).await;
+    let response = call(&model(&whole)).await.expect("completed");
+    assert!(response.finish().inferred && response.tool_calls().all(|(_, call)| call.complete));
+
+    // A call that cannot be read is not complete.
+    let half = server(Reply::sse(half_a_call().done())).await;
+    let response = call(&model(&half)).await.expect("completed");
+    assert!(response.tool_calls().all(|(_, call)| !call.complete));
+    assert_eq!(response.tool_calls().count(), 1);
+}
+
+#[tokio::test]
+async fn an_end_with_neither_is_truncated() {
+    let bodies = [
+        ChatTranscript::new("m").text("Hello").without_done(),
+        half_a_call().without_done(),
+        ChatTranscript::new("m").comment("alive").without_done(),
+        Bytes::new(),
+    ];
+    for body in bodies {
+        for framing in [Framing::Chunked, Framing::UntilClose, Framing::ContentLength] {
+            let server = server(Reply::sse(body.clone()).with_framing(framing)).await;
+            let error = fail(&model(&server)).await;
+            assert_eq!(error.kind(), ErrorKind::Truncated);
+            let partial = error.partial().expect("what came");
+            assert!(partial.tool_calls().all(|(_, call)| !call.complete));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_break_before_the_end_is_a_connection_error() {
+    let body = half_a_call().without_done();
+    let length = body.len();
+    let cut = server(Reply::sse(body.clone()).cut_after(length)).await;
+    let gate = Gate::new();
+    let reset = server(Reply::sse(body).gate_after(length, gate.clone()).reset_after(length)).await;
+    let release = async {
+        gate.reached().await;
+        gate.release();
+    };
+    let after = model(&reset);
+    let (after_reset, ()) = tokio::join!(fail(&after), release);
+    for error in [fail(&model(&cut)).await, after_reset] {
+        assert_eq!(error.kind(), ErrorKind::Connection);
+        assert!(error.emitted(), "something was shown");
+        let partial = error.partial().expect("what came");
+        assert_eq!(partial.text(), "Look: ");
+        assert!(partial.tool_calls().all(|(_, call)| !call.complete));
+    }
+}
+
+#[tokio::test]
+async fn an_error_in_the_stream_is_that_error_also_after_a_finish_reason() {
+    let overloaded = json!({"error": {"message": "overloaded", "code": 503}});
+    let call_then_error = ChatTranscript::new("m").text("Hi").tool_call(0, "c1", "f", &["{}"]);
+    for body in [
+        call_then_error.clone().raw(&overloaded).done(),
+        call_then_error.clone().finish("tool_calls").raw(&overloaded).done(),
+        call_then_error.finish("tool_calls").raw(&overloaded).without_done(),
+    ] {
+        let server = server(Reply::sse(body)).await;
+        let error = fail(&model(&server)).await;
+        assert_eq!(error.kind(), ErrorKind::Provider { status: Some(503) });
+        let partial = error.partial().expect("what came");
+        assert_eq!((partial.text().as_str(), &partial.finish().reason), ("Hi", &FinishReason::Interrupted));
+        assert!(partial.tool_calls().all(|(_, call)| !call.complete));
+        assert!(error.emitted());
+    }
+}
+
+#[tokio::test]
+async fn after_the_marker_only_usage_counts() {
+    let body = hello()
+        .raw("[DONE]")
+        .text(" and more")
+        .raw(json!({"error": {"message": "late"}}))
+        .raw("{broken")
+        .usage(7, 8)
+        .done();
+    let server = server(Reply::sse(body)).await;
+    let response = call(&model(&server)).await.expect("completed");
+    assert_eq!(response.text(), "Hello there");
+    assert_eq!(response.usage().and_then(|usage| usage.output_tokens), Some(8));
+}
+
+#[tokio::test]
+async fn a_last_event_without_its_blank_line_counts() {
+    let body = hello().without_done();
+    let body = body.slice(..body.len() - 2);
+    for framing in [Framing::Chunked, Framing::UntilClose] {
+        let server = server(Reply::sse(body.clone()).with_framing(framing)).await;
+        assert_eq!(call(&model(&server)).await.expect("completed").text(), "Hello there");
+    }
+    // Also where the connection broke right after it.
+    let server = server(Reply::sse(body.clone()).cut_after(body.len())).await;
+    assert_eq!(call(&model(&server)).await.expect("completed").text(), "Hello there");
+}
+
+#[tokio::test]
+async fn finish_reasons_that_say_the_answer_was_cut_leave_no_call_complete() {
+    for reason in ["length", "content_filter", "error", "insufficient_system_resource"] {
+        let body = ChatTranscript::new("m").tool_call(0, "c1", "f", &["{}"]).finish(reason).done();
+        let server = server(Reply::sse(body)).await;
+        let response = call(&model(&server)).await.expect("completed");
+        assert!(response.tool_calls().all(|(_, call)| !call.complete), "{reason}");
+        assert_eq!(response.finish().as_written.as_deref(), Some(reason));
+    }
+}

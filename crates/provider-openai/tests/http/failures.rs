@@ -1,0 +1,138 @@
+//! Failures of the server and of the way to it, each with its kind.
+
+use std::error::Error as _;
+
+use advisor_core::{Error, ErrorKind};
+use advisor_testkit::{ReplayServer, Reply, Step};
+use bytes::Bytes;
+use provider_openai::ProviderError;
+use serde_json::json;
+
+use crate::common::{call, fail, hello, model};
+
+async fn failure(reply: Reply) -> Error {
+    let server = ReplayServer::start([reply]).await.expect("a port");
+    fail(&model(&server)).await
+}
+
+fn said(error: &Error) -> &ProviderError {
+    error.source().and_then(|source| source.downcast_ref()).expect("what the provider said")
+}
+
+#[tokio::test]
+async fn statuses_have_kinds() {
+    let report = json!({"error": {"message": "m", "type": "t", "code": "c"}});
+    for (status, kind) in [
+        (401, ErrorKind::Authentication),
+        (403, ErrorKind::Authentication),
+        (404, ErrorKind::InvalidRequest),
+        (429, ErrorKind::RateLimited { retry_after: None }),
+        (500, ErrorKind::Provider { status: Some(500) }),
+        (529, ErrorKind::Provider { status: Some(529) }),
+    ] {
+        let error = failure(Reply::json(status, &report)).await;
+        assert_eq!(error.kind(), kind);
+        assert_eq!((said(&error).status(), said(&error).message()), (Some(status), "m"));
+        assert!(!error.emitted());
+    }
+    let limited = failure(Reply::status(429).with_header("retry-after", "7")).await;
+    assert_eq!(limited.retry_after(), Some(std::time::Duration::from_secs(7)));
+}
+
+#[tokio::test]
+async fn a_long_report_is_cut_and_a_page_is_quoted() {
+    let error = failure(Reply::html(502, format!("<html>{}", "x".repeat(1 << 20)))).await;
+    assert_eq!(error.kind(), ErrorKind::Provider { status: Some(502) });
+    assert_eq!(said(&error).message().len(), 2048);
+    assert!(said(&error).message().starts_with("<html>xxx"));
+}
+
+#[tokio::test]
+async fn a_report_that_breaks_off_is_used_as_far_as_it_came() {
+    let error = failure(Reply::json(500, json!({"error": "m"})).cut_after(6)).await;
+    assert_eq!(
+        (error.kind(), said(&error).message()),
+        (ErrorKind::Provider { status: Some(500) }, "{\"erro")
+    );
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let target = ReplayServer::start([Reply::sse(hello().done())]).await.expect("a port");
+    let moved = Reply::status(307).with_header("location", &format!("{}/v1/chat/completions", target.url()));
+    assert_eq!(failure(moved).await.kind(), ErrorKind::Configuration);
+    assert_eq!(target.counts().connections, 0);
+}
+
+#[tokio::test]
+async fn nobody_listens() {
+    let server = ReplayServer::start([]).await.expect("a port");
+    let model = model(&server);
+    let address = server.address();
+    drop(server);
+    // The port is free again once the server's task is gone.
+    while std::net::TcpListener::bind(address).is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fail(&model).await.kind(), ErrorKind::Connection);
+}
+
+#[tokio::test]
+async fn the_server_hangs_up_or_resets_before_it_answers() {
+    for reply in [Reply::hang_up(), Reply::reset()] {
+        let error = failure(reply).await;
+        assert_eq!(error.kind(), ErrorKind::Connection);
+        assert!(error.is_retryable());
+    }
+}
+
+#[tokio::test]
+async fn success_with_something_else_than_a_stream() {
+    let whole = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
+    let server = ReplayServer::start([Reply::json(200, whole)]).await.expect("a port");
+    assert_eq!(call(&model(&server)).await.expect("an answer").text(), "Hi");
+
+    let error = failure(Reply::json(200, json!({"error": {"message": "m", "code": 429}}))).await;
+    assert_eq!(error.kind(), ErrorKind::RateLimited { retry_after: None });
+    let error = failure(Reply::json(200, json!({"data": {}, "success": true}))).await;
+    assert_eq!(error.kind(), ErrorKind::Protocol { position: Some(0) });
+    let error = failure(Reply::html(200, "<!DOCTYPE html><p>Sign in")).await;
+    assert_eq!(error.kind(), ErrorKind::Protocol { position: None });
+    assert!(error.to_string().contains("check the base URL"), "{error}");
+    let error = failure(Reply::html(200, "")).await;
+    assert_eq!(error.kind(), ErrorKind::Protocol { position: None });
+    let error = failure(Reply::raw("HTTP/1.1 200 OK\r\nnot http\r\n\r\n")).await;
+    assert_eq!(error.kind(), ErrorKind::Connection);
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_and_events_that_are_no_json() {
+    let good = hello().without_done();
+    let bad = [&good[..40], b"\xFF", &good[40..]].concat();
+    assert_eq!(failure(Reply::sse(bad)).await.kind(), ErrorKind::Protocol { position: Some(40) });
+    let length = good.len() as u64;
+    let broken = hello().raw("{\"choices\":").done();
+    assert_eq!(failure(Reply::sse(broken)).await.kind(), ErrorKind::Protocol { position: Some(length) });
+}
+
+#[tokio::test]
+async fn law_r1_a_line_of_100_mib_stops_at_the_bound() {
+    let mebibyte = Bytes::from(vec![b'x'; 1 << 20]);
+    let steps =
+        std::iter::once(Step::Write("data: ".into())).chain((0..100).map(|_| Step::Write(mebibyte.clone())));
+    let reply = Reply::sse("").with_steps(steps.collect());
+    let server = ReplayServer::start([reply]).await.expect("a port");
+    assert_eq!(fail(&model(&server)).await.kind(), ErrorKind::TooLarge);
+    server.disconnected().await;
+}
+
+#[tokio::test]
+async fn what_the_model_wrote_when_its_call_was_refused_is_kept() {
+    let report = json!({"error": {"message": "m", "code": "tool_use_failed", "failed_generation": "<f>", "status_code": 400}});
+    let refused = failure(Reply::json(400, &report)).await;
+    let in_stream = failure(Reply::sse(format!("event: error\ndata: {report}\n\n"))).await;
+    for error in [refused, in_stream] {
+        assert_eq!(said(&error).failed_generation(), Some("<f>"));
+        assert!(error.is_retryable());
+    }
+}

@@ -1,0 +1,244 @@
+//! Recorded streams over a connection: one HTTP chunk for each piece, and every place at which a stream can be cut.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use advisor_core::{
+    ChatModel, ChatOptions, ChatRequest, ChatResponse, Chunk, Error, ErrorKind, Message, Result, async_trait,
+};
+use advisor_testkit::recordings::{self, Recording};
+use advisor_testkit::{ReplayServer, Reply, split};
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use provider_openai::OpenAiModel;
+use provider_openai::backoff::Backoff;
+use provider_openai::transport::{ByteStream, ReqwestTransport, Transport, TransportError};
+use serde_json::{Value, json};
+
+use crate::common::{call_with, model};
+
+/// Keeps what the body came in.
+#[derive(Clone)]
+struct Watched {
+    inner: ReqwestTransport,
+    received: Arc<Mutex<Vec<Bytes>>>,
+}
+
+#[async_trait]
+impl Transport for Watched {
+    async fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<http::Response<ByteStream>, TransportError> {
+        let received = Arc::clone(&self.received);
+        let keep = move |bytes: &Bytes| received.lock().expect("unpoisoned").push(bytes.clone());
+        let response = self.inner.send(request).await?;
+        Ok(response.map(|body| body.inspect_ok(keep).boxed() as ByteStream))
+    }
+}
+
+/// The outcome in the form in which recordings are compared.
+fn outcome(result: &Result<ChatResponse>) -> Value {
+    let nothing = ChatResponse::from_choices(1, Vec::new());
+    let (response, error) = match result {
+        Ok(response) => (response, None),
+        Err(error) => (error.partial().unwrap_or(&nothing), Some(error.to_string())),
+    };
+    let joined = |kind: fn(&advisor_core::BlockContent) -> Option<&String>| -> String {
+        response.blocks().filter_map(|(_, block)| kind(block.content())).cloned().collect()
+    };
+    let calls: Vec<Value> = response
+        .tool_calls()
+        .map(|(_, call)| json!({"id": call.id, "name": call.name, "arguments": call.arguments}))
+        .collect();
+    json!({
+        "text": response.text(),
+        "reasoning": joined(|content| match content {
+            advisor_core::BlockContent::Reasoning(text) => Some(text),
+            _ => None,
+        }),
+        "refusal": joined(|content| match content {
+            advisor_core::BlockContent::Refusal(text) => Some(text),
+            _ => None,
+        }),
+        "tool_calls": calls,
+        "finish_reason": response.finish().as_written,
+        "usage": response.usage(),
+        "error": error,
+    })
+}
+
+fn request(recording: &Recording) -> ChatRequest {
+    let mut options = ChatOptions::new();
+    options.choices = Some(recording.choices);
+    ChatRequest::new(Message::user("x")).with_options(options)
+}
+
+fn ends(pieces: &[Bytes]) -> BTreeSet<usize> {
+    let lengths = pieces.iter().map(Bytes::len);
+    lengths
+        .scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        })
+        .collect()
+}
+
+/// Replays a recording in these pieces and checks what the decoder got and what came out.
+async fn replay(recording: &Recording, reply: Reply) {
+    let pieces = reply.pieces();
+    let server = ReplayServer::start([reply]).await.expect("a port");
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let inner = ReqwestTransport::new(None).expect("a transport");
+    let watched = Watched { inner, received: Arc::clone(&received) };
+    let result = call_with(&model(&server).with_transport(watched), request(recording)).await;
+
+    let got = outcome(&result);
+    let differences = recording.differences(&got);
+    assert!(differences.is_empty(), "{}: {differences:?}\n{got:#}", recording.name);
+
+    // What the decoder got is cut at least where the server cut it: nothing waits for something else to come.
+    let received = received.lock().expect("unpoisoned").clone();
+    let body: Vec<u8> = received.concat();
+    assert!(recording.body.starts_with(&body), "{}", recording.name);
+    let sent: BTreeSet<usize> = ends(&pieces).into_iter().filter(|end| *end <= body.len()).collect();
+    assert!(ends(&received).is_superset(&sent), "{}: pieces were joined on the way", recording.name);
+    if result.is_ok() {
+        assert_eq!(body, recording.body, "{}: the body was read to its end", recording.name);
+    }
+}
+
+#[tokio::test]
+async fn every_recording_over_http_whole_and_in_the_pieces_of_its_network() {
+    for recording in &recordings::all("openai-chat") {
+        replay(recording, Reply::sse(recording.body.clone())).await;
+        replay(recording, Reply::sse(recording.body.clone()).split_at(&recording.chunk_ends)).await;
+    }
+}
+
+#[tokio::test]
+async fn law_s5_every_recording_over_http_at_random_splits() {
+    for recording in &recordings::all("openai-chat") {
+        for seed in 0..20 {
+            // From a few pieces to many; each is one HTTP chunk.
+            let pieces = 2 << (seed % 7);
+            let offsets = split::random_offsets(recording.body.len(), seed, pieces);
+            replay(recording, Reply::sse(recording.body.clone()).split_at(&offsets)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_s5_recordings_over_http_byte_by_byte() {
+    for recording in recordings::all("openai-chat").iter().filter(|recording| recording.body.len() < 20_000) {
+        replay(recording, Reply::sse(recording.body.clone()).split_every(1)).await;
+    }
+}
+
+/// Answers each request with the beginning of a body, and then its end or a break.
+#[derive(Clone)]
+struct Cut {
+    body: Bytes,
+    breaks: bool,
+}
+
+#[async_trait]
+impl Transport for Cut {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
+        let broken = self.breaks.then(|| Err(TransportError::Broken { source: "cut".into() }));
+        let items = [Ok(self.body.clone())].into_iter().chain(broken);
+        Ok(http::Response::new(stream::iter(items).boxed()))
+    }
+}
+
+/// What a cut stream came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Completed,
+    Cut,
+    Failed,
+}
+
+/// `calls` are those of the whole answer: nothing else may run.
+async fn outcome_of_cut(body: Bytes, breaks: bool, calls: &[(String, Value)]) -> Outcome {
+    let model = OpenAiModel::new("m").with_transport(Cut { body, breaks }).with_retries(Backoff::none());
+    let mut ends = 0;
+    let mut last = None;
+    match model.stream(ChatRequest::new(Message::user("x"))).await {
+        Err(error) => last = Some(Err(error)),
+        Ok(mut stream) => {
+            while let Some(item) = stream.next().await {
+                assert!(ends == 0, "nothing follows the end");
+                if !matches!(&item, Ok(chunk) if chunk.completed().is_none()) {
+                    ends += 1;
+                }
+                last = Some(item);
+            }
+        }
+    }
+    let cut = if breaks { ErrorKind::Connection } else { ErrorKind::Truncated };
+    match last.expect("something comes") {
+        Ok(chunk) => {
+            let response = chunk.completed().expect("the last chunk").clone();
+            assert!(runnable(&response).iter().all(|call| calls.contains(call)), "{:?}", runnable(&response));
+            Outcome::Completed
+        }
+        Err(error) => {
+            assert_nothing_runs(&error);
+            if error.kind() == cut { Outcome::Cut } else { Outcome::Failed }
+        }
+    }
+}
+
+/// The calls that a tool loop would run.
+fn runnable(response: &ChatResponse) -> Vec<(String, Value)> {
+    let calls = response.tool_calls().map(|(_, call)| call).filter(|call| call.complete);
+    calls.filter_map(|call| Some((call.name.to_string(), call.parsed_arguments().ok()?))).collect()
+}
+
+fn assert_nothing_runs(error: &Error) {
+    let calls = error.partial().into_iter().flat_map(|partial| partial.tool_calls());
+    assert!(calls.into_iter().all(|(_, call)| !call.complete), "a call of a cut answer is not complete");
+}
+
+#[tokio::test]
+async fn a_stream_cut_at_any_byte_has_exactly_one_outcome() {
+    let recordings = recordings::all("openai-chat");
+    let names = [
+        "openai-gpt-4o-2024-08-06-forced-tool-finish-stop-01",
+        "groq-meta-llama-llama-4-scout-17b-16e-instruct-error-event-only-01",
+        "together-meta-llama-meta-llama-3-1-70b-instruct-turbo-parallel-tools-01",
+    ];
+    let chosen: Vec<&Recording> =
+        recordings.iter().filter(|recording| names.contains(&recording.name.as_str())).collect();
+    assert!(recordings.is_empty() || chosen.len() == names.len(), "{chosen:?}");
+    for recording in chosen {
+        let body = Bytes::copy_from_slice(&recording.body);
+        let expected = recording.expected["tool_calls"].as_array().cloned().unwrap_or_default();
+        let calls: Vec<(String, Value)> = expected
+            .iter()
+            .map(|call| {
+                (call["name"].as_str().unwrap_or_default().to_owned(), call["arguments_json"].clone())
+            })
+            .collect();
+        for breaks in [false, true] {
+            let mut outcomes = Vec::new();
+            for end in 0..=body.len() {
+                outcomes.push(outcome_of_cut(body.slice(..end), breaks, &calls).await);
+            }
+            let whole =
+                if recording.expected["error"].is_null() { Outcome::Completed } else { Outcome::Failed };
+            assert_eq!(outcomes.last(), Some(&whole), "{}", recording.name);
+            // Cut before the signal that ends it, the answer is cut; from there on it is what the signal says.
+            let turns = outcomes.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            assert_eq!((outcomes[0], turns), (Outcome::Cut, 1), "{}", recording.name);
+        }
+    }
+}
+
+#[test]
+fn the_kinds_of_chunks_are_what_the_checks_above_take_them_for() {
+    let response = ChatResponse::from_choices(1, Vec::new());
+    assert!(Chunk::Completed(response.clone()).completed().is_some());
+    assert!(Chunk::RoundCompleted(response).completed().is_none());
+}

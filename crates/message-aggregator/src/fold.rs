@@ -30,11 +30,10 @@ impl ChunkFold {
         match chunk {
             Chunk::Opened { block, head } => {
                 let content = match (head.kind, &head.call) {
-                    (BlockKind::ToolCall, Some(call)) => BlockContent::ToolCall(ToolCall::new(
-                        call.call_id.clone().unwrap_or_default(),
-                        call.name.clone(),
-                        "",
-                    )),
+                    (BlockKind::ToolCall, Some(call)) => BlockContent::ToolCall(ToolCall {
+                        complete: false,
+                        ..ToolCall::new(call.call_id.clone().unwrap_or_default(), call.name.clone(), "")
+                    }),
                     (BlockKind::Reasoning, _) => BlockContent::Reasoning(String::new()),
                     (BlockKind::Refusal, _) => BlockContent::Refusal(String::new()),
                     _ => BlockContent::Text(String::new()),
@@ -72,6 +71,14 @@ impl ChunkFold {
     #[must_use]
     pub fn block(&self, id: BlockId) -> Option<Block> {
         self.blocks.get(&id).map(Folded::to_block)
+    }
+
+    /// The blocks of any round and choice that have opened and not closed, as their deltas make them so far.
+    ///
+    /// A call among them is not complete, and its id is empty if it has not come yet.
+    pub fn open_blocks(&self) -> impl Iterator<Item = (BlockId, Block)> {
+        let open = self.blocks.iter().filter(|(_, folded)| folded.closed.is_none());
+        open.map(|(id, folded)| (*id, folded.to_block()))
     }
 
     /// Whether the block has opened.
@@ -123,5 +130,27 @@ impl Folded {
             call.complete = whole.complete;
         }
         Block::with_data(content, closed.map(|block| block.provider_data().to_vec()).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Delta, MessageAggregator, ToolCallDelta};
+
+    #[test]
+    fn what_is_still_open_is_known_and_its_calls_are_not_complete() {
+        let mut aggregator = MessageAggregator::new(1);
+        let mut chunks = std::collections::VecDeque::new();
+        let nameless = ToolCallDelta { call_id: None, ..ToolCallDelta::start(0, "", "look") };
+        for delta in [Delta::text("Let me look."), Delta::tool_call(nameless.with_arguments("{\"a\""))] {
+            aggregator.push(delta, &mut chunks).unwrap();
+        }
+        let mut fold = ChunkFold::new();
+        chunks.iter().for_each(|chunk| fold.push(chunk));
+        let open: Vec<_> = fold.open_blocks().collect();
+        let mut call = ToolCall::new("", "look", "{\"a\"");
+        call.complete = false;
+        assert_eq!(open, [(BlockId::new(1, 1), Block::from(call))]);
     }
 }

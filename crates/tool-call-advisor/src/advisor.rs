@@ -90,11 +90,8 @@ impl StreamAdvisor for ToolCallAdvisor {
                 "several choices cannot call tools; ask for one choice or offer no tools",
             ));
         }
-        let mut run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next));
-        match run.begin().await {
-            Ok(stream) => Ok(ChunkStream::new(LoopStream::new(run, stream))),
-            Err(error) => Err(run.failed(error)),
-        }
+        let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next));
+        LoopStream::begin(run).await.map(ChunkStream::new)
     }
 }
 

@@ -96,10 +96,12 @@ fn admit(call: &ToolCall, counts: &mut Counts, limits: &ToolLimits) -> Option<Li
     None
 }
 
-/// The bound that ends the turn after a batch with these denials, if one does.
-pub(crate) fn ending_limit(denied: &[Option<Limit>], limits: &ToolLimits) -> Option<Limit> {
-    let first = denied.iter().flatten().next().cloned();
-    first.filter(|_| limits.at_call_limit == AtCallLimit::EndTurn)
+/// The bound that ends the turn after a batch in which these kept calls out, if one does.
+pub(crate) fn ending_limit<'a>(
+    mut denied: impl Iterator<Item = &'a Limit>,
+    limits: &ToolLimits,
+) -> Option<Limit> {
+    denied.next().filter(|_| limits.at_call_limit == AtCallLimit::EndTurn).cloned()
 }
 
 #[cfg(test)]

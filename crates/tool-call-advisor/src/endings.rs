@@ -3,7 +3,9 @@ use advisor_core::{
 };
 
 use crate::LoopEnd;
-use crate::loop_run::{LoopRun, Outcome, nonempty};
+use crate::loop_run::{LoopRun, has_calls, nonempty};
+use crate::outcome::Outcome;
+use crate::run_tools::finished;
 
 /// The ways in which a turn ends.
 impl LoopRun {
@@ -14,7 +16,9 @@ impl LoopRun {
         reason: FinishReason,
     ) -> Result<Outcome> {
         let filter = self.filter(answer.round());
-        let messages: Vec<_> = nonempty(answer).into_iter().collect();
+        // An answer with calls was recorded before, as in a round that goes on.
+        let recorded = self.transcript.last().is_some_and(|last| last.is_same(answer.message()));
+        let messages: Vec<_> = nonempty(answer).filter(|_| !recorded).into_iter().collect();
         self.transcript.extend(messages.iter().cloned());
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
         let mut chunks = Vec::new();
@@ -41,28 +45,21 @@ impl LoopRun {
         reason: FinishReason,
     ) -> Result<Outcome> {
         self.record_answer(answer).await?;
-        let results: Vec<_> =
-            answer.tool_calls().map(|(_, call)| Message::tool(ToolResult::error(call, text))).collect();
+        let results = unrun(answer, text);
         if !results.is_empty() {
             self.record_results(answer, &results).await?;
         }
         let mut chunks = self.round_completed(answer);
+        if self.filter(answer.round()).shows_tools() {
+            chunks.extend(finished(answer, &results, |_| true));
+        }
         let closing = Block::text(closing_text(&reason));
-        let Outcome::Ended(end) = self.end_with_closing(vec![closing], reason).await? else {
-            return Ok(Outcome::Ended(chunks));
-        };
-        chunks.extend(end);
-        Ok(Outcome::Ended(chunks))
+        Ok(self.end_with_closing(vec![closing], reason).await?.led_by(chunks))
     }
 
     pub(crate) async fn end_at_limit(&mut self, limit: Limit) -> Result<Outcome> {
         let reason = FinishReason::Limit(limit);
         self.end_with_closing(vec![Block::text(closing_text(&reason))], reason).await
-    }
-
-    /// The turn's time ran out while the model was answering: the round is dropped and the turn closed.
-    pub(crate) async fn out_of_time(&mut self) -> Result<Outcome> {
-        self.end_at_limit(self.time_limit()).await
     }
 
     /// The turn ends with a message of the loop's own, so that it ends with an answer like every other.
@@ -87,16 +84,25 @@ impl LoopRun {
         Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript.clone()))
     }
 
-    /// An error ends the turn: calls that may be stored already are answered, as far as that is still possible.
+    /// An error ends the turn: an answer with calls, which memory may have stored already, becomes final,
+    /// and its calls are answered, as far as that is still possible.
     pub(crate) async fn abandon(&mut self, error: Error) -> Error {
-        if let Some(answer) = error.partial() {
-            let text = "not started: an error ended the turn";
-            let results: Vec<_> =
-                answer.tool_calls().map(|(_, call)| Message::tool(ToolResult::error(call, text))).collect();
-            if !results.is_empty() {
-                // What fails here is repaired when the conversation is next read; the first error is the one to tell.
-                let _ = self.record(answer.round(), Step::Results, results).await;
-            }
+        let Some(answer) = error.partial().filter(|answer| has_calls(answer.message())).cloned() else {
+            return error;
+        };
+        let is_answer = |message: &Message| message.is_same(answer.message());
+        let is_final = self.transcript.iter_back().any(is_answer);
+        // An answer that was cut off is stored nowhere.
+        if !is_final && answer.finish().reason == FinishReason::Interrupted {
+            return error;
+        }
+        // What fails here is repaired when the conversation is next read; the first error is the one to tell.
+        if !is_final {
+            let _ = self.record_answer(&answer).await;
+        }
+        if self.transcript.last().is_some_and(is_answer) {
+            let results = unrun(&answer, "not started: an error ended the turn");
+            let _ = self.record_results(&answer, &results).await;
         }
         error
     }
@@ -106,6 +112,11 @@ impl LoopRun {
         self.finalize(LoopEnd::Failed(error.kind()));
         error.with_history(self.transcript.clone())
     }
+}
+
+/// The calls of an answer that does not go on, each answered with `text`.
+fn unrun(answer: &ChatResponse, text: &str) -> Vec<Message> {
+    answer.tool_calls().map(|(_, call)| Message::tool(ToolResult::error(call, text))).collect()
 }
 
 /// What the user and, in the next turn, the model read at the end of a turn that the loop ended.

@@ -46,6 +46,8 @@ mod hooks;
 mod limits;
 mod loop_run;
 mod loop_stream;
+mod out_of_time;
+mod outcome;
 mod parallel;
 mod run_call;
 mod run_tools;

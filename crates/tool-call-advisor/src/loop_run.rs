@@ -1,17 +1,18 @@
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, FinishReason, Limit,
-    Message, MessageList, Record, Result, Role, Step, ToolCall, ToolChoice, ToolEvent, ToolSet, Usage,
+    AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, Message,
+    MessageList, Record, Result, Role, Step, ToolCall, ToolChoice, ToolEvent, ToolSet, Usage,
 };
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
 use crate::advisor::Config;
 use crate::decide::{Counts, Decision, decide};
 use crate::endings::reason_name;
 use crate::execution::ToolEvents;
+use crate::outcome::Outcome;
 use crate::run_tools::ToolPlan;
 use crate::streaming::Filter;
 use crate::{LoopEnd, LoopOutcome, ToolCallStreaming};
@@ -31,18 +32,6 @@ pub(crate) struct LoopRun {
     /// Whether the running round is known to be the last; unknown until its first chunk.
     certain: Option<bool>,
     finalized: bool,
-}
-
-/// What comes after something the loop awaited.
-pub(crate) enum Outcome {
-    /// A round is open.
-    Opened(ChunkStream),
-    /// These come out, and another round is opened.
-    Again(Vec<Chunk>),
-    /// These come out, and tools run.
-    Tools(Vec<Chunk>, ToolPlan),
-    /// These come out, `Completed` at their end.
-    Ended(Vec<Chunk>),
 }
 
 impl LoopRun {
@@ -65,43 +54,50 @@ impl LoopRun {
         }
     }
 
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadline
-    }
-
     /// The first round, after the hook for the start.
-    pub(crate) async fn begin(&mut self) -> Result<ChunkStream> {
+    pub(crate) async fn begin(&mut self) -> Result<Outcome> {
         let hooks = Arc::clone(&self.config.hooks);
         let request = hooks.loop_start(self.request.clone()).await?;
-        self.take_over(request).await?;
+        self.take_over(request, 0).await?;
         self.open().await
     }
 
-    pub(crate) async fn open(&mut self) -> Result<ChunkStream> {
-        self.counts.rounds = self.counts.rounds.saturating_add(1);
+    pub(crate) async fn open(&mut self) -> Result<Outcome> {
+        let round = self.counts.rounds.saturating_add(1);
         self.certain = None;
         let hooks = Arc::clone(&self.config.hooks);
-        let request = hooks.before_round(self.request.clone(), self.counts.rounds).await?;
-        self.take_over(request).await?;
-        let span = tracing::info_span!("round", round = self.counts.rounds);
-        let stream = self.next.next_stream(self.request.clone()).instrument(span.clone()).await?;
-        Ok(stream.in_span(span))
+        let request = hooks.before_round(self.request.clone(), round).await?;
+        self.take_over(request, round).await?;
+        if let Some(limit) = self.time_is_over() {
+            return self.end_at_limit(limit).await;
+        }
+        self.counts.rounds = round;
+        let span = tracing::info_span!("round", round);
+        let opening = self.next.next_stream(self.request.clone()).instrument(span.clone());
+        let opened = match self.deadline {
+            Some(deadline) => timeout_at(deadline, opening).await,
+            None => Ok(opening.await),
+        };
+        match opened {
+            Ok(stream) => Ok(Outcome::Opened(stream?.in_span(span))),
+            Err(_) => self.end_at_limit(self.time_limit()).await,
+        }
     }
 
     /// Takes a request as a hook gave it; messages that the hook added are final from now on.
-    async fn take_over(&mut self, request: ChatRequest) -> Result<()> {
+    async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
         let added = request.messages.added_since(&self.request.messages);
         self.request = request;
-        self.inject(added).await
+        self.inject(added, round).await
     }
 
-    pub(crate) async fn inject(&mut self, added: Vec<Message>) -> Result<()> {
+    pub(crate) async fn inject(&mut self, added: Vec<Message>, round: u32) -> Result<()> {
         let kept: Vec<_> = added.into_iter().filter(is_kept).collect();
         if kept.is_empty() {
             return Ok(());
         }
         self.transcript.extend(kept.iter().cloned());
-        self.record(self.counts.rounds, Step::Injected, kept).await
+        self.record(round, Step::Injected, kept).await
     }
 
     /// Whether a chunk of the running round comes out.
@@ -165,7 +161,15 @@ impl LoopRun {
                 self.end_unrun(answer, text, steered.finish().reason.clone()).await
             }
             Decision::Finish => self.end_with_answer(answer, answer.finish().reason.clone()).await,
-            Decision::HandOut => self.end_with_answer(answer, FinishReason::ToolCalls).await,
+            Decision::HandOut => {
+                self.record_answer(answer).await?;
+                self.end_with_answer(answer, FinishReason::ToolCalls).await
+            }
+            // A hook left out the calls and wants to go on.
+            Decision::AskAgain if has_calls(answer.message()) => {
+                let plan = ToolPlan { answer: answer.clone(), tools, calls: Vec::new() };
+                self.go_to_tools(plan).await
+            }
             Decision::AskAgain => {
                 self.record_answer(answer).await?;
                 self.request.messages = self.messages_after(answer, &[]);
@@ -180,11 +184,15 @@ impl LoopRun {
                 self.end_unrun(answer, &text, FinishReason::Limit(limit)).await
             }
             Decision::Run(denied) => {
-                self.record_answer(answer).await?;
-                let plan = ToolPlan { answer: answer.clone(), tools, steered, denied };
-                Ok(Outcome::Tools(self.round_completed(answer), plan))
+                let plan = ToolPlan::new(answer.clone(), tools, &steered, denied);
+                self.go_to_tools(plan).await
             }
         }
+    }
+
+    async fn go_to_tools(&mut self, plan: ToolPlan) -> Result<Outcome> {
+        self.record_answer(&plan.answer).await?;
+        Ok(Outcome::Tools(self.round_completed(&plan.answer), plan))
     }
 
     fn may_run(&self, call: &ToolCall, tools: &ToolSet) -> bool {
@@ -260,7 +268,7 @@ fn is_kept(message: &Message) -> bool {
     !message.is_ephemeral() && message.role() != Role::System
 }
 
-fn has_calls(message: &Message) -> bool {
+pub(crate) fn has_calls(message: &Message) -> bool {
     message.tool_calls().next().is_some()
 }
 

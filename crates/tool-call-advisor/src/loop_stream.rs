@@ -2,14 +2,15 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{Chunk, ChunkStream, Error, Result, ToolEvent};
+use advisor_core::{Chunk, ChunkFold, ChunkStream, Error, Result, ToolEvent};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
 use tokio::sync::mpsc;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
-use crate::loop_run::{LoopRun, Outcome};
+use crate::loop_run::LoopRun;
+use crate::outcome::Outcome;
 
 /// The loop as a state machine that owns one inner stream at a time, so that round fifty is as deep as round one.
 pub(crate) struct LoopStream {
@@ -32,21 +33,44 @@ enum State {
 struct Live {
     // The stream goes before the run, so that a drop ends the round before the loop says that it ended.
     stream: ChunkStream,
-    /// Runs out with the turn's time.
-    time: Option<Pin<Box<Sleep>>>,
+    /// Only where the turn's time is bounded.
+    clock: Option<Clock>,
     run: Box<LoopRun>,
+}
+
+/// Runs out with the turn's time, and knows what came of the answer by then.
+struct Clock {
+    time: Pin<Box<Sleep>>,
+    heard: ChunkFold,
+    round: u32,
+}
+
+impl Clock {
+    fn new(deadline: Instant) -> Self {
+        let time = Box::pin(tokio::time::sleep_until(deadline));
+        Self { time, heard: ChunkFold::new(), round: 0 }
+    }
+
+    fn hear(&mut self, chunk: &Chunk) {
+        self.round = chunk.round();
+        self.heard.push(chunk);
+    }
 }
 
 type Work = BoxFuture<'static, (Box<LoopRun>, Result<Outcome>)>;
 
 impl LoopStream {
-    pub(crate) fn new(run: Box<LoopRun>, stream: ChunkStream) -> Self {
-        Self { state: Self::live(run, stream), ready: VecDeque::new() }
+    /// The loop from its first round on, which is opened.
+    pub(crate) async fn begin(mut run: Box<LoopRun>) -> Result<Self> {
+        let outcome = run.begin().await;
+        let mut begun = Self { state: State::Ended, ready: VecDeque::new() };
+        begun.proceed(run, outcome)?;
+        Ok(begun)
     }
 
     fn live(run: Box<LoopRun>, stream: ChunkStream) -> State {
-        let time = run.deadline().map(|deadline| Box::pin(tokio::time::sleep_until(deadline)));
-        State::Live(Box::new(Live { stream, time, run }))
+        let clock = run.deadline.map(Clock::new);
+        State::Live(Box::new(Live { stream, clock, run }))
     }
 
     /// Goes on with what has been worked out.
@@ -56,8 +80,8 @@ impl LoopStream {
             Ok(Outcome::Again(chunks)) => {
                 self.ready.extend(chunks);
                 working(async move {
-                    let opened = run.open().await.map(Outcome::Opened);
-                    (run, opened)
+                    let outcome = run.open().await;
+                    (run, outcome)
                 })
             }
             Ok(Outcome::Tools(chunks, plan)) => {
@@ -88,7 +112,7 @@ impl LoopStream {
         self.state = working(async move {
             let outcome = match end {
                 RoundEnd::Completed(response) => run.after_round(response).await,
-                RoundEnd::OutOfTime => run.out_of_time().await,
+                RoundEnd::OutOfTime { heard, round } => run.out_of_time(&heard, round).await,
                 RoundEnd::Failed(error) => Err(run.abandon(error).await),
             };
             (run, outcome)
@@ -98,7 +122,7 @@ impl LoopStream {
 
 enum RoundEnd {
     Completed(advisor_core::ChatResponse),
-    OutOfTime,
+    OutOfTime { heard: ChunkFold, round: u32 },
     Failed(Error),
 }
 
@@ -115,6 +139,9 @@ impl Live {
                     return Poll::Ready(Err(RoundEnd::Completed(response)));
                 }
                 Poll::Ready(Some(Ok(chunk))) => {
+                    if let Some(clock) = &mut self.clock {
+                        clock.hear(&chunk);
+                    }
                     if self.run.shows(&chunk) {
                         return Poll::Ready(Ok(chunk));
                     }
@@ -127,9 +154,10 @@ impl Live {
                 }
                 // Chunks that are there come before the turn's time runs out.
                 Poll::Pending => {
-                    let Some(time) = &mut self.time else { return Poll::Pending };
+                    let Some(Clock { time, heard, round }) = &mut self.clock else { return Poll::Pending };
                     ready!(time.as_mut().poll(cx));
-                    return Poll::Ready(Err(RoundEnd::OutOfTime));
+                    let heard = std::mem::take(heard);
+                    return Poll::Ready(Err(RoundEnd::OutOfTime { heard, round: *round }));
                 }
             }
         }

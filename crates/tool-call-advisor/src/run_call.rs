@@ -31,7 +31,11 @@ pub(crate) async fn run_call(
 ) -> ToolResult {
     let (tool, arguments) = match prepare(call, schemas) {
         Ok(ready) => ready,
-        Err(text) => return ToolResult::error(&call.call, text),
+        Err(text) => {
+            let result = ToolResult::error(&call.call, text);
+            events.finished(call, &result).await;
+            return result;
+        }
     };
     let span = tracing::info_span!(
         "tool_run",

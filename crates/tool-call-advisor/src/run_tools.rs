@@ -1,117 +1,170 @@
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use advisor_core::{
-    Block, BlockContent, CallKey, ChatResponse, Error, ErrorKind, FinishReason, Limit, Media, Message, Part,
-    Result, ToolCall, ToolChoice, ToolResult, ToolSet,
+    Block, BlockContent, BlockId, CallKey, ChatResponse, Chunk, Error, ErrorKind, FinishReason, Limit, Media,
+    Message, Part, Result, ToolCall, ToolChoice, ToolEvent, ToolEventKind, ToolResult, ToolSet, TurnId,
 };
 
 use crate::cap::cap_result;
 use crate::decide::ending_limit;
 use crate::execution::ToolEvents;
-use crate::loop_run::{LoopRun, Outcome};
+use crate::loop_run::LoopRun;
+use crate::outcome::Outcome;
 use crate::{BatchCall, ToolBatch};
 
-/// The calls of an answer and which of them are denied.
+/// The calls of an answer that steered the loop to its tools.
 pub(crate) struct ToolPlan {
     pub(crate) answer: ChatResponse,
     pub(crate) tools: ToolSet,
-    /// The calls to run, after whatever steered the loop.
-    pub(crate) steered: ChatResponse,
-    pub(crate) denied: Vec<Option<Limit>>,
+    pub(crate) calls: Vec<PlannedCall>,
+}
+
+/// A call of the answer as it is to be run, or the bound that keeps it from running.
+pub(crate) struct PlannedCall {
+    block: BlockId,
+    /// Its place among the calls of the answer.
+    position: u32,
+    call: ToolCall,
+    denied: Option<Limit>,
+}
+
+impl ToolPlan {
+    /// The calls of `steered`, of which some are denied. Calls that the answer does not have are left out:
+    /// nobody could tell the model what came of them.
+    pub(crate) fn new(
+        answer: ChatResponse,
+        tools: ToolSet,
+        steered: &ChatResponse,
+        denied: Vec<Option<Limit>>,
+    ) -> Self {
+        let position = |block| (0_u32..).zip(answer.tool_calls()).find(|(_, (known, _))| *known == block);
+        let calls = steered.tool_calls().zip(denied).filter_map(|((block, call), denied)| {
+            let (position, _) = position(block)?;
+            Some(PlannedCall { block, position, call: call.clone(), denied })
+        });
+        let calls = calls.collect();
+        Self { answer, tools, calls }
+    }
+
+    fn batch(&self, turn: &TurnId) -> Vec<BatchCall> {
+        let admitted = self.calls.iter().filter(|planned| planned.denied.is_none());
+        admitted
+            .map(|planned| BatchCall {
+                call: planned.call.clone(),
+                block: planned.block,
+                key: CallKey::new(turn.clone(), self.answer.round(), planned.position),
+                tool: self.tools.find(&planned.call.name).cloned(),
+            })
+            .collect()
+    }
+
+    /// Whether the results are the answer to the user, if all goes well.
+    fn is_direct(&self) -> bool {
+        let direct = |planned: &PlannedCall| {
+            let tool = self.tools.find(&planned.call.name);
+            planned.denied.is_none() && tool.is_some_and(|tool| tool.definition().return_direct)
+        };
+        !self.calls.is_empty() && self.calls.iter().all(direct)
+    }
+
+    /// One result per call of the answer as it is remembered, in its order.
+    fn results(&self, ran: Vec<ToolResult>, limit: usize) -> Vec<Message> {
+        let mut ran = ran.into_iter();
+        let mut by_block: HashMap<_, _> = self
+            .calls
+            .iter()
+            .filter_map(|planned| match &planned.denied {
+                Some(limit) => Some((planned.block, not_started(planned, limit))),
+                None => Some((planned.block, ran.next()?)),
+            })
+            .collect();
+        let result = |(block, call): (BlockId, &ToolCall)| {
+            let left_out = || ToolResult::error(call, "not started: the application left this call out");
+            let mut result = by_block.remove(&block).unwrap_or_else(left_out);
+            (result.call_id, result.name) = (call.id.clone(), call.name.clone());
+            Message::tool(cap_result(result, limit))
+        };
+        self.answer.tool_calls().map(result).collect()
+    }
+
+    /// What those who watch tools are told of the calls that were not given to any tool.
+    fn not_run(&self, results: &[Message]) -> Vec<Chunk> {
+        let ran = |block| self.calls.iter().any(|planned| planned.block == block && planned.denied.is_none());
+        finished(&self.answer, results, |block| !ran(block))
+    }
+}
+
+fn not_started(planned: &PlannedCall, limit: &Limit) -> ToolResult {
+    ToolResult::error(&planned.call, format!("not started: {limit} was reached"))
+}
+
+/// The events that tell how calls of an answer ended.
+pub(crate) fn finished(
+    answer: &ChatResponse,
+    results: &[Message],
+    tell: impl Fn(BlockId) -> bool,
+) -> Vec<Chunk> {
+    let ended = answer.tool_calls().zip(results.iter().filter_map(Message::tool_result));
+    ended
+        .filter(|((block, _), _)| tell(*block))
+        .map(|((block, call), result)| {
+            let kind = ToolEventKind::Finished(result.clone());
+            Chunk::Tool(Box::new(ToolEvent::new(block, call.id.clone(), call.name.clone(), kind)))
+        })
+        .collect()
 }
 
 impl LoopRun {
     /// Runs the calls, records their results, and goes on or ends.
     pub(crate) async fn run_tools(&mut self, plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
-        let answer = plan.answer.clone();
-        match self.run_and_go_on(plan, events).await {
+        match self.run_and_go_on(&plan, events).await {
             Ok(outcome) => Ok(outcome),
-            Err(error) => Err(error.with_partial(answer)),
+            Err(error) => Err(error.with_partial(plan.answer)),
         }
     }
 
-    async fn run_and_go_on(&mut self, plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
-        let ToolPlan { answer, tools, steered, denied } = plan;
-        let batch = self.batch(&steered, &tools, &denied);
+    async fn run_and_go_on(&mut self, plan: &ToolPlan, events: ToolEvents) -> Result<Outcome> {
+        let told = events.are_shown();
+        let (ran, broken) = self.execute(plan, events).await;
+        let results = plan.results(ran, self.config.limits.result_bytes);
+        self.record_results(&plan.answer, &results).await?;
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        let not_run = if told { plan.not_run(&results) } else { Vec::new() };
+        Ok(self.go_on(plan, &results).await?.led_by(not_run))
+    }
+
+    /// A result for each call that is not denied, and what went wrong with the machinery.
+    async fn execute(&mut self, plan: &ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
+        let batch = plan.batch(self.request.turn.id());
         let wanted: Vec<_> = batch.iter().map(|call| call.call.clone()).collect();
         wanted.iter().for_each(|call| self.counts.note_call(call));
-        let direct = !batch.is_empty()
-            && denied.iter().all(Option::is_none)
-            && batch
-                .iter()
-                .all(|call| call.tool.as_ref().is_some_and(|tool| tool.definition().return_direct));
         let turn = Arc::clone(&self.request.turn);
         let execution = Arc::clone(&self.config.execution);
         let ran = execution.execute(ToolBatch::new(batch, turn, events, self.deadline)).await;
-        let ran = ran.and_then(|results| one_per_call(&wanted, results));
-        let (ran, broken) = match ran {
+        match ran.and_then(|results| one_per_call(&wanted, results)) {
             Ok(ran) => (ran, None),
             Err(error) => {
                 let text = "stopped: the machinery that runs tools failed; the outcome is unknown";
                 (wanted.iter().map(|call| ToolResult::error(call, text)).collect(), Some(error))
             }
-        };
-        let results = self.results(&answer, &steered, &denied, ran);
-        self.record_results(&answer, &results).await?;
-        if let Some(error) = broken {
-            return Err(error);
         }
-        let limit = ending_limit(&denied, &self.config.limits).or_else(|| self.time_is_over());
-        if direct && results.iter().all(|result| result.tool_result().is_some_and(|result| !result.is_error))
+    }
+
+    async fn go_on(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
+        if plan.is_direct() && results.iter().filter_map(Message::tool_result).all(|result| !result.is_error)
         {
             let blocks = results.iter().filter_map(Message::tool_result).flat_map(direct_blocks).collect();
             return self.end_with_closing(blocks, FinishReason::ReturnDirect).await;
         }
-        if let Some(limit) = limit {
+        let denied = plan.calls.iter().filter_map(|planned| planned.denied.as_ref());
+        if let Some(limit) = ending_limit(denied, &self.config.limits).or_else(|| self.time_is_over()) {
             return self.end_at_limit(limit).await;
         }
-        self.prepare_next(&answer, &results).await?;
+        self.prepare_next(&plan.answer, results).await?;
         Ok(Outcome::Again(Vec::new()))
-    }
-
-    fn batch(&self, steered: &ChatResponse, tools: &ToolSet, denied: &[Option<Limit>]) -> Vec<BatchCall> {
-        let turn = self.request.turn.id();
-        let admitted =
-            steered.tool_calls().zip((0_u32..).zip(denied)).filter(|(_, (_, denied))| denied.is_none());
-        admitted
-            .map(|((block, call), (position, _))| BatchCall {
-                call: call.clone(),
-                block,
-                key: CallKey::new(turn.clone(), steered.round(), position),
-                tool: tools.find(&call.name).cloned(),
-            })
-            .collect()
-    }
-
-    /// One result per call of the answer as it is remembered, in its order.
-    fn results(
-        &self,
-        answer: &ChatResponse,
-        steered: &ChatResponse,
-        denied: &[Option<Limit>],
-        ran: Vec<ToolResult>,
-    ) -> Vec<Message> {
-        let mut ran: VecDeque<_> = ran.into();
-        let mut by_call = Vec::new();
-        for ((block, call), denied) in steered.tool_calls().zip(denied) {
-            let result = match denied {
-                Some(limit) => Some(ToolResult::error(call, format!("not started: {limit} was reached"))),
-                None => ran.pop_front(),
-            };
-            by_call.push((block, result));
-        }
-        answer
-            .tool_calls()
-            .map(|(block, call)| {
-                let known = by_call.iter_mut().find(|(known, _)| *known == block);
-                let mut result = known.and_then(|(_, result)| result.take()).unwrap_or_else(|| {
-                    ToolResult::error(call, "not started: the application left this call out")
-                });
-                result.call_id = call.id.clone();
-                Message::tool(cap_result(result, self.config.limits.result_bytes))
-            })
-            .collect()
     }
 
     async fn prepare_next(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {
@@ -124,7 +177,7 @@ impl LoopRun {
         if matches!(self.request.options.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
             self.request.options.tool_choice = Some(ToolChoice::Auto);
         }
-        self.inject(added).await
+        self.inject(added, self.counts.rounds).await
     }
 }
 
@@ -140,7 +193,8 @@ fn one_per_call(calls: &[ToolCall], results: Vec<ToolResult>) -> Result<Vec<Tool
     Ok(results)
 }
 
-/// A result as part of the answer to the user: one text block, and its media.
+/// A result as part of the answer to the user: one text block, and its media. One without either is said to be done,
+/// since an answer that says nothing is none.
 fn direct_blocks(result: &ToolResult) -> Vec<Block> {
     let media = |part: &Part| -> Option<Media> {
         match part {
@@ -150,6 +204,12 @@ fn direct_blocks(result: &ToolResult) -> Vec<Block> {
             _ => None,
         }
     };
-    let media = result.parts.iter().filter_map(media).map(|media| Block::new(BlockContent::Media(media)));
-    std::iter::once(Block::text(result.text())).chain(media).collect()
+    let media: Vec<_> = result.parts.iter().filter_map(media).collect();
+    let text = match result.text() {
+        text if !text.trim().is_empty() => Some(text),
+        _ if media.is_empty() => Some(String::from("Done.")),
+        _ => None,
+    };
+    let media = media.into_iter().map(|media| Block::new(BlockContent::Media(media)));
+    text.map(Block::text).into_iter().chain(media).collect()
 }

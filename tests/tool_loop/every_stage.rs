@@ -1,0 +1,304 @@
+//! One turn with a tool round, at each place where something outside the loop's own code runs: in order,
+//! failing there, and dropped there.
+
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatRequest, ErrorKind, FinishReason, FnTool, LoopEnd, Phase, Placement,
+    ToolCallAdvisor, ToolError, ToolInvocation, ToolOutput, TurnEnd, TurnStream, check_transcript, from_fn,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+
+use crate::support::{
+    Ledger, Reader, Staged, Stages, Watch, assert_valid, definition, read, transcript_lines,
+};
+
+/// Every stage of the turn, at its documented time (law T4). `saw` is what the reader has been given by then.
+const STAGES: [&str; 22] = [
+    "loop_start",
+    "before_round 1",
+    "before 1",
+    "open 1",
+    "text 1",
+    "arguments 1",
+    "after 1",
+    "after_round 1",
+    "record answer 1",
+    "tool c1",
+    "record results 1",
+    "next_messages 1",
+    "before_round 2",
+    "before 2",
+    "open 2",
+    "text 2",
+    "after 2",
+    "after_round 2",
+    "record end 2",
+    "finalize",
+    "outer after 1",
+    "saw the end",
+];
+
+/// Where a turn can wait: all of them but what is synchronous or outside the chain.
+fn stages_that_wait() -> impl Iterator<Item = &'static str> {
+    STAGES.into_iter().filter(|stage| !["finalize", "saw the end"].contains(stage))
+}
+
+/// Stages whose failure is an error of the turn: a failing tool is a result.
+fn stages_that_fail() -> impl Iterator<Item = &'static str> {
+    stages_that_wait().filter(|stage| *stage != "tool c1")
+}
+
+struct Staging {
+    turn: TurnStream,
+    model: ScriptedModel,
+    ledger: Ledger,
+}
+
+/// The turn whose every part is a stage.
+fn staged(stages: &Stages) -> Staging {
+    let wait = |stage: &'static str| {
+        let stages = stages.clone();
+        async move { drop(stages.at(stage).await) }
+    };
+    let fail =
+        |answer: Answer, stage| if stages.fails(stage) { answer.error(stages.failure()) } else { answer };
+    let first = Answer::new().text("Let me look.").wait(wait("text 1"));
+    let first = fail(first, "text 1").call("c1", "look", "{}").wait(wait("arguments 1"));
+    let first = fail(first, "arguments 1").finish(FinishReason::ToolCalls);
+    let second = Answer::new().text("It is ").wait(wait("text 2"));
+    let second = fail(second, "text 2").text("sunny.").finish(FinishReason::Stop);
+    let model = ScriptedModel::new([first, second]);
+
+    let in_tool = stages.clone();
+    let look = FnTool::with_invocation(definition("look"), move |invocation: ToolInvocation| {
+        let stages = in_tool.clone();
+        async move {
+            let outcome = stages.at(&format!("tool {}", invocation.call.id)).await;
+            outcome.map_err(|error| ToolError::new(error.to_string()))?;
+            Ok(ToolOutput::from("sunny"))
+        }
+    });
+    let in_opening = stages.clone();
+    let opening = from_fn("opening", move |request: ChatRequest, next: AdvisorChain| {
+        let stages = in_opening.clone();
+        async move {
+            let asked = request.messages.iter().filter(|message| message.tool_result().is_some()).count();
+            stages.at(&format!("open {}", asked + 1)).await?;
+            next.next_stream(request).await
+        }
+    })
+    .placed(Placement::new(Phase::ModelCall));
+    let at_the_end = stages.clone();
+    let outer = from_fn("outer", move |request: ChatRequest, next: AdvisorChain| {
+        let stages = at_the_end.clone();
+        async move {
+            Ok(next.next_stream(request).await?.on_completed(move |response| async move {
+                stages.at("outer after 1").await?;
+                Ok(response)
+            }))
+        }
+    });
+    let ledger = Ledger::at(stages);
+    let client = ChatClient::builder(model.clone())
+        .advisor(outer)
+        .advisor(ledger.clone())
+        .advisor(ToolCallAdvisor::builder().hooks(Watch(stages.clone())).build().unwrap())
+        .advisor(Staged::new(stages))
+        .advisor(opening)
+        .tool(look)
+        .build()
+        .unwrap();
+    Staging { turn: client.prompt().user("How is it?").stream(), model, ledger }
+}
+
+#[tokio::test]
+async fn law_t4_every_hook_runs_at_its_documented_time() {
+    let stages = Stages::default();
+    let staging = staged(&stages);
+    let run = read(staging.turn).await;
+    stages.journal.record("saw the end");
+    assert_eq!(stages.journal.labels(), STAGES);
+    assert_eq!(stages.ends(), [LoopEnd::Finished(FinishReason::Stop)]);
+    let outcome = stages.outcomes().remove(0);
+    assert_eq!((outcome.rounds, outcome.calls), (2, 1));
+    assert_eq!(&outcome.transcript, run.response().transcript());
+    assert_eq!(staging.ledger.transcript(), outcome.transcript, "recorded is what the turn says");
+    assert_eq!(staging.ledger.steps(), ["answer", "results", "end"]);
+}
+
+/// O3, O5, T4: whatever fails, no tool starts and nothing is asked afterwards, the error is delivered, what
+/// is recorded stays valid, and `finalize` runs once.
+#[tokio::test]
+async fn law_t4_whatever_fails_finalize_runs_once_and_nothing_goes_on() {
+    for stage in stages_that_fail() {
+        let stages = Stages::failing_at(stage);
+        let staging = staged(&stages);
+        let run = read(staging.turn).await;
+        let error = run.error();
+        assert_eq!(error.kind(), ErrorKind::Advisor, "{stage}");
+        let ended = if stage == "outer after 1" {
+            LoopEnd::Finished(FinishReason::Stop) // the loop was done by then
+        } else {
+            LoopEnd::Failed(ErrorKind::Advisor)
+        };
+        assert_eq!(stages.ends(), [ended], "{stage}");
+        let labels = stages.journal.labels();
+        let failed_at = labels.iter().position(|label| label == stage).unwrap();
+        for later in &labels[failed_at + 1..] {
+            let closes = later.starts_with("record ") || later == "finalize";
+            assert!(closes, "after `{stage}` failed there was `{later}`:\n{}", stages.journal);
+        }
+        assert_eq!(labels[..failed_at], STAGES[..failed_at], "{stage}");
+        if stage != "outer after 1" {
+            let history = error.history().unwrap_or_else(|| panic!("{stage}: no history"));
+            assert_eq!(check_transcript(history), [], "{stage}: {:?}", transcript_lines(history));
+            assert_eq!(&stages.outcomes()[0].transcript, history, "{stage}");
+        }
+    }
+}
+
+/// O5: calls that are final already are answered, once, and the turn's end is recorded as a failure.
+#[tokio::test]
+async fn law_o5_calls_that_are_stored_already_are_answered_not_started() {
+    let answered = [
+        "user: How is it?",
+        "assistant: Let me look.",
+        "call c1 look {}",
+        "error c1: not started: an error ended the turn",
+    ];
+    for stage in ["after 1", "after_round 1"] {
+        let stages = Stages::failing_at(stage);
+        let staging = staged(&stages);
+        let run = read(staging.turn).await;
+        assert_eq!(transcript_lines(&staging.ledger.transcript()), answered, "{stage}");
+        assert_eq!(staging.ledger.steps(), ["answer", "results", "end"], "{stage}");
+        assert_eq!(transcript_lines(run.error().history().unwrap()), answered, "{stage}");
+        assert!(matches!(staging.ledger.end(), Some(TurnEnd::Failed { .. })), "{stage}");
+        assert_eq!(staging.model.calls(), 1, "{stage}");
+    }
+}
+
+/// Recorders hold a valid transcript whatever fails beside them.
+#[tokio::test]
+async fn law_o5_what_was_recorded_is_valid_whatever_fails_beside_it() {
+    for stage in stages_that_fail().filter(|stage| !stage.starts_with("record")) {
+        let stages = Stages::failing_at(stage);
+        let staging = staged(&stages);
+        read(staging.turn).await;
+        assert_valid(&staging.ledger.transcript());
+        if stage != "outer after 1" {
+            assert!(matches!(staging.ledger.end(), Some(TurnEnd::Failed { .. })), "{stage}");
+        }
+    }
+}
+
+/// K2, T4: dropped at any stage, everything inside stops at once, `finalize` runs exactly once, and the
+/// recorders are told last.
+#[tokio::test]
+async fn law_t4_dropped_at_any_stage_finalize_runs_once() {
+    for stage in stages_that_wait() {
+        let gate = Gate::new();
+        let stages = Stages::waiting_at(stage, &gate);
+        let staging = staged(&stages);
+        let mut turn = Reader::new(staging.turn);
+        turn.until(&gate).await;
+        let before = stages.journal.labels();
+        assert_eq!(before.last().unwrap(), stage);
+        drop(turn);
+        gate.release();
+        tokio::task::yield_now().await;
+        let labels = stages.journal.labels();
+        let told: &[&str] = match stage {
+            "outer after 1" => &["told of the drop"], // the loop had ended
+            _ => &["finalize", "told of the drop"],
+        };
+        assert_eq!(labels[before.len()..], *told, "{stage}:\n{}", stages.journal);
+        let ended = match stage {
+            "outer after 1" => LoopEnd::Finished(FinishReason::Stop),
+            _ => LoopEnd::Dropped,
+        };
+        assert_eq!(stages.ends(), [ended], "{stage}");
+    }
+}
+
+/// 3.8 (4), M1: what was final when the turn was dropped is told to `finalize`; nothing of it is half.
+#[tokio::test]
+async fn law_t4_a_drop_tells_finalize_what_was_final() {
+    for (stage, last) in [
+        ("arguments 1", "user: How is it?"),
+        ("tool c1", "call c1 look {}"),
+        ("next_messages 1", "result c1: sunny"),
+        ("text 2", "result c1: sunny"),
+    ] {
+        let gate = Gate::new();
+        let stages = Stages::waiting_at(stage, &gate);
+        let mut turn = Reader::new(staged(&stages).turn);
+        turn.until(&gate).await;
+        drop(turn);
+        let outcome = stages.outcomes().remove(0);
+        assert_eq!(transcript_lines(&outcome.transcript).last().unwrap(), last, "{stage}");
+    }
+}
+
+/// Nothing happens before the first poll, so nothing is finalized either (law K1).
+#[tokio::test]
+async fn law_k1_a_turn_that_was_never_polled_runs_no_hook() {
+    let stages = Stages::default();
+    drop(staged(&stages).turn);
+    assert!(stages.journal.labels().is_empty());
+}
+
+/// After the end a drop changes nothing.
+#[tokio::test]
+async fn law_t4_a_drop_after_the_end_changes_nothing() {
+    let stages = Stages::default();
+    let mut staging = staged(&stages);
+    read(&mut staging.turn).await;
+    let before = stages.journal.labels();
+    drop(staging.turn);
+    assert_eq!(stages.journal.labels(), before);
+}
+
+/// O3: the reader learns that round 1 ended only after everything inside the loop is done with it, and the
+/// tool starts only after it was recorded.
+#[tokio::test]
+async fn law_o3_a_round_ends_outside_only_when_everything_inside_is_done() {
+    for stage in ["after 1", "after_round 1", "record answer 1"] {
+        let gate = Gate::new();
+        let stages = Stages::waiting_at(stage, &gate);
+        let mut turn = Reader::new(staged(&stages).turn);
+        let shown = turn.so_far().await;
+        assert!(gate.is_reached());
+        assert_eq!(shown, ["1.0 + text", "1.0 \"Let me look.\"", "1.0 -"], "{stage}");
+        stages.journal.assert_count("tool*", 0);
+        gate.release();
+        let shown = turn.so_far().await;
+        assert_eq!(shown[0], "round 1 completed", "{stage}");
+        stages.journal.assert_happens_before("record answer 1", "tool c1");
+    }
+    for stage in ["after 2", "after_round 2", "record end 2"] {
+        let gate = Gate::new();
+        let stages = Stages::waiting_at(stage, &gate);
+        let mut turn = Reader::new(staged(&stages).turn);
+        let shown = turn.so_far().await;
+        assert!(gate.is_reached());
+        assert_eq!(shown.last().unwrap(), "2.0 -", "{stage}: O6, the end is recorded before `Completed`");
+        gate.release();
+        assert_eq!(turn.so_far().await, ["completed 2 Stop"], "{stage}");
+    }
+}
+
+/// O4: every result of a round is recorded before the next request.
+#[tokio::test]
+async fn law_o4_results_are_recorded_before_the_next_request() {
+    let gate = Gate::new();
+    let stages = Stages::waiting_at("record results 1", &gate);
+    let staging = staged(&stages);
+    let mut turn = Reader::new(staging.turn);
+    turn.so_far().await;
+    assert!(gate.is_reached());
+    assert_eq!(staging.model.calls(), 1);
+    stages.journal.assert_count("next_messages*", 0);
+    gate.release();
+    turn.finish().await;
+    assert_eq!(staging.model.calls(), 2);
+}

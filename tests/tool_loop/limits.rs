@@ -1,0 +1,256 @@
+//! Law T3: every bound ends the turn with a typed finish and a valid transcript.
+
+use advisor_chain::{
+    AtCallLimit, ChatClient, ErrorKind, FinishReason, FnTool, Limit, ToolCallAdvisor, ToolLimits, ToolOutput,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::Value;
+
+use crate::support::{
+    Run, assert_valid, client, definition, invoked, limit_of, limited, read, tool, transcript_lines,
+};
+
+/// A model that asks for these tools in every round.
+fn always(names: &[&'static str]) -> ScriptedModel {
+    let names = names.to_vec();
+    ScriptedModel::from_fn(move |prompt| {
+        let ids: Vec<_> = (0..names.len()).map(|place| format!("r{}c{place}", prompt.round)).collect();
+        Answer::of_calls(ids.iter().zip(&names).map(|(id, name)| (id.as_str(), *name, "{}")))
+    })
+}
+
+async fn run(client: ChatClient) -> Run {
+    let run = read(client.prompt().user("go").stream()).await;
+    let response = run.response();
+    assert_valid(response.transcript());
+    assert!(response.text().starts_with("I stopped here: "), "{}", response.text());
+    assert_eq!(run.text(), response.text(), "the closing text is shown");
+    run
+}
+
+fn results(run: &Run) -> Vec<String> {
+    let lines = transcript_lines(run.response().transcript());
+    lines.into_iter().filter(|line| line.starts_with("result ") || line.starts_with("error ")).collect()
+}
+
+#[tokio::test]
+async fn law_t3_rounds() {
+    let model = always(&["look"]);
+    let (look, given) = invoked("look");
+    let client = client(&model, limited(ToolLimits::default().with_rounds(3))).tool(look).build().unwrap();
+    let run = run(client).await;
+    assert_eq!(limit_of(&run), Limit::Rounds(3));
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (3, 2));
+    assert_eq!(
+        results(&run),
+        [
+            "result r1c0: ok",
+            "result r2c0: ok",
+            "error r3c0: not started: the limit of 3 rounds in one turn was reached"
+        ]
+    );
+    assert_eq!(run.response().text(), "I stopped here: the limit of 3 rounds in one turn was reached.");
+}
+
+/// The last allowed round may answer; only calls and pauses need another one.
+#[tokio::test]
+async fn law_t3_an_answer_in_the_last_allowed_round_is_no_limit() {
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let client = client(&model, limited(ToolLimits::default().with_rounds(2)));
+    let response =
+        client.tool(tool("look", "sunny")).build().unwrap().prompt().user("go").call().await.unwrap();
+    assert_eq!((response.text().as_str(), &response.finish().reason), ("Done.", &FinishReason::Stop));
+}
+
+#[tokio::test]
+async fn law_t3_rounds_also_bound_pauses() {
+    let model = ScriptedModel::from_fn(|_| Answer::new().text("…").finish(FinishReason::Paused));
+    let client = client(&model, limited(ToolLimits::default().with_rounds(3))).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!((limit_of(&run), model.calls()), (Limit::Rounds(3), 3));
+    assert_valid(run.response().transcript());
+}
+
+#[test]
+fn ta_03_a_limit_of_no_rounds_is_refused_when_built() {
+    let error = ToolCallAdvisor::builder().limits(ToolLimits::default().with_rounds(0)).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(error.to_string().contains("allow at least 1"), "{error}");
+}
+
+/// TM-24, TA-42, TA-43: calls within the bound run, those beyond it are answered, the model is not asked again.
+#[tokio::test]
+async fn law_t3_tm_24_calls_in_all() {
+    let model = always(&["look", "tell", "look"]);
+    let limits = ToolLimits::default().with_calls(5);
+    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
+    let run = run(client.build().unwrap()).await;
+    assert_eq!(limit_of(&run), Limit::Calls(5));
+    assert_eq!(model.calls(), 2);
+    assert_eq!(
+        results(&run)[3..],
+        [
+            "result r2c0: sunny",
+            "result r2c1: told",
+            "error r2c2: not started: the limit of 5 tool calls in one turn was reached"
+        ]
+    );
+}
+
+/// TM-21, IT-11, IT-12: one tool's bound names the tool.
+#[tokio::test]
+async fn law_t3_tm_21_calls_per_tool() {
+    let model = always(&["look", "look", "tell"]);
+    let limits = ToolLimits::default().with_calls_per_tool(1);
+    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
+    let run = run(client.build().unwrap()).await;
+    assert_eq!(limit_of(&run), Limit::CallsPerTool { tool: "look".into(), limit: 1 });
+    assert_eq!(model.calls(), 1);
+    assert_eq!(
+        results(&run),
+        [
+            "result r1c0: sunny",
+            "error r1c1: not started: the limit of 1 calls of the tool `look` in one turn was reached",
+            "result r1c2: told"
+        ]
+    );
+}
+
+/// TM-23: one tool may have a bound of its own, or none.
+#[tokio::test]
+async fn law_t3_tm_23_one_tools_own_bound() {
+    let model = always(&["look", "tell"]);
+    let limits = ToolLimits::default()
+        .with_calls_per_tool(2)
+        .with_calls_of("look", None)
+        .with_calls_of("tell", Some(4))
+        .with_rounds(100);
+    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).tool(tool("tell", "told"));
+    let run = run(client.build().unwrap()).await;
+    assert_eq!(limit_of(&run), Limit::CallsPerTool { tool: "tell".into(), limit: 4 });
+    assert_eq!(model.calls(), 5);
+    assert_eq!(results(&run)[8], "result r5c0: sunny", "the other one still ran");
+}
+
+/// TM-22: the bound may be told to the model instead, which goes on.
+#[tokio::test]
+async fn law_t3_tm_22_a_bound_on_calls_can_be_told_to_the_model() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
+        Answer::of_calls([("c3", "look", "{}")]),
+        Answer::of_text("Enough."),
+    ]);
+    let (look, given) = invoked("look");
+    let limits = ToolLimits::default().with_calls_per_tool(1).at_call_limit(AtCallLimit::TellModel);
+    let client = client(&model, limited(limits)).tool(look).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!((run.response().text().as_str(), given.lock().unwrap().len()), ("Enough.", 1));
+    assert_eq!(run.response().finish().reason, FinishReason::Stop);
+    let results = results(&run);
+    assert_eq!(results[0], "result c1: ok");
+    assert!(
+        results[1..].iter().all(|line| line.contains("not started: the limit of 1 calls")),
+        "{results:?}"
+    );
+    assert_valid(run.response().transcript());
+}
+
+/// TM-25, TM-26: 40 calls of one tool, 150 in all, 25 rounds.
+#[tokio::test]
+async fn law_t3_tm_25_the_defaults_apply() {
+    let asked = async |names: &[&'static str]| {
+        let model = always(names);
+        let client = names.iter().collect::<std::collections::BTreeSet<_>>().into_iter();
+        let client =
+            client.fold(ChatClient::builder(model.clone()), |client, name| client.tool(tool(name, "ok")));
+        let run = run(client.advisor(ToolCallAdvisor::new()).build().unwrap()).await;
+        (limit_of(&run), model.calls())
+    };
+    let (limit, _) = asked(&["a"; 41]).await;
+    assert_eq!(limit, Limit::CallsPerTool { tool: "a".into(), limit: 40 });
+    let ten = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    assert_eq!(asked(&ten).await, (Limit::Calls(150), 16));
+    assert_eq!(asked(&["a"]).await, (Limit::Rounds(25), 25));
+}
+
+/// TM-27, TM-28: every bound can be switched off.
+#[tokio::test]
+async fn tm_27_every_bound_can_be_switched_off() {
+    let mut limits = ToolLimits::default();
+    (limits.rounds, limits.calls, limits.calls_per_tool) = (None, None, None);
+    let model = ScriptedModel::from_fn(|prompt| match prompt.round {
+        200 => Answer::of_text("Done."),
+        _ => Answer::of_calls([("c", "look", "{}")]),
+    });
+    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).build().unwrap();
+    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+    assert_eq!(model.calls(), 200);
+}
+
+/// TM-29, TM-30, TM-31: a bound counts the rounds of this turn, never those of another.
+#[tokio::test]
+async fn tm_29_earlier_turns_do_not_count() {
+    let model = ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().tool_result() {
+        Some(_) => Answer::of_text("Done."),
+        None => Answer::of_calls([("c", "look", "{}"), ("d", "look", "{}")]),
+    });
+    let limits = ToolLimits::default().with_calls(2).with_calls_per_tool(2).with_rounds(2);
+    let client = client(&model, limited(limits)).tool(tool("look", "sunny")).build().unwrap();
+    let mut history = Vec::new();
+    for turn in 0..3 {
+        let prompt = client.prompt().messages(history).user(format!("turn {turn}"));
+        let response = prompt.call().await.unwrap();
+        assert_eq!(response.text(), "Done.", "turn {turn}");
+        history = response.transcript().iter().cloned().collect();
+    }
+    assert_eq!(history.len(), 15);
+}
+
+/// A bound of zero calls: everything is denied, nothing runs.
+#[tokio::test]
+async fn law_t3_no_calls_at_all() {
+    let model = always(&["look"]);
+    let (look, given) = invoked("look");
+    let client = client(&model, limited(ToolLimits::default().with_calls(0))).tool(look).build().unwrap();
+    assert_eq!(limit_of(&run(client).await), Limit::Calls(0));
+    assert!(given.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn law_t3_the_size_of_a_result() {
+    let long = "0123456789".repeat(1000);
+    for (bytes, output) in [
+        (400, ToolOutput::from(long.as_str())),
+        (400, ToolOutput::from(serde_json::json!({ "long": long }))),
+        (400, vec![long.as_str().into(), long.as_str().into()].into()),
+    ] {
+        let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+        let client = client(&model, limited(ToolLimits::default().with_result_bytes(bytes)));
+        let client = client.tool(tool("look", output)).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        let text = model.prompts()[1].messages.last().unwrap().text();
+        assert!(text.len() <= bytes, "{}", text.len());
+        assert!(text.contains("bytes left out"), "{text}");
+        assert!(text.starts_with("0123") || text.starts_with("{\"long\":\"0123"), "the head stays: {text}");
+        assert_eq!(response.transcript().tail(2)[0].text(), text, "what is kept is what was sent");
+    }
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let errs = FnTool::new(definition("look"), |_: Value| async {
+        Err::<&str, _>(advisor_chain::ToolError::new("x".repeat(1000)))
+    });
+    let client = client(&model, limited(ToolLimits::default().with_result_bytes(100))).tool(errs);
+    client.build().unwrap().prompt().user("go").call().await.unwrap();
+    let result = model.prompts()[1].messages.last().unwrap().tool_result().cloned().unwrap();
+    assert!(result.is_error && result.text().len() <= 100, "errors are bounded, too: {}", result.text());
+}
+
+/// The default bound: 64 KiB.
+#[tokio::test]
+async fn law_t3_results_are_bounded_by_default() {
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let client =
+        client(&model, ToolCallAdvisor::new()).tool(tool("look", "x".repeat(65_537))).build().unwrap();
+    client.prompt().user("go").call().await.unwrap();
+    let sent = model.prompts()[1].messages.last().unwrap().text();
+    assert!(sent.len() <= 65_536 && sent.contains("bytes left out"));
+}

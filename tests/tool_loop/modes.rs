@@ -1,0 +1,269 @@
+//! The table of streaming modes, row by row, as exact sequences of chunks.
+
+use std::sync::Arc;
+
+use advisor_chain::ToolCallStreaming::{self, All, FinalAnswerOnly, TextOnly};
+use advisor_chain::{
+    AdvisorChain, CallerTool, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase,
+    Placement, ToolCallAdvisor, ToolChoice, ToolOutput, from_fn,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use futures::stream::{self, StreamExt};
+
+use crate::support::{Reader, Run, client, definition, read, streaming, tool};
+
+/// A tool that tells how far it is.
+fn look() -> FnTool {
+    FnTool::with_invocation(definition("look"), |invocation: advisor_chain::ToolInvocation| async move {
+        invocation.progress.report("half").await;
+        Ok(ToolOutput::from("sunny"))
+    })
+}
+
+fn two_rounds() -> ScriptedModel {
+    ScriptedModel::new([
+        Answer::new()
+            .reasoning("Hm.")
+            .text("Let me look.")
+            .call("c1", "look", "{\"a\":1}")
+            .usage(10, 5)
+            .finish(FinishReason::ToolCalls),
+        Answer::new().text("It is ").text("sunny.").usage(20, 3).finish(FinishReason::Stop),
+    ])
+}
+
+async fn run(advisor: ToolCallAdvisor) -> Run {
+    let client = client(&two_rounds(), advisor).tool(look()).build().unwrap();
+    read(client.prompt().user("How is it?").stream()).await
+}
+
+const ROUND_1_TEXT: [&str; 6] =
+    ["1.0 + reasoning", "1.0 \"Hm.\"", "1.0 -", "1.1 + text", "1.1 \"Let me look.\"", "1.1 -"];
+const ROUND_1_CALL: [&str; 4] = ["1.2 + call c1 look", "1.2 {\"a", "1.2 \":1}", "1.2 -"];
+const TOOL: [&str; 3] = ["tool c1 started {\"a\":1}", "tool c1 progress half", "tool c1 finished: sunny"];
+const ANSWER: [&str; 4] = ["2.0 + text", "2.0 \"It is \"", "2.0 \"sunny.\"", "2.0 -"];
+const END: [&str; 1] = ["completed 2 Stop"];
+
+/// TA-24 in our words: text is live, what belongs to the call is not shown.
+#[tokio::test]
+async fn ta_24_text_only_shows_what_the_user_reads() {
+    let run = run(ToolCallAdvisor::new()).await;
+    let expected = [&ROUND_1_TEXT[..], &["round 1 completed"], &ANSWER, &["usage 2 20/3"], &END];
+    assert_eq!(run.lines(), expected.concat());
+    assert_eq!(run.response().usage(), Some(&advisor_chain::Usage::new(30, 8)), "the turn's sum");
+}
+
+#[tokio::test]
+async fn ta_24_final_answer_only_shows_the_last_round_alone() {
+    let run = run(streaming(FinalAnswerOnly)).await;
+    // Withheld until it is known to be the last, the answer comes as whole blocks.
+    let expected = ["2.0 + text", "2.0 \"It is sunny.\"", "2.0 -", "completed 2 Stop"];
+    assert_eq!(run.lines(), expected);
+    assert_eq!(run.response().usage(), Some(&advisor_chain::Usage::new(30, 8)));
+}
+
+/// Seed 000: with all of it streamed, a tool-call response, then the final response.
+#[tokio::test]
+async fn all_shows_a_tool_call_response_then_the_final_response() {
+    let run = run(streaming(All)).await;
+    let expected = [
+        &ROUND_1_TEXT[..],
+        &["1.2 + call c1 look", "1.2 {\"a", "1.2 \":1}", "1.2 -", "usage 1 10/5"],
+        &["round 1 completed"],
+        &TOOL,
+        &ANSWER,
+        &["usage 2 20/3"],
+        &END,
+    ];
+    assert_eq!(run.lines(), expected.concat());
+    let responses: Vec<_> = run
+        .chunks
+        .iter()
+        .filter_map(|chunk| match chunk {
+            Chunk::RoundCompleted(response) | Chunk::Completed(response) => Some(response),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(responses.len(), 2);
+    assert_eq!(responses[0].tool_calls().count(), 1);
+    assert_eq!(responses[1].text(), "It is sunny.");
+    assert_eq!(responses[0].usage(), Some(&advisor_chain::Usage::new(10, 5)), "a round has its own");
+}
+
+/// Seed 000: with all of it streamed, a tool-call response, then the direct result.
+#[tokio::test]
+async fn all_shows_a_tool_call_response_then_the_direct_result() {
+    let direct =
+        FnTool::new(definition("look").return_direct(), |_: serde_json::Value| async { Ok("sunny") });
+    let client = client(&two_rounds(), streaming(All)).tool(direct).build().unwrap();
+    let run = read(client.prompt().user("How is it?").stream()).await;
+    let expected = [
+        &ROUND_1_TEXT[..],
+        &ROUND_1_CALL,
+        &["usage 1 10/5", "round 1 completed", "tool c1 started {\"a\":1}", "tool c1 finished: sunny"],
+        &["2.0 + text", "2.0 \"sunny\"", "2.0 -", "completed 2 ReturnDirect"],
+    ];
+    assert_eq!(run.lines(), expected.concat());
+}
+
+/// `tool_events(true)` adds the rows of tools to the first two modes, nothing else.
+#[tokio::test]
+async fn tool_events_are_added_to_every_mode() {
+    let with_events = |mode| ToolCallAdvisor::builder().streaming(mode).tool_events(true).build().unwrap();
+    let text_only = run(with_events(TextOnly)).await;
+    let expected = [&ROUND_1_TEXT[..], &["round 1 completed"], &TOOL, &ANSWER, &["usage 2 20/3"], &END];
+    assert_eq!(text_only.lines(), expected.concat());
+
+    let final_only = run(with_events(FinalAnswerOnly)).await;
+    let expected = [&TOOL[..], &["2.0 + text", "2.0 \"It is sunny.\"", "2.0 -"], &END];
+    assert_eq!(final_only.lines(), expected.concat());
+
+    assert_eq!(run(with_events(All)).await.lines(), run(streaming(All)).await.lines());
+}
+
+/// The builder spellings of the seeds.
+#[tokio::test]
+async fn ta_05_the_seeds_spellings_are_the_modes() {
+    let builder = ToolCallAdvisor::builder;
+    for (spelled, mode) in [
+        (ToolCallAdvisor::new(), TextOnly),
+        (builder().build().unwrap(), TextOnly),
+        (builder().stream_tool_call_responses(false).build().unwrap(), TextOnly),
+        (builder().stream_tool_call_responses(true).build().unwrap(), All),
+        (builder().suppress_tool_call_streaming().build().unwrap(), FinalAnswerOnly),
+    ] {
+        assert_eq!(run(spelled).await.lines(), run(streaming(mode)).await.lines(), "{mode:?}");
+    }
+}
+
+/// Text of every round is live in `TextOnly` and `All`: it is out before the model goes on (law S2).
+#[tokio::test]
+async fn law_s2_text_is_live_in_rounds_that_go_on() {
+    for (mode, live) in [(TextOnly, true), (All, true), (FinalAnswerOnly, false)] {
+        let (early, late) = (Gate::new(), Gate::new());
+        let model = ScriptedModel::new([
+            Answer::new()
+                .text("Let me look.")
+                .gate(&early)
+                .call("c1", "look", "{}")
+                .finish(FinishReason::ToolCalls),
+            Answer::new().text("It is ").gate(&late).text("sunny.").finish(FinishReason::Stop),
+        ]);
+        let client = client(&model, streaming(mode)).tool(tool("look", "sunny")).build().unwrap();
+        let mut turn = Reader::new(client.prompt().user("How is it?").stream());
+        let shown = turn.so_far().await;
+        let expected: &[&str] = if live { &["1.0 + text", "1.0 \"Let me look.\""] } else { &[] };
+        assert_eq!(shown, expected, "{mode:?}");
+        early.release();
+        let shown = turn.so_far().await;
+        assert_eq!(shown.contains(&String::from("2.0 \"It is \"")), live, "{mode:?}: {shown:?}");
+        late.release();
+        turn.finish().await;
+    }
+}
+
+/// `FinalAnswerOnly` is live when the round is certainly the last one: no tools, tool choice none, or no
+/// round left.
+#[tokio::test]
+async fn final_answer_only_is_live_when_the_round_is_certainly_the_last() {
+    let live_after = async |rounds: usize, client: advisor_chain::ChatClientBuilder, gate: &Gate| {
+        let mut turn = Reader::new(client.build().unwrap().prompt().user("How is it?").stream());
+        let shown = turn.so_far().await;
+        gate.release();
+        let run = turn.finish().await;
+        assert_eq!(run.response().round() as usize, rounds);
+        shown
+    };
+    let answer = |gate: &Gate| {
+        Answer::new().text("It is ").gate(gate).text("sunny.").usage(1, 1).finish(FinishReason::Stop)
+    };
+    let builder = || ToolCallAdvisor::builder().suppress_tool_call_streaming();
+    let none = advisor_chain::ChatOptions::new().with_tool_choice(ToolChoice::None);
+
+    let gate = Gate::new();
+    let model = ScriptedModel::new([answer(&gate)]);
+    let shown = live_after(1, client(&model, builder().build().unwrap()), &gate).await;
+    assert_eq!(shown, ["1.0 + text", "1.0 \"It is \""], "no tools");
+
+    let gate = Gate::new();
+    let model = ScriptedModel::new([answer(&gate)]);
+    let offered = client(&model, builder().build().unwrap()).tool(look());
+    let shown = live_after(1, offered.options(none), &gate).await;
+    assert_eq!(shown, ["1.0 + text", "1.0 \"It is \""], "tool choice none");
+
+    let gate = Gate::new();
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), answer(&gate)]);
+    let limits = advisor_chain::ToolLimits::default().with_rounds(2);
+    let offered = client(&model, builder().limits(limits).build().unwrap()).tool(look());
+    let shown = live_after(2, offered, &gate).await;
+    assert_eq!(shown, ["2.0 + text", "2.0 \"It is \""], "no round left");
+
+    let gate = Gate::new();
+    let model = ScriptedModel::new([answer(&gate)]);
+    let shown = live_after(1, client(&model, builder().build().unwrap()).tool(look()), &gate).await;
+    assert_eq!(shown, Vec::<String>::new(), "uncertain");
+}
+
+/// Calls that the loop does not run are shown when that is decided, or live in `All`.
+#[tokio::test]
+async fn calls_for_the_caller_are_shown_in_every_mode() {
+    let script = || {
+        ScriptedModel::new([Answer::new()
+            .text("Please ")
+            .call("c1", "sign", "{\"a\":1}")
+            .text("sign.")
+            .usage(1, 2)
+            .finish(FinishReason::ToolCalls)])
+    };
+    let by_mode = async |mode| {
+        let client =
+            client(&script(), streaming(mode)).tool(CallerTool::new(definition("sign"))).build().unwrap();
+        read(client.prompt().user("go").stream()).await.lines()
+    };
+    let live = ["1.0 + text", "1.0 \"Please \"", "1.0 -"];
+    let rest = ["1.2 + text", "1.2 \"sign.\""];
+    let call = ["1.1 + call c1 sign", "1.1 {\"a", "1.1 \":1}"];
+    let whole_call = ["1.1 + call c1 sign", "1.1 {\"a\":1}", "1.1 -"];
+    let end = ["completed 1 ToolCalls"];
+    let expected = [&live[..], &rest, &["1.2 -"], &whole_call, &["usage 1 1/2"], &end].concat();
+    assert_eq!(by_mode(TextOnly).await, expected);
+    let whole = ["1.0 + text", "1.0 \"Please \"", "1.0 -"];
+    let expected = [&whole[..], &whole_call, &["1.2 + text", "1.2 \"sign.\"", "1.2 -"], &end].concat();
+    assert_eq!(by_mode(FinalAnswerOnly).await, expected);
+    let expected = [&live[..], &call, &rest, &["1.1 -", "1.2 -", "usage 1 1/2"], &end].concat();
+    assert_eq!(by_mode(All).await, expected);
+}
+
+/// An attempt that begins again says so in every mode; what was shown of it is void.
+#[tokio::test]
+async fn an_attempt_that_restarts_says_so_in_every_mode() {
+    for mode in [TextOnly, FinalAnswerOnly, All] {
+        let run = restarted(mode).await;
+        let lines = run.lines();
+        let restarts: Vec<_> = lines.iter().filter(|line| line.ends_with("restarted")).collect();
+        assert_eq!(restarts, ["round 1 restarted"], "{mode:?}");
+        assert_eq!(run.fold().text(1), "", "what was shown of it is void");
+        assert_eq!(run.fold().text(2), "whole");
+    }
+}
+
+/// A retry that the caller allowed after output: the first attempt is cut, the second is whole.
+async fn restarted(mode: ToolCallStreaming) -> Run {
+    let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
+        let first = next.next_stream(request.clone()).await?;
+        let again = Arc::new((request, next));
+        let until_error = first.take_while(|chunk| std::future::ready(chunk.is_ok()));
+        let void = stream::iter([Ok(Chunk::AttemptRestarted { round: 1 })]);
+        let second = stream::once(async move { again.1.next_stream(again.0.clone()).await });
+        let second = second
+            .flat_map(|opened| opened.unwrap_or_else(|error| ChunkStream::new(stream::iter([Err(error)]))));
+        Ok(ChunkStream::new(until_error.chain(void).chain(second)))
+    })
+    .placed(Placement::new(Phase::ModelCall));
+    let reset = advisor_chain::Error::new(advisor_chain::ErrorKind::Connection, "reset");
+    let model = ScriptedModel::new([Answer::new().text("ha").error(reset), Answer::of_text("whole")]);
+    let client = client(&model, streaming(mode)).advisor(retry).tool(look()).build().unwrap();
+    let run = read(client.prompt().message(Message::user("go")).stream()).await;
+    assert_eq!(run.response().text(), "whole");
+    run
+}

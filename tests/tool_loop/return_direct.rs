@@ -1,0 +1,142 @@
+//! Tools whose results go straight to the user.
+
+use advisor_chain::{
+    BlockKind, FinishReason, FnTool, Media, Part, ToolCallAdvisor, ToolCallStreaming, ToolError, ToolOutput,
+    Usage,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Ledger, Run, assert_valid, client, definition, read, streaming, tool, transcript_lines,
+};
+
+fn direct(name: &str, output: impl Into<ToolOutput>) -> FnTool {
+    let output = output.into();
+    FnTool::new(definition(name).return_direct(), move |_: Value| {
+        let output = output.clone();
+        async move { Ok(output) }
+    })
+}
+
+fn model(calls: &[(&'static str, &'static str)]) -> ScriptedModel {
+    let calls = calls.iter().map(|(id, name)| (*id, *name, "{}"));
+    ScriptedModel::new([Answer::of_calls(calls), Answer::of_text("Done.")])
+}
+
+async fn run(model: &ScriptedModel, tools: impl IntoIterator<Item = FnTool>) -> Run {
+    let client = client(model, ToolCallAdvisor::new());
+    let client = tools.into_iter().fold(client, |client, tool| client.tool(tool)).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_valid(run.response().transcript());
+    run
+}
+
+/// TA-26, TA-27, TM-13, IT-05, IT-10, IA-05, IA-11: the data of the tool is the answer; the model is not
+/// asked again.
+#[tokio::test]
+async fn ta_26_a_direct_result_is_the_answer() {
+    let model = model(&[("c1", "look")]);
+    let run = run(&model, [direct("look", json!({"sky": "blue"}))]).await;
+    assert_eq!(model.calls(), 1);
+    let response = run.response();
+    assert_eq!(response.finish().reason, FinishReason::ReturnDirect);
+    assert_eq!(response.text(), r#"{"sky":"blue"}"#);
+    assert_eq!(
+        transcript_lines(response.transcript()),
+        ["user: go", "call c1 look {}", r#"result c1: {"sky":"blue"}"#, r#"assistant: {"sky":"blue"}"#]
+    );
+}
+
+/// TA-27 with the call suppressed: exactly the tool's data comes out.
+#[tokio::test]
+async fn ta_27_only_the_direct_result_comes_out() {
+    let client = client(&model(&[("c1", "look")]), streaming(ToolCallStreaming::FinalAnswerOnly));
+    let client = client.tool(direct("look", "sunny")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(run.lines(), ["2.0 + text", "2.0 \"sunny\"", "2.0 -", "completed 2 ReturnDirect"]);
+}
+
+/// TM-16, P20, results: all results are shown, one text block each, in call order.
+#[tokio::test]
+async fn tm_16_all_direct_results_are_shown_one_block_each() {
+    let model = model(&[("c1", "look"), ("c2", "tell"), ("c3", "look")]);
+    let run = run(&model, [direct("look", "sunny"), direct("tell", "told")]).await;
+    let texts: Vec<_> = run.response().blocks().map(|(_, block)| block.as_text().unwrap()).collect();
+    assert_eq!(texts, ["sunny", "told", "sunny"]);
+    assert_eq!(model.calls(), 1);
+    assert_eq!(run.fold().text(2), "sunnytoldsunny");
+}
+
+/// TM-17: a batch of which only some are direct goes on.
+#[tokio::test]
+async fn tm_17_a_mixed_batch_goes_on() {
+    let model = model(&[("c1", "look"), ("c2", "tell")]);
+    let run = run(&model, [direct("look", "sunny"), tool("tell", "told")]).await;
+    assert_eq!((model.calls(), run.response().text().as_str()), (2, "Done."));
+    assert_eq!(transcript_lines(&model.prompts()[1].messages)[3..], ["result c1: sunny", "result c2: told"]);
+}
+
+/// A direct tool that fails is no answer: the model reads the error.
+#[tokio::test]
+async fn a_direct_tool_that_fails_goes_on() {
+    let failing = FnTool::new(definition("look").return_direct(), |_: Value| async {
+        Err::<&str, _>(ToolError::new("broken"))
+    });
+    let model = model(&[("c1", "look")]);
+    let run = run(&model, [failing]).await;
+    assert_eq!((model.calls(), run.response().text().as_str()), (2, "Done."));
+}
+
+/// Media of a direct result are blocks of the answer.
+#[tokio::test]
+async fn a_direct_result_keeps_its_media() {
+    let picture = Media::from_bytes("image/png", vec![1, 2, 3]);
+    let parts = vec![Part::from("a picture"), Part::Image(picture)];
+    let run = run(&model(&[("c1", "look")]), [direct("look", parts)]).await;
+    let kinds: Vec<_> = run.response().blocks().map(|(_, block)| block.kind()).collect();
+    assert_eq!(kinds, [BlockKind::Text, BlockKind::Media]);
+    let alone = vec![Part::Image(Media::from_url("image/png", "https://example.org/a.png"))];
+    let run = self::run(&model(&[("c1", "look")]), [direct("look", alone)]).await;
+    let kinds: Vec<_> = run.response().blocks().map(|(_, block)| block.kind()).collect();
+    assert_eq!(kinds, [BlockKind::Media], "no empty text beside it");
+}
+
+/// TM-37, results: a tool that answers nothing is accepted, and nothing empty is remembered.
+#[tokio::test]
+async fn tm_37_an_empty_result_is_accepted() {
+    for empty in [ToolOutput::default(), ToolOutput::from(""), ToolOutput::from(Vec::new())] {
+        let model_asked = model(&[("c1", "look")]);
+        let run_on = run(&model_asked, [tool("look", empty.clone())]).await;
+        assert_eq!(run_on.response().text(), "Done.");
+        assert_eq!(transcript_lines(&model_asked.prompts()[1].messages)[2], "result c1: ");
+
+        let direct_run = run(&model(&[("c1", "look")]), [direct("look", empty)]).await;
+        assert_eq!(direct_run.response().finish().reason, FinishReason::ReturnDirect);
+    }
+}
+
+/// TA-31, TA-36: usage of all rounds is summed, also when a direct result ends the turn.
+#[tokio::test]
+async fn ta_31_a_direct_result_carries_the_turns_usage() {
+    let model = ScriptedModel::new([
+        Answer::new().call("c1", "tell", "{}").usage(10, 20).finish(FinishReason::ToolCalls),
+        Answer::new().call("c2", "look", "{}").usage(1, 2).finish(FinishReason::ToolCalls),
+    ]);
+    let run = run(&model, [direct("look", "sunny"), tool("tell", "told")]).await;
+    assert_eq!(run.response().usage(), Some(&Usage::new(11, 22)));
+    assert_eq!(run.response().text(), "sunny");
+    assert_eq!(run.response().round(), 3, "the answer is a round of its own");
+}
+
+/// The results and then the answer are recorded, in this order.
+#[tokio::test]
+async fn a_direct_result_is_recorded_as_result_and_as_answer() {
+    let ledger = Ledger::default();
+    let client = client(&model(&[("c1", "look")]), ToolCallAdvisor::new());
+    let client = client.advisor(ledger.clone()).tool(direct("look", "sunny")).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(ledger.steps(), ["answer", "results", "end"]);
+    assert_eq!(ledger.transcript(), *response.transcript());
+    assert_valid(&ledger.transcript());
+}

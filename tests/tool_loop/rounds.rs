@@ -1,0 +1,332 @@
+//! Rounds: when the loop asks again, what it sends, and what comes of it.
+
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatRequest, Delta, DeltaKind, FinishReason, FnTool, Message, Phase, Placement,
+    ProviderData, Role, ToolCallAdvisor, ToolCallDelta, ToolError, from_fn,
+};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
+use futures::StreamExt;
+use serde_json::json;
+
+use crate::support::{assert_valid, client, definition, invoked, read, tool, transcript_lines};
+
+fn look_then_tell() -> ScriptedModel {
+    ScriptedModel::new([
+        Answer::new().text("Let me look.").call("c1", "look", "{}").finish(FinishReason::ToolCalls),
+        Answer::of_text("It is sunny."),
+    ])
+}
+
+/// TA-20, TA-21, TA-44, AR-05: without a call the loop is one pass, and the answer comes out unchanged.
+#[tokio::test]
+async fn ta_20_without_a_call_the_answer_comes_out_and_no_tool_runs() {
+    for offered in [false, true] {
+        let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+        let (look, given) = invoked("look");
+        let builder = client(&model, ToolCallAdvisor::new());
+        let client = if offered { builder.tool(look) } else { builder }.build().unwrap();
+        let response = client.prompt().user("hi").call().await.unwrap();
+        assert_eq!((response.text().as_str(), model.calls()), ("Hello.", 1));
+        assert_eq!(response.finish().reason, FinishReason::Stop);
+        assert_eq!(transcript_lines(response.transcript()), ["user: hi", "assistant: Hello."]);
+        assert!(given.lock().unwrap().is_empty());
+    }
+}
+
+/// TA-22, 3.8 (15): a model that sends nothing ends the turn with nothing to remember.
+#[tokio::test]
+async fn ta_22_an_empty_answer_passes_and_nothing_empty_is_remembered() {
+    let model = ScriptedModel::new([Answer::new().done()]);
+    let ledger = crate::support::Ledger::default();
+    let client =
+        client(&model, ToolCallAdvisor::new()).advisor(ledger.clone()).tool(tool("look", "sunny")).build();
+    let run = read(client.unwrap().prompt().user("hi").stream()).await;
+    assert_eq!(run.response().finish().reason, FinishReason::Empty);
+    assert_eq!(run.lines(), ["completed 1 Empty"]);
+    assert_eq!(transcript_lines(run.response().transcript()), ["user: hi"]);
+    assert_eq!(transcript_lines(&ledger.transcript()), ["user: hi"]);
+    assert_eq!(ledger.steps(), ["end"]);
+}
+
+/// TA-23, TA-37, AR-01, IA-01, IA-08, TM-12.
+#[tokio::test]
+async fn ta_23_one_tool_round_asks_twice_and_gives_the_final_answer() {
+    let model = look_then_tell();
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).system("Be brief.").tool(look).build().unwrap();
+    let response = client.prompt().user("How is it?").call().await.unwrap();
+    assert_eq!(response.text(), "It is sunny.");
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));
+    let turn = [
+        "user: How is it?",
+        "assistant: Let me look.",
+        "call c1 look {}",
+        "result c1: ok",
+        "assistant: It is sunny.",
+    ];
+    assert_eq!(transcript_lines(response.transcript()), turn);
+    let sent: Vec<_> = model.prompts().iter().map(|prompt| transcript_lines(&prompt.messages)).collect();
+    assert_eq!(sent[0], ["system: Be brief.", "user: How is it?"]);
+    assert_eq!(sent[1][0], "system: Be brief.");
+    assert_eq!(sent[1][1..], turn[..4]);
+}
+
+/// TA-25: two tool rounds are three model calls and two executions.
+#[tokio::test]
+async fn ta_25_two_tool_rounds_ask_three_times() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{}")]),
+        Answer::of_calls([("c2", "look", "{}")]),
+        Answer::of_text("Done."),
+    ]);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((model.calls(), given.lock().unwrap().len(), response.text().as_str()), (3, 2, "Done."));
+    let rounds: Vec<_> = model.prompts().iter().map(|prompt| prompt.round).collect();
+    assert_eq!(rounds, [1, 2, 3]);
+    assert_valid(response.transcript());
+}
+
+/// IT-01, IT-06, IA-03, IA-09: three cities in one answer, the loop added once for all turns or for one.
+#[tokio::test]
+async fn it_01_three_calls_of_one_answer_give_three_results() {
+    let cities = || {
+        ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().role() {
+            Role::User => Answer::of_calls([
+                ("c1", "weather", r#"{"city":"San Francisco"}"#),
+                ("c2", "weather", r#"{"city":"Tokyo"}"#),
+                ("c3", "weather", r#"{"city":"Paris"}"#),
+            ]),
+            _ => {
+                let results: Vec<_> = prompt
+                    .messages
+                    .iter()
+                    .filter_map(|message| Some(message.tool_result()?.text()))
+                    .collect();
+                Answer::of_text(results.join(", "))
+            }
+        })
+    };
+    let weather = || {
+        FnTool::new(definition("weather"), |arguments: serde_json::Value| async move {
+            Ok(match arguments["city"].as_str() {
+                Some("San Francisco") => "30",
+                Some("Tokyo") => "10",
+                _ => "15",
+            })
+        })
+    };
+    let always = client(&cities(), ToolCallAdvisor::new()).tool(weather()).build().unwrap();
+    let once = ChatClient::builder(cities()).build().unwrap();
+    let prompts = [
+        always.prompt().user("Where is it warm?"),
+        once.prompt().user("Where is it warm?").tool(weather()).advisor(ToolCallAdvisor::new()),
+    ];
+    for prompt in prompts {
+        assert_eq!(prompt.clone().call().await.unwrap().text(), "30, 10, 15");
+        assert_eq!(read(prompt.stream()).await.text(), "30, 10, 15");
+    }
+}
+
+/// AR-02, AR-03, AR-04, IA-07, IA-13, IA-14: without the loop, calls are handed to the caller in one pass.
+#[tokio::test]
+async fn ar_02_without_the_loop_a_call_is_handed_to_the_caller() {
+    let model = look_then_tell();
+    let (look, given) = invoked("look");
+    let client = ChatClient::builder(model.clone()).tool(look).build().unwrap();
+    let response = client.prompt().user("How is it?").call().await.unwrap();
+    assert_eq!(response.tool_calls().map(|(_, call)| call.name.as_str()).collect::<Vec<_>>(), ["look"]);
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 0));
+}
+
+/// IA-15, IA-17, IA-18: a caller may run the loop by hand, call by call, with the same messages.
+#[tokio::test]
+async fn ia_15_a_loop_by_hand_gives_the_same_answer() {
+    let model = look_then_tell();
+    let client = ChatClient::builder(model.clone()).tool(tool("look", "sunny")).build().unwrap();
+    let mut messages = vec![Message::user("How is it?")];
+    let answer = loop {
+        let response = client.prompt().messages(messages.clone()).call().await.unwrap();
+        let calls: Vec<_> = response.message().tool_calls().cloned().collect();
+        if calls.is_empty() {
+            break response;
+        }
+        messages.push(response.message().clone());
+        let results = calls.iter().map(|call| advisor_chain::ToolResult::new(call, vec!["sunny".into()]));
+        messages.extend(results.map(Message::tool));
+    };
+    assert_eq!((answer.text().as_str(), model.calls()), ("It is sunny.", 2));
+}
+
+/// IA-06, IA-12: an advisor inside the loop is passed once per round, one outside once per turn.
+#[tokio::test]
+async fn ia_06_an_inner_advisor_is_passed_each_round() {
+    let journal = Journal::new();
+    let counting = |name: &'static str, phase| {
+        let journal = journal.clone();
+        from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
+            journal.record(name);
+            async move { next.next_stream(request).await }
+        })
+        .placed(Placement::new(phase))
+    };
+    let client = client(&look_then_tell(), ToolCallAdvisor::new())
+        .advisor(counting("outer", Phase::Turn))
+        .advisor(counting("inner", Phase::Round))
+        .tool(tool("look", "sunny"))
+        .build()
+        .unwrap();
+    client.prompt().user("How is it?").call().await.unwrap();
+    assert_eq!(journal.labels(), ["outer", "inner", "inner"]);
+}
+
+/// 3.7, streamed calls: id, name and arguments in pieces of their own are one call that runs once.
+#[tokio::test]
+async fn a_call_in_many_pieces_runs_once_with_all_of_its_arguments() {
+    let nested = r#"{"place":{"city":"Oslo","tags":["a\"b","{}"]},"days":3}"#;
+    let mut piece = ToolCallDelta::start(0, "c1", "look");
+    piece.name = None;
+    let mut named = ToolCallDelta::start(0, "", "look");
+    named.call_id = None;
+    let mut answer = Answer::new().delta(Delta::tool_call(piece)).delta(Delta::tool_call(named));
+    for character in nested.chars() {
+        answer = answer.delta(Delta::tool_call(ToolCallDelta::arguments(0, character.to_string())));
+    }
+    let model = ScriptedModel::new([answer.finish(FinishReason::ToolCalls), Answer::of_text("Done.")]);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    client.prompt().user("go").call().await.unwrap();
+    let arguments: serde_json::Value = serde_json::from_str(nested).unwrap();
+    assert_eq!(*given.lock().unwrap(), [arguments], "TM-35: nested JSON arrives intact");
+}
+
+/// 3.8 (3): text and a call in one event of the provider; 3.7: reasoning and provider data ride on what is
+/// sent back, unchanged and in order.
+#[tokio::test]
+async fn what_the_model_said_is_sent_back_whole_and_in_order() {
+    let mut call = ToolCallDelta::start(0, "c1", "look").with_arguments("{}");
+    call.provider_data = Some(ProviderData::new("test", json!({"signature": "s1"})));
+    let signed = DeltaKind::ReasoningData(ProviderData::new("test", json!("thought")));
+    let model = ScriptedModel::new([
+        Answer::new()
+            .reasoning("Hmm.")
+            .delta(signed.into())
+            .text("Let me look.")
+            .delta(Delta::tool_call(call))
+            .text("Wait.")
+            .finish(FinishReason::Stop),
+        Answer::of_text("Done."),
+    ]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(
+        transcript_lines(run.response().transcript()),
+        [
+            "user: go",
+            "reasoning: Hmm.",
+            "assistant: Let me look.",
+            "call c1 look {}",
+            "assistant: Wait.",
+            "result c1: sunny",
+            "assistant: Done.",
+        ]
+    );
+    let prompts = model.prompts();
+    let sent = prompts[1].messages.iter().find(|message| message.role() == Role::Assistant).unwrap();
+    assert_eq!(sent.blocks()[0].provider_data(), [ProviderData::new("test", json!("thought"))]);
+    assert_eq!(sent.blocks()[2].provider_data(), [ProviderData::new("test", json!({"signature": "s1"}))]);
+}
+
+/// The provider wants to be asked again as things are: a round without results.
+#[tokio::test]
+async fn a_paused_answer_is_continued() {
+    let model = ScriptedModel::new([
+        Answer::new().text("One, ").finish(FinishReason::Paused),
+        Answer::new().finish(FinishReason::Paused),
+        Answer::of_text("two."),
+    ]);
+    let run =
+        read(client(&model, ToolCallAdvisor::new()).build().unwrap().prompt().user("go").stream()).await;
+    assert_eq!(run.text(), "One, two.");
+    assert_eq!(
+        transcript_lines(run.response().transcript()),
+        ["user: go", "assistant: One, ", "assistant: two."]
+    );
+    let sent: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();
+    assert_eq!(sent, [1, 2, 2], "an empty answer is not sent back");
+}
+
+/// 3.8 (5): an error in a later round ends the turn with it, what is final is kept, no tool runs again.
+#[tokio::test]
+async fn an_error_in_round_two_carries_what_is_final() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{}")]),
+        Answer::new()
+            .text("It is ")
+            .call("c2", "look", "{}")
+            .error(advisor_chain::Error::new(advisor_chain::ErrorKind::Connection, "reset")),
+    ]);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let error = run.error();
+    assert_eq!(error.kind(), advisor_chain::ErrorKind::Connection);
+    assert!(error.emitted());
+    assert_eq!(error.partial().unwrap().text(), "It is ");
+    assert_eq!(transcript_lines(error.history().unwrap()), ["user: go", "call c1 look {}", "result c1: ok"]);
+    assert_eq!(given.lock().unwrap().len(), 1, "a cut call never runs");
+}
+
+/// An answer that was cut off after a whole call runs nothing.
+#[tokio::test]
+async fn a_truncated_stream_runs_nothing() {
+    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}")]);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    let error = client.prompt().user("go").call().await.unwrap_err();
+    assert_eq!(error.kind(), advisor_chain::ErrorKind::Truncated);
+    assert!(given.lock().unwrap().is_empty());
+}
+
+/// TM-38: several answers cannot call tools; the error says what to do.
+#[tokio::test]
+async fn tm_38_several_choices_and_tools_are_refused() {
+    let mut options = advisor_chain::ChatOptions::new();
+    options.choices = Some(2);
+    let model = ScriptedModel::new([Answer::of_text("a"), Answer::of_text("b")]);
+    let client = client(&model, ToolCallAdvisor::new()).options(options).build().unwrap();
+    let refused = client.prompt().user("go").tool(tool("look", "sunny")).call().await.unwrap_err();
+    assert_eq!(refused.kind(), advisor_chain::ErrorKind::Configuration);
+    assert!(refused.to_string().contains("ask for one choice"), "{refused}");
+    assert_eq!(model.calls(), 0);
+    assert!(client.prompt().user("go").call().await.is_ok(), "without tools they are fine");
+}
+
+/// A tool error reads as the error's own text, its sources, or what the tool says.
+#[tokio::test]
+async fn results_exceptions_a_tool_error_keeps_its_text_and_its_sources() {
+    let failing = FnTool::new(definition("look"), |_: serde_json::Value| async {
+        let number: i32 = "x".parse()?;
+        if number > 0 { Ok("unreachable") } else { Err(ToolError::new("never")) }
+    });
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Sorry.")]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(failing).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let result = response.transcript().iter().find_map(|message| message.tool_result().cloned()).unwrap();
+    assert!(result.is_error);
+    assert_eq!(result.text(), "invalid digit found in string");
+}
+
+/// A stream that is polled after its end stays ended.
+#[tokio::test]
+async fn law_s1_a_turn_that_has_ended_stays_ended() {
+    let client =
+        client(&look_then_tell(), ToolCallAdvisor::new()).tool(tool("look", "sunny")).build().unwrap();
+    let mut stream = client.prompt().user("go").stream();
+    while let Some(chunk) = stream.next().await {
+        chunk.unwrap();
+    }
+    assert!(stream.next().await.is_none());
+    assert!(stream.next().await.is_none());
+}

@@ -1,0 +1,42 @@
+//! What the tests of the loop share: running a turn to its end, tools, recorders and watched hooks.
+
+mod ledger;
+mod reading;
+mod stages;
+mod tools;
+mod transcript;
+
+pub(crate) use ledger::Ledger;
+pub(crate) use reading::{Reader, Run, read};
+pub(crate) use stages::{Staged, Stages, Watch};
+pub(crate) use tools::{definition, invoked, tool};
+pub(crate) use transcript::{assert_valid, transcript_lines};
+
+use advisor_chain::{
+    ChatClient, ChatClientBuilder, FinishReason, Limit, ToolCallAdvisor, ToolCallStreaming, ToolLimits,
+};
+use advisor_testkit::ScriptedModel;
+
+/// A client around `model` with this loop; it keeps sharing what the model is asked.
+pub(crate) fn client(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilder {
+    ChatClient::builder(model.clone()).advisor(advisor)
+}
+
+/// A loop that streams in this mode.
+pub(crate) fn streaming(mode: ToolCallStreaming) -> ToolCallAdvisor {
+    ToolCallAdvisor::builder().streaming(mode).build().unwrap()
+}
+
+/// A loop with these bounds.
+pub(crate) fn limited(limits: ToolLimits) -> ToolCallAdvisor {
+    ToolCallAdvisor::builder().limits(limits).build().unwrap()
+}
+
+/// The bound that a turn ended with.
+#[track_caller]
+pub(crate) fn limit_of(run: &Run) -> Limit {
+    match &run.response().finish().reason {
+        FinishReason::Limit(limit) => limit.clone(),
+        other => panic!("the turn ended with {other:?} instead of a limit"),
+    }
+}

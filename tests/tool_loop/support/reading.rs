@@ -1,0 +1,201 @@
+//! Reading a turn to its end or to a place, and the laws of the stream that every reading checks.
+
+use std::collections::BTreeMap;
+use std::task::Poll;
+use std::time::Duration;
+
+use advisor_chain::{
+    BlockDelta, BlockId, ChatResponse, Chunk, ChunkFold, Error, Result, ToolEvent, ToolEventKind,
+};
+use advisor_testkit::Gate;
+use futures::{Stream, StreamExt, poll};
+use tokio::time::timeout;
+
+/// Longer than anything takes in these tests.
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+
+/// What came of a turn.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// All chunks, `Completed` included.
+    pub(crate) chunks: Vec<Chunk>,
+    outcome: Result<ChatResponse>,
+}
+
+impl Run {
+    pub(crate) fn response(&self) -> &ChatResponse {
+        self.outcome.as_ref().unwrap()
+    }
+
+    pub(crate) fn error(&self) -> &Error {
+        self.outcome.as_ref().unwrap_err()
+    }
+
+    /// All chunks, one line each; see [`lines`].
+    pub(crate) fn lines(&self) -> Vec<String> {
+        lines(&self.chunks)
+    }
+
+    /// The text for the user, joined over all rounds.
+    pub(crate) fn text(&self) -> String {
+        self.chunks.iter().filter_map(Chunk::text).collect()
+    }
+
+    /// What was shown, put together from deltas only.
+    pub(crate) fn fold(&self) -> ChunkFold {
+        let mut fold = ChunkFold::new();
+        self.chunks.iter().for_each(|chunk| fold.push(chunk));
+        fold
+    }
+}
+
+/// A turn that is read in parts.
+pub(crate) struct Reader<S> {
+    stream: S,
+    chunks: Vec<Chunk>,
+}
+
+impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Self { stream, chunks: Vec::new() }
+    }
+
+    /// Reads what comes without waiting, as lines.
+    pub(crate) async fn so_far(&mut self) -> Vec<String> {
+        let before = self.chunks.len();
+        while let Poll::Ready(Some(item)) = poll!(self.stream.next()) {
+            self.chunks.push(item.expect("the turn has failed"));
+        }
+        lines(&self.chunks[before..])
+    }
+
+    /// Reads until the peer stands at the gate.
+    pub(crate) async fn until(&mut self, gate: &Gate) {
+        loop {
+            tokio::select! {
+                biased;
+                () = gate.reached() => return,
+                item = self.stream.next() => match item {
+                    Some(Ok(chunk)) => self.chunks.push(chunk),
+                    other => panic!("the turn ended before the gate: {other:?}"),
+                },
+            }
+        }
+    }
+
+    /// Reads to the end and checks what holds for every stream: S1, S3, S4.
+    pub(crate) async fn finish(mut self) -> Run {
+        let outcome = loop {
+            // On the paused clock, a turn that waits for nothing fails here instead of hanging.
+            let item = timeout(LONGEST, self.stream.next()).await.expect("the turn hangs");
+            match item.expect("a stream ends with `Completed` or an error") {
+                Ok(Chunk::Completed(response)) => {
+                    self.chunks.push(Chunk::Completed(response.clone()));
+                    break Ok(response);
+                }
+                Ok(chunk) => self.chunks.push(chunk),
+                Err(error) => break Err(error),
+            }
+        };
+        assert!(self.stream.next().await.is_none(), "something follows the end");
+        assert_well_formed(&self.chunks);
+        Run { chunks: self.chunks, outcome }
+    }
+}
+
+/// Reads a turn to its end; see [`Reader::finish`].
+pub(crate) async fn read(stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Run {
+    Reader::new(stream).finish().await
+}
+
+/// S3 and S4 over whatever was shown: blocks open, go on and close once; what was shown of a round is what
+/// its response says.
+fn assert_well_formed(chunks: &[Chunk]) {
+    let mut open: BTreeMap<BlockId, bool> = BTreeMap::new();
+    let mut fold = ChunkFold::new();
+    for (at, chunk) in chunks.iter().enumerate() {
+        fold.push(chunk);
+        let seen = || lines(&chunks[..=at]).join("\n");
+        match chunk {
+            Chunk::Opened { block, .. } => {
+                assert_eq!(open.insert(*block, true), None, "a block opens twice:\n{}", seen());
+            }
+            Chunk::Delta { block, .. } => {
+                assert_eq!(open.get(block), Some(&true), "a block that is not open goes on:\n{}", seen());
+            }
+            Chunk::Closed { block, content } => {
+                assert_eq!(open.insert(*block, false), Some(true), "a block closes wrongly:\n{}", seen());
+                assert_eq!(fold.block(*block).as_ref(), Some(content), "not what was shown:\n{}", seen());
+            }
+            Chunk::AttemptRestarted { round } => open.retain(|block, _| block.round != *round),
+            Chunk::RoundCompleted(response) | Chunk::Completed(response) => {
+                let last = chunk.completed().is_some();
+                let ended = |block: &BlockId| last || block.round == response.round();
+                let still_open = open.iter().any(|(block, open)| *open && ended(block));
+                assert!(!still_open, "a round ended with an open block:\n{}", seen());
+                assert_shown(&fold, response);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Every block that was shown of the response's round is a block of the response, in its order.
+fn assert_shown(fold: &ChunkFold, response: &ChatResponse) {
+    let shown = fold.blocks(response.round());
+    let known: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+    let mut rest = known.iter();
+    for block in &shown {
+        assert!(rest.any(|known| known == block), "{block:?} was shown, but the response has {known:?}");
+    }
+}
+
+/// The chunks, one line each: `1.0 + text`, `1.0 "Let me"`, `1.0 -`, `tool c1 started {}`, `round 1 completed`,
+/// `usage 1 10/5`, `completed 2 Stop`.
+pub(crate) fn lines(chunks: &[Chunk]) -> Vec<String> {
+    chunks.iter().map(line).collect()
+}
+
+fn line(chunk: &Chunk) -> String {
+    match chunk {
+        Chunk::Opened { block, head } => match (&head.call, head.kind) {
+            (Some(call), _) => {
+                format!("{block} + call {} {}", call.call_id.as_deref().unwrap_or("?"), call.name)
+            }
+            (None, kind) => format!("{block} + {}", format!("{kind:?}").to_lowercase()),
+        },
+        Chunk::Delta { block, delta } => match delta {
+            BlockDelta::Text(text) | BlockDelta::Reasoning(text) | BlockDelta::Refusal(text) => {
+                format!("{block} {:?}", text.as_str())
+            }
+            BlockDelta::Arguments(text) => format!("{block} {text}"),
+            _ => format!("{block} whole"),
+        },
+        Chunk::Closed { block, .. } => format!("{block} -"),
+        Chunk::Tool(event) => tool_line(event),
+        Chunk::RoundCompleted(response) => format!("round {} completed", response.round()),
+        Chunk::Usage { round, usage } => {
+            format!(
+                "usage {round} {}/{}",
+                usage.input_tokens.unwrap_or_default(),
+                usage.output_tokens.unwrap_or_default()
+            )
+        }
+        Chunk::AttemptRestarted { round } => format!("round {round} restarted"),
+        Chunk::Completed(response) => {
+            format!("completed {} {:?}", response.round(), response.finish().reason)
+        }
+        other => panic!("a chunk that these tests do not know: {other:?}"),
+    }
+}
+
+fn tool_line(event: &ToolEvent) -> String {
+    let id = &event.call_id;
+    match &event.kind {
+        ToolEventKind::Started { arguments } => format!("tool {id} started {arguments}"),
+        ToolEventKind::Progress(part) => format!("tool {id} progress {}", part.as_text().unwrap_or("?")),
+        ToolEventKind::Finished(result) if result.is_error => format!("tool {id} failed: {}", result.text()),
+        ToolEventKind::Finished(result) => format!("tool {id} finished: {}", result.text()),
+        other => panic!("a tool event that these tests do not know: {other:?}"),
+    }
+}

@@ -1,0 +1,31 @@
+//! Tools for the tests.
+
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::{FnTool, ToolDefinition, ToolOutput};
+use serde_json::{Value, json};
+
+/// A tool that takes any object.
+pub(crate) fn definition(name: &str) -> ToolDefinition {
+    ToolDefinition::new(name, "A tool of a test.", json!({"type": "object"}))
+}
+
+/// A tool that always answers this.
+pub(crate) fn tool(name: &str, answer: impl Into<ToolOutput>) -> FnTool {
+    let answer = answer.into();
+    FnTool::new(definition(name), move |_: Value| {
+        let answer = answer.clone();
+        async move { Ok(answer) }
+    })
+}
+
+/// A tool that answers "ok" and what it was given, in order.
+pub(crate) fn invoked(name: &str) -> (FnTool, Arc<Mutex<Vec<Value>>>) {
+    let given = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&given);
+    let tool = FnTool::new(definition(name), move |arguments: Value| {
+        kept.lock().unwrap().push(arguments);
+        async { Ok("ok") }
+    });
+    (tool, given)
+}

@@ -1,0 +1,37 @@
+//! Transcripts: whether they are valid (law M1), and as lines.
+
+use advisor_chain::{Block, BlockContent, Message, MessageContent, MessageList, check_transcript};
+
+/// Fails with the transcript unless it is valid.
+#[track_caller]
+pub(crate) fn assert_valid(messages: &MessageList) {
+    let defects = check_transcript(messages);
+    assert!(defects.is_empty(), "{defects:?}:\n{}", transcript_lines(messages).join("\n"));
+}
+
+/// The messages, each as who says it and what: `user: hi`, `call c1 look {}`, `result c1: sunny`.
+pub(crate) fn transcript_lines<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+    messages.into_iter().flat_map(message_lines).collect()
+}
+
+fn message_lines(message: &Message) -> Vec<String> {
+    match message.content() {
+        MessageContent::System(text) => vec![format!("system: {text}")],
+        MessageContent::User(_) => vec![format!("user: {}", message.text())],
+        MessageContent::Assistant(blocks) => blocks.iter().map(block_line).collect(),
+        MessageContent::Tool(result) if result.is_error => {
+            vec![format!("error {}: {}", result.call_id, result.text())]
+        }
+        MessageContent::Tool(result) => vec![format!("result {}: {}", result.call_id, result.text())],
+        other => panic!("a message that these tests do not know: {other:?}"),
+    }
+}
+
+fn block_line(block: &Block) -> String {
+    match block.content() {
+        BlockContent::Text(text) => format!("assistant: {text}"),
+        BlockContent::Reasoning(text) => format!("reasoning: {text}"),
+        BlockContent::ToolCall(call) => format!("call {} {} {}", call.id, call.name, call.arguments),
+        other => format!("{:?}", other.kind()),
+    }
+}

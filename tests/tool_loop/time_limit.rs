@@ -1,0 +1,207 @@
+//! Law T3, the turn's time: it is bounded while a round opens, while the model answers, while tools run and
+//! between all of them. The clock is paused: it moves only when everything waits.
+
+use std::time::Duration;
+
+use advisor_chain::{
+    AdvisorChain, ChatRequest, FinishReason, FnTool, Limit, LoopHooks, Message, MessageList, Phase,
+    Placement, Result, ToolCallAdvisor, ToolCallStreaming, ToolLimits, async_trait, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::Value;
+use tokio::time::{Instant, advance};
+
+use crate::support::{
+    Ledger, Run, assert_valid, client, definition, limit_of, limited, read, tool, transcript_lines,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn limits() -> ToolLimits {
+    ToolLimits::default().with_total_time(5 * SECOND)
+}
+
+/// The turn ended for lack of time, as late as it must and no later.
+fn assert_out_of_time(run: &Run, begun: Instant) {
+    assert_eq!(limit_of(run), Limit::Time(5000));
+    assert_eq!(begun.elapsed(), 5 * SECOND);
+    assert_valid(run.response().transcript());
+    assert!(run.response().text().ends_with("the time limit of 5000 ms for one turn was reached."));
+}
+
+fn one_call() -> Answer {
+    Answer::of_calls([("c1", "look", "{}")])
+}
+
+/// What was shown is kept: the blocks are closed, the text is part of the transcript.
+#[tokio::test(start_paused = true)]
+async fn law_t3_time_runs_out_while_the_model_answers() {
+    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+        let begun = Instant::now();
+        let model = ScriptedModel::new([Answer::new().text("It is ").text("sun").hang()]);
+        let advisor = ToolCallAdvisor::builder().limits(limits()).streaming(mode).build().unwrap();
+        let ledger = Ledger::default();
+        let client =
+            client(&model, advisor).advisor(ledger.clone()).tool(tool("look", "sunny")).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_out_of_time(&run, begun);
+        let lines = transcript_lines(run.response().transcript());
+        assert_eq!(lines[..2], ["user: go", "assistant: It is sun"], "{mode:?}");
+        assert_eq!(ledger.transcript(), *run.response().transcript(), "{mode:?}");
+    }
+}
+
+/// A call that was still coming in is answered like every other.
+#[tokio::test(start_paused = true)]
+async fn law_t3_time_runs_out_in_the_middle_of_a_call() {
+    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::All] {
+        let begun = Instant::now();
+        let mut nameless = advisor_chain::ToolCallDelta::start(1, "", "look");
+        nameless.call_id = None;
+        let model = ScriptedModel::new([Answer::new()
+            .text("Let me look.")
+            .call("c1", "look", "{}")
+            .delta(advisor_chain::Delta::tool_call(nameless))
+            .hang()]);
+        let advisor = ToolCallAdvisor::builder().limits(limits()).streaming(mode).build().unwrap();
+        let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_out_of_time(&run, begun);
+        let calls: Vec<_> =
+            run.response().transcript().iter().flat_map(|message| message.tool_calls().cloned()).collect();
+        assert_eq!(calls.len(), 2);
+        assert!(calls.iter().all(|call| !call.complete && !call.id.is_empty()), "{calls:?}");
+        let lines = transcript_lines(run.response().transcript());
+        let unrun = "not started: the time limit of 5000 ms for one turn was reached";
+        assert!(lines[4].ends_with(unrun) && lines[5].ends_with(unrun), "{lines:?}");
+    }
+}
+
+/// A model that does not even begin to answer is bounded as well.
+#[tokio::test(start_paused = true)]
+async fn law_t3_time_runs_out_while_a_round_opens() {
+    for hangs_in_round in [1, 2] {
+        let begun = Instant::now();
+        let stuck = from_fn("stuck", move |request: ChatRequest, next: AdvisorChain| async move {
+            if request.messages.iter().filter(|message| message.tool_result().is_some()).count() + 1
+                == hangs_in_round
+            {
+                std::future::pending::<()>().await;
+            }
+            next.next_stream(request).await
+        })
+        .placed(Placement::new(Phase::ModelCall));
+        let model = ScriptedModel::new([one_call(), Answer::of_text("never")]);
+        let client =
+            client(&model, limited(limits())).advisor(stuck).tool(tool("look", "sunny")).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_out_of_time(&run, begun);
+        assert_eq!(model.calls(), hangs_in_round - 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t3_time_runs_out_while_tools_run() {
+    let begun = Instant::now();
+    let hanging = FnTool::new(definition("hang"), |_: Value| async {
+        std::future::pending::<()>().await;
+        Ok("never")
+    });
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}"), ("c2", "hang", "{}")])]);
+    let client = client(&model, limited(limits())).tool(tool("look", "sunny")).tool(hanging).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_out_of_time(&run, begun);
+    assert_eq!(
+        transcript_lines(run.response().transcript())[3..5],
+        ["result c1: sunny", "error c2: stopped: the turn's time is over; the outcome is unknown"]
+    );
+    assert_eq!(model.calls(), 1);
+}
+
+/// A tool's own time ends before the turn's: only the tool is stopped.
+#[tokio::test(start_paused = true)]
+async fn a_tools_own_time_does_not_end_the_turn() {
+    let hanging = FnTool::new(definition("hang").with_timeout(SECOND), |_: Value| async {
+        std::future::pending::<()>().await;
+        Ok("never")
+    });
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "hang", "{}")]), Answer::of_text("I see.")]);
+    let client = client(&model, limited(limits())).tool(hanging).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((response.text().as_str(), &response.finish().reason), ("I see.", &FinishReason::Stop));
+}
+
+/// Spends more time than there is, at one of the turning points.
+struct Slow(&'static str);
+
+#[async_trait]
+impl LoopHooks for Slow {
+    async fn before_round(&self, request: ChatRequest, round: u32) -> Result<ChatRequest> {
+        if self.0 == format!("before_round {round}") {
+            advance(5 * SECOND).await;
+        }
+        Ok(request)
+    }
+
+    async fn after_round(
+        &self,
+        response: advisor_chain::ChatResponse,
+        _round: u32,
+    ) -> Result<advisor_chain::ChatResponse> {
+        if self.0 == "after_round" {
+            advance(5 * SECOND).await;
+        }
+        Ok(response)
+    }
+
+    async fn next_messages(&self, next: MessageList, _results: &[Message]) -> Result<MessageList> {
+        if self.0 == "next_messages" {
+            advance(5 * SECOND).await;
+        }
+        Ok(next)
+    }
+}
+
+/// Once the time is over, no round begins and no tool starts.
+#[tokio::test(start_paused = true)]
+async fn law_t3_time_is_over_before_a_round() {
+    for (stage, asked, last) in [
+        ("before_round 1", 0, "user: go"),
+        ("after_round", 1, "error c1: not started: the time limit of 5000 ms for one turn was reached"),
+        ("next_messages", 1, "result c1: sunny"),
+        ("before_round 2", 1, "result c1: sunny"),
+    ] {
+        let begun = Instant::now();
+        let model = ScriptedModel::new([one_call(), Answer::of_text("never")]);
+        let advisor = ToolCallAdvisor::builder().limits(limits()).hooks(Slow(stage)).build().unwrap();
+        let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_out_of_time(&run, begun);
+        assert_eq!(model.calls(), asked, "{stage}");
+        let lines = transcript_lines(run.response().transcript());
+        assert_eq!(lines[lines.len() - 2], last, "{stage}");
+    }
+}
+
+/// An answer that is there when the time runs out is an answer.
+#[tokio::test(start_paused = true)]
+async fn law_t3_an_answer_that_is_there_in_time_is_no_limit() {
+    let model = ScriptedModel::new([Answer::new()
+        .wait(advance(5 * SECOND))
+        .text("Done.")
+        .finish(FinishReason::Stop)]);
+    let client = client(&model, limited(limits())).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((response.text().as_str(), &response.finish().reason), ("Done.", &FinishReason::Stop));
+}
+
+/// Without a bound nothing is timed.
+#[tokio::test(start_paused = true)]
+async fn without_a_bound_a_turn_takes_as_long_as_it_takes() {
+    let model = ScriptedModel::new([Answer::new()
+        .wait(advance(1_000_000 * SECOND))
+        .text("Done.")
+        .finish(FinishReason::Stop)]);
+    let client = client(&model, ToolCallAdvisor::new()).build().unwrap();
+    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+}

@@ -1,0 +1,333 @@
+//! Law T2: whatever goes wrong with a call is an error result that the model reads, and the turn goes on.
+
+use std::time::Duration;
+
+use advisor_chain::{
+    ChatClientBuilder, ChatResponse, FinishReason, FnTool, LoopHooks, Message, Result, ToolCallAdvisor,
+    ToolDefinition, ToolError, ToolResult, async_trait,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+
+use crate::support::{assert_valid, client, definition, invoked, read, streaming, tool, transcript_lines};
+
+/// The model asks for one call, reads its result and says so. The result, and what the client was asked last.
+async fn result_of(
+    arguments: &str,
+    name: &str,
+    add: impl Fn(ChatClientBuilder) -> ChatClientBuilder,
+) -> ToolResult {
+    let model = ScriptedModel::new([Answer::of_calls([("c1", name, arguments)]), Answer::of_text("I see.")]);
+    let client = add(client(&model, ToolCallAdvisor::new())).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let response = run.response();
+    assert_eq!((response.text().as_str(), model.calls()), ("I see.", 2), "the turn goes on");
+    assert_valid(response.transcript());
+    let sent = model.prompts()[1].messages.clone();
+    let call = sent.iter().find_map(|message| message.tool_calls().next().cloned()).unwrap();
+    assert_eq!(call.arguments, arguments, "what the model wrote stays as it is");
+    let result = sent.last().unwrap().tool_result().unwrap().clone();
+    assert_eq!((result.call_id.as_str(), result.name.as_str()), ("c1", name));
+    result
+}
+
+fn strict() -> ToolDefinition {
+    let schema = json!({
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
+        "required": ["city"],
+    });
+    ToolDefinition::new("weather", "Tells the weather.", schema)
+}
+
+/// The error that the model reads for these arguments; the tool must not have run.
+async fn refused(definition: ToolDefinition, arguments: &str) -> String {
+    let (_, given) = invoked("never");
+    let name = definition.name.to_string();
+    let result = result_of(arguments, &name, |builder| {
+        let given = std::sync::Arc::clone(&given);
+        builder.tool(FnTool::new(definition.clone(), move |arguments: Value| {
+            given.lock().unwrap().push(arguments);
+            async { Ok("ran") }
+        }))
+    })
+    .await;
+    assert!(result.is_error);
+    assert!(given.lock().unwrap().is_empty(), "the tool ran with {:?}", given.lock().unwrap());
+    result.text()
+}
+
+/// TM-10: only tools of the request can be called, and the model reads that there is no such tool.
+#[tokio::test]
+async fn law_t2_tm_10_an_unknown_tool_is_an_error_result() {
+    let result = result_of("{}", "nonesuch", |builder| builder.tool(tool("look", "sunny"))).await;
+    assert!(result.is_error);
+    assert_eq!(result.text(), "there is no tool called `nonesuch`; call one of those you were given");
+}
+
+/// TM-36: arguments that are no JSON are an error result, never `{}`.
+#[tokio::test]
+async fn law_t2_tm_36_unparsable_arguments_are_an_error_result() {
+    for arguments in ["{", "{\"city\":", "city=Oslo", "{\"a\":1} {}", "{\"city\":\"Oslo\"}}", "nonsense"] {
+        for definition in [strict(), definition("look")] {
+            let text = refused(definition, arguments).await;
+            assert!(text.starts_with("not started: the arguments are no valid JSON"), "{arguments}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_t2_arguments_that_do_not_fit_the_schema_are_an_error_result() {
+    for (arguments, says) in [
+        ("{}", "\"city\" is a required property"),
+        (r#"{"city":5}"#, "/city: 5 is not of type \"string\""),
+        (r#"{"city":"Oslo","days":0}"#, "/days: 0 is less than the minimum of 1"),
+        ("null", "null is not of type \"object\""),
+        ("[]", "[] is not of type \"object\""),
+        ("\"Oslo\"", "\"Oslo\" is not of type \"object\""),
+    ] {
+        let text = refused(strict(), arguments).await;
+        assert!(text.starts_with("not started: the arguments do not fit the tool"), "{text}");
+        assert!(text.contains(says), "{arguments}: {text}");
+    }
+}
+
+/// TM-32, TM-33: absent arguments are `{}`, and nothing else is.
+#[tokio::test]
+async fn tm_33_empty_arguments_are_an_empty_object() {
+    for arguments in ["", " ", "\n\t", "{}"] {
+        let (look, given) = invoked("look");
+        let look = std::sync::Mutex::new(Some(look));
+        let result =
+            result_of(arguments, "look", |builder| builder.tool(look.lock().unwrap().take().unwrap())).await;
+        assert_eq!((result.text().as_str(), result.is_error), ("ok", false), "{arguments:?}");
+        assert_eq!(*given.lock().unwrap(), [json!({})], "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_t2_arguments_that_fit_the_schema_but_not_the_type_are_an_error_result() {
+    let result = result_of(r#"{"number":-1}"#, "typed", |builder| {
+        builder.tool(FnTool::new(
+            definition("typed"),
+            |given: std::collections::BTreeMap<String, u8>| async move { Ok(format!("{given:?}")) },
+        ))
+    })
+    .await;
+    assert!(result.is_error);
+    assert!(result.text().contains("invalid value: integer `-1`"), "{}", result.text());
+}
+
+/// A tool whose own schema is broken says so, instead of ending the turn.
+#[tokio::test]
+async fn law_t2_a_tool_with_a_broken_schema_is_an_error_result() {
+    let broken = ToolDefinition::new("broken", "A broken tool.", json!({"type": "no such type"}));
+    let text = refused(broken, "{}").await;
+    assert!(text.contains("the tool's own schema is invalid"), "{text}");
+}
+
+/// TM-19, P16: what a failing tool says is the result, marked as an error.
+#[tokio::test]
+async fn law_t2_tm_19_a_failing_tool_is_an_error_result() {
+    let result = result_of("{}", "look", |builder| {
+        builder.tool(FnTool::new(definition("look"), |_: Value| async {
+            Err::<&str, _>(ToolError::new("the sensor is broken"))
+        }))
+    })
+    .await;
+    assert_eq!((result.text().as_str(), result.is_error), ("the sensor is broken", true));
+}
+
+#[tokio::test]
+async fn law_t2_a_panicking_tool_is_an_error_result() {
+    let panicking = |text: Option<&'static str>| {
+        FnTool::new(definition("look"), move |_: Value| async move {
+            match text {
+                Some(text) => panic!("{text}"),
+                None => std::panic::panic_any(5),
+            }
+            #[allow(unreachable_code, reason = "it gives the closure its type")]
+            Ok("never")
+        })
+    };
+    for (text, says) in
+        [(Some("oh no"), "the tool panicked: oh no"), (None, "the tool panicked: without a text")]
+    {
+        let result = result_of("{}", "look", |builder| builder.tool(panicking(text))).await;
+        assert_eq!((result.text().as_str(), result.is_error), (says, true));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t2_a_tool_that_takes_too_long_is_an_error_result() {
+    let hanging = |definition| {
+        FnTool::new(definition, |_: Value| async {
+            std::future::pending::<()>().await;
+            Ok("never")
+        })
+    };
+    let begun = tokio::time::Instant::now();
+    let own = definition("look").with_timeout(Duration::from_millis(1500));
+    let result = result_of("{}", "look", |builder| builder.tool(hanging(own.clone()))).await;
+    assert_eq!(result.text(), "stopped: no answer within 1.5 s; the outcome is unknown");
+    assert!(result.is_error);
+    assert_eq!(begun.elapsed().as_millis(), 1500, "not a moment later");
+
+    let result = result_of("{}", "look", |builder| builder.tool(hanging(definition("look")))).await;
+    assert_eq!(result.text(), "stopped: no answer within 120 s; the outcome is unknown");
+}
+
+/// A call that was cut off never runs, even where its arguments happen to parse.
+#[tokio::test]
+async fn law_t2_a_cut_call_never_runs() {
+    for reason in
+        [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal, FinishReason::Interrupted]
+    {
+        let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(reason.clone())]);
+        let (look, given) = invoked("look");
+        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        assert!(given.lock().unwrap().is_empty());
+        assert_eq!((&response.finish().reason, model.calls()), (&reason, 1));
+        let lines = transcript_lines(response.transcript());
+        assert!(lines[2].starts_with("error c1: not started: the answer was cut off"), "{lines:?}");
+        assert!(lines[3].starts_with("assistant: I stopped here"), "{lines:?}");
+        assert_valid(response.transcript());
+    }
+}
+
+/// Calls run because they are there and whole, whatever the finish reason says.
+#[tokio::test]
+async fn calls_run_whatever_the_finish_reason_says() {
+    for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Other("eos".into())] {
+        let model = ScriptedModel::new([
+            Answer::new().call("c1", "look", "{}").finish(reason),
+            Answer::of_text("Done."),
+        ]);
+        let (look, given) = invoked("look");
+        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+        assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+        assert_eq!(given.lock().unwrap().len(), 1);
+    }
+    // Without a finish reason, an open call runs only if its arguments parse.
+    for (arguments, runs) in [("{}", 1), ("{\"a\":", 0)] {
+        let model = ScriptedModel::new([
+            Answer::new().call("c1", "look", arguments).done(),
+            Answer::of_text("Done."),
+        ]);
+        let (look, given) = invoked("look");
+        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        assert_eq!(given.lock().unwrap().len(), runs, "{arguments}");
+        assert_eq!(response.text(), "Done.");
+        assert_valid(response.transcript());
+    }
+}
+
+/// Denies every call of `delete`.
+struct Denying;
+
+#[async_trait]
+impl LoopHooks for Denying {
+    async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
+        let mut choice = response.choices()[0].clone();
+        let (ids, blocks) = response
+            .blocks()
+            .filter(|(_, block)| block.as_tool_call().is_none_or(|call| call.name != "delete"))
+            .map(|(id, block)| (id, block.clone()))
+            .unzip();
+        choice.message = Message::assistant_blocks(blocks);
+        choice.block_ids = ids;
+        Ok(response.with_choices(vec![choice]))
+    }
+}
+
+/// A denial: the steering hook leaves a call out; the others run, and the model reads why that one did not.
+#[tokio::test]
+async fn law_t2_a_denied_call_is_an_error_result() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "delete", "{}"), ("c2", "look", "{}"), ("c3", "delete", "{}")]),
+        Answer::of_text("I see."),
+    ]);
+    let (delete, deleted) = invoked("delete");
+    let advisor = ToolCallAdvisor::builder().hooks(Denying).build().unwrap();
+    let client = client(&model, advisor).tool(delete).tool(tool("look", "sunny")).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(
+        transcript_lines(response.transcript())[4..],
+        [
+            "error c1: not started: the application left this call out",
+            "result c2: sunny",
+            "error c3: not started: the application left this call out",
+            "assistant: I see.",
+        ]
+    );
+    assert!(deleted.lock().unwrap().is_empty());
+    assert_eq!(model.calls(), 2);
+}
+
+/// All kinds at once, in one answer: one result per call, in call order, errors among them.
+#[tokio::test]
+async fn law_t2_errors_keep_their_place_among_results() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([
+            ("c1", "look", "{}"),
+            ("c2", "nonesuch", "{}"),
+            ("c3", "weather", "{}"),
+            ("c4", "look", "{\"a\""),
+            ("c5", "look", "{}"),
+        ]),
+        Answer::of_text("I see."),
+    ]);
+    let client = client(&model, ToolCallAdvisor::new())
+        .tool(tool("look", "sunny"))
+        .tool(FnTool::new(strict(), |_: Value| async { Ok("never") }))
+        .build()
+        .unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let lines = transcript_lines(response.transcript());
+    let results: Vec<_> = lines[6..11].iter().map(|line| line.split(':').next().unwrap()).collect();
+    assert_eq!(results, ["result c1", "error c2", "error c3", "error c4", "result c5"]);
+    assert_valid(response.transcript());
+}
+
+/// Whoever watches the tools learns how every call ended, also those that never started.
+#[tokio::test]
+async fn every_call_has_a_finished_event_whatever_became_of_it() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([
+            ("c1", "nonesuch", "{}"),
+            ("c2", "look", "{"),
+            ("c3", "delete", "{}"),
+            ("c4", "look", "{}"),
+        ]),
+        Answer::of_text("I see."),
+    ]);
+    let advisor = ToolCallAdvisor::builder().tool_events(true).hooks(Denying).build().unwrap();
+    let client =
+        client(&model, advisor).tool(tool("look", "sunny")).tool(tool("delete", "gone")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let mut events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool ")).collect();
+    events.iter_mut().for_each(|line| *line = line.split(':').next().unwrap().to_string());
+    events.sort();
+    assert_eq!(
+        events,
+        ["tool c1 failed", "tool c2 failed", "tool c3 failed", "tool c4 finished", "tool c4 started {}"]
+    );
+}
+
+/// The same for calls that no tool of the turn will answer any more: a cut answer, a limit.
+#[tokio::test]
+async fn calls_that_end_the_turn_have_a_finished_event_too() {
+    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
+    let client = client(&model, streaming(advisor_chain::ToolCallStreaming::All))
+        .tool(tool("look", "sunny"))
+        .build()
+        .unwrap();
+    let lines = read(client.prompt().user("go").stream()).await.lines();
+    let at = |what: &str| {
+        lines.iter().position(|line| line.starts_with(what)).unwrap_or_else(|| panic!("{lines:?}"))
+    };
+    assert!(at("round 1 completed") < at("tool c1 failed: not started"));
+    assert!(at("tool c1 failed: not started") < at("2.0 + text"));
+}

@@ -1,0 +1,155 @@
+//! Token counts: each round's own, and the turn's sum on completion.
+
+use advisor_chain::{
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, Delta, FinishReason, LoopHooks, LoopOutcome, Phase,
+    Placement, ToolCallAdvisor, ToolCallStreaming, Usage, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{Run, client, read, streaming, tool};
+
+fn two_rounds(first: Option<Usage>, second: Option<Usage>) -> ScriptedModel {
+    let with = |answer: Answer, usage: Option<Usage>| match usage {
+        Some(usage) => answer.delta(Delta::usage(usage)),
+        None => answer,
+    };
+    ScriptedModel::new([
+        with(Answer::new().call("c1", "look", "{}"), first).finish(FinishReason::ToolCalls),
+        with(Answer::new().text("It is ").text("sunny."), second).finish(FinishReason::Stop),
+    ])
+}
+
+async fn run(model: &ScriptedModel, mode: ToolCallStreaming) -> Run {
+    let client = client(model, streaming(mode)).tool(tool("look", "sunny")).build().unwrap();
+    read(client.prompt().user("go").stream()).await
+}
+
+const ALL: [ToolCallStreaming; 3] =
+    [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
+
+/// TA-28, TA-32: the final response says the sum and keeps its own content.
+#[tokio::test]
+async fn ta_28_usage_is_summed_over_the_rounds() {
+    for mode in ALL {
+        let run = run(&two_rounds(Some(Usage::new(10, 20)), Some(Usage::new(1, 2))), mode).await;
+        assert_eq!(run.response().usage(), Some(&Usage::new(11, 22)), "{mode:?}");
+        assert_eq!(run.response().text(), "It is sunny.", "{mode:?}");
+    }
+}
+
+/// TA-29: every count that a provider reports is summed; what none reported stays absent.
+#[tokio::test]
+async fn ta_29_cache_and_reasoning_counts_are_summed() {
+    let usage = |cached, written, reasoning| {
+        let mut usage = Usage::new(10, 5);
+        (usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens) =
+            (cached, written, reasoning);
+        usage
+    };
+    let first = usage(Some(4), Some(3), None);
+    let second = usage(Some(2), None, None);
+    let run = run(&two_rounds(Some(first), Some(second)), ToolCallStreaming::TextOnly).await;
+    let mut sum = Usage::new(20, 10);
+    (sum.cached_input_tokens, sum.cache_write_tokens) = (Some(6), Some(3));
+    assert_eq!(run.response().usage(), Some(&sum));
+}
+
+/// TA-30: without a call it is the single call's.
+#[tokio::test]
+async fn ta_30_one_round_has_its_own_usage() {
+    let model = ScriptedModel::new([Answer::new().text("Hi.").usage(3, 4).finish(FinishReason::Stop)]);
+    assert_eq!(run(&model, ToolCallStreaming::All).await.response().usage(), Some(&Usage::new(3, 4)));
+}
+
+/// TA-33: usage in the midst of an answer is shown once, when the round ends, and moves no text; the last
+/// value of a round wins.
+#[tokio::test]
+async fn ta_33_usage_in_the_midst_of_an_answer() {
+    let model = ScriptedModel::new([
+        Answer::new().call("c1", "look", "{}").usage(10, 20).finish(FinishReason::ToolCalls),
+        Answer::new()
+            .text("It is ")
+            .usage(1, 1)
+            .text("sun")
+            .usage(1, 2)
+            .text("ny.")
+            .finish(FinishReason::Stop),
+    ]);
+    let run = run(&model, ToolCallStreaming::All).await;
+    let shown: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("usage")).collect();
+    assert_eq!(shown, ["usage 1 10/20", "usage 2 1/2"]);
+    assert_eq!(run.response().usage(), Some(&Usage::new(11, 22)));
+    assert_eq!(run.response().text(), "It is sunny.");
+}
+
+/// TA-34: a final round without usage still completes with what the earlier ones used.
+#[tokio::test]
+async fn ta_34_a_final_round_without_usage_completes_with_the_sum() {
+    for mode in ALL {
+        let run = run(&two_rounds(Some(Usage::new(10, 20)), None), mode).await;
+        assert_eq!(run.response().usage(), Some(&Usage::new(10, 20)), "{mode:?}");
+        let last_round = |chunk: &&Chunk| matches!(chunk, Chunk::Usage { round: 2, .. });
+        assert_eq!(run.chunks.iter().filter(last_round).count(), 0, "{mode:?}: it had none of its own");
+    }
+    let run = run(&two_rounds(None, None), ToolCallStreaming::All).await;
+    assert_eq!(run.response().usage(), None, "nothing reported is nothing, not zero");
+}
+
+/// TA-35: two turns of one client report their own sums.
+#[tokio::test]
+async fn ta_35_each_turn_reports_its_own_sum() {
+    let answers = (1..=4).map(|tokens| {
+        let answer = Answer::new().usage(tokens, tokens);
+        if tokens % 2 == 1 { answer.call("c", "look", "{}") } else { answer.text("Done.") }.done()
+    });
+    let model = ScriptedModel::new(answers);
+    let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny")).build().unwrap();
+    let first = client.prompt().user("one").call().await.unwrap();
+    let second = client.prompt().user("two").call().await.unwrap();
+    assert_eq!((first.usage(), second.usage()), (Some(&Usage::new(3, 3)), Some(&Usage::new(7, 7))));
+}
+
+/// A round's own response keeps its own counts; advisors inside see them, those outside the sum.
+#[tokio::test]
+async fn inside_the_loop_each_round_has_its_own_usage() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let looking = |name: &'static str, phase| {
+        let seen = std::sync::Arc::clone(&seen);
+        from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
+            let seen = std::sync::Arc::clone(&seen);
+            async move {
+                Ok(next.next_stream(request).await?.on_completed(move |response: ChatResponse| async move {
+                    seen.lock().unwrap().push((name, *response.usage().unwrap()));
+                    Ok(response)
+                }))
+            }
+        })
+        .placed(Placement::new(phase))
+    };
+    let model = two_rounds(Some(Usage::new(10, 20)), Some(Usage::new(1, 2)));
+    let client = client(&model, ToolCallAdvisor::new())
+        .advisor(looking("inner", Phase::Round))
+        .advisor(looking("outer", Phase::Turn))
+        .tool(tool("look", "sunny"));
+    client.build().unwrap().prompt().user("go").call().await.unwrap();
+    let expected =
+        [("inner", Usage::new(10, 20)), ("inner", Usage::new(1, 2)), ("outer", Usage::new(11, 22))];
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+/// `finalize` is told the sum.
+#[tokio::test]
+async fn the_outcome_says_what_the_turn_used() {
+    struct Used(std::sync::Arc<std::sync::Mutex<Option<Usage>>>);
+    impl LoopHooks for Used {
+        fn finalize(&self, outcome: &LoopOutcome) {
+            *self.0.lock().unwrap() = outcome.usage;
+        }
+    }
+    let used = std::sync::Arc::default();
+    let advisor = ToolCallAdvisor::builder().hooks(Used(std::sync::Arc::clone(&used))).build().unwrap();
+    let model = two_rounds(Some(Usage::new(10, 20)), Some(Usage::new(1, 2)));
+    let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
+    client.prompt().user("go").call().await.unwrap();
+    assert_eq!(*used.lock().unwrap(), Some(Usage::new(11, 22)));
+}

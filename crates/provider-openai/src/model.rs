@@ -2,6 +2,8 @@
 
 mod address;
 mod attempt;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -297,3 +297,23 @@ fn law_r1_bodies_are_bounded() {
         }
     }
 }
+
+#[test]
+fn law_r4_a_text_event_costs_no_allocation() {
+    let event = "data: {\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"a-model-of-some-vendor\",\
+        \"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"},\"logprobs\":null,\"finish_reason\":null}],\"obfuscation\":\"x\"}\n\n";
+    let body = Bytes::from(event.repeat(1000));
+    let mut decoder = decoder();
+    let mut texts = 0;
+    let mut pass = |bytes: Bytes| {
+        decoder.push(bytes);
+        while let Some(Ok(delta)) = decoder.next() {
+            texts += usize::from(delta == Delta::text(" word"));
+        }
+        texts
+    };
+    // The first events size the buffers and tell the origin.
+    assert_eq!(pass(body.slice(..event.len() * 10)), 10);
+    let memory = allocation_counter::measure(|| assert_eq!(pass(body.slice(event.len() * 10..)), 1000));
+    assert_eq!(memory.count_total, 0, "{memory:?}");
+}

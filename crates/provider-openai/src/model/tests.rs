@@ -1,0 +1,92 @@
+use advisor_core::{ErrorKind, Message};
+
+use super::*;
+
+fn from(vars: &[(&str, &str)]) -> Result<OpenAiModel> {
+    OpenAiModel::from_vars(|name| {
+        vars.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+    })
+}
+
+#[test]
+fn the_environment_says_what_to_ask() {
+    let all = from(&[
+        ("OPENAI_API_KEY", " sk-1\n"),
+        ("OPENAI_BASE_URL", "http://localhost:11434/v1"),
+        ("OPENAI_MODEL", "qwen3"),
+    ])
+    .expect("a model");
+    let call = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    assert_eq!(call.uri.to_string(), "http://localhost:11434/v1/chat/completions");
+    assert_eq!(call.headers.get("authorization").and_then(|value| value.to_str().ok()), Some("Bearer sk-1"));
+    assert!(String::from_utf8_lossy(&call.body.json).contains(r#""model":"qwen3""#));
+    assert_eq!(all.profile(), &Profile::ollama());
+
+    let key_only =
+        from(&[("OPENAI_API_KEY", "sk-1"), ("OPENAI_BASE_URL", ""), ("OPENAI_MODEL", "m")]).expect("a model");
+    let call = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    assert_eq!(call.uri.to_string(), "https://api.openai.com/v1/chat/completions");
+    assert_eq!(key_only.profile(), &Profile::openai());
+
+    let local = from(&[("OPENAI_BASE_URL", "http://localhost:8080")]).expect("a server that needs no key");
+    assert!(local.api_key.is_none());
+}
+
+#[test]
+fn what_the_environment_does_not_say_is_told() {
+    for nothing in [&[][..], &[("OPENAI_API_KEY", " ")], &[("OPENAI_MODEL", "m")]] {
+        let error = from(nothing).expect_err("neither a key nor a server");
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
+    }
+    let nameless = from(&[("OPENAI_API_KEY", "sk-1")]).expect("a model");
+    let error = nameless.call(&ChatRequest::new(Message::user("x"))).expect_err("no model is named");
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(error.to_string().contains("OPENAI_MODEL"), "{error}");
+}
+
+#[test]
+fn a_given_profile_stays_and_an_inferred_one_follows_the_server() {
+    let groq = "https://api.groq.com/openai/v1";
+    let inferred = OpenAiModel::new("m").with_base_url(groq);
+    assert_eq!(inferred.profile(), &Profile::groq());
+    assert_eq!(inferred.name(), "groq");
+    assert_eq!(inferred.with_base_url("http://127.0.0.1:8080").profile(), &Profile::compatible());
+    let given = OpenAiModel::new("m").with_profile(Profile::vllm()).with_base_url(groq);
+    assert_eq!(given.profile(), &Profile::vllm());
+}
+
+#[test]
+fn headers_replace_their_namesakes() {
+    let model =
+        OpenAiModel::new("m").with_header("X-A", "one").with_header("x-a", "two").with_header("x-b", "three");
+    let call = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let values = |name: &str| {
+        call.headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>()
+    };
+    assert_eq!((values("x-a"), values("x-b")), (vec!["two"], vec!["three"]));
+}
+
+#[test]
+fn a_transport_is_made_once_and_anew_for_another_connect_clock() {
+    let model = OpenAiModel::new("m");
+    let place = |model: &OpenAiModel| {
+        model.transport().expect("a transport");
+        Arc::as_ptr(&model.reqwest)
+    };
+    assert_eq!(place(&model), place(&model.clone()));
+    let timeouts = Timeouts::default().with_idle(None);
+    assert_eq!(place(&model), place(&model.clone().with_timeouts(timeouts)));
+    assert_ne!(place(&model), place(&model.clone().with_timeouts(timeouts.with_connect(None))));
+}
+
+#[test]
+fn law_r3_debug_shows_where_and_not_with_what() {
+    let model = OpenAiModel::new("gpt")
+        .with_base_url("https://canary:canary@host.example:8443/canary?key=canary")
+        .with_api_key("canary")
+        .with_header("x", "canary");
+    let shown = format!("{model:?}");
+    assert!(!shown.contains("canary"), "{shown}");
+    assert!(shown.contains("gpt") && shown.contains("host.example:8443"), "{shown}");
+}

@@ -1,0 +1,78 @@
+//! Whatever comes, however it is cut: one outcome, no panic.
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use provider_openai::aggregate_recording;
+
+/// Pieces of streams: good events, odd ones, errors, ends, noise, and bytes that are no text.
+fn body() -> impl Strategy<Value = Vec<u8>> {
+    let event = |json: &'static str| format!("data: {json}\n\n").into_bytes();
+    let known = select(vec![
+        event(r#"{"id":"r","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#),
+        event(r#"{"choices":[{"delta":{"content":"naïve \"text\" 😀"}}]}"#),
+        event(r#"{"choices":[{"delta":{"reasoning":"so","reasoning_details":[{"type":"t","text":"so"}]}}]}"#),
+        event(
+            r#"{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"text":"a"}]},{"type":"x"}]}}]}"#,
+        ),
+        event(r#"{"choices":[{"index":1,"delta":{"refusal":"no"}}]}"#),
+        event(
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}}]}"#,
+        ),
+        event(
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}},{"id":"b","function":{"name":"g","arguments":{"x":1}}}]}}]}"#,
+        ),
+        event(r#"{"choices":[{"delta":{"function_call":{"name":"h","arguments":"{}"}}}]}"#),
+        event(r#"{"choices":[{"message":{"content":"all"},"finish_reason":"stop"}]}"#),
+        event(r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}"#),
+        event(r#"{"choices":[],"error":{"message":"m","code":429}}"#),
+        event("[DONE]"),
+        event("null"),
+        event("{\"choices\":"),
+        b"event: error\ndata: words\n\n".to_vec(),
+        b": comment\n\n".to_vec(),
+        b"\r\n".to_vec(),
+        b"<p>".to_vec(),
+        br#"{"choices":[{"message":{"content":"all"}}]}"#.to_vec(),
+        br#"[{"error":"m"}]"#.to_vec(),
+        b"\xFF".to_vec(),
+    ]);
+    let piece = prop_oneof![8 => known, 1 => vec(any::<u8>(), 0..20)];
+    vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn pieces(body: &[u8], cuts: &[Index]) -> Vec<Bytes> {
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+    cuts.sort_unstable();
+    cuts.push(body.len());
+    let mut start = 0;
+    cuts.into_iter()
+        .map(|end| {
+            let piece = Bytes::copy_from_slice(&body[start..end]);
+            start = end;
+            piece
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2048))]
+
+    #[test]
+    fn law_s5_any_split_of_any_body_has_the_same_outcome(
+        body in body(),
+        cuts in vec(any::<Index>(), 0..10),
+        choices in 1..3_u32,
+    ) {
+        let whole = aggregate_recording([Bytes::from(body.clone())], choices);
+        prop_assert_eq!(aggregate_recording(pieces(&body, &cuts), choices), whole);
+    }
+
+    #[test]
+    fn law_s1_a_body_completes_or_fails(body in body()) {
+        let outcome = aggregate_recording([Bytes::from(body)], 1);
+        prop_assert!(outcome["text"].is_string() && outcome["tool_calls"].is_array());
+        prop_assert!(outcome["error"].is_null() || outcome["error"]["kind"].is_string());
+    }
+}

@@ -1,0 +1,88 @@
+//! What goes back to a server is what it wants to see again, checked against requests that real clients sent to real servers.
+
+use std::sync::{Arc, Mutex};
+
+use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Message, Result, ToolResult, async_trait};
+use advisor_testkit::recordings;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use provider_openai::transport::{ByteStream, Transport, TransportError};
+use provider_openai::{OpenAiModel, Profile};
+use serde_json::Value;
+
+/// Answers every request with this body, and keeps the last request.
+#[derive(Clone, Default)]
+struct Canned {
+    body: Bytes,
+    asked: Arc<Mutex<Bytes>>,
+}
+
+#[async_trait]
+impl Transport for Canned {
+    async fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<http::Response<ByteStream>, TransportError> {
+        *self.asked.lock().expect("unpoisoned") = request.into_body();
+        Ok(http::Response::new(stream::iter([Ok(self.body.clone())]).boxed()))
+    }
+}
+
+async fn ask(canned: &Canned, profile: Profile, messages: Vec<Message>) -> ChatResponse {
+    let model = OpenAiModel::new("m").with_transport(canned.clone()).with_profile(profile);
+    let chunks: Vec<Chunk> = model
+        .stream(ChatRequest::new(messages))
+        .await
+        .expect("an answer")
+        .map(|chunk| chunk.expect("no error"))
+        .collect()
+        .await;
+    chunks.last().and_then(Chunk::completed).expect("completed").clone()
+}
+
+/// The assistant message that is sent after the answer `first` was recorded, and the one that a real client sent then.
+async fn sent_and_recorded(first: &str, second: &str, profile: Profile) -> Option<(Value, Value)> {
+    let recordings = recordings::all("openai-chat");
+    let answer = recordings.named(first)?;
+    let path = recordings.directory()?.join(format!("{second}.request.json"));
+    let recorded: Value = serde_json::from_slice(&std::fs::read(path).expect("the request")).expect("JSON");
+    let recorded =
+        recorded["messages"].as_array()?.iter().find(|message| message["role"] == "assistant")?.clone();
+
+    let canned = Canned { body: answer.body.clone().into(), ..Canned::default() };
+    let response = ask(&canned, profile.clone(), vec![Message::user("x")]).await;
+    let results =
+        response.tool_calls().map(|(_, call)| Message::tool(ToolResult::new(call, vec!["ok".into()])));
+    let messages = [Message::user("x"), response.message().clone()].into_iter().chain(results).collect();
+    ask(&canned, profile, messages).await;
+    let sent: Value = serde_json::from_slice(&canned.asked.lock().expect("unpoisoned")).expect("JSON");
+    Some((sent["messages"][1].clone(), recorded))
+}
+
+#[tokio::test]
+async fn reasoning_with_its_signature_goes_back_as_openrouter_wants_it() {
+    let Some((sent, recorded)) = sent_and_recorded(
+        "openrouter-anthropic-claude-haiku-4-5-reasoning-details-tool-01",
+        "openrouter-anthropic-claude-haiku-4-5-text-after-reasoning-tool-01",
+        Profile::openrouter(),
+    )
+    .await
+    else {
+        return;
+    };
+    assert_eq!(sent["reasoning_details"], recorded["reasoning_details"]);
+    assert!(
+        sent["reasoning_details"][0]["signature"].as_str().is_some_and(|signature| signature.len() > 100)
+    );
+    let arguments = |message: &Value| {
+        message["tool_calls"][0]["function"]["arguments"]
+            .as_str()
+            .map(str::parse::<Value>)
+            .expect("text")
+            .expect("JSON")
+    };
+    assert_eq!(arguments(&sent), arguments(&recorded));
+    assert_eq!(sent["tool_calls"][0]["id"], recorded["tool_calls"][0]["id"]);
+    // Nothing is said twice.
+    assert!(sent.get("reasoning").is_none() && sent.get("reasoning_content").is_none());
+}

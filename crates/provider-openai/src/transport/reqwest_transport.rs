@@ -18,7 +18,8 @@ use crate::timeouts::{Clock, TimedOut};
 /// HTTP/1.1 and HTTP/2 over [`reqwest`], on tokio.
 ///
 /// No redirect is followed, nothing is decompressed, and nothing limits how long an answer may take. Connections are kept and
-/// used again once a body was read to its end. The proxies that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`)
+/// used again once a body was read to its end; on several threads a request that follows in the same instant may still open a
+/// second one. The proxies that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`)
 /// are used.
 ///
 /// Which TLS it speaks is a matter of this crate's features: `rustls-ring` (default), `rustls-aws-lc` or `native-tls`. With

@@ -192,6 +192,38 @@ async fn a_turn_cancelled_from_elsewhere_ends_with_a_typed_error_after_its_end_i
 }
 
 #[tokio::test]
+async fn without_a_spawner_a_turn_that_was_to_be_finished_is_sealed() {
+    for cancelled in [false, true] {
+        let gate = Gate::new();
+        let (turn, _model, journal) = turn(half_told(&gate));
+        let mut turn = turn.on_drop(OnDrop::FinishTurn);
+        read_half(&mut turn, &gate).await;
+        if cancelled {
+            turn.handle().cancel(OnDrop::FinishTurn);
+            assert_eq!(turn.next().await.unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+        }
+        drop(turn);
+        journal.assert_count("*Interrupted*Hello*", 1);
+    }
+}
+
+#[tokio::test]
+async fn a_turn_cancelled_to_be_finished_goes_on_without_its_reader() {
+    let gate = Gate::new();
+    let (turn, _model, journal) = turn(half_told(&gate));
+    let mut turn = turn.with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
+    read_half(&mut turn, &gate).await;
+    let handle = turn.handle();
+    handle.cancel(OnDrop::FinishTurn);
+    assert_eq!(turn.next().await.unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+    drop(turn);
+    gate.release();
+    handle.settled().await;
+    journal.assert_order(&["model.end r1", "after"]);
+    assert_eq!(journal.count("*Interrupted*"), 0);
+}
+
+#[tokio::test]
 async fn a_cancellation_wakes_a_turn_that_waits() {
     let gate = Gate::new();
     let (mut turn, _model, _journal) = turn(half_told(&gate));

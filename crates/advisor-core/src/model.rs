@@ -27,7 +27,8 @@ use crate::{ChatRequest, ChunkStream, Result};
 ///     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
 ///         let said = request.messages.last().map(|message| message.text()).unwrap_or_default();
 ///         let deltas = stream::iter([Ok(Delta::text(said)), Ok(Delta::finish(FinishReason::Stop))]);
-///         Ok(ChunkStream::from_deltas(MessageAggregator::new(request.round), deltas))
+///         let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
+///         Ok(ChunkStream::from_deltas(aggregator, deltas))
 ///     }
 /// }
 /// ```

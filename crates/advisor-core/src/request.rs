@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use message_aggregator::{Message, MessageList};
+use message_aggregator::{AggregatorSettings, Message, MessageList};
 
 use crate::{ChatOptions, ConversationKey, Tool, ToolSet, Turn, TurnId};
 
@@ -76,5 +76,18 @@ impl ChatRequest {
     #[must_use]
     pub fn with_turn(self, turn: Arc<Turn>) -> Self {
         Self { turn, ..self }
+    }
+
+    /// How the model's answer to this request is to be aggregated: with as many choices as were asked for, and
+    /// with ids that no other turn has for calls that come without one.
+    #[must_use]
+    pub fn aggregator_settings(&self) -> AggregatorSettings {
+        let mut settings = AggregatorSettings::default();
+        settings.choices = self.options.choices.unwrap_or(1).max(1);
+        // The end of a turn's id is its random part.
+        let random: String =
+            self.turn.id().as_str().chars().rev().filter(char::is_ascii_alphanumeric).take(12).collect();
+        settings.call_id_prefix = format!("call_{random}").into();
+        settings
     }
 }

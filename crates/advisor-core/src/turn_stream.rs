@@ -158,7 +158,7 @@ impl TurnStream {
     }
 
     fn cancel(&mut self, mode: OnDrop) {
-        if mode == OnDrop::FinishTurn {
+        if mode == OnDrop::FinishTurn && self.spawner.is_some() {
             self.detach();
             self.state = State::Ending(futures::future::ready(Ok(())).boxed(), Some(cancelled()));
             return;

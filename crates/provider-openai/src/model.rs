@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use advisor_core::{
-    AggregatorLimits, AggregatorSettings, ChatModel, ChatRequest, ChunkStream, Error, MessageAggregator,
-    Result, Text, async_trait,
+    AggregatorLimits, ChatModel, ChatRequest, ChunkStream, Error, MessageAggregator, Result, Text,
+    async_trait,
 };
 use secrecy::SecretString;
 
@@ -236,7 +236,7 @@ impl OpenAiModel {
 impl ChatModel for OpenAiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let call = self.call(&request)?;
-        let mut settings = AggregatorSettings::default();
+        let mut settings = request.aggregator_settings();
         settings.limits = self.answer_limits;
         settings.choices = call.body.choices;
         let deltas = self.answer(&call).await?;

@@ -244,6 +244,17 @@ async fn a_cancellation_wakes_a_turn_that_waits() {
 }
 
 #[tokio::test]
+async fn the_end_of_an_answered_turn_is_recorded_before_completed_also_without_a_tool_loop() {
+    let (mut turn, _model, journal) = turn(Answer::of_text("hi"));
+    while let Some(item) = turn.next().await {
+        if item.unwrap().completed().is_some() {
+            journal.record("completed");
+        }
+    }
+    journal.assert_order(&["model.end r1", "after", "recorded Completed(Stop)", "completed"]);
+}
+
+#[tokio::test]
 async fn a_failed_turn_records_its_end_before_the_error_comes_out() {
     let broken = Answer::new().text("Hel").error(Error::new(ErrorKind::Connection, "broken"));
     let (mut turn, _model, journal) = turn(broken);

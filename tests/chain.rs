@@ -129,9 +129,10 @@ fn contradictions_are_refused_with_what_to_do() {
 
 #[test]
 fn a_fallback_gives_way_to_one_of_its_role() {
-    let only = builder(0).advisor_or(ToolCallAdvisor::new()).build().unwrap();
+    let only = builder(0).fallback_advisor(ToolCallAdvisor::new()).build().unwrap();
     assert_eq!(only.explain().entries.len(), 1);
-    let both = builder(0).advisor_or(ToolCallAdvisor::new()).advisor(ToolCallAdvisor::new()).build().unwrap();
+    let both =
+        builder(0).fallback_advisor(ToolCallAdvisor::new()).advisor(ToolCallAdvisor::new()).build().unwrap();
     assert_eq!(both.explain().entries.len(), 1);
 }
 

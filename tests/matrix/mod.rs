@@ -9,7 +9,7 @@ use advisor_chain::{
     ConversationKey, FnTool, InMemoryStore, Message, Phase, Placement, Result, ToolCallAdvisor,
     ToolCallStreaming, ToolDefinition, ToolInvocation, async_trait,
 };
-use advisor_testkit::{Answer, Journal, JournalStore, Prompt, ScriptedModel};
+use advisor_testkit::{Answer, Journal, JournalStore, ReceivedPrompt, ScriptedModel};
 use futures::StreamExt;
 use serde_json::json;
 use tokio::task::yield_now;
@@ -56,7 +56,7 @@ impl Case {
     }
 
     /// The answer to this prompt.
-    pub fn answer_to(self, prompt: &Prompt) -> Answer {
+    pub fn answer_to(self, prompt: &ReceivedPrompt) -> Answer {
         let round = prompt.round;
         if round > self.tool_rounds {
             return Answer::new()
@@ -78,7 +78,7 @@ impl Case {
     }
 
     /// The same with another model.
-    pub fn prepare_with(self, answer: impl FnMut(&Prompt) -> Answer + Send + 'static) -> Ran {
+    pub fn prepare_with(self, answer: impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static) -> Ran {
         let journal = Journal::new();
         let model = ScriptedModel::from_fn(answer).with_journal(&journal);
         let store = Arc::new(JournalStore::new(InMemoryStore::new(), &journal));

@@ -52,5 +52,5 @@ pub use tool_call_advisor::*;
 /// Without the feature `tools`, begin with [`ChatClient::builder`].
 #[cfg(feature = "tools")]
 pub fn client(model: impl ChatModel) -> ChatClientBuilder {
-    ChatClient::builder(model).advisor_or(ToolCallAdvisor::new())
+    ChatClient::builder(model).fallback_advisor(ToolCallAdvisor::new())
 }

@@ -26,7 +26,7 @@ impl ChainBuilder {
 
     /// Adds an advisor at its own place.
     pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
-        self.shared(Arc::new(advisor))
+        self.shared_advisor(Arc::new(advisor))
     }
 
     /// Adds an advisor in another phase than its own.
@@ -37,12 +37,12 @@ impl ChainBuilder {
     }
 
     /// Adds an advisor that others hold as well, at its own place.
-    pub fn shared(self, advisor: Arc<dyn StreamAdvisor>) -> Self {
+    pub fn shared_advisor(self, advisor: Arc<dyn StreamAdvisor>) -> Self {
         self.placed(advisor.placement(), advisor)
     }
 
     /// Adds an advisor unless another of the same role is added.
-    pub fn advisor_or(mut self, advisor: impl StreamAdvisor) -> Self {
+    pub fn fallback_advisor(mut self, advisor: impl StreamAdvisor) -> Self {
         let placement = advisor.placement();
         self.fallbacks.push(Link {
             advisor: Arc::new(advisor),

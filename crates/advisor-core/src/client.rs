@@ -1,12 +1,11 @@
-use std::fmt;
 use std::sync::Arc;
 
-use message_aggregator::{ChatResponse, Message, MessageList, Part, Text};
+use message_aggregator::Text;
 
 use crate::builder::ChainBuilder;
 use crate::{
-    AdvisorChain, ChatModel, ChatOptions, ChatRequest, ConversationKey, Error, OnDrop, Phase, Plan, Result,
-    Spawner, StreamAdvisor, Tool, ToolSet, Turn, TurnId, TurnStream,
+    AdvisorChain, ChatModel, ChatOptions, Error, OnDrop, Phase, Plan, Prompt, Result, Spawner, StreamAdvisor,
+    Tool, ToolSet,
 };
 
 /// The way into a chain: defaults once, a [`Prompt`] per turn. Cheap to clone.
@@ -37,12 +36,12 @@ pub struct ChatClient {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Defaults {
-    system: Option<Text>,
-    options: ChatOptions,
-    tools: ToolSet,
-    on_drop: OnDrop,
-    spawner: Option<Spawner>,
+pub(crate) struct Defaults {
+    pub(crate) system: Option<Text>,
+    pub(crate) options: ChatOptions,
+    pub(crate) tools: ToolSet,
+    pub(crate) on_drop: OnDrop,
+    pub(crate) spawner: Option<Spawner>,
 }
 
 impl ChatClient {
@@ -57,18 +56,7 @@ impl ChatClient {
 
     /// Begins a turn.
     pub fn prompt(&self) -> Prompt {
-        Prompt {
-            chain: self.chain.to_builder(),
-            system: self.defaults.system.clone(),
-            messages: MessageList::new(),
-            options: ChatOptions::default(),
-            defaults: Arc::clone(&self.defaults),
-            tools: self.defaults.tools.clone(),
-            conversation: None,
-            turn: None,
-            on_drop: self.defaults.on_drop,
-            error: None,
-        }
+        Prompt::new(self.chain.to_builder(), Arc::clone(&self.defaults))
     }
 
     /// The chain that every turn runs through.
@@ -105,8 +93,8 @@ impl ChatClientBuilder {
     }
 
     /// Adds an advisor unless another of the same role is added.
-    pub fn advisor_or(self, advisor: impl StreamAdvisor) -> Self {
-        Self { chain: self.chain.advisor_or(advisor), ..self }
+    pub fn fallback_advisor(self, advisor: impl StreamAdvisor) -> Self {
+        Self { chain: self.chain.fallback_advisor(advisor), ..self }
     }
 
     /// The instructions of every turn that gives none of its own.
@@ -159,161 +147,23 @@ impl ChatClientBuilder {
     }
 }
 
-fn insert_once(tools: &mut ToolSet, tool: Arc<dyn Tool>, duplicate: &mut Option<Text>) {
+pub(crate) fn insert_once(tools: &mut ToolSet, tool: Arc<dyn Tool>, duplicate: &mut Option<Text>) {
     if let Some(replaced) = tools.insert(tool) {
         duplicate.get_or_insert(replaced.definition().name.clone());
     }
 }
 
-fn refuse_duplicate(duplicate: Option<Text>) -> Result<()> {
+pub(crate) fn refuse_duplicate(duplicate: Option<Text>) -> Result<()> {
     duplicate.map_or(Ok(()), |name| {
         Err(Error::configuration(format!("two tools are called `{name}`; rename or leave out one of them")))
     })
 }
 
-fn check_spawner(on_drop: OnDrop, spawner: Option<&Spawner>) -> Result<()> {
+pub(crate) fn check_spawner(on_drop: OnDrop, spawner: Option<&Spawner>) -> Result<()> {
     if on_drop == OnDrop::FinishTurn && spawner.is_none() {
         return Err(Error::configuration(
             "finishing a dropped turn needs somewhere to run: give the client a spawner",
         ));
     }
     Ok(())
-}
-
-/// One turn being put together. Nothing happens before its stream is polled.
-#[derive(Clone)]
-#[must_use = "a prompt does nothing until it is streamed or called"]
-pub struct Prompt {
-    chain: ChainBuilder,
-    system: Option<Text>,
-    messages: MessageList,
-    options: ChatOptions,
-    defaults: Arc<Defaults>,
-    tools: ToolSet,
-    conversation: Option<ConversationKey>,
-    turn: Option<TurnId>,
-    on_drop: OnDrop,
-    error: Option<Arc<Error>>,
-}
-
-impl Prompt {
-    /// The instructions of this turn, in place of the client's.
-    pub fn system(self, text: impl Into<Text>) -> Self {
-        Self { system: Some(text.into()), ..self }
-    }
-
-    /// What the user says.
-    pub fn user(self, text: impl Into<Text>) -> Self {
-        self.message(Message::user(text))
-    }
-
-    /// What the user says, shows and sends.
-    pub fn user_parts(self, parts: Vec<Part>) -> Self {
-        self.message(Message::user_parts(parts))
-    }
-
-    /// One more message of the turn's input, such as the result of a tool that the caller ran.
-    pub fn message(mut self, message: Message) -> Self {
-        self.messages.push(message);
-        self
-    }
-
-    /// More messages of the turn's input.
-    pub fn messages(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
-        self.messages.extend(messages);
-        self
-    }
-
-    /// The conversation to go on with and to remember the turn in.
-    pub fn conversation<K>(mut self, conversation: K) -> Self
-    where
-        K: TryInto<ConversationKey>,
-        K::Error: Into<Error>,
-    {
-        match conversation.try_into() {
-            Ok(key) => self.conversation = Some(key),
-            Err(error) => self.error = self.error.or_else(|| Some(Arc::new(error.into()))),
-        }
-        self
-    }
-
-    /// The turn's id, in place of a new one. The same id is the same turn.
-    pub fn turn(self, turn: TurnId) -> Self {
-        Self { turn: Some(turn), ..self }
-    }
-
-    /// Options of this turn, over the client's.
-    pub fn options(self, options: ChatOptions) -> Self {
-        Self { options: options.or(&self.options), ..self }
-    }
-
-    /// One more tool for this turn, beside the client's.
-    pub fn tool(mut self, tool: impl Tool) -> Self {
-        let mut duplicate = None;
-        insert_once(&mut self.tools, Arc::new(tool), &mut duplicate);
-        if let Err(error) = refuse_duplicate(duplicate) {
-            self.error = self.error.or_else(|| Some(Arc::new(error)));
-        }
-        self
-    }
-
-    /// One more advisor for this turn, at its own place, inside the client's of the same phase.
-    pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
-        Self { chain: self.chain.advisor(advisor), ..self }
-    }
-
-    /// What becomes of the turn if it is dropped.
-    pub fn on_drop(self, on_drop: OnDrop) -> Self {
-        Self { on_drop, ..self }
-    }
-
-    /// The turn. What was put together wrong is its first and only item.
-    pub fn stream(self) -> TurnStream {
-        let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::mint));
-        let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
-        let stream = match self.prepare(Arc::clone(&turn)) {
-            Ok((chain, request)) => TurnStream::new(chain, request),
-            Err(error) => TurnStream::failed(turn, error),
-        };
-        let stream = stream.on_drop(on_drop);
-        match spawner {
-            Some(spawner) => stream.with_spawner(spawner),
-            None => stream,
-        }
-    }
-
-    /// Reads the turn to its end and gives the response: the same turn as [`Prompt::stream`].
-    ///
-    /// # Errors
-    /// Those of the turn.
-    pub async fn call(self) -> Result<ChatResponse> {
-        self.stream().call().await
-    }
-
-    fn prepare(self, turn: Arc<Turn>) -> Result<(AdvisorChain, ChatRequest)> {
-        if let Some(error) = self.error {
-            return Err(Error::configuration(error.to_string()));
-        }
-        check_spawner(self.on_drop, self.defaults.spawner.as_ref())?;
-        if self.messages.is_empty() {
-            return Err(Error::configuration("the turn has no input: add a user message"));
-        }
-        let mut messages: MessageList = self.system.map(Message::system).into_iter().collect();
-        messages.extend(self.messages.iter().cloned());
-        let mut request = ChatRequest::new(messages)
-            .with_options(self.options.or(&self.defaults.options))
-            .with_tools(self.tools)
-            .with_turn(turn);
-        request.conversation = self.conversation;
-        Ok((self.chain.build()?, request))
-    }
-}
-
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prompt")
-            .field("conversation", &self.conversation)
-            .field("messages", &self.messages.len())
-            .finish_non_exhaustive()
-    }
 }

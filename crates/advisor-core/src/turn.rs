@@ -1,12 +1,12 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use message_aggregator::MessageList;
 
-use crate::{Record, Result, ToolSet, TurnId, TurnRecorder};
+use crate::{Record, Result, Step, ToolSet, TurnId, TurnRecorder};
 
 /// The one home of what must flow back outwards during a turn.
 ///
@@ -16,6 +16,7 @@ pub struct Turn {
     id: TurnId,
     rounds: AtomicU32,
     input: OnceLock<MessageList>,
+    end_recorded: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -30,7 +31,13 @@ impl Turn {
     /// A turn with an id of its own.
     #[must_use]
     pub fn new(id: TurnId) -> Arc<Self> {
-        Arc::new(Self { id, rounds: AtomicU32::new(0), input: OnceLock::new(), state: Mutex::default() })
+        Arc::new(Self {
+            id,
+            rounds: AtomicU32::new(0),
+            input: OnceLock::new(),
+            end_recorded: AtomicBool::new(false),
+            state: Mutex::default(),
+        })
     }
 
     /// The turn's id.
@@ -83,7 +90,15 @@ impl Turn {
         for recorder in self.recorders() {
             recorder.record(record).await?;
         }
+        if matches!(record.step, Step::End(_)) {
+            self.end_recorded.store(true, Ordering::Release);
+        }
         Ok(())
+    }
+
+    /// Whether the end of the turn has been recorded.
+    pub(crate) fn is_end_recorded(&self) -> bool {
+        self.end_recorded.load(Ordering::Acquire)
     }
 
     /// The tools that were offered to the model in `round`, if the model was asked in it.
@@ -132,7 +147,7 @@ mod tests {
     use mockall::mock;
 
     use super::*;
-    use crate::{Error, ErrorKind, Step};
+    use crate::{Error, ErrorKind};
 
     mock! {
         Recorder {}

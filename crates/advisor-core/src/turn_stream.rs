@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 use futures::stream::{FusedStream, Stream};
-use message_aggregator::{Chunk, Text};
+use message_aggregator::{ChatResponse, Chunk};
 use tracing::Span;
 
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
 use crate::{
-    AdvisorChain, ChatRequest, ChunkStream, Error, ErrorKind, OnDrop, Record, Result, Spawner, Step, Turn,
-    TurnEnd, TurnHandle, spans,
+    AdvisorChain, ChatRequest, ChunkStream, Error, OnDrop, Result, Spawner, Turn, TurnHandle, spans,
 };
 
 /// A turn: lazy, cancellable, aware of what it delivered.
@@ -53,23 +52,30 @@ use crate::{
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct TurnStream {
-    state: State,
-    turn: Arc<Turn>,
-    control: Arc<TurnControl>,
-    delivered: Delivered,
-    on_drop: OnDrop,
-    spawner: Option<Spawner>,
-    span: Span,
+    pub(crate) state: State,
+    pub(crate) turn: Arc<Turn>,
+    pub(crate) control: Arc<TurnControl>,
+    pub(crate) delivered: Delivered,
+    pub(crate) on_drop: OnDrop,
+    pub(crate) spawner: Option<Spawner>,
+    pub(crate) span: Span,
 }
 
-enum State {
+pub(crate) enum State {
     /// Nothing has happened yet. An error here was known when the turn was put together.
     Waiting(Result<Box<(AdvisorChain, ChatRequest)>>),
     Opening(BoxFuture<'static, Result<ChunkStream>>),
     Live(ChunkStream),
-    /// The end is being recorded; the error is what the caller gets afterwards.
-    Ending(BoxFuture<'static, Result<()>>, Option<Error>),
+    /// The end is being recorded; the caller gets the last item afterwards.
+    Ending(BoxFuture<'static, Result<()>>, Box<LastItem>),
     Ended,
+}
+
+pub(crate) enum LastItem {
+    /// The answer, if its end could be recorded.
+    Completed(ChatResponse),
+    /// The error, whether or not the end could be recorded.
+    Failed(Error),
 }
 
 impl TurnStream {
@@ -122,7 +128,7 @@ impl TurnStream {
     ///
     /// # Errors
     /// Those of the stream.
-    pub async fn call(self) -> Result<message_aggregator::ChatResponse> {
+    pub async fn call(self) -> Result<ChatResponse> {
         crate::chain::to_completion(self).await
     }
 
@@ -146,71 +152,21 @@ impl TurnStream {
         }
     }
 
-    /// Stops everything and records the end; the caller gets `error` afterwards.
-    fn end_with(&mut self, end: TurnEnd, error: Error) {
-        // Everything of the turn has stopped before its end is written.
-        self.state = State::Ended;
-        let record = Record::new(self.delivered.round(), Step::End(end), Vec::new());
-        let turn = Arc::clone(&self.turn);
-        let ending = async move { turn.record(&record).await }.boxed();
-        let error = if self.delivered.any() { error.after_emission() } else { error };
-        self.state = State::Ending(ending, Some(error));
-    }
-
-    fn cancel(&mut self, mode: OnDrop) {
-        if mode == OnDrop::FinishTurn && self.spawner.is_some() {
-            self.detach();
-            self.state = State::Ending(futures::future::ready(Ok(())).boxed(), Some(cancelled()));
-            return;
-        }
-        let end = self.early_end(mode);
-        self.end_with(end, cancelled());
-    }
-
-    fn early_end(&mut self, mode: OnDrop) -> TurnEnd {
-        match mode {
-            OnDrop::Rollback => TurnEnd::RolledBack,
-            _ => TurnEnd::Interrupted { partial: self.delivered.take_text() },
-        }
-    }
-
-    /// Lets the turn go on without this stream.
-    fn detach(&mut self) {
-        let rest = std::mem::replace(&mut self.state, State::Ended);
-        let control = Arc::clone(&self.control);
-        let Some(spawner) = &self.spawner else { return };
-        let rest = Self {
-            state: rest,
-            turn: Arc::clone(&self.turn),
-            control,
-            delivered: std::mem::take(&mut self.delivered),
-            on_drop: OnDrop::Seal,
-            spawner: Some(spawner.clone()),
-            span: self.span.clone(),
-        };
-        self.control = TurnControl::new();
-        spawner.spawn(
-            async move {
-                // Nobody is left to tell; what went wrong is in the record of the turn.
-                let _ = rest.call().await;
-            }
-            .boxed(),
-        );
-    }
-
     fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         loop {
             match &mut self.state {
-                State::Waiting(_) => {
-                    if let Some(error) = self.begin() {
-                        return Poll::Ready(Some(Err(error)));
-                    }
-                }
+                // The first poll has begun it before it came here.
+                State::Waiting(_) | State::Ended => return Poll::Ready(None),
                 State::Opening(opening) => match std::task::ready!(opening.as_mut().poll(cx)) {
                     Ok(stream) => self.state = State::Live(stream),
                     Err(error) => self.fail(error),
                 },
                 State::Live(stream) => match std::task::ready!(Pin::new(stream).poll_next(cx)) {
+                    Some(Ok(Chunk::Completed(response)))
+                        if self.turn.is_recorded() && !self.turn.is_end_recorded() =>
+                    {
+                        self.complete(response);
+                    }
                     Some(Ok(chunk)) => {
                         self.delivered.note(&chunk);
                         if chunk.completed().is_some() {
@@ -224,33 +180,13 @@ impl TurnStream {
                         return Poll::Ready(None);
                     }
                 },
-                State::Ending(ending, error) => {
-                    // A record that fails here leaves the turn open, and the next one closes it; the
-                    // caller needs to know why the turn failed, not that.
-                    let _ = std::task::ready!(ending.as_mut().poll(cx));
-                    let error = error.take();
-                    self.settle();
-                    return Poll::Ready(error.map(Err));
+                State::Ending(ending, _) => {
+                    let recorded = std::task::ready!(ending.as_mut().poll(cx));
+                    return Poll::Ready(Some(self.end(recorded)));
                 }
-                State::Ended => return Poll::Ready(None),
             }
         }
     }
-
-    fn fail(&mut self, error: Error) {
-        let partial = self.delivered.take_text();
-        self.end_with(TurnEnd::Failed { partial }, error);
-    }
-
-    fn settle(&mut self) {
-        self.state = State::Ended;
-        self.span = Span::none();
-        self.control.settle();
-    }
-}
-
-fn cancelled() -> Error {
-    Error::new(ErrorKind::Cancelled, "the turn was cancelled")
 }
 
 impl Stream for TurnStream {
@@ -258,9 +194,12 @@ impl Stream for TurnStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        if let Some(error) = this.begin() {
+            return Poll::Ready(Some(Err(error)));
+        }
         let span = this.span.clone();
         let _entered = span.enter();
-        let running = matches!(this.state, State::Waiting(_) | State::Opening(_) | State::Live(_));
+        let running = matches!(this.state, State::Opening(_) | State::Live(_));
         if running && let Some(mode) = this.control.poll_cancelled(cx) {
             this.cancel(mode);
         }
@@ -274,47 +213,11 @@ impl FusedStream for TurnStream {
     }
 }
 
-impl Drop for TurnStream {
-    fn drop(&mut self) {
-        match self.state {
-            State::Ended => return,
-            // Nothing has happened, so there is nothing to end.
-            State::Waiting(_) => return self.control.settle(),
-            _ => {}
-        }
-        if self.on_drop == OnDrop::FinishTurn && self.spawner.is_some() {
-            return self.detach();
-        }
-        let end = self.early_end(self.on_drop);
-        // Everything of the turn stops here, before anyone is told that it has.
-        self.state = State::Ended;
-        let left: Vec<_> =
-            self.turn.recorders().iter().filter_map(|recorder| recorder.dropped(&end)).collect();
-        let control = Arc::clone(&self.control);
-        match &self.spawner {
-            Some(spawner) if !left.is_empty() => spawner.spawn(
-                async move {
-                    join_all(left).await;
-                    control.settle();
-                }
-                .boxed(),
-            ),
-            _ => control.settle(),
-        }
-    }
-}
-
 impl fmt::Debug for TurnStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnStream")
             .field("turn", self.turn.id())
             .field("on_drop", &self.on_drop)
             .finish_non_exhaustive()
-    }
-}
-
-impl Delivered {
-    fn take_text(&mut self) -> Text {
-        Text::from(self.take())
     }
 }

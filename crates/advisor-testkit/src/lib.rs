@@ -24,7 +24,7 @@ mod transcript;
 pub use gate::Gate;
 pub use journal::{Event, Journal, OutOfOrder};
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
-pub use scripted::{Answer, Prompt, ScriptedModel};
+pub use scripted::{Answer, ReceivedPrompt, ScriptedModel};
 #[cfg(feature = "stores")]
 pub use stores::JournalStore;
 pub use transcript::ChatTranscript;

@@ -88,7 +88,7 @@ impl ToolLimits {
 
     /// The same bounds, with what reaching one on calls does.
     #[must_use]
-    pub fn at_call_limit(self, at_call_limit: AtCallLimit) -> Self {
+    pub fn with_at_call_limit(self, at_call_limit: AtCallLimit) -> Self {
         Self { at_call_limit, ..self }
     }
 

@@ -50,20 +50,20 @@ pub struct ScriptedModel {
 
 struct Shared {
     script: Mutex<Script>,
-    prompts: Mutex<Vec<Prompt>>,
+    prompts: Mutex<Vec<ReceivedPrompt>>,
     journal: Option<Journal>,
     settings: AggregatorSettings,
 }
 
 enum Script {
     Answers(VecDeque<Answer>),
-    Asked(Box<dyn FnMut(&Prompt) -> Answer + Send>),
+    Asked(Box<dyn FnMut(&ReceivedPrompt) -> Answer + Send>),
 }
 
 /// What a [`ScriptedModel`] was asked. It does not keep the turn alive.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Prompt {
+pub struct ReceivedPrompt {
     /// The turn.
     pub turn: TurnId,
     /// The number of this call within the turn.
@@ -83,7 +83,7 @@ impl ScriptedModel {
     }
 
     /// A model that makes up its answer to each prompt.
-    pub fn from_fn(answer: impl FnMut(&Prompt) -> Answer + Send + 'static) -> Self {
+    pub fn from_fn(answer: impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static) -> Self {
         Self::with_script(Script::Asked(Box::new(answer)))
     }
 
@@ -111,7 +111,7 @@ impl ScriptedModel {
 
     /// What the model was asked so far, in order.
     #[must_use]
-    pub fn prompts(&self) -> Vec<Prompt> {
+    pub fn prompts(&self) -> Vec<ReceivedPrompt> {
         lock(&self.shared.prompts).clone()
     }
 
@@ -133,7 +133,7 @@ impl ScriptedModel {
         Self { shared: Arc::new(shared) }
     }
 
-    fn next_answer(&self, prompt: &Prompt) -> Option<Answer> {
+    fn next_answer(&self, prompt: &ReceivedPrompt) -> Option<Answer> {
         match &mut *lock(&self.shared.script) {
             Script::Answers(answers) => answers.pop_front(),
             Script::Asked(answer) => Some(answer(prompt)),
@@ -144,7 +144,7 @@ impl ScriptedModel {
 #[async_trait]
 impl ChatModel for ScriptedModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let prompt = Prompt {
+        let prompt = ReceivedPrompt {
             turn: request.turn.id().clone(),
             round: request.round,
             messages: request.messages.clone(),

@@ -1,0 +1,164 @@
+use std::fmt;
+use std::sync::Arc;
+
+use message_aggregator::{ChatResponse, Message, MessageList, Part, Text};
+
+use crate::builder::ChainBuilder;
+use crate::client::{Defaults, check_spawner, insert_once, refuse_duplicate};
+use crate::{
+    AdvisorChain, ChatOptions, ChatRequest, ConversationKey, Error, OnDrop, Result, StreamAdvisor, Tool,
+    ToolSet, Turn, TurnId, TurnStream,
+};
+
+/// One turn being put together. Nothing happens before its stream is polled.
+#[derive(Clone)]
+#[must_use = "a prompt does nothing until it is streamed or called"]
+pub struct Prompt {
+    chain: ChainBuilder,
+    system: Option<Text>,
+    messages: MessageList,
+    options: ChatOptions,
+    defaults: Arc<Defaults>,
+    tools: ToolSet,
+    conversation: Option<ConversationKey>,
+    turn: Option<TurnId>,
+    on_drop: OnDrop,
+    error: Option<Arc<Error>>,
+}
+
+impl Prompt {
+    pub(crate) fn new(chain: ChainBuilder, defaults: Arc<Defaults>) -> Self {
+        Self {
+            chain,
+            system: defaults.system.clone(),
+            messages: MessageList::new(),
+            options: ChatOptions::default(),
+            tools: defaults.tools.clone(),
+            conversation: None,
+            turn: None,
+            on_drop: defaults.on_drop,
+            error: None,
+            defaults,
+        }
+    }
+
+    /// The instructions of this turn, in place of the client's.
+    pub fn system(self, text: impl Into<Text>) -> Self {
+        Self { system: Some(text.into()), ..self }
+    }
+
+    /// What the user says.
+    pub fn user(self, text: impl Into<Text>) -> Self {
+        self.message(Message::user(text))
+    }
+
+    /// What the user says, shows and sends.
+    pub fn user_parts(self, parts: Vec<Part>) -> Self {
+        self.message(Message::user_parts(parts))
+    }
+
+    /// One more message of the turn's input, such as the result of a tool that the caller ran.
+    pub fn message(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+
+    /// More messages of the turn's input.
+    pub fn messages(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
+        self.messages.extend(messages);
+        self
+    }
+
+    /// The conversation to go on with and to remember the turn in.
+    pub fn conversation<K>(mut self, conversation: K) -> Self
+    where
+        K: TryInto<ConversationKey>,
+        K::Error: Into<Error>,
+    {
+        match conversation.try_into() {
+            Ok(key) => self.conversation = Some(key),
+            Err(error) => self.error = self.error.or_else(|| Some(Arc::new(error.into()))),
+        }
+        self
+    }
+
+    /// The turn's id, in place of a new one. The same id is the same turn.
+    pub fn turn(self, turn: TurnId) -> Self {
+        Self { turn: Some(turn), ..self }
+    }
+
+    /// Options of this turn, over the client's.
+    pub fn options(self, options: ChatOptions) -> Self {
+        Self { options: options.or(&self.options), ..self }
+    }
+
+    /// One more tool for this turn, beside the client's.
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        let mut duplicate = None;
+        insert_once(&mut self.tools, Arc::new(tool), &mut duplicate);
+        if let Err(error) = refuse_duplicate(duplicate) {
+            self.error = self.error.or_else(|| Some(Arc::new(error)));
+        }
+        self
+    }
+
+    /// One more advisor for this turn, at its own place, inside the client's of the same phase.
+    pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
+        Self { chain: self.chain.advisor(advisor), ..self }
+    }
+
+    /// What becomes of the turn if it is dropped.
+    pub fn on_drop(self, on_drop: OnDrop) -> Self {
+        Self { on_drop, ..self }
+    }
+
+    /// The turn. What was put together wrong is its first and only item.
+    pub fn stream(self) -> TurnStream {
+        let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::mint));
+        let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
+        let stream = match self.prepare(Arc::clone(&turn)) {
+            Ok((chain, request)) => TurnStream::new(chain, request),
+            Err(error) => TurnStream::failed(turn, error),
+        };
+        let stream = stream.on_drop(on_drop);
+        match spawner {
+            Some(spawner) => stream.with_spawner(spawner),
+            None => stream,
+        }
+    }
+
+    /// Reads the turn to its end and gives the response: the same turn as [`Prompt::stream`].
+    ///
+    /// # Errors
+    /// Those of the turn.
+    pub async fn call(self) -> Result<ChatResponse> {
+        self.stream().call().await
+    }
+
+    fn prepare(self, turn: Arc<Turn>) -> Result<(AdvisorChain, ChatRequest)> {
+        if let Some(error) = self.error {
+            return Err(Error::configuration(error.to_string()));
+        }
+        check_spawner(self.on_drop, self.defaults.spawner.as_ref())?;
+        if self.messages.is_empty() {
+            return Err(Error::configuration("the turn has no input: add a user message"));
+        }
+        let mut messages: MessageList = self.system.map(Message::system).into_iter().collect();
+        messages.extend(self.messages.iter().cloned());
+        let mut request = ChatRequest::new(messages)
+            .with_options(self.options.or(&self.defaults.options))
+            .with_tools(self.tools)
+            .with_turn(turn);
+        request.conversation = self.conversation;
+        Ok((self.chain.build()?, request))
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt")
+            .field("conversation", &self.conversation)
+            .field("messages", &self.messages.len())
+            .finish_non_exhaustive()
+    }
+}

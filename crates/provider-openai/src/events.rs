@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use advisor_core::{Delta, DeltaKind, Error, Result};
+use advisor_core::{Delta, DeltaKind, Error, ErrorKind, Result};
 use futures::Stream;
 
 use crate::answer::{AnswerDecoder, End};
@@ -85,8 +85,11 @@ impl DeltaStream {
             self.set_clocks();
             match delta {
                 Some(Ok(delta)) => return Poll::Ready(Some(Ok(delta))),
-                // What a broken body left may not be readable, which is no news.
-                Some(Err(error)) => return Poll::Ready(Some(Err(self.broken.take().unwrap_or(error)))),
+                Some(Err(error)) => {
+                    // That a broken body cannot be read to its end is no news; what the server had said is.
+                    let cut = error.kind() == ErrorKind::Truncated;
+                    return Poll::Ready(Some(Err(self.broken.take().filter(|_| cut).unwrap_or(error))));
+                }
                 None => {}
             }
             let Some(body) = &mut self.body else {
@@ -141,11 +144,7 @@ impl Stream for DeltaStream {
         if let Some(delta) = self.ahead.pop_front() {
             return Poll::Ready(Some(Ok(delta)));
         }
-        let item = self.poll_delta(cx);
-        if matches!(item, Poll::Ready(None | Some(Err(_)))) {
-            self.body = None;
-        }
-        item
+        self.poll_delta(cx)
     }
 }
 

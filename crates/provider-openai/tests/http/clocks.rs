@@ -45,6 +45,17 @@ async fn comments_are_a_sign_of_life_but_no_progress() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_event_is_progress() {
+    let events = [Send(HI), Wait(15 * SECOND)].repeat(10);
+    let script = Scripted::default().answer([events, vec![Send(STOP), Send(DONE)]].concat());
+    let timeouts = Timeouts::default().with_idle(Some(20 * SECOND)).with_progress(Some(20 * SECOND));
+    assert_eq!(
+        call(&script.model().with_timeouts(timeouts)).await.expect("completed").text(),
+        "Hi".repeat(10)
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_slow_reader_is_no_stalled_server() {
     let timeouts = Timeouts::default().with_idle(Some(SECOND)).with_progress(Some(SECOND));
     let script = Scripted::default().answer([Send(HI), Send(HI), Send(STOP), Send(DONE)]);

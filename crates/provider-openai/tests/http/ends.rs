@@ -190,6 +190,18 @@ async fn a_last_event_without_its_blank_line_counts() {
 }
 
 #[tokio::test]
+async fn a_broken_connection_hides_no_error_that_came_before() {
+    let error = json!({"error": {"message": "overloaded", "code": 503}});
+    let body = ChatTranscript::new("m").text("Hi").raw_bytes(format!("data: {error}\n")).without_done();
+    let length = body.len();
+    let said = server(Reply::sse(body).cut_after(length)).await;
+    assert_eq!(fail(&model(&said)).await.kind(), ErrorKind::Provider { status: Some(503) });
+    // A whole answer that breaks off is a broken connection, not malformed JSON.
+    let whole = server(Reply::json(200, json!({"choices": []})).cut_after(9)).await;
+    assert_eq!(fail(&model(&whole)).await.kind(), ErrorKind::Connection);
+}
+
+#[tokio::test]
 async fn finish_reasons_that_say_the_answer_was_cut_leave_no_call_complete() {
     for reason in ["length", "content_filter", "error", "insufficient_system_resource"] {
         let body = ChatTranscript::new("m").tool_call(0, "c1", "f", &["{}"]).finish(reason).done();

@@ -13,7 +13,7 @@
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
 
-use advisor_chain::transport::{ByteStream, Transport, TransportError};
+use advisor_chain::openai::transport::{ByteStream, Transport, TransportError};
 use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, Message, OpenAiModel, StreamAdvisor, ToolCallAdvisor, async_trait,
     from_fn,

@@ -41,8 +41,10 @@ pub use advisor_core::*;
 #[doc(inline)]
 pub use chat_memory_advisor::*;
 #[cfg(feature = "openai")]
+pub use provider_openai as openai;
+#[cfg(feature = "openai")]
 #[doc(inline)]
-pub use provider_openai::*;
+pub use provider_openai::{OpenAiModel, Profile};
 #[cfg(feature = "tools")]
 #[doc(inline)]
 pub use tool_call_advisor::*;
@@ -53,4 +55,14 @@ pub use tool_call_advisor::*;
 #[cfg(feature = "tools")]
 pub fn client(model: impl ChatModel) -> ChatClientBuilder {
     ChatClient::builder(model).fallback_advisor(ToolCallAdvisor::new())
+}
+
+/// The README's start and the guide's code are tests, too.
+#[cfg(all(doctest, feature = "tools", feature = "memory", feature = "openai"))]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/writing-an-advisor.md")]
+    struct WritingAnAdvisor;
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use advisor_chain::{aggregate_recording, frame_json_lines};
+use advisor_chain::openai::{aggregate_recording, frame_json_lines};
 
 /// What clap exits with for bad usage; a file that cannot be read is bad usage, too.
 const BAD_USAGE: u8 = 2;

@@ -322,18 +322,21 @@ pub async fn append_after_delete_is_gone(store: Store) {
     assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
 }
 
-/// A writer whose right has passed on is refused, and so is every right where the store knows none.
+/// A writer whose right has passed on is refused, also after one that needed none. A store that knows no
+/// rights refuses them all.
 pub async fn older_fence_is_refused(store: Store) {
     let key = new_key();
     let batch = |round, fence| said("t", round, &["x"]).with_fence(Fence::new(fence));
-    let version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
+    let mut version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
         Err(StoreError::Unsupported { .. }) => return,
         written => written.unwrap(),
     };
-    let refused = store.append(&key, version, batch(1, 4)).await;
-    assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
-    let version = store.append(&key, version, batch(2, 5)).await.unwrap();
-    assert_eq!(store.append(&key, version, batch(3, 6)).await.unwrap(), Version::new(3));
+    for written in [said("t", 1, &["y"]), batch(2, 5), batch(3, 6), batch(4, 6)] {
+        let refused = store.append(&key, version, batch(9, 4)).await;
+        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+        version = store.append(&key, version, written).await.unwrap();
+    }
+    assert_eq!(version, Version::new(5));
 }
 
 /// The list of a tenant's conversations comes in order, in pages, each conversation once.

@@ -24,11 +24,7 @@ impl TurnRecorder for TurnMemory {
     }
 
     fn dropped(&self, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
-        let unfinished = self.0.stopped(end);
-        let Some(unfinished) = unfinished else {
-            self.0.registry.stop(&self.0.key, &self.0.turn);
-            return None;
-        };
+        let unfinished = self.0.stopped(end)?;
         self.0.registry.leave(&self.0.key, unfinished.clone());
         let memory = self.clone();
         let sealing = async move {
@@ -130,11 +126,15 @@ impl Inner {
     }
 }
 
-/// The messages of a record, without what this round has brought already: inside the loop memory has
-/// stored its answer, as it was before anyone outside changed it.
+/// The messages of a record, without the answer that memory has stored for its round: that is as it was
+/// before anyone outside changed it.
 fn new_messages(state: &TurnState, record: &Record) -> Vec<Message> {
-    let stored = state.answered == record.round && (record.step == Step::Answer || state.ended.is_some());
-    let is_new =
-        |message: &&Message| is_remembered(message) && !(stored && message.role() == Role::Assistant);
+    let is_stored = |message: &Message| {
+        // What closes a turn whose last answer made calls is an answer of its own.
+        let same_answer =
+            record.step == Step::Answer || state.ended.is_some() || message.tool_calls().next().is_some();
+        message.role() == Role::Assistant && state.answered == record.round && same_answer
+    };
+    let is_new = |message: &&Message| is_remembered(message) && !is_stored(message);
     record.messages.iter().filter(is_new).cloned().collect()
 }

@@ -7,7 +7,6 @@ use advisor_core::{
 };
 use tokio::sync::Mutex;
 
-use crate::check::is_empty_answer;
 use crate::opening::Opening;
 use crate::prompt::Prompt;
 use crate::registry::Registry;
@@ -86,12 +85,7 @@ impl TurnMemory {
         }
         let reason = &response.finish().reason;
         let goes_on = response.tool_calls().next().is_some() || *reason == FinishReason::Paused;
-        let announced = state.answered == response.round();
-        let message = Some(response.message().clone()).filter(|_| !announced);
-        let mut addition = state.prompt.add(message);
-        if is_empty_answer(response.message()) {
-            addition.note_empty_answer();
-        }
+        let addition = state.prompt.add([response.message().clone()]);
         let mut write = Write::new(response.round(), "answer", addition).answering().covering(true);
         if !goes_on {
             write = write.ending(TurnEnd::Completed(reason.clone()));

@@ -155,9 +155,21 @@ fn a_turn_whose_beginning_was_not_read_is_left_out() {
     let ended = log(&[turn("a", Some(completed())), turn("b", Some(completed()))]);
     let opening = plan_in(Window::Messages(4), &ended, &[user("v")], &[]).unwrap();
     assert_eq!(words(&opening.messages), "u:v");
+    let asking = [calls(&["2"]).into(), handed_out()];
+    let asking = turn("a", None).1.into_iter().chain(asking).collect();
+    let answering = vec![result("2").into(), answer("x").into(), completed()];
+    let joined = log(&[
+        ("a", asking),
+        ("b", answering),
+        ("c", vec![user("w").into(), answer("y").into(), completed()]),
+    ]);
+    let opening = plan_in(Window::Messages(6), &joined, &[user("v")], &[]).unwrap();
+    assert_eq!(words(&opening.messages), "u:w a:y u:v", "what answers its calls goes with it");
     let open = log(&[turn("a", Some(completed())), turn("b", None)]);
     let opening = plan_in(Window::Messages(1), &open, &[user("v")], &[]).unwrap();
     assert_eq!(written(&opening), "b:cut() new:u:v", "an open turn is closed, also out of sight");
+    let opening = plan_in(Window::Messages(0), &open, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "b:cut() new:u:v");
 }
 
 proptest! {

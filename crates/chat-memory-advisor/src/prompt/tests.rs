@@ -79,6 +79,8 @@ fn after_an_empty_answer_the_user_does_not_speak_twice_in_a_row() {
     let added = add(&mut prompt, &[user("w"), user("x")]);
     assert_eq!(added.1, "u:u u:v a:[no answer] u:w u:x");
     assert_eq!(added.0, "a:[no answer] u:w u:x");
+    add(&mut prompt, &[answer("")]);
+    assert_eq!(add(&mut prompt, &[user("e").ephemeral()]).0, "", "what is not remembered leaves no trace");
 }
 
 #[test]

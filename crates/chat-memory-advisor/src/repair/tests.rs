@@ -53,6 +53,7 @@ fn a_result_that_comes_too_late_or_without_a_call_is_left_out() {
     assert_eq!(repaired(&[("t", late)]), "u:u a(1) r1! u:v a:a");
     let orphan = vec![result("1").into(), user("u").into(), answer("a").into(), completed()];
     assert_eq!(repaired(&[("t", orphan)]), "u:u a:a");
+    assert_eq!(repaired(&[("t", vec![result("1").into(), completed()])]), "", "nothing is left of the turn");
 }
 
 #[test]

@@ -52,6 +52,9 @@ async fn a_dropped_turn_is_closed_by_the_next_one_with_the_text_that_was_shown()
         assert_eq!(sent(&model, 1), format!("s:S {view} u:2"));
         assert_eq!(log_words(&store.log(&key()).await), "u:1 cut(so far) u:2 a:two .");
         assert_eq!(store.appended(), ["0/input", "0/input", place_of_end(place)], "in the same append");
+        let loads = store.loads();
+        memory.close_unfinished().await.unwrap();
+        assert_eq!(store.loads(), loads, "nothing is left of the dropped turn");
     }
 }
 
@@ -76,6 +79,9 @@ async fn with_a_spawner_a_dropped_turn_is_closed_at_once() {
         handle.settled().await;
         let log = "u:1 a(1)Look r1 cut(so far)";
         assert_eq!(log_words(&store.log(&key()).await), log);
+        let loads = store.loads();
+        memory.close_unfinished().await.unwrap();
+        assert_eq!(store.loads(), loads, "nothing is left to be closed");
         ask(&client, "2").await.unwrap();
         assert_eq!(sent(&model, 2), "s:S u:1 a(1)Look r1 a:so far [interrupted] u:2");
         assert_eq!(log_words(&store.log(&key()).await), format!("{log} u:2 a:two ."));

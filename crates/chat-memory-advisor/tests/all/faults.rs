@@ -127,6 +127,28 @@ async fn an_answer_that_could_not_be_stored_is_in_the_error() {
 }
 
 #[tokio::test]
+async fn an_advisor_outside_memory_may_ask_again_when_an_answer_could_not_be_stored() {
+    for (fault, log) in [(Fault::Before, "u:go a:two ."), (Fault::After, "u:go a:one . a:two .")] {
+        let store = TestStore::default();
+        let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+        let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
+            next.next_call(request.clone()).await.unwrap_err();
+            next.next_stream(request).await
+        });
+        let memory = ChatMemoryAdvisor::new(store.clone());
+        let client = builder(&memory, Phase::Round, &model).advisor(retry).build().unwrap();
+        store.fail(2, fault);
+        if fault == Fault::After {
+            store.fail(3, Fault::Before);
+        }
+        assert_eq!(ask(&client, "go").await.unwrap(), "two");
+        assert_eq!(log_words(&store.log(&key()).await), log);
+        let asked = if fault == Fault::Before { "s:S u:go" } else { "s:S u:go a:one" };
+        assert_eq!(sent(&model, 1), asked);
+    }
+}
+
+#[tokio::test]
 async fn another_process_that_writes_meanwhile_is_a_conflict_and_not_overwritten() {
     let store = TestStore::default();
     let gate = Gate::new();
@@ -174,7 +196,10 @@ async fn a_conversation_that_is_deleted_in_the_middle_of_a_turn_stays_deleted() 
     read_until(&mut first, "a").await;
     store.delete(&key()).await.unwrap();
     gate.release();
+    let shared = std::sync::Arc::clone(first.turn());
     assert_eq!(first.call().await.unwrap_err().kind(), ErrorKind::Store);
+    let late = Record::new(1, Step::Injected, vec![Message::user("late")]);
+    assert_eq!(shared.record(&late).await.unwrap_err().kind(), ErrorKind::Store);
     assert!(store.log(&key()).await.is_empty());
     ask(&client, "2").await.unwrap();
     assert_eq!(sent(&model, 1), "s:S u:2");

@@ -8,7 +8,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::ChatMemoryAdvisor;
 
 use crate::store::TestStore;
-use crate::support::{Rounds, ask, builder, client, key, log_words, plain, sent, words};
+use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
@@ -93,6 +93,11 @@ async fn an_answer_that_was_changed_on_its_way_out_is_not_stored_again() {
         .unwrap();
     assert_eq!(ask(&client, "go").await.unwrap(), "***");
     assert_eq!(log_words(&store.log(&key()).await), "u:go a(1)secret r1 a:secret .");
+
+    let changed = Message::assistant_blocks(vec![ToolCall::new("1", "f", "changed").into()]);
+    let handed_out = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
+    let (log, _) = with_records(calls(), vec![Record::new(1, handed_out, vec![changed])]).await;
+    assert_eq!(log, "u:go a(1,2) .", "nor when the turn ends with it");
 }
 
 #[tokio::test]
@@ -105,6 +110,35 @@ async fn a_paused_answer_is_stored_and_the_turn_goes_on() {
         assert_eq!(sent(&model, 2), "s:S u:go a:part a:part", "{place:?}");
         assert_eq!(log_words(&store.log(&key()).await), "u:go a:part a:part a:rest .", "{place:?}");
     }
+}
+
+#[tokio::test]
+async fn a_paused_answer_and_the_text_that_was_shown_after_it_are_both_remembered() {
+    for place in PLACES {
+        let (memory, _) = memory();
+        let paused = Answer::new().text("part").finish(FinishReason::Paused);
+        let answers = [paused, Answer::new().text("more").hang(), Answer::of_text("two")];
+        let (client, model) = client(&memory, place, answers);
+        let mut dropped = turn(&client, "1");
+        read_until(&mut dropped, "partmore").await;
+        drop(dropped);
+        ask(&client, "2").await.unwrap();
+        assert_eq!(sent(&model, 2), "s:S u:1 a:part a:more [interrupted] u:2", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_asks_again_without_results_sends_a_valid_transcript_nevertheless() {
+    let (memory, store) = memory();
+    let model = ScriptedModel::new([calls(), Answer::of_text("done")]);
+    let careless = from_fn("careless", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request).await
+    });
+    let client = builder(&memory, Phase::Round, &model).advisor(careless).build().unwrap();
+    ask(&client, "go").await.unwrap();
+    assert_eq!(sent(&model, 1), "s:S u:go a(1,2) r1! r2!");
+    assert_eq!(log_words(&store.log(&key()).await), "u:go a(1,2) r1! r2! a:done .");
 }
 
 #[tokio::test]
@@ -243,11 +277,11 @@ async fn a_turn_that_breaks_off_answers_its_open_calls_and_tells_stored_text_onc
 async fn a_turn_does_not_go_on_once_another_has_begun() {
     let (memory, store) = memory();
     let (client, _) = plain(&memory, ["one", "two"].map(Answer::of_text));
-    let turn = client.prompt().user("1").conversation("c").stream();
-    let shared = std::sync::Arc::clone(turn.turn());
-    turn.call().await.unwrap();
-    let mut second = crate::support::turn(&client, "2");
-    crate::support::read_until(&mut second, "two").await;
+    let first = turn(&client, "1");
+    let shared = std::sync::Arc::clone(first.turn());
+    first.call().await.unwrap();
+    let mut second = turn(&client, "2");
+    read_until(&mut second, "two").await;
     let late = Record::new(1, Step::Injected, vec![Message::user("late")]);
     assert_eq!(shared.record(&late).await.unwrap_err().kind(), ErrorKind::ConversationBusy);
     second.call().await.unwrap();

@@ -107,6 +107,8 @@ pub(crate) struct Rounds {
     pub(crate) inject: Vec<Message>,
     /// Asks once more after an answer without calls, adding this.
     pub(crate) steer: Option<Message>,
+    /// Runs no call and leaves all to the caller.
+    pub(crate) hand_out: bool,
 }
 
 struct Round {
@@ -157,11 +159,13 @@ impl Round {
         let chunk = stream.next().await.expect("a stream ends with its completion")?;
         let Chunk::Completed(response) = chunk else { return Ok(chunk) };
         self.stream = None;
-        let answer = vec![response.message().clone()];
+        let said = Some(response.message()).filter(|message| !message.blocks().is_empty());
+        let answer: Vec<_> = said.cloned().into_iter().collect();
         let calls: Vec<_> = response.tool_calls().map(|(_, call)| call.clone()).collect();
         let steer = self.rounds.steer.take().filter(|_| calls.is_empty());
         let mut added: Vec<_> = steer.into_iter().collect();
-        if calls.is_empty() && added.is_empty() && response.finish().reason != FinishReason::Paused {
+        let over = calls.is_empty() && added.is_empty() && response.finish().reason != FinishReason::Paused;
+        if over || self.rounds.hand_out {
             let end = Step::End(TurnEnd::Completed(response.finish().reason.clone()));
             self.record(response.round(), end, answer).await?;
             return Ok(Chunk::Completed(response));
@@ -182,7 +186,7 @@ impl Round {
         }
         if !self.next.contains(|role| role == AdvisorRole::Memory) {
             // Without a memory inside, the loop sends everything again.
-            self.request.messages.extend(answer.into_iter().filter(|answer| !answer.blocks().is_empty()));
+            self.request.messages.extend(answer);
         }
         self.request.messages.extend(added);
         Ok(Chunk::RoundCompleted(response))

@@ -2,8 +2,8 @@
 
 use advisor_core::{
     Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatOptions, ChatRequest, ChatResponse, ConversationKey,
-    ErrorKind, FinishReason, Message, Phase, Placement, Result, ToolCall, ToolResult, TurnId, async_trait,
-    from_fn,
+    ErrorKind, FinishReason, Message, Phase, Placement, Record, Result, Step, ToolCall, ToolResult, TurnEnd,
+    TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use chat_memory_advisor::{
@@ -12,7 +12,7 @@ use chat_memory_advisor::{
 use futures::StreamExt;
 
 use crate::store::TestStore;
-use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
+use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
 
 fn memory() -> (ChatMemoryAdvisor, TestStore) {
     let store = TestStore::default();
@@ -56,6 +56,19 @@ async fn law_m2_the_request_is_system_and_the_view() {
     }
     assert_eq!(sent(&model, 2), "s:S s:L u:2 a:two u:3", "the window holds one turn beside the running one");
     assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one . u:2 a:two . u:3 a:three .");
+}
+
+#[tokio::test]
+async fn a_transcript_is_what_the_window_holds() {
+    let (memory, _) = memory();
+    let answers = [Answer::of_text("one"), Answer::of_calls([("1", "f", "{}")]), Answer::of_text("two")];
+    let (client, _) = client(&memory, Phase::Round, answers);
+    ask(&client, "1").await.unwrap();
+    ask(&client, "2").await.unwrap();
+    for (count, held) in [(0, ""), (3, ""), (4, "u:2 a(1) r1 a:two"), (6, "u:1 a:one u:2 a(1) r1 a:two")] {
+        let memory = memory.clone().with_window(Window::Messages(count));
+        assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {count} messages");
+    }
 }
 
 #[tokio::test]
@@ -212,10 +225,12 @@ async fn the_caller_may_answer_calls_in_the_next_turn() {
         (vec![result("2"), result("1")], "s:S u:go a(1,2) r1 r2"),
         (vec![result("2")], "s:S u:go a(1,2) r1! r2"),
         (vec![result("1"), Message::user("and?")], "s:S u:go a(1,2) r1 r2! u:and?"),
-        (vec![Message::user("never mind")], "s:S u:go a(1,2) r1! r2! a:[interrupted] u:never mind"),
+        (vec![Message::user("never mind")], "s:S u:go a(1,2) r1! r2! a:[no answer] u:never mind"),
     ] {
         let (memory, store) = memory();
-        let (client, model) = plain(&memory, [asking(), Answer::of_text("done"), Answer::of_text("more")]);
+        let model = ScriptedModel::new([asking(), Answer::of_text("done"), Answer::of_text("more")]);
+        let rounds = Rounds { hand_out: true, ..Rounds::default() };
+        let client = builder(&memory, Phase::Round, &model).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();
         client.prompt().messages(results).conversation("c").call().await.unwrap();
         assert_eq!(sent(&model, 1), view);
@@ -224,6 +239,32 @@ async fn the_caller_may_answer_calls_in_the_next_turn() {
         let log = store.log(&key()).await;
         assert!(log.iter().map(|entry| entry.seq).eq(1..=log.len() as u64));
     }
+}
+
+#[tokio::test]
+async fn without_a_loop_all_calls_are_the_callers() {
+    let (memory, store) = memory();
+    let (client, model) = plain(&memory, [Answer::of_calls([("1", "f", "{}")]), Answer::of_text("done")]);
+    ask(&client, "go").await.unwrap();
+    let result = Message::tool(ToolResult::new(&ToolCall::new("1", "f", ""), vec!["ok".into()]));
+    client.prompt().message(result).conversation("c").call().await.unwrap();
+    assert_eq!(sent(&model, 1), "s:S u:go a(1) r1");
+    assert_eq!(words(&memory.transcript(&key()).await.unwrap()), "u:go a(1) r1 a:done");
+    assert!(store.log(&key()).await.iter().map(|entry| entry.seq).eq(1..=6));
+}
+
+#[tokio::test]
+async fn calls_are_found_however_small_the_window_is() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Messages(1));
+    let (client, model) = plain(&memory, [Answer::of_calls([("1", "f", "{}")]), Answer::of_text("done")]);
+    let first = turn(&client, "go");
+    let shared = std::sync::Arc::clone(first.turn());
+    first.call().await.unwrap();
+    let handed_out = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
+    shared.record(&Record::new(1, handed_out, Vec::new())).await.unwrap();
+    let result = Message::tool(ToolResult::new(&ToolCall::new("1", "f", ""), vec!["ok".into()]));
+    client.prompt().message(result).conversation("c").call().await.unwrap();
+    assert_eq!(sent(&model, 1), "s:S u:go a(1) r1");
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::TcpListenerStream;
 
 /// What has happened at a [`ReplayServer`] so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,14 +207,15 @@ impl fmt::Debug for Ledger {
 
 /// Accepts connections until it is aborted; owns their tasks.
 async fn accept(listener: TcpListener, ledger: Arc<Ledger>) {
+    let mut incoming = TcpListenerStream::new(listener);
     let mut connections = JoinSet::new();
     let mut accepted = 0;
     loop {
         tokio::select! {
             Some(_) = connections.join_next() => {}
-            incoming = listener.accept() => {
+            next = incoming.next() => {
                 // An error here is the end of what the process may open: better refuse than spin.
-                let Ok((stream, _)) = incoming else { return };
+                let Some(Ok(stream)) = next else { return };
                 connections.spawn(connection::serve(stream, accepted, Arc::clone(&ledger)));
                 accepted += 1;
             }

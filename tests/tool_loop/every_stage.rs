@@ -200,7 +200,7 @@ async fn law_t4_dropped_at_any_stage_finalize_runs_once() {
         let stages = Stages::waiting_at(stage, &gate);
         let staging = staged(&stages);
         let mut turn = Reader::new(staging.turn);
-        turn.until(&gate).await;
+        turn.until(gate.reached()).await;
         let before = stages.journal.labels();
         assert_eq!(before.last().unwrap(), stage);
         drop(turn);
@@ -232,7 +232,7 @@ async fn law_t4_a_drop_tells_finalize_what_was_final() {
         let gate = Gate::new();
         let stages = Stages::waiting_at(stage, &gate);
         let mut turn = Reader::new(staged(&stages).turn);
-        turn.until(&gate).await;
+        turn.until(gate.reached()).await;
         drop(turn);
         let outcome = stages.outcomes().remove(0);
         assert_eq!(transcript_lines(&outcome.transcript).last().unwrap(), last, "{stage}");

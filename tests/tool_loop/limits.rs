@@ -141,7 +141,7 @@ async fn law_t3_tm_22_a_bound_on_calls_can_be_told_to_the_model() {
         Answer::of_text("Enough."),
     ]);
     let (look, given) = invoked("look");
-    let limits = ToolLimits::default().with_calls_per_tool(1).at_call_limit(AtCallLimit::TellModel);
+    let limits = ToolLimits::default().with_calls_per_tool(1).with_at_call_limit(AtCallLimit::TellModel);
     let client = client(&model, limited(limits)).tool(look).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;
     assert_eq!((run.response().text().as_str(), given.lock().unwrap().len()), ("Enough.", 1));

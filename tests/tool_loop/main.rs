@@ -2,12 +2,27 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
+mod blocking;
+mod errors;
 mod every_stage;
+mod execution;
+mod fifty_rounds;
+mod finalize;
+mod hooks;
 mod limits;
+mod many_turns;
 mod modes;
+mod offered;
+mod own_history;
+mod parallel;
+mod placement;
 mod return_direct;
 mod rounds;
+mod same_for_all;
+mod spans;
+mod steering;
 mod support;
 mod time_limit;
 mod tool_errors;
+mod tool_events;
 mod usage;

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use advisor_chain::{
-    ChatClientBuilder, ChatResponse, FinishReason, FnTool, LoopHooks, Message, Result, ToolCallAdvisor,
-    ToolDefinition, ToolError, ToolResult, async_trait,
+    ChatClientBuilder, FinishReason, FnTool, ToolCallAdvisor, ToolDefinition, ToolError, ToolResult,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{assert_valid, client, definition, invoked, read, streaming, tool, transcript_lines};
+use crate::support::{Denying, assert_valid, client, definition, invoked, read, tool, transcript_lines};
 
 /// The model asks for one call, reads its result and says so. The result, and what the client was asked last.
 async fn result_of(
@@ -224,24 +223,6 @@ async fn calls_run_whatever_the_finish_reason_says() {
     }
 }
 
-/// Denies every call of `delete`.
-struct Denying;
-
-#[async_trait]
-impl LoopHooks for Denying {
-    async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
-        let mut choice = response.choices()[0].clone();
-        let (ids, blocks) = response
-            .blocks()
-            .filter(|(_, block)| block.as_tool_call().is_none_or(|call| call.name != "delete"))
-            .map(|(id, block)| (id, block.clone()))
-            .unzip();
-        choice.message = Message::assistant_blocks(blocks);
-        choice.block_ids = ids;
-        Ok(response.with_choices(vec![choice]))
-    }
-}
-
 /// A denial: the steering hook leaves a call out; the others run, and the model reads why that one did not.
 #[tokio::test]
 async fn law_t2_a_denied_call_is_an_error_result() {
@@ -291,43 +272,17 @@ async fn law_t2_errors_keep_their_place_among_results() {
     assert_valid(response.transcript());
 }
 
-/// Whoever watches the tools learns how every call ended, also those that never started.
+/// A tool error reads as the error's own text, its sources, or what the tool says.
 #[tokio::test]
-async fn every_call_has_a_finished_event_whatever_became_of_it() {
-    let model = ScriptedModel::new([
-        Answer::of_calls([
-            ("c1", "nonesuch", "{}"),
-            ("c2", "look", "{"),
-            ("c3", "delete", "{}"),
-            ("c4", "look", "{}"),
-        ]),
-        Answer::of_text("I see."),
-    ]);
-    let advisor = ToolCallAdvisor::builder().tool_events(true).hooks(Denying).build().unwrap();
-    let client =
-        client(&model, advisor).tool(tool("look", "sunny")).tool(tool("delete", "gone")).build().unwrap();
-    let run = read(client.prompt().user("go").stream()).await;
-    let mut events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool ")).collect();
-    events.iter_mut().for_each(|line| *line = line.split(':').next().unwrap().to_string());
-    events.sort();
-    assert_eq!(
-        events,
-        ["tool c1 failed", "tool c2 failed", "tool c3 failed", "tool c4 finished", "tool c4 started {}"]
-    );
-}
-
-/// The same for calls that no tool of the turn will answer any more: a cut answer, a limit.
-#[tokio::test]
-async fn calls_that_end_the_turn_have_a_finished_event_too() {
-    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
-    let client = client(&model, streaming(advisor_chain::ToolCallStreaming::All))
-        .tool(tool("look", "sunny"))
-        .build()
-        .unwrap();
-    let lines = read(client.prompt().user("go").stream()).await.lines();
-    let at = |what: &str| {
-        lines.iter().position(|line| line.starts_with(what)).unwrap_or_else(|| panic!("{lines:?}"))
-    };
-    assert!(at("round 1 completed") < at("tool c1 failed: not started"));
-    assert!(at("tool c1 failed: not started") < at("2.0 + text"));
+async fn results_exceptions_a_tool_error_keeps_its_text_and_its_sources() {
+    let failing = FnTool::new(definition("look"), |_: Value| async {
+        let number: i32 = "x".parse()?;
+        if number > 0 { Ok("unreachable") } else { Err(ToolError::new("never")) }
+    });
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Sorry.")]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(failing).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let result = response.transcript().iter().find_map(|message| message.tool_result().cloned()).unwrap();
+    assert!(result.is_error);
+    assert_eq!(result.text(), "invalid digit found in string");
 }

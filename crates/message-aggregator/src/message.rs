@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::wire_form::WireForms;
-use crate::{Block, Part, Text, ToolCall, ToolResult};
+use crate::{Block, BlockContent, Part, Text, ToolCall, ToolResult};
 
 /// One message of a transcript: immutable, opaque, cheap to clone.
 ///
@@ -160,6 +160,18 @@ impl Message {
         }
     }
 
+    /// Whether this is an answer that neither says, shows nor calls anything, which no provider takes back.
+    /// Reasoning and citations alone are no answer, nor is white space.
+    #[must_use]
+    pub fn is_empty_answer(&self) -> bool {
+        let MessageContent::Assistant(blocks) = self.content() else { return false };
+        blocks.iter().all(|block| match block.content() {
+            BlockContent::Text(text) | BlockContent::Refusal(text) => text.trim().is_empty(),
+            BlockContent::Reasoning(_) | BlockContent::Citation(_) => true,
+            _ => false,
+        })
+    }
+
     /// Whether both are handles of the very same message, not merely equal.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
@@ -178,5 +190,30 @@ impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
         self.is_same(other)
             || (self.content() == other.content() && self.is_ephemeral() == other.is_ephemeral())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_says_nothing_is_empty() {
+        let answer = |blocks: &[BlockContent]| {
+            Message::assistant_blocks(blocks.iter().cloned().map(Block::new).collect())
+        };
+        let (text, reasoning) =
+            (|text: &str| BlockContent::Text(text.into()), BlockContent::Reasoning("Hm.".into()));
+        let call = BlockContent::ToolCall(ToolCall::new("c1", "look", ""));
+        for (blocks, empty) in [
+            (&[][..], true),
+            (&[text(" \n")], true),
+            (std::slice::from_ref(&reasoning), true),
+            (&[reasoning.clone(), text("Hi.")], false),
+            (&[reasoning.clone(), call], false),
+        ] {
+            assert_eq!(answer(blocks).is_empty_answer(), empty, "{blocks:?}");
+        }
+        assert!(!Message::user("").is_empty_answer(), "only answers are");
     }
 }

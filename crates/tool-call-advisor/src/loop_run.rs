@@ -274,5 +274,5 @@ pub(crate) fn has_calls(message: &Message) -> bool {
 
 /// The answer's message, unless it is empty: nothing empty is ever remembered or sent.
 pub(crate) fn nonempty(answer: &ChatResponse) -> Option<Message> {
-    Some(answer.message()).filter(|message| !message.blocks().is_empty()).cloned()
+    Some(answer.message()).filter(|message| !message.is_empty_answer()).cloned()
 }

@@ -8,7 +8,7 @@ mod transcript;
 
 pub(crate) use ledger::Ledger;
 pub(crate) use reading::{Reader, Run, read};
-pub(crate) use stages::{Staged, Stages, Watch};
+pub(crate) use stages::{Denying, Staged, Stages, Watch};
 pub(crate) use tools::{definition, invoked, tool};
 pub(crate) use transcript::{assert_valid, transcript_lines};
 

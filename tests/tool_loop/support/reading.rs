@@ -7,8 +7,8 @@ use std::time::Duration;
 use advisor_chain::{
     BlockDelta, BlockId, ChatResponse, Chunk, ChunkFold, Error, Result, ToolEvent, ToolEventKind,
 };
-use advisor_testkit::Gate;
 use futures::{Stream, StreamExt, poll};
+use tokio::task::unconstrained;
 use tokio::time::timeout;
 
 /// Longer than anything takes in these tests.
@@ -63,21 +63,23 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
     /// Reads what comes without waiting, as lines.
     pub(crate) async fn so_far(&mut self) -> Vec<String> {
         let before = self.chunks.len();
-        while let Poll::Ready(Some(item)) = poll!(self.stream.next()) {
+        // Unconstrained: nothing but the turn itself makes it wait.
+        while let Poll::Ready(Some(item)) = poll!(unconstrained(self.stream.next())) {
             self.chunks.push(item.expect("the turn has failed"));
         }
         lines(&self.chunks[before..])
     }
 
-    /// Reads until the peer stands at the gate.
-    pub(crate) async fn until(&mut self, gate: &Gate) {
+    /// Reads until something has come about, such as a peer standing at its gate.
+    pub(crate) async fn until<T>(&mut self, come_about: impl Future<Output = T>) {
+        let mut come_about = std::pin::pin!(come_about);
         loop {
             tokio::select! {
                 biased;
-                () = gate.reached() => return,
+                _ = &mut come_about => return,
                 item = self.stream.next() => match item {
                     Some(Ok(chunk)) => self.chunks.push(chunk),
-                    other => panic!("the turn ended before the gate: {other:?}"),
+                    other => panic!("the turn ended before that: {other:?}"),
                 },
             }
         }

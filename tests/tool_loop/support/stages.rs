@@ -137,3 +137,21 @@ impl Advisor for Staged {
         self.stages.at(&format!("after {pass}")).await
     }
 }
+
+/// Denies every call of `delete`.
+pub(crate) struct Denying;
+
+#[async_trait]
+impl LoopHooks for Denying {
+    async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
+        let mut choice = response.choices()[0].clone();
+        let (ids, blocks) = response
+            .blocks()
+            .filter(|(_, block)| block.as_tool_call().is_none_or(|call| call.name != "delete"))
+            .map(|(id, block)| (id, block.clone()))
+            .unzip();
+        choice.message = Message::assistant_blocks(blocks);
+        choice.block_ids = ids;
+        Ok(response.with_choices(vec![choice]))
+    }
+}

@@ -1,0 +1,142 @@
+//! Tools that block their thread: off the async threads, bounded, and what a drop does to one.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use advisor_chain::{FnTool, Tool, ToolCallAdvisor, ToolError, ToolInvocation, ToolSet};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
+use tokio::runtime::Builder;
+
+use crate::support::{Reader, client, definition, read, transcript_lines};
+
+/// A tool that journals `start c1` and `end c1` and blocks in between until the test sends something.
+fn blocking(limit: usize, journal: &Journal) -> (FnTool, mpsc::Sender<()>) {
+    let (go, wait) = mpsc::channel();
+    let (wait, journal) = (Mutex::new(wait), journal.clone());
+    let tool = FnTool::blocking(definition("work"), limit, move |invocation: ToolInvocation| {
+        let id = &invocation.call.id;
+        journal.record(format!("start {id}"));
+        wait.lock().unwrap().recv().map_err(ToolError::from)?;
+        journal.record(format!("end {id}"));
+        Ok(format!("{:?}", std::thread::current().id()))
+    });
+    (tool, go)
+}
+
+fn model(calls: usize) -> ScriptedModel {
+    let ids: Vec<_> = (1..=calls).map(|number| format!("c{number}")).collect();
+    let calls: Vec<_> = ids.iter().map(|id| (id.as_str(), "work", "{}")).collect();
+    ScriptedModel::new([Answer::of_calls(calls), Answer::of_text("Done.")])
+}
+
+/// P12: the turn's thread goes on while the tool blocks another one.
+#[tokio::test]
+async fn a_blocking_tool_runs_off_the_async_thread() {
+    let journal = Journal::new();
+    let (work, go) = blocking(4, &journal);
+    let client = client(&model(1), ToolCallAdvisor::new()).tool(work).build().unwrap();
+    let turn = Reader::new(client.prompt().user("go").stream());
+    let test = async {
+        journal.recorded("start c1").await; // this task runs while the tool blocks
+        go.send(()).unwrap();
+    };
+    let (run, ()) = tokio::join!(turn.finish(), test);
+    let here = format!("{:?}", std::thread::current().id());
+    let result = &transcript_lines(run.response().transcript())[2];
+    assert!(result.starts_with("result c1: ThreadId") && !result.ends_with(&here), "{result}");
+}
+
+/// At most `limit` of its runs block a thread at a time.
+#[tokio::test]
+async fn law_t3_blocking_tools_are_bounded() {
+    let journal = Journal::new();
+    let (work, go) = blocking(1, &journal);
+    let client = client(&model(3), ToolCallAdvisor::new()).tool(work).build().unwrap();
+    let turn = Reader::new(client.prompt().user("go").stream());
+    let test = async {
+        for ended in 1..=3 {
+            journal.recorded(&format!("start c{ended}")).await;
+            assert_eq!(journal.count("start*"), ended, "{journal}");
+            go.send(()).unwrap();
+            journal.recorded(&format!("end c{ended}")).await;
+        }
+    };
+    let (run, ()) = tokio::join!(turn.finish(), test);
+    assert_eq!(run.response().text(), "Done.");
+}
+
+/// A panic of it is caught like every other.
+#[tokio::test]
+async fn law_t2_a_panicking_blocking_tool_is_an_error_result() {
+    let work = FnTool::blocking(definition("work"), 1, |_: ToolInvocation| -> Result<String, ToolError> {
+        panic!("oh no")
+    });
+    let client = client(&model(1), ToolCallAdvisor::new()).tool(work).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(transcript_lines(run.response().transcript())[2], "error c1: the tool panicked: oh no");
+}
+
+/// A drop does not stop the thread: the run goes on to its end and keeps its place until then; its result is
+/// thrown away. A run that waits for a place never begins.
+#[tokio::test]
+async fn a_dropped_blocking_tool_runs_on_and_one_that_waits_never_begins() {
+    let journal = Journal::new();
+    let (work, go) = blocking(1, &journal);
+    let tools: ToolSet = [Arc::new(work) as Arc<dyn Tool>].into_iter().collect();
+    let first = client(&model(2), ToolCallAdvisor::new()).tools(&tools).build().unwrap();
+    let mut turn = Reader::new(first.prompt().user("go").stream());
+    turn.until(journal.recorded("start c1")).await;
+    drop(turn);
+
+    // A second turn needs the place that the first one's run still holds.
+    let second = client(&model(1), ToolCallAdvisor::new()).tools(&tools).build().unwrap();
+    let turn = Reader::new(second.prompt().user("go").stream());
+    let test = async {
+        tokio::task::yield_now().await;
+        journal.assert_count("start*", 1);
+        go.send(()).unwrap();
+        journal.recorded("end c1").await;
+        go.send(()).unwrap();
+    };
+    let (run, ()) = tokio::join!(turn.finish(), test);
+    assert_eq!(run.response().text(), "Done.");
+    assert_eq!(journal.labels(), ["start c1", "end c1", "start c1", "end c1"], "c2 never began");
+}
+
+/// The same for a run that has its place but no thread yet.
+#[test]
+fn a_dropped_blocking_tool_that_waits_for_a_thread_never_begins() {
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+    let journal = Journal::new();
+    runtime.block_on(async {
+        let (work, go) = blocking(2, &journal);
+        let client = client(&model(2), ToolCallAdvisor::new()).tool(work).build().unwrap();
+        let mut turn = Reader::new(client.prompt().user("go").stream());
+        turn.until(journal.recorded("start*")).await;
+        drop(turn);
+        go.send(()).unwrap();
+        drop(go);
+    });
+    drop(runtime); // waits for the thread
+    assert_eq!(journal.labels(), ["start c1", "end c1"]);
+}
+
+/// A timeout frees the turn, not the thread.
+#[tokio::test]
+async fn law_t2_a_blocking_tool_that_takes_too_long_is_an_error_result() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let slow = definition("work").with_timeout(Duration::ZERO);
+    let work = FnTool::blocking(slow, 1, move |_: ToolInvocation| {
+        wait.lock().unwrap().recv().map_err(ToolError::from)?;
+        Ok("late")
+    });
+    let client = client(&model(1), ToolCallAdvisor::new()).tool(work).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(
+        transcript_lines(run.response().transcript())[2],
+        "error c1: stopped: no answer within 0 s; the outcome is unknown"
+    );
+    drop(go);
+}

@@ -1,0 +1,52 @@
+//! Errors that end a turn, and what they carry.
+
+use advisor_chain::{ChatOptions, Error, ErrorKind, ToolCallAdvisor};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{client, invoked, read, tool, transcript_lines};
+
+/// 3.8 (5): an error in a later round ends the turn with it, what is final is kept, no tool runs again.
+#[tokio::test]
+async fn an_error_in_round_two_carries_what_is_final() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{}")]),
+        Answer::new()
+            .text("It is ")
+            .call("c2", "look", "{}")
+            .error(Error::new(ErrorKind::Connection, "reset")),
+    ]);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let error = run.error();
+    assert_eq!(error.kind(), ErrorKind::Connection);
+    assert!(error.emitted());
+    assert_eq!(error.partial().unwrap().text(), "It is ");
+    assert_eq!(transcript_lines(error.history().unwrap()), ["user: go", "call c1 look {}", "result c1: ok"]);
+    assert_eq!(given.lock().unwrap().len(), 1, "a cut call never runs");
+}
+
+/// An answer that was cut off after a whole call runs nothing.
+#[tokio::test]
+async fn a_truncated_stream_runs_nothing() {
+    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}")]);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    let error = client.prompt().user("go").call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Truncated);
+    assert!(given.lock().unwrap().is_empty());
+}
+
+/// TM-38: several answers cannot call tools; the error says what to do.
+#[tokio::test]
+async fn tm_38_several_choices_and_tools_are_refused() {
+    let mut options = ChatOptions::new();
+    options.choices = Some(2);
+    let model = ScriptedModel::new([Answer::of_text("a"), Answer::of_text("b")]);
+    let client = client(&model, ToolCallAdvisor::new()).options(options).build().unwrap();
+    let refused = client.prompt().user("go").tool(tool("look", "sunny")).call().await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Configuration);
+    assert!(refused.to_string().contains("ask for one choice"), "{refused}");
+    assert_eq!(model.calls(), 0);
+    assert!(client.prompt().user("go").call().await.is_ok(), "without tools they are fine");
+}

@@ -1,0 +1,227 @@
+//! Who runs a call: the loop's own tools, an execution in their place, or the caller.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::{
+    CallerTool, ErrorKind, FinishReason, LoopEnd, Message, Result, ToolBatch, ToolCallAdvisor,
+    ToolCallStreaming, ToolExecution, ToolResult, async_trait,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{
+    Ledger, Stages, Watch, assert_valid, client, definition, invoked, read, streaming, tool, transcript_lines,
+};
+
+fn two_calls() -> ScriptedModel {
+    ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{\"a\":1}"), ("c2", "nonesuch", "{}")]),
+        Answer::of_text("Done."),
+    ])
+}
+
+type Results = fn(&ToolBatch) -> Result<Vec<ToolResult>>;
+
+/// Answers the batch as a function says and keeps what it was given.
+#[derive(Clone)]
+struct Elsewhere {
+    results: Results,
+    batches: Arc<Mutex<Vec<String>>>,
+}
+
+impl Elsewhere {
+    fn new(results: Results) -> Self {
+        Self { results, batches: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl ToolExecution for Elsewhere {
+    async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
+        for call in &batch.calls {
+            self.batches.lock().unwrap().push(format!("{call:?}"));
+            batch.events.started(call).await;
+            batch.events.progress(call, "elsewhere".into()).await;
+        }
+        (self.results)(&batch)
+    }
+}
+
+fn answered(batch: &ToolBatch) -> Result<Vec<ToolResult>> {
+    Ok(batch.calls.iter().map(|call| ToolResult::new(&call.call, vec!["ran elsewhere".into()])).collect())
+}
+
+/// AR-10: the execution that was given is the one that is used; it is told of unknown tools, too.
+#[tokio::test]
+async fn ar_10_the_execution_can_be_replaced() {
+    let elsewhere = Elsewhere::new(answered);
+    let (look, given) = invoked("look");
+    let advisor = ToolCallAdvisor::builder()
+        .execution(elsewhere.clone())
+        .streaming(ToolCallStreaming::All)
+        .build()
+        .unwrap();
+    let model = two_calls();
+    let client = client(&model, advisor).tool(look).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(run.response().text(), "Done.");
+    assert!(given.lock().unwrap().is_empty(), "the tool itself did not run");
+    assert_eq!(
+        transcript_lines(run.response().transcript())[3..5],
+        ["result c1: ran elsewhere", "result c2: ran elsewhere"]
+    );
+    let batches = elsewhere.batches.lock().unwrap().clone();
+    assert!(batches[0].contains("known: true") && batches[1].contains("known: false"), "{batches:?}");
+    let events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool c1")).collect();
+    assert_eq!(events, ["tool c1 started {\"a\":1}", "tool c1 progress elsewhere"], "its events come out");
+}
+
+/// Other results than one per call, in call order, are an error of the machinery; the calls are answered.
+#[tokio::test]
+async fn an_execution_with_wrong_results_ends_the_turn_with_an_error() {
+    let wrong: [Results; 5] = [
+        |_| Ok(Vec::new()),
+        |batch| answered(batch).map(|mut results| results.drain(..1).collect()),
+        |batch| {
+            answered(batch).map(|mut results| {
+                results.reverse();
+                results
+            })
+        },
+        |batch| answered(batch).map(|results| [results.clone(), results].concat()),
+        |_| Err(advisor_chain::Error::new(ErrorKind::Tool, "the engine is down")),
+    ];
+    for results in wrong {
+        let stages = Stages::default();
+        let ledger = Ledger::default();
+        let advisor = ToolCallAdvisor::builder()
+            .execution(Elsewhere::new(results))
+            .hooks(Watch(stages.clone()))
+            .build();
+        let model = two_calls();
+        let client = client(&model, advisor.unwrap())
+            .advisor(ledger.clone())
+            .tool(tool("look", "sunny"))
+            .build()
+            .unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_eq!(run.error().kind(), ErrorKind::Tool);
+        assert_eq!((model.calls(), stages.ends()), (1, vec![LoopEnd::Failed(ErrorKind::Tool)]));
+        let unknown = "stopped: the machinery that runs tools failed; the outcome is unknown";
+        assert_eq!(
+            transcript_lines(run.error().history().unwrap())[3..],
+            [format!("error c1: {unknown}"), format!("error c2: {unknown}")]
+        );
+        assert_valid(run.error().history().unwrap());
+        assert_valid(&ledger.transcript());
+    }
+}
+
+/// An execution decides what a result is, also which is an error; the results are bounded all the same.
+#[tokio::test]
+async fn results_of_an_execution_are_bounded() {
+    let long: Results =
+        |batch| Ok(batch.calls.iter().map(|call| ToolResult::error(&call.call, "x".repeat(1000))).collect());
+    let limits = advisor_chain::ToolLimits::default().with_result_bytes(100);
+    let advisor = ToolCallAdvisor::builder().execution(Elsewhere::new(long)).limits(limits).build().unwrap();
+    let response = client(&two_calls(), advisor).build().unwrap().prompt().user("go").call().await.unwrap();
+    let results: Vec<_> = response.transcript().iter().filter_map(Message::tool_result).collect();
+    assert!(results.iter().all(|result| result.is_error && result.text().len() <= 100));
+}
+
+/// TA-14, TA-15: a predicate that always says no hands the answer to the caller unchanged.
+#[tokio::test]
+async fn ta_14_calls_that_are_not_eligible_are_handed_out() {
+    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+        let model = ScriptedModel::new([Answer::new()
+            .text("Let me look.")
+            .call("c1", "look", "{}")
+            .finish(FinishReason::ToolCalls)]);
+        let (look, given) = invoked("look");
+        let ledger = Ledger::default();
+        let advisor = ToolCallAdvisor::builder().eligible(|_| false).streaming(mode).build().unwrap();
+        let client = client(&model, advisor).advisor(ledger.clone()).tool(look).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        let response = run.response();
+        assert_eq!(response.finish().reason, FinishReason::ToolCalls);
+        assert_eq!(response.text(), "Let me look.");
+        assert_eq!(response.tool_calls().count(), 1);
+        assert_eq!(run.fold().blocks(1).len(), 2, "all of it was shown: {mode:?}");
+        let lines = transcript_lines(response.transcript());
+        assert_eq!(lines, ["user: go", "assistant: Let me look.", "call c1 look {}"]);
+        assert_eq!(transcript_lines(&ledger.transcript()), lines);
+        assert!(given.lock().unwrap().is_empty());
+        assert_eq!(model.calls(), 1);
+    }
+}
+
+/// TA-16: eligibility is asked for each answer anew.
+#[tokio::test]
+async fn ta_16_eligible_once_then_not() {
+    let asked = AtomicUsize::new(0);
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{}")]),
+        Answer::of_calls([("c2", "look", "{}")]),
+    ]);
+    let (look, given) = invoked("look");
+    let once = move |_: &advisor_chain::ToolCall| asked.fetch_add(1, Ordering::Relaxed) == 0;
+    let advisor = ToolCallAdvisor::builder().eligible(once).build().unwrap();
+    let client = client(&model, advisor).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));
+    assert_eq!(response.tool_calls().next().unwrap().1.id, "c2");
+}
+
+/// An answer with one call for the caller is handed out whole, and its results begin the next turn's input.
+#[tokio::test]
+async fn a_call_for_the_caller_is_handed_out_and_answered_in_the_next_turn() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "sign", "{}"), ("c2", "look", "{}")]),
+        Answer::of_text("Signed."),
+    ]);
+    let (look, given) = invoked("look");
+    let client = client(&model, streaming(ToolCallStreaming::TextOnly))
+        .tool(look)
+        .tool(CallerTool::new(definition("sign")))
+        .build()
+        .unwrap();
+    let first = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(first.finish().reason, FinishReason::ToolCalls);
+    let calls: Vec<_> = first.tool_calls().map(|(_, call)| call.clone()).collect();
+    assert_eq!(calls.len(), 2);
+    assert!(given.lock().unwrap().is_empty(), "none of them ran");
+    let results = calls.iter().map(|call| Message::tool(ToolResult::new(call, vec!["by hand".into()])));
+    let second =
+        client.prompt().messages(first.transcript().iter().cloned()).messages(results).call().await.unwrap();
+    assert_eq!(second.text(), "Signed.");
+    assert_eq!(
+        transcript_lines(&model.prompts()[1].messages),
+        ["user: go", "call c1 sign {}", "call c2 look {}", "result c1: by hand", "result c2: by hand"]
+    );
+    assert_valid(second.transcript());
+}
+
+/// The model is told about a tool of the caller's like about every other.
+#[tokio::test]
+async fn tm_08_the_model_is_told_the_tools_in_order() {
+    let model = ScriptedModel::new([Answer::of_text("Done.")]);
+    let client = client(&model, ToolCallAdvisor::new())
+        .tool(tool("look", "sunny"))
+        .tool(CallerTool::new(definition("sign")))
+        .build()
+        .unwrap();
+    client.prompt().user("go").tool(tool("tell", "told")).call().await.unwrap();
+    assert_eq!(model.prompts()[0].tools, ["look", "sign", "tell"]);
+}
+
+/// A tool of the caller's that is run by mistake says so.
+#[tokio::test]
+async fn a_tool_of_the_callers_never_runs() {
+    let call = advisor_chain::ToolCall::new("c1", "sign", "{}");
+    let turn = advisor_chain::Turn::new(advisor_chain::TurnId::mint());
+    let key = advisor_chain::CallKey::new(turn.id().clone(), 1, 0);
+    let progress = advisor_chain::Progress::ignored();
+    let invocation = advisor_chain::ToolInvocation::new(call, serde_json::json!({}), key, progress, turn);
+    let outcome = advisor_chain::Tool::run(&CallerTool::new(definition("sign")), invocation).await;
+    assert!(outcome.unwrap_err().text().starts_with("not started"));
+}

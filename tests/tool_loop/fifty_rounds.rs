@@ -1,0 +1,174 @@
+//! A turn of fifty rounds: as deep in round fifty as in round one, and each request extends the one before.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::{
+    AdvisorChain, ChatRequest, ChunkStream, Message, Phase, Placement, StreamAdvisor, ToolCallAdvisor,
+    ToolCallStreaming, ToolLimits, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::StreamExt;
+use futures::stream;
+
+use crate::support::{assert_valid, client, limited, read, tool};
+
+/// Asks for tools in all rounds but the last.
+fn model(rounds: u32) -> ScriptedModel {
+    ScriptedModel::from_fn(move |prompt| {
+        let id = format!("c{}", prompt.round);
+        let answer = Answer::new().text("Round.");
+        if prompt.round < rounds { answer.call(&id, "look", "{}").done() } else { answer.done() }
+    })
+}
+
+fn limits(rounds: u32) -> ToolLimits {
+    let mut limits = ToolLimits::default().with_rounds(rounds);
+    (limits.calls, limits.calls_per_tool) = (None, None);
+    limits
+}
+
+/// What is alive inside the loop, and how deep the stack is at each poll.
+#[derive(Clone, Default)]
+struct Layers {
+    live: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    opened: Arc<AtomicUsize>,
+    /// The least and the greatest address of a local of the polls of each round.
+    depths: Arc<Mutex<Vec<(usize, usize)>>>,
+}
+
+/// Counts itself as alive until it is dropped.
+struct Alive(Arc<AtomicUsize>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Layers {
+    fn counting(&self) -> impl StreamAdvisor {
+        let layers = self.clone();
+        from_fn("counting", move |request: ChatRequest, next: AdvisorChain| {
+            let layers = layers.clone();
+            async move {
+                let stream = next.next_stream(request).await?;
+                Ok(layers.wrap(stream))
+            }
+        })
+        .placed(Placement::new(Phase::Round))
+    }
+
+    fn wrap(&self, mut inner: ChunkStream) -> ChunkStream {
+        let live = self.live.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(live, Ordering::Relaxed);
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        self.depths.lock().unwrap().push((usize::MAX, 0));
+        let (alive, depths) = (Alive(Arc::clone(&self.live)), Arc::clone(&self.depths));
+        ChunkStream::new(stream::poll_fn(move |cx| {
+            let _alive = &alive;
+            let here = 0_u8;
+            let address = std::ptr::from_ref(&here).addr();
+            if let Some((least, most)) = depths.lock().unwrap().last_mut() {
+                (*least, *most) = ((*least).min(address), (*most).max(address));
+            }
+            inner.poll_next_unpin(cx)
+        }))
+    }
+}
+
+#[tokio::test]
+async fn round_fifty_is_as_deep_as_round_one() {
+    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+        let layers = Layers::default();
+        let advisor = ToolCallAdvisor::builder().streaming(mode).limits(limits(50)).build().unwrap();
+        let model = model(50);
+        let client =
+            client(&model, advisor).advisor(layers.counting()).tool(tool("look", "sunny")).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_eq!((model.calls(), run.response().round()), (50, 50), "{mode:?}");
+        assert_valid(run.response().transcript());
+        assert_eq!(layers.opened.load(Ordering::Relaxed), 50);
+        assert_eq!(layers.most.load(Ordering::Relaxed), 1, "one inner stream at a time");
+        assert_eq!(layers.live.load(Ordering::Relaxed), 0, "all of them are gone");
+        let depths = layers.depths.lock().unwrap();
+        let polled_at = depths.iter().map(|(least, _)| *least).collect::<Vec<_>>();
+        assert!(polled_at.iter().all(|depth| *depth == polled_at[0]), "{mode:?}: {polled_at:?}");
+        assert!(depths.iter().all(|(least, most)| least == most), "{mode:?}: {depths:?}");
+    }
+}
+
+/// A stream is released when its round ends, before a tool of it runs.
+#[tokio::test]
+async fn a_rounds_stream_is_released_before_its_tools_run() {
+    let layers = Layers::default();
+    let live = Arc::clone(&layers.live);
+    let look = advisor_chain::FnTool::new(crate::support::definition("look"), move |_: serde_json::Value| {
+        let live = live.load(Ordering::Relaxed);
+        async move { Ok(live.to_string()) }
+    });
+    let client =
+        client(&model(3), ToolCallAdvisor::new()).advisor(layers.counting()).tool(look).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let results: Vec<_> =
+        response.transcript().iter().filter_map(|message| Some(message.tool_result()?.text())).collect();
+    assert_eq!(results, ["0", "0"]);
+}
+
+/// Request n+1 is request n with the round's messages at its end: the very same messages, not equal ones.
+#[tokio::test]
+async fn each_request_extends_the_one_before() {
+    let model = model(50);
+    let client =
+        client(&model, limited(limits(50))).system("Be brief.").tool(tool("look", "sunny")).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let prompts = model.prompts();
+    for pair in prompts.windows(2) {
+        let (earlier, later) = (&pair[0].messages, &pair[1].messages);
+        assert_eq!(later.len(), earlier.len() + 2);
+        let same = earlier.iter().zip(later.iter()).all(|(one, other)| one.is_same(other));
+        assert!(same, "round {}", pair[1].round);
+        assert_eq!(later.added_since(earlier).len(), 2);
+    }
+    let last: Vec<Message> = prompts[49].messages.iter().skip(1).cloned().collect();
+    let same = last.iter().zip(response.transcript()).all(|(one, other)| one.is_same(other));
+    assert!(same, "the transcript shares them, too");
+}
+
+/// Neither thousands of rounds nor dropping what they leave behind overflows a small stack.
+#[test]
+fn thousands_of_rounds_need_no_stack() {
+    let small = std::thread::Builder::new().stack_size(512 << 10);
+    let turn = small.spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let model = model(3000);
+            let client = client(&model, limited(limits(3000))).tool(tool("look", "sunny")).build().unwrap();
+            let response = client.prompt().user("go").call().await.unwrap();
+            assert_eq!((response.round(), response.transcript().len()), (3000, 6000));
+        });
+    });
+    turn.unwrap().join().unwrap();
+}
+
+/// In every round the text is as live as in the first.
+#[tokio::test]
+async fn law_s2_round_fifty_streams_as_round_one() {
+    let gates: Vec<_> = (0..50).map(|_| advisor_testkit::Gate::new()).collect();
+    let in_model = gates.clone();
+    let model = ScriptedModel::from_fn(move |prompt| {
+        let gate = &in_model[prompt.round as usize - 1];
+        let answer = Answer::new().text(format!("Round {}.", prompt.round)).gate(gate);
+        if prompt.round < 50 { answer.call("c", "look", "{}").done() } else { answer.done() }
+    });
+    let advisor = ToolCallAdvisor::builder().limits(limits(50)).streaming(ToolCallStreaming::All).build();
+    let client = client(&model, advisor.unwrap()).tool(tool("look", "sunny")).build().unwrap();
+    let mut turn = crate::support::Reader::new(client.prompt().user("go").stream());
+    for (round, gate) in gates.iter().enumerate() {
+        let shown = turn.so_far().await;
+        assert_eq!(shown.last().unwrap(), &format!("{}.0 \"Round {}.\"", round + 1, round + 1));
+        gate.release();
+    }
+    turn.finish().await;
+}

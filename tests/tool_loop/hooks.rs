@@ -1,0 +1,197 @@
+//! What hooks may change, and for how long: requests, what is sent next, and where the loop goes.
+
+use advisor_chain::{
+    ChatOptions, ChatRequest, FinishReason, LoopHooks, Message, MessageList, Result, Step, ToolCallAdvisor,
+    ToolChoice, async_trait,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{Ledger, Stages, Watch, assert_valid, client, tool, transcript_lines};
+
+/// Two tool rounds and an answer.
+fn three_rounds() -> ScriptedModel {
+    ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{}")]),
+        Answer::of_calls([("c2", "look", "{}")]),
+        Answer::of_text("Done."),
+    ])
+}
+
+fn hooked(hooks: impl LoopHooks) -> ToolCallAdvisor {
+    ToolCallAdvisor::builder().hooks(hooks).build().unwrap()
+}
+
+fn sent(model: &ScriptedModel) -> Vec<Vec<String>> {
+    model.prompts().iter().map(|prompt| transcript_lines(&prompt.messages)).collect()
+}
+
+/// TA-44, TA-45: how often hooks run, with and without tools.
+#[tokio::test]
+async fn ta_44_hooks_run_once_per_loop_or_once_per_round() {
+    for (model, rounds, tool_rounds) in
+        [(ScriptedModel::new([Answer::of_text("Hi.")]), 1, 0), (three_rounds(), 3, 2)]
+    {
+        let stages = Stages::default();
+        let client =
+            client(&model, hooked(Watch(stages.clone()))).tool(tool("look", "sunny")).build().unwrap();
+        client.prompt().user("go").call().await.unwrap();
+        for (pattern, count) in [
+            ("loop_start", 1),
+            ("before_round*", rounds),
+            ("after_round*", rounds),
+            ("next_messages*", tool_rounds),
+            ("finalize", 1),
+        ] {
+            stages.journal.assert_count(pattern, count);
+        }
+    }
+}
+
+/// Adds things at the start or before the second round.
+struct Adding {
+    at_start: bool,
+}
+
+impl Adding {
+    fn add(&self, mut request: ChatRequest, now: bool) -> ChatRequest {
+        if !now {
+            return request;
+        }
+        request.options.temperature = Some(0.5);
+        request.tools = request.tools.with(tool("added", "from the hook"));
+        request.with_message(Message::user("Hurry."))
+    }
+}
+
+#[async_trait]
+impl LoopHooks for Adding {
+    async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
+        Ok(self.add(request, self.at_start))
+    }
+
+    async fn before_round(&self, request: ChatRequest, round: u32) -> Result<ChatRequest> {
+        Ok(self.add(request, !self.at_start && round == 2))
+    }
+}
+
+/// TA-46, TA-47, 3.8 (11), P6: what a hook adds stays for all rounds that follow: messages, options, tools.
+#[tokio::test]
+async fn ta_46_what_a_hook_adds_survives_all_rounds() {
+    for at_start in [true, false] {
+        let model = ScriptedModel::new([
+            Answer::of_calls([("c1", "look", "{}")]),
+            Answer::of_calls([("c2", "added", "{}")]),
+            Answer::of_calls([("c3", "added", "{}")]),
+            Answer::of_text("Done."),
+        ]);
+        let ledger = Ledger::default();
+        let client =
+            client(&model, hooked(Adding { at_start })).advisor(ledger.clone()).tool(tool("look", "sunny"));
+        let response = client.build().unwrap().prompt().user("go").call().await.unwrap();
+        let first = if at_start { 0 } else { 1 };
+        for (round, prompt) in model.prompts().iter().enumerate() {
+            let added = round >= first;
+            assert_eq!(prompt.options.temperature, added.then_some(0.5), "round {round}");
+            assert_eq!(prompt.tools.contains(&String::from("added")), added, "round {round}");
+            let hurries = prompt.messages.iter().filter(|message| message.text() == "Hurry.").count();
+            assert_eq!(hurries, usize::from(added), "round {round}");
+        }
+        let mut expected = vec![
+            "user: go",
+            "call c1 look {}",
+            "result c1: sunny",
+            "call c2 added {}",
+            "result c2: from the hook",
+            "call c3 added {}",
+            "result c3: from the hook",
+            "assistant: Done.",
+        ];
+        expected.insert(if at_start { 1 } else { 3 }, "user: Hurry.");
+        assert_eq!(transcript_lines(response.transcript()), expected);
+        assert_eq!(ledger.transcript(), *response.transcript(), "and it is recorded");
+        let injected: Vec<_> =
+            ledger.records().into_iter().filter(|record| record.step == Step::Injected).collect();
+        assert_eq!(injected.iter().map(|record| record.round).collect::<Vec<_>>(), [2 * first as u32]);
+    }
+}
+
+/// Adds messages of three kinds after the first tools.
+struct Reminding;
+
+#[async_trait]
+impl LoopHooks for Reminding {
+    async fn next_messages(&self, mut next: MessageList, results: &[Message]) -> Result<MessageList> {
+        if results[0].tool_result().unwrap().call_id == "c1" {
+            next.push(Message::user("Remember me."));
+            next.push(Message::user("Forget me.").ephemeral());
+            next.push(Message::system("Obey."));
+        }
+        Ok(next)
+    }
+}
+
+/// What `next_messages` adds is sent from then on; only what is neither ephemeral nor a system message is
+/// remembered.
+#[tokio::test]
+async fn added_messages_are_sent_in_every_later_round_and_remembered_unless_ephemeral() {
+    let model = three_rounds();
+    let ledger = Ledger::default();
+    let client = client(&model, hooked(Reminding)).advisor(ledger.clone()).tool(tool("look", "sunny"));
+    let response = client.build().unwrap().prompt().user("go").call().await.unwrap();
+    let added = ["user: Remember me.", "user: Forget me.", "system: Obey."];
+    let sent = sent(&model);
+    assert_eq!(sent[1][3..], added);
+    assert_eq!(sent[2][3..6], added);
+    assert_eq!(
+        transcript_lines(response.transcript())[3..],
+        ["user: Remember me.", "call c2 look {}", "result c2: sunny", "assistant: Done."]
+    );
+    assert_eq!(ledger.transcript(), *response.transcript());
+}
+
+/// Sends less than the loop would.
+struct Trimming;
+
+#[async_trait]
+impl LoopHooks for Trimming {
+    async fn next_messages(&self, next: MessageList, _results: &[Message]) -> Result<MessageList> {
+        Ok(next.tail(2).into_iter().cloned().collect())
+    }
+}
+
+/// What a hook leaves out is not sent; the transcript has it all the same, and once.
+#[tokio::test]
+async fn what_is_left_out_of_a_request_stays_in_the_transcript() {
+    let model = three_rounds();
+    let client = client(&model, hooked(Trimming)).tool(tool("look", "sunny")).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(sent(&model)[2], ["call c2 look {}", "result c2: sunny"]);
+    assert_eq!(response.transcript().len(), 6);
+    assert_valid(response.transcript());
+}
+
+/// A forced call is asked for once; otherwise the turn would never end.
+#[tokio::test]
+async fn a_forced_tool_choice_is_reset_after_the_first_tools() {
+    let forced = |choice: Option<ToolChoice>| async move {
+        let model = ScriptedModel::new([
+            Answer::new().text("…").finish(FinishReason::Paused),
+            Answer::of_calls([("c1", "look", "{}")]),
+            Answer::of_calls([("c2", "look", "{}")]),
+            Answer::of_text("Done."),
+        ]);
+        let mut options = ChatOptions::new();
+        options.tool_choice = choice;
+        let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny")).options(options);
+        client.build().unwrap().prompt().user("go").call().await.unwrap();
+        model.prompts().into_iter().map(|prompt| prompt.options.tool_choice).collect::<Vec<_>>()
+    };
+    let auto = || Some(ToolChoice::Auto);
+    for choice in [ToolChoice::Required, ToolChoice::Tool("look".into())] {
+        let choice = Some(choice);
+        assert_eq!(forced(choice.clone()).await, [choice.clone(), choice, auto(), auto()]);
+    }
+    for choice in [None, auto()] {
+        assert_eq!(forced(choice.clone()).await, [choice.clone(), choice.clone(), choice.clone(), choice]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Who sends the turn's messages again: the loop, or a memory inside it.
+
+use advisor_chain::{
+    AdvisorChain, AdvisorRole, ChatClientBuilder, ChatRequest, ErrorKind, Limit, Phase, Placement,
+    StreamAdvisor, ToolCallAdvisor, ToolLimits, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{client, limit_of, limited, read, tool, transcript_lines};
+
+/// Stands where a memory does and passes on what it is given, so that the model shows what the loop sends.
+fn stand_in() -> impl StreamAdvisor {
+    from_fn(
+        "stand-in",
+        |request: ChatRequest, next: AdvisorChain| async move { next.next_stream(request).await },
+    )
+    .placed(Placement::new(Phase::Round).with_role(AdvisorRole::Memory))
+}
+
+fn model() -> ScriptedModel {
+    ScriptedModel::new([
+        Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
+        Answer::of_calls([("c3", "look", "{}")]),
+        Answer::of_text("Done."),
+    ])
+}
+
+fn prepared(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilder {
+    client(model, advisor).system("Be brief.").tool(tool("look", "sunny"))
+}
+
+/// TA-38, TA-39: with a memory inside, the loop sends the system messages and what is new; it says so by itself
+/// or when it is told.
+#[tokio::test]
+async fn ta_39_with_a_memory_inside_only_what_is_new_is_sent() {
+    let told = ToolCallAdvisor::builder().disable_internal_conversation_history().build().unwrap();
+    for advisor in [ToolCallAdvisor::new(), told] {
+        let model = model();
+        let client = prepared(&model, advisor).advisor(stand_in()).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        let sent: Vec<_> = model.prompts().iter().map(|prompt| transcript_lines(&prompt.messages)).collect();
+        assert_eq!(sent[0], ["system: Be brief.", "user: go"]);
+        assert_eq!(sent[1], ["system: Be brief.", "result c1: sunny", "result c2: sunny"]);
+        assert_eq!(sent[2], ["system: Be brief.", "result c3: sunny"]);
+        assert_eq!(response.transcript().len(), 7, "the transcript is whole all the same");
+    }
+}
+
+/// TA-37: without one, each request repeats the turn.
+#[tokio::test]
+async fn ta_37_without_a_memory_inside_each_request_repeats_the_turn() {
+    let kept = ToolCallAdvisor::builder().internal_conversation_history(true).build().unwrap();
+    for advisor in [ToolCallAdvisor::new(), kept] {
+        let model = model();
+        let client = prepared(&model, advisor).build().unwrap();
+        client.prompt().user("go").call().await.unwrap();
+        let lengths: Vec<_> = model.prompts().iter().map(|prompt| prompt.messages.len()).collect();
+        assert_eq!(lengths, [2, 5, 7]);
+    }
+}
+
+/// TA-40, TA-41: what is sent may be short; limits count the whole turn.
+#[tokio::test]
+async fn ta_40_limits_count_the_whole_turn_whatever_is_sent() {
+    let model = model();
+    let limits = ToolLimits::default().with_calls(2);
+    let client = prepared(&model, limited(limits)).advisor(stand_in()).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!((limit_of(&run), model.calls()), (Limit::Calls(2), 2));
+}
+
+/// A history that contradicts the place of memory is refused when the chain is built.
+#[test]
+fn a_contradiction_is_refused_when_built() {
+    let build = |enabled, memory: bool| {
+        let advisor = ToolCallAdvisor::builder().internal_conversation_history(enabled).build().unwrap();
+        let client = client(&model(), advisor);
+        if memory { client.advisor(stand_in()).build() } else { client.build() }
+    };
+    assert_eq!(build(true, true).unwrap_err().kind(), ErrorKind::Configuration);
+    assert_eq!(build(false, false).unwrap_err().kind(), ErrorKind::Configuration);
+    assert!(build(true, false).is_ok() && build(false, true).is_ok());
+}

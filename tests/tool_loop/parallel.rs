@@ -1,0 +1,268 @@
+//! Several calls of one answer: at the same time, bounded, some alone, their results in call order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use advisor_chain::{
+    FinishReason, FnTool, ParallelTools, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolInvocation,
+    ToolOutput,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+
+use crate::support::{Reader, assert_valid, client, definition, read, streaming, tool, transcript_lines};
+
+/// A tool that waits at the gate of its call's place in the answer, then answers with the call's id. It
+/// journals `start c1` and `end c1`.
+fn gated(definition: ToolDefinition, gates: &[Gate], journal: &Journal) -> FnTool {
+    let (gates, journal) = (gates.to_vec(), journal.clone());
+    FnTool::with_invocation(definition, move |invocation: ToolInvocation| {
+        let gate = gates[invocation.key.position as usize].clone();
+        let journal = journal.clone();
+        async move {
+            journal.record(format!("start {}", invocation.call.id));
+            gate.pass().await;
+            journal.record(format!("end {}", invocation.call.id));
+            Ok(ToolOutput::from(invocation.call.id.as_str()))
+        }
+    })
+}
+
+fn calls(names: &[&'static str]) -> ScriptedModel {
+    let ids: Vec<_> = (1..=names.len()).map(|number| format!("c{number}")).collect();
+    let calls = ids.iter().zip(names).map(|(id, name)| (id.as_str(), *name, "{}"));
+    ScriptedModel::new([Answer::of_calls(calls), Answer::of_text("Done.")])
+}
+
+fn gates(count: usize) -> Vec<Gate> {
+    (0..count).map(|_| Gate::new()).collect()
+}
+
+/// TM-14, TM-34: one and four calls; results are in call order though the tools finish in the other.
+#[tokio::test]
+async fn tm_14_results_are_in_call_order_whatever_finishes_first() {
+    for count in [1, 4] {
+        let (gates, journal) = (gates(count), Journal::new());
+        let model = calls(&vec!["work"; count]);
+        let client = client(&model, ToolCallAdvisor::new());
+        let client = client.tool(gated(definition("work"), &gates, &journal)).build().unwrap();
+        let turn = Reader::new(client.prompt().user("go").stream());
+        let test = async {
+            for gate in &gates {
+                gate.reached().await; // all of them run at the same time
+            }
+            for (place, gate) in gates.iter().enumerate().rev() {
+                gate.release();
+                journal.recorded(&format!("end c{}", place + 1)).await;
+            }
+        };
+        let (run, ()) = tokio::join!(turn.finish(), test);
+        let expected: Vec<_> = (1..=count).map(|number| format!("result c{number}: c{number}")).collect();
+        let lines = transcript_lines(run.response().transcript());
+        assert_eq!(lines[1 + count..1 + 2 * count], expected);
+        assert_valid(run.response().transcript());
+        let ends: Vec<_> = journal.labels().into_iter().filter(|label| label.starts_with("end")).collect();
+        let reversed: Vec<_> = (1..=count).rev().map(|number| format!("end c{number}")).collect();
+        assert_eq!(ends, reversed, "they did finish in the other order");
+    }
+}
+
+/// Calls start in call order, and never more of them than the bound.
+#[tokio::test]
+async fn law_t3_concurrency_is_bounded() {
+    for bound in [1, 2, 5] {
+        let (gates, journal) = (gates(5), Journal::new());
+        let advisor =
+            ToolCallAdvisor::builder().execution(ParallelTools::new().with_concurrency(bound)).build();
+        let client = client(&calls(&["work"; 5]), advisor.unwrap());
+        let client = client.tool(gated(definition("work"), &gates, &journal)).build().unwrap();
+        let mut turn = Reader::new(client.prompt().user("go").stream());
+        for (ended, gate) in gates.iter().enumerate() {
+            turn.so_far().await;
+            let running = (5 - ended).min(bound);
+            assert_eq!(journal.count("start*") - journal.count("end*"), running, "bound {bound}\n{journal}");
+            gate.release();
+        }
+        turn.finish().await;
+        let starts: Vec<_> =
+            journal.labels().into_iter().filter(|label| label.starts_with("start")).collect();
+        assert_eq!(starts, ["start c1", "start c2", "start c3", "start c4", "start c5"]);
+    }
+}
+
+/// A bound of no tools at a time would never end; it counts as one.
+#[tokio::test]
+async fn a_concurrency_of_zero_is_one() {
+    let advisor = ToolCallAdvisor::builder().execution(ParallelTools::new().with_concurrency(0)).build();
+    let client = client(&calls(&["work"; 2]), advisor.unwrap()).tool(tool("work", "ok")).build().unwrap();
+    assert_eq!(read(client.prompt().user("go").stream()).await.response().text(), "Done.");
+}
+
+/// The default bound is 8.
+#[tokio::test]
+async fn eight_tools_run_at_a_time_by_default() {
+    let (gates, journal) = (gates(10), Journal::new());
+    let client = client(&calls(&["work"; 10]), ToolCallAdvisor::new());
+    let client = client.tool(gated(definition("work"), &gates, &journal)).build().unwrap();
+    let mut turn = Reader::new(client.prompt().user("go").stream());
+    turn.so_far().await;
+    assert_eq!(journal.count("start*"), 8);
+    gates.iter().for_each(Gate::release);
+    turn.finish().await;
+}
+
+/// P12: an exclusive tool runs alone; those before it end first, those after it wait.
+#[tokio::test]
+async fn an_exclusive_tool_runs_alone() {
+    let (gates, journal) = (gates(6), Journal::new());
+    let client = client(&calls(&["work", "work", "alone", "alone", "work", "work"]), ToolCallAdvisor::new())
+        .tool(gated(definition("work"), &gates, &journal))
+        .tool(gated(definition("alone").exclusive(), &gates, &journal))
+        .build()
+        .unwrap();
+    let mut turn = Reader::new(client.prompt().user("go").stream());
+    let running = async |turn: &mut Reader<_>| {
+        turn.so_far().await;
+        let is_running = |number: &usize| {
+            journal.count(&format!("start c{number}")) > journal.count(&format!("end c{number}"))
+        };
+        (1..=6).filter(is_running).collect::<Vec<_>>()
+    };
+    for (released, then_running) in [
+        (None, vec![1, 2]),
+        (Some(1), vec![2]),
+        (Some(2), vec![3]),
+        (Some(3), vec![4]),
+        (Some(4), vec![5, 6]),
+    ] {
+        if let Some(number) = released {
+            gates[number - 1].release();
+        }
+        assert_eq!(running(&mut turn).await, then_running, "{released:?}");
+    }
+    gates.iter().for_each(Gate::release);
+    assert_eq!(turn.finish().await.response().text(), "Done.");
+}
+
+/// Progress comes out while the tool runs, in order, after its start and before its result, whatever the
+/// number of reports.
+#[tokio::test]
+async fn progress_is_in_order_and_before_the_result() {
+    let reporting = FnTool::with_invocation(definition("work"), |invocation: ToolInvocation| async move {
+        for step in 0..100 {
+            invocation.progress.report(format!("{step}")).await;
+        }
+        Ok(ToolOutput::from("ok"))
+    });
+    let client =
+        client(&calls(&["work", "work"]), streaming(ToolCallStreaming::All)).tool(reporting).build().unwrap();
+    let lines = read(client.prompt().user("go").stream()).await.lines();
+    for call in ["c1", "c2"] {
+        let of_call: Vec<_> =
+            lines.iter().filter(|line| line.starts_with(&format!("tool {call} "))).cloned().collect();
+        let mut expected = vec![format!("tool {call} started {{}}")];
+        expected.extend((0..100).map(|step| format!("tool {call} progress {step}")));
+        expected.push(format!("tool {call} finished: ok"));
+        assert_eq!(of_call, expected);
+    }
+}
+
+/// Events are live: the reader sees them while the tool still runs.
+#[tokio::test]
+async fn tool_events_come_out_while_tools_run() {
+    let gate = Gate::new();
+    let in_tool = gate.clone();
+    let reporting = FnTool::with_invocation(definition("work"), move |invocation: ToolInvocation| {
+        let gate = in_tool.clone();
+        async move {
+            invocation.progress.report("half").await;
+            gate.pass().await;
+            Ok(ToolOutput::from("ok"))
+        }
+    });
+    let advisor = ToolCallAdvisor::builder().tool_events(true).build().unwrap();
+    let client = client(&calls(&["work"]), advisor).tool(reporting).build().unwrap();
+    let mut turn = Reader::new(client.prompt().user("go").stream());
+    assert_eq!(turn.so_far().await, ["round 1 completed", "tool c1 started {}", "tool c1 progress half"]);
+    gate.release();
+    turn.finish().await;
+}
+
+/// Without a listener progress is lost and costs nothing; the tool goes on.
+#[tokio::test]
+async fn progress_without_a_listener_is_lost() {
+    let reporting = FnTool::with_invocation(definition("work"), |invocation: ToolInvocation| async move {
+        for _ in 0..1000 {
+            invocation.progress.report("half").await;
+        }
+        Ok(ToolOutput::from("ok"))
+    });
+    let client = client(&calls(&["work"]), ToolCallAdvisor::new()).tool(reporting).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(run.lines().iter().filter(|line| line.starts_with("tool ")).count(), 0);
+    assert_eq!(run.response().text(), "Done.");
+}
+
+/// 3.8 (13), R1: a reader that does not read holds everything up; nothing piles up behind it.
+#[tokio::test]
+async fn law_r1_a_slow_reader_bounds_what_waits_for_it() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let reporting = FnTool::with_invocation(definition("work"), move |invocation: ToolInvocation| {
+        let counted = Arc::clone(&counted);
+        async move {
+            for _ in 0..1000 {
+                counted.fetch_add(1, Ordering::Relaxed);
+                invocation.progress.report("more").await;
+            }
+            Ok(ToolOutput::from("ok"))
+        }
+    });
+    let said = Arc::new(AtomicUsize::new(0));
+    let mut answer = Answer::new();
+    for _ in 0..1000 {
+        let said = Arc::clone(&said);
+        answer = answer
+            .wait(async move {
+                said.fetch_add(1, Ordering::Relaxed);
+            })
+            .text("x");
+    }
+    let model =
+        ScriptedModel::new([Answer::of_calls([("c1", "work", "{}")]), answer.finish(FinishReason::Stop)]);
+    let client = client(&model, streaming(ToolCallStreaming::All)).tool(reporting).build().unwrap();
+    let mut turn = client.prompt().user("go").stream();
+    let mut read = [0, 0];
+    while let Some(chunk) = futures::StreamExt::next(&mut turn).await {
+        match chunk.unwrap() {
+            advisor_chain::Chunk::Tool(_) => read[0] += 1,
+            chunk if chunk.text().is_some() => read[1] += 1,
+            _ => {}
+        }
+        tokio::task::yield_now().await;
+        let (sent, said) = (sent.load(Ordering::Relaxed), said.load(Ordering::Relaxed));
+        assert!(sent <= read[0] + 32, "{sent} reports while {} were read", read[0]);
+        assert!(said <= read[1] + 1, "{said} pieces while {} were read", read[1]);
+    }
+    assert_eq!(read, [1002, 1000]);
+}
+
+/// A call's key names it for ever: its turn, its round, its place in the answer.
+#[tokio::test]
+async fn a_call_has_a_stable_key() {
+    let keys = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let kept = Arc::clone(&keys);
+    let keyed = FnTool::with_invocation(definition("work"), move |invocation: ToolInvocation| {
+        assert_eq!(invocation.turn.id(), &invocation.key.turn);
+        kept.lock().unwrap().push(invocation.key.to_string());
+        async { Ok(ToolOutput::from("ok")) }
+    });
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "work", "{}"), ("c2", "nonesuch", "{}"), ("c3", "work", "{}")]),
+        Answer::of_calls([("c1", "work", "{}")]),
+        Answer::of_text("Done."),
+    ]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(keyed).build().unwrap();
+    let turn = advisor_chain::TurnId::new("turn-7").unwrap();
+    client.prompt().user("go").turn(turn).call().await.unwrap();
+    assert_eq!(*keys.lock().unwrap(), ["turn-7/1/0", "turn-7/1/2", "turn-7/2/0"]);
+}

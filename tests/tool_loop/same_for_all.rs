@@ -1,0 +1,214 @@
+//! Whatever a model says, in whatever mode: the laws of the stream hold, a call is a stream that is folded,
+//! and the transcript is valid.
+
+use advisor_chain::{
+    AtCallLimit, CallerTool, ChatClient, ChatResponse, Chunk, Delta, Error, ErrorKind, FinishReason, FnTool,
+    ToolCallAdvisor, ToolCallDelta, ToolCallStreaming, ToolError, ToolLimits, ToolOutput,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};
+use proptest::{collection, option, proptest, sample};
+
+use crate::support::{Ledger, Run, Staged, Stages, Watch, assert_valid, definition, read, tool};
+
+/// One piece of a model's answer.
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(&'static str),
+    Reasoning(&'static str),
+    Call { tool: &'static str, arguments: &'static str },
+    Usage(u64),
+}
+
+/// How an answer ends.
+#[derive(Clone, Debug)]
+enum End {
+    Finish(FinishReason),
+    Done,
+    Cut,
+    Error,
+}
+
+type Script = Vec<(Vec<Piece>, End)>;
+
+fn piece() -> impl Strategy<Value = Piece> {
+    let tools = vec!["look", "look", "fail", "alone", "direct", "nonesuch", "by caller"];
+    let arguments = vec!["{}", "", "{\"a\":1}", "{\"a\":", "[]"];
+    prop_oneof![
+        sample::select(&["Let me ", "look.", ""][..]).prop_map(Piece::Text),
+        sample::select(&["Hm.", "So "][..]).prop_map(Piece::Reasoning),
+        (sample::select(tools), sample::select(arguments))
+            .prop_map(|(tool, arguments)| Piece::Call { tool, arguments }),
+        (0..10_u64).prop_map(Piece::Usage),
+    ]
+}
+
+fn end() -> impl Strategy<Value = End> {
+    use FinishReason::{ContentFilter, Length, Other, Paused, Stop, ToolCalls};
+    let reasons = vec![Stop, ToolCalls, ToolCalls, Length, ContentFilter, Paused, Other("eos".into())];
+    prop_oneof![
+        8 => sample::select(reasons).prop_map(End::Finish),
+        2 => Just(End::Done),
+        1 => Just(End::Cut),
+        1 => Just(End::Error),
+    ]
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    collection::vec((collection::vec(piece(), 0..6), end()), 1..5)
+}
+
+fn answer(round: usize, pieces: &[Piece], end: &End) -> Answer {
+    let mut answer = Answer::new();
+    for (place, piece) in pieces.iter().enumerate() {
+        answer = match piece {
+            Piece::Text(text) => answer.text(*text),
+            Piece::Reasoning(text) => answer.reasoning(*text),
+            Piece::Usage(tokens) => answer.usage(*tokens, *tokens),
+            Piece::Call { tool, arguments } => {
+                let (index, id) = (place as i64, format!("r{round}c{place}"));
+                let whole = ToolCallDelta::start(index, id, *tool).with_arguments(*arguments);
+                answer.delta(Delta::tool_call(whole))
+            }
+        };
+    }
+    match end {
+        End::Finish(reason) => answer.finish(reason.clone()),
+        End::Done => answer.done(),
+        End::Cut => answer,
+        End::Error => answer.error(Error::new(ErrorKind::Connection, "reset")),
+    }
+}
+
+/// How a loop is set up.
+#[derive(Clone, Debug)]
+struct Setting {
+    mode: ToolCallStreaming,
+    tool_events: bool,
+    rounds: u32,
+    calls: Option<u32>,
+    at_call_limit: AtCallLimit,
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    use ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
+    let at_call_limit = sample::select(vec![AtCallLimit::EndTurn, AtCallLimit::TellModel]);
+    (
+        sample::select(vec![TextOnly, FinalAnswerOnly, All]),
+        any::<bool>(),
+        1..5_u32,
+        option::of(0..4_u32),
+        at_call_limit,
+    )
+        .prop_map(|(mode, tool_events, rounds, calls, at_call_limit)| Setting {
+            mode,
+            tool_events,
+            rounds,
+            calls,
+            at_call_limit,
+        })
+}
+
+/// A client whose every part keeps what happens to it.
+struct Set {
+    client: ChatClient,
+    model: ScriptedModel,
+    stages: Stages,
+    ledger: Ledger,
+}
+
+fn set(script: &Script, setting: &Setting) -> Set {
+    let answers = script.iter().enumerate().map(|(round, (pieces, end))| answer(round + 1, pieces, end));
+    let model = ScriptedModel::new(answers.collect::<Vec<_>>());
+    let stages = Stages::default();
+    let ledger = Ledger::at(&stages);
+    let mut limits =
+        ToolLimits::default().with_rounds(setting.rounds).with_at_call_limit(setting.at_call_limit);
+    limits.calls = setting.calls;
+    let advisor = ToolCallAdvisor::builder()
+        .streaming(setting.mode)
+        .tool_events(setting.tool_events)
+        .limits(limits)
+        .hooks(Watch(stages.clone()))
+        .build()
+        .unwrap();
+    let own = |definition, outcome: Result<&'static str, &'static str>| {
+        FnTool::new(definition, move |_: serde_json::Value| async move {
+            outcome.map(ToolOutput::from).map_err(ToolError::new)
+        })
+    };
+    let client = ChatClient::builder(model.clone())
+        .advisor(ledger.clone())
+        .advisor(advisor)
+        .advisor(Staged::new(&stages))
+        .tool(tool("look", "sunny"))
+        .tool(own(definition("fail"), Err("broken")))
+        .tool(own(definition("alone").exclusive(), Ok("alone")))
+        .tool(own(definition("direct").return_direct(), Ok("to the user")))
+        .tool(CallerTool::new(definition("by caller")))
+        .build()
+        .unwrap();
+    Set { client, model, stages, ledger }
+}
+
+/// What there is to compare two runs by.
+fn kept(set: &Set) -> (Vec<String>, String, usize) {
+    (set.stages.journal.labels(), format!("{:?}", set.ledger.records()), set.model.calls())
+}
+
+/// S4: a round that is shown whole in this mode folds to its response.
+fn assert_folds(run: &Run, response: &ChatResponse) {
+    let blocks: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+    assert_eq!(run.fold().blocks(response.round()), blocks);
+}
+
+/// Whether calls of the turn are left for the caller to answer.
+fn is_handed_out(response: &ChatResponse) -> bool {
+    response.finish().reason != FinishReason::ReturnDirect && response.tool_calls().next().is_some()
+}
+
+async fn check(script: &Script, setting: &Setting) {
+    let streamed = set(script, setting);
+    let run = read(streamed.client.prompt().user("go").stream()).await; // S1, S3, S4 are checked here
+    let called = set(script, setting);
+    let call = called.client.prompt().user("go").call().await;
+    assert_eq!(kept(&streamed), kept(&called), "S6: the same hooks, records and requests");
+    assert_eq!(streamed.stages.outcomes(), called.stages.outcomes());
+    assert_eq!(streamed.stages.ends().len(), 1, "T4: finalize once");
+    assert!(streamed.model.calls() <= setting.rounds as usize, "T3");
+    match call {
+        Err(error) => {
+            assert_eq!((error.kind(), error.history()), (run.error().kind(), run.error().history()));
+            assert_valid(error.history().unwrap());
+        }
+        Ok(response) => {
+            assert_eq!(&response, run.response(), "S6: the same response");
+            assert_folds(&run, &response);
+            assert_eq!(
+                streamed.ledger.transcript(),
+                *response.transcript(),
+                "what was recorded is what came out"
+            );
+            if !is_handed_out(&response) {
+                assert_valid(response.transcript());
+            }
+        }
+    }
+    if setting.mode == ToolCallStreaming::All {
+        for chunk in &run.chunks {
+            if let Chunk::RoundCompleted(response) = chunk {
+                assert_folds(&run, response);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn law_s6_a_call_is_a_stream_that_is_folded(script in script(), setting in setting()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(check(&script, &setting));
+    }
+}

@@ -1,0 +1,148 @@
+//! A hook that steers the loop after a round: the calls that run, how they run, and whether the turn goes on.
+
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::{ChatResponse, FinishReason, LoopHooks, Message, Result, ToolCallAdvisor, async_trait};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{assert_valid, client, invoked, read, tool, transcript_lines};
+
+fn hooked(hooks: impl LoopHooks) -> ToolCallAdvisor {
+    ToolCallAdvisor::builder().hooks(hooks).build().unwrap()
+}
+
+type Steer = fn(ChatResponse) -> ChatResponse;
+
+/// Steers the loop after its first round.
+struct Steering(Steer);
+
+#[async_trait]
+impl LoopHooks for Steering {
+    async fn after_round(&self, response: ChatResponse, round: u32) -> Result<ChatResponse> {
+        Ok(if round == 1 { self.0(response) } else { response })
+    }
+}
+
+/// The response without its blocks.
+fn emptied(response: ChatResponse) -> ChatResponse {
+    let mut choice = response.choices()[0].clone();
+    choice.message = Message::assistant_blocks(Vec::new());
+    choice.block_ids.clear();
+    response.with_choices(vec![choice])
+}
+
+/// The response with its calls changed.
+fn with_calls(response: ChatResponse, change: fn(&mut advisor_chain::ToolCall)) -> ChatResponse {
+    let mut choice = response.choices()[0].clone();
+    let blocks = response.blocks().map(|(_, block)| match block.as_tool_call() {
+        Some(call) => {
+            let mut call = call.clone();
+            change(&mut call);
+            call.into()
+        }
+        None => block.clone(),
+    });
+    choice.message = Message::assistant_blocks(blocks.collect());
+    response.with_choices(vec![choice])
+}
+
+async fn steered(steer: Steer) -> (ChatResponse, ScriptedModel, Arc<Mutex<Vec<serde_json::Value>>>) {
+    let model = ScriptedModel::new([
+        Answer::new().text("Let me look.").call("c1", "look", "{\"a\":1}").finish(FinishReason::ToolCalls),
+        Answer::of_text("Done."),
+    ]);
+    let (look, given) = invoked("look");
+    let client =
+        client(&model, hooked(Steering(steer))).tool(look).tool(tool("other", "from another")).build();
+    let run = read(client.unwrap().prompt().user("go").stream()).await;
+    assert_valid(run.response().transcript());
+    (run.response().clone(), model, given)
+}
+
+/// A hook that leaves out all calls ends the turn; they are answered, and nothing is asked any more.
+#[tokio::test]
+async fn a_steering_hook_can_end_the_turn() {
+    let (response, model, given) =
+        steered(|response| emptied(response).with_finish(FinishReason::Stop)).await;
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 0));
+    assert_eq!(response.finish().reason, FinishReason::Stop);
+    assert_eq!(
+        transcript_lines(response.transcript())[1..4],
+        [
+            "assistant: Let me look.",
+            "call c1 look {\"a\":1}",
+            "error c1: not started: the application ended the turn"
+        ]
+    );
+}
+
+/// A hook that vetoes with a finish reason of its own: no call runs.
+#[tokio::test]
+async fn a_steering_hook_can_veto() {
+    let (response, model, given) =
+        steered(|response| response.with_finish(FinishReason::ContentFilter)).await;
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (1, 0));
+    assert_eq!(response.finish().reason, FinishReason::ContentFilter);
+    assert!(transcript_lines(response.transcript())[3].contains("content filter"));
+}
+
+/// A hook may change the arguments that a tool gets; what the model wrote stays in the transcript.
+#[tokio::test]
+async fn a_steering_hook_can_change_arguments() {
+    let (response, _, given) =
+        steered(|response| with_calls(response, |call| call.arguments = String::from("{\"a\":2}"))).await;
+    assert_eq!(*given.lock().unwrap(), [serde_json::json!({"a": 2})]);
+    assert_eq!(transcript_lines(response.transcript())[2..4], ["call c1 look {\"a\":1}", "result c1: ok"]);
+}
+
+/// A hook may send a call to another tool; its result still answers the call that the model made.
+#[tokio::test]
+async fn a_steering_hook_can_redirect_a_call() {
+    let (response, _, given) =
+        steered(|response| with_calls(response, |call| call.name = "other".into())).await;
+    assert!(given.lock().unwrap().is_empty());
+    let result = response.transcript().iter().find_map(|message| message.tool_result().cloned()).unwrap();
+    assert_eq!((result.call_id.as_str(), result.name.as_str()), ("c1", "look"));
+    assert_eq!(result.text(), "from another");
+}
+
+/// Calls that the model did not make are not run: nobody could tell it what came of them.
+#[tokio::test]
+async fn a_steering_hook_cannot_add_calls() {
+    let (response, model, given) = steered(|response| {
+        let mut choice = response.choices()[0].clone();
+        let call = advisor_chain::ToolCall::new("c9", "look", "{}");
+        choice.message =
+            Message::assistant_blocks(choice.message.blocks().iter().cloned().chain([call.into()]).collect());
+        choice.block_ids.push(advisor_chain::BlockId::new(1, 9));
+        response.with_choices(vec![choice])
+    })
+    .await;
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));
+    assert_eq!(response.transcript().len(), 4);
+}
+
+/// A hook that leaves out the calls and wants to go on: they are answered, and the model is asked again.
+#[tokio::test]
+async fn a_steering_hook_can_go_on_without_the_calls() {
+    let (response, model, given) =
+        steered(|response| emptied(response).with_finish(FinishReason::Paused)).await;
+    assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 0));
+    assert_eq!(response.text(), "Done.");
+    let lines = transcript_lines(response.transcript());
+    assert_eq!(lines[3], "error c1: not started: the application left this call out");
+}
+
+/// A hook can have the model asked again after an answer; the answer stays.
+#[tokio::test]
+async fn a_steering_hook_can_ask_again() {
+    let model = ScriptedModel::new([Answer::of_text("First."), Answer::of_text("Second.")]);
+    let client =
+        client(&model, hooked(Steering(|response| response.with_finish(FinishReason::Paused)))).build();
+    let run = read(client.unwrap().prompt().user("go").stream()).await;
+    assert_eq!(run.text(), "First.Second.");
+    assert_eq!(
+        transcript_lines(run.response().transcript()),
+        ["user: go", "assistant: First.", "assistant: Second."]
+    );
+}

@@ -1,0 +1,45 @@
+//! What those who watch the tools are told.
+
+use advisor_chain::{FinishReason, ToolCallAdvisor, ToolCallStreaming};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{Denying, client, read, streaming, tool};
+
+/// Whoever watches the tools learns how every call ended, also those that never started.
+#[tokio::test]
+async fn every_call_has_a_finished_event_whatever_became_of_it() {
+    let model = ScriptedModel::new([
+        Answer::of_calls([
+            ("c1", "nonesuch", "{}"),
+            ("c2", "look", "{"),
+            ("c3", "delete", "{}"),
+            ("c4", "look", "{}"),
+        ]),
+        Answer::of_text("I see."),
+    ]);
+    let advisor = ToolCallAdvisor::builder().tool_events(true).hooks(Denying).build().unwrap();
+    let client =
+        client(&model, advisor).tool(tool("look", "sunny")).tool(tool("delete", "gone")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let mut events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool ")).collect();
+    events.iter_mut().for_each(|line| *line = line.split(':').next().unwrap().to_string());
+    events.sort();
+    assert_eq!(
+        events,
+        ["tool c1 failed", "tool c2 failed", "tool c3 failed", "tool c4 finished", "tool c4 started {}"]
+    );
+}
+
+/// The same for calls that no tool of the turn will answer any more: a cut answer, a limit.
+#[tokio::test]
+async fn calls_that_end_the_turn_have_a_finished_event_too() {
+    let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
+    let client =
+        client(&model, streaming(ToolCallStreaming::All)).tool(tool("look", "sunny")).build().unwrap();
+    let lines = read(client.prompt().user("go").stream()).await.lines();
+    let at = |what: &str| {
+        lines.iter().position(|line| line.starts_with(what)).unwrap_or_else(|| panic!("{lines:?}"))
+    };
+    assert!(at("round 1 completed") < at("tool c1 failed: not started"));
+    assert!(at("tool c1 failed: not started") < at("2.0 + text"));
+}

@@ -1,5 +1,12 @@
 //! Streams recorded from real providers: the same outcome however their bytes are split, and the one that is expected.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failing helper is a failing test"
+)]
+
 use advisor_testkit::recordings::{self, Recording};
 use advisor_testkit::split;
 use bytes::Bytes;

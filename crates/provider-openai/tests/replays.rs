@@ -1,5 +1,12 @@
 //! What goes back to a server is what it wants to see again, checked against requests that real clients sent to real servers.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failing helper is a failing test"
+)]
+
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{ChatModel, ChatRequest, ChatResponse, Chunk, Message, Result, ToolResult, async_trait};

@@ -60,10 +60,17 @@ pub(crate) enum Act {
     Hang,
 }
 
+/// An answer of a [`Scripted`] transport.
+struct ScriptedAnswer {
+    status: u16,
+    retry_after: Option<&'static str>,
+    acts: Vec<Act>,
+}
+
 /// A transport without a network: one answer per request, with the status and what its body does.
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {
-    answers: Arc<Mutex<VecDeque<(u16, Option<&'static str>, Vec<Act>)>>>,
+    answers: Arc<Mutex<VecDeque<ScriptedAnswer>>>,
     pub(crate) requests: Arc<Mutex<usize>>,
 }
 
@@ -79,7 +86,8 @@ impl Scripted {
         retry_after: Option<&'static str>,
         acts: impl Into<Vec<Act>>,
     ) -> Self {
-        self.answers.lock().expect("unpoisoned").push_back((status, retry_after, acts.into()));
+        let answer = ScriptedAnswer { status, retry_after, acts: acts.into() };
+        self.answers.lock().expect("unpoisoned").push_back(answer);
         self
     }
 
@@ -96,8 +104,8 @@ impl Scripted {
 impl Transport for Scripted {
     async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
         *self.requests.lock().expect("unpoisoned") += 1;
-        let (status, retry_after, acts) =
-            self.answers.lock().expect("unpoisoned").pop_front().expect("an answer is left in the script");
+        let answer = self.answers.lock().expect("unpoisoned").pop_front();
+        let ScriptedAnswer { status, retry_after, acts } = answer.expect("an answer is left in the script");
         let mut acts = VecDeque::from(acts);
         // What comes before the first byte of the body comes before the head.
         while let Some(act @ (Act::Wait(_) | Act::Hang)) = acts.front().copied() {

@@ -104,7 +104,7 @@ async fn the_servers_delay_goes_before_the_schedule() {
     let good = [Act::Send(HI), Act::Send(STOP), Act::Send(DONE)];
     for (retry_after, waited) in [("7", 7 * SECOND), ("0", Duration::ZERO), ("9999", 60 * SECOND)] {
         for status in [429, 503] {
-            let script = Scripted::default().status(status, Some(retry_after), []).answer(good.clone());
+            let script = Scripted::default().status(status, Some(retry_after), []).answer(good);
             let begin = Instant::now();
             call(&script.model().with_retries(Backoff::default())).await.expect("the second is good");
             assert_eq!((begin.elapsed(), script.requests()), (waited, 2));
@@ -129,7 +129,7 @@ async fn without_a_delay_the_schedule_counts() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_is_asked_again_as_long_as_it_showed_nothing() {
     let good = [Act::Send(HI), Act::Send(STOP), Act::Send(DONE)];
-    let silent = Scripted::default().answer([Act::Hang]).answer(good.clone());
+    let silent = Scripted::default().answer([Act::Hang]).answer(good);
     assert_eq!(call(&silent.model().with_retries(at_once())).await.expect("the second is good").text(), "Hi");
     assert_eq!(silent.requests(), 2);
     let stalls = Scripted::default().answer([Act::Send(HI), Act::Hang]).answer(good);

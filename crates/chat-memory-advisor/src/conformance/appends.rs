@@ -1,0 +1,178 @@
+//! An append is atomic, versioned and idempotent.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use advisor_core::ConversationKey;
+use tokio::task::{JoinSet, yield_now};
+
+use super::{Store, new_key, said, texts};
+use crate::{Batch, Fence, StoreError, Version, View};
+
+/// An append that is refused writes none of its entries, and its key stays free.
+pub async fn a_refused_append_leaves_no_trace(store: Store) {
+    let key = new_key();
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
+    let refused = said("t", 1, &["c", "d", "e"]);
+    store.append(&key, Version::new(1), refused.clone()).await.unwrap_err();
+    let read = store.load(&key, View::All).await.unwrap();
+    assert_eq!((texts(&read.entries), read.version), (vec![String::from("a"), "b".into()], version));
+    assert_eq!(store.append(&key, version, refused).await.unwrap(), Version::new(5));
+}
+
+/// While batches of three are appended, no load sees a part of one, and the version fits the entries.
+pub async fn no_reader_sees_half_a_batch(store: Store) {
+    let key = new_key();
+    let (writer, written) = (Arc::clone(&store), key.clone());
+    let writing = tokio::task::spawn(async move {
+        for round in 0..50 {
+            let version = Version::new(u64::from(round) * 3);
+            writer.append(&written, version, said("t", round, &["1", "2", "3"])).await.unwrap();
+        }
+    });
+    while !writing.is_finished() {
+        let read = store.load(&key, View::All).await.unwrap();
+        assert_eq!(read.entries.len() % 3, 0, "half a batch was read");
+        assert_eq!(read.version.as_u64(), read.entries.len() as u64);
+        yield_now().await;
+    }
+    writing.await.unwrap();
+}
+
+/// The same batch under the same key gives the version of the first time and changes nothing.
+pub async fn same_key_gives_the_same_version(store: Store) {
+    let key = new_key();
+    let batch = said("t", 0, &["a", "b"]);
+    let version = store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(store.append(&key, Version::EMPTY, batch.clone()).await.unwrap(), version);
+    }
+    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a", "b"]);
+}
+
+/// A key that was used for other entries is refused, at any version, and nothing is written.
+pub async fn same_key_with_other_content_is_refused(store: Store) {
+    let key = new_key();
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    for other in [said("t", 0, &["b"]), said("t", 0, &["a", "a"]), said("t", 0, &[])] {
+        for expected in [Version::EMPTY, version, Version::new(9)] {
+            let refused = store.append(&key, expected, other.clone()).await;
+            assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+        }
+    }
+    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a"]);
+}
+
+/// A batch that was applied is recognised although the version it expected is long past.
+pub async fn key_is_checked_before_version(store: Store) {
+    let key = new_key();
+    let first = said("t", 0, &["a"]);
+    let version = store.append(&key, Version::EMPTY, first.clone()).await.unwrap();
+    store.append(&key, version, said("t", 1, &["b"])).await.unwrap();
+    for expected in [0, 1, 2, 7].map(Version::new) {
+        assert_eq!(store.append(&key, expected, first.clone()).await.unwrap(), version);
+    }
+    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a", "b"]);
+}
+
+/// A new batch at another version than the current one is a conflict that names the current one.
+pub async fn wrong_version_is_a_conflict(store: Store) {
+    let key = new_key();
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
+    for expected in [0, 1, 3].map(Version::new) {
+        match store.append(&key, expected, said("t", 1, &["c"])).await {
+            Err(StoreError::Conflict { current }) => assert_eq!(current, version),
+            other => panic!("expected a conflict at {expected}, got {other:?}"),
+        }
+    }
+}
+
+/// Eight writers at once lose nothing, and the numbers have no gaps.
+pub async fn versions_have_no_gaps_under_eight_writers(store: Store) {
+    let key = new_key();
+    let mut writers = JoinSet::new();
+    for writer in 0..8 {
+        let (store, key) = (Arc::clone(&store), key.clone());
+        writers.spawn(async move { write_ten(&store, &key, writer).await });
+    }
+    let versions: Vec<_> = writers.join_all().await.into_iter().flatten().collect();
+    let read = store.load(&key, View::All).await.unwrap();
+    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=160), "gaps in the sequence numbers");
+    let mut seen: Vec<_> = versions.iter().map(|version| version.as_u64()).collect();
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq((1..=80).map(|batch| batch * 2)), "two appends led to one version");
+    for writer in 0..8 {
+        let own: Vec<_> =
+            texts(&read.entries).into_iter().filter(|text| text.starts_with(&format!("{writer} "))).collect();
+        assert_eq!(own.len(), 20, "appends of writer {writer} were lost");
+    }
+}
+
+/// A writer whose right has passed on is refused, also after one that needed none. A store that knows no
+/// rights refuses them all.
+pub async fn older_fence_is_refused(store: Store) {
+    let key = new_key();
+    let batch = |round, fence| said("t", round, &["x"]).with_fence(Fence::new(fence));
+    let mut version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
+        Err(StoreError::Unsupported { .. }) => return,
+        written => written.unwrap(),
+    };
+    for written in [said("t", 1, &["y"]), batch(2, 5), batch(3, 6), batch(4, 6)] {
+        let refused = store.append(&key, version, batch(9, 4)).await;
+        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+        version = store.append(&key, version, written).await.unwrap();
+    }
+    assert_eq!(version, Version::new(5));
+}
+
+/// An append that is dropped at any of its await points is applied as a whole or not at all, and the
+/// conversation goes on.
+pub async fn a_dropped_append_is_applied_whole_or_not_at_all(store: Store) {
+    let key = new_key();
+    for polls in 0..12 {
+        let version = store.load(&key, View::LastEntries(0)).await.unwrap().version;
+        let dropped = said("dropped", polls, &["1", "2", "3"]);
+        poll_times(store.append(&key, version, dropped), polls).await;
+        write_whatever_comes(&store, &key, said("next", polls, &["n"])).await;
+    }
+    let read = store.load(&key, View::All).await.unwrap();
+    let turns = read.entries.chunk_by(|one, next| one.turn == next.turn);
+    for turn in turns.filter(|turn| turn[0].turn.as_str() == "dropped") {
+        assert_eq!(texts(turn), ["1", "2", "3"], "a part of a batch was written");
+    }
+    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=read.version.as_u64()));
+}
+
+/// Appends ten batches of two, each until it is written.
+async fn write_ten(store: &Store, key: &ConversationKey, writer: u32) -> Vec<Version> {
+    let mut versions = Vec::new();
+    for round in 0..10 {
+        let text = format!("{writer} {round}");
+        let batch = said(&format!("t{writer}"), round, &[&text, &text]);
+        versions.push(write_whatever_comes(store, key, batch).await);
+    }
+    versions
+}
+
+async fn write_whatever_comes(store: &Store, key: &ConversationKey, batch: Batch) -> Version {
+    loop {
+        let version = store.load(key, View::LastEntries(0)).await.unwrap().version;
+        match store.append(key, version, batch.clone()).await {
+            Err(StoreError::Conflict { .. }) => yield_now().await,
+            written => return written.unwrap(),
+        }
+    }
+}
+
+/// Polls a future so often, then drops it.
+async fn poll_times(work: impl Future, times: u32) {
+    let mut work = Box::pin(work);
+    for _ in 0..times {
+        let ended = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx).is_ready())).await;
+        if ended {
+            return;
+        }
+        yield_now().await;
+    }
+}

@@ -1,0 +1,134 @@
+//! Conversations are apart, are read from their ends, and can be removed.
+
+use std::sync::Arc;
+
+use advisor_core::{ConversationKey, FinishReason, TurnEnd, TurnId};
+
+use super::{Store, new_key, new_name, said, texts};
+use crate::{Batch, BatchKey, EntryKind, NewEntry, Page, StoreError, Version, View};
+
+/// A conversation that nobody wrote is empty, at version 0, and has no open turn.
+pub async fn unknown_conversation_is_empty(store: Store) {
+    for view in [View::All, View::LastEntries(5), View::LastTurns(5)] {
+        let read = store.load(&new_key(), view).await.unwrap();
+        assert!(read.entries.is_empty() && read.open_turn.is_none(), "{read:?}");
+        assert_eq!(read.version, Version::EMPTY);
+    }
+}
+
+/// Conversations of one name in two tenants, and two conversations of one tenant, share nothing: neither
+/// entries nor versions nor keys.
+pub async fn conversations_and_tenants_are_isolated(store: Store) {
+    let (one, other) = (new_name(), new_name());
+    let keys = [(&one, "a"), (&one, "b"), (&other, "a")]
+        .map(|(tenant, conversation)| ConversationKey::in_tenant(tenant, conversation).unwrap());
+    for (number, key) in keys.iter().enumerate() {
+        let batch = said("t", 0, &[&format!("in {number}")]);
+        assert_eq!(store.append(key, Version::EMPTY, batch).await.unwrap(), Version::new(1));
+    }
+    store.delete(&keys[1]).await.unwrap();
+    assert_eq!(texts(&store.load(&keys[0], View::All).await.unwrap().entries), ["in 0"]);
+    assert!(store.load(&keys[1], View::All).await.unwrap().entries.is_empty());
+    assert_eq!(texts(&store.load(&keys[2], View::All).await.unwrap().entries), ["in 2"]);
+}
+
+/// Who has appended reads it, from any thread.
+pub async fn writes_are_read_at_once(store: Store) {
+    let key = new_key();
+    for round in 0..20 {
+        let version = Version::new(u64::from(round));
+        let written = store.append(&key, version, said("t", round, &["x"])).await.unwrap();
+        let (reader, read) = (Arc::clone(&store), key.clone());
+        let reading = tokio::task::spawn(async move { reader.load(&read, View::LastEntries(1)).await });
+        let read = reading.await.unwrap().unwrap();
+        assert_eq!(read.version, written);
+        assert_eq!(read.entries.last().map(|entry| entry.seq), Some(written.as_u64()));
+    }
+}
+
+/// Views give the last entries, or all entries of the last turns; the version is that of the whole.
+pub async fn views_count_from_the_end(store: Store) {
+    let key = new_key();
+    let mut version = Version::EMPTY;
+    for (turn, texts) in [("one", &["a", "b"][..]), ("two", &["c"]), ("three", &["d", "e"])] {
+        version = store.append(&key, version, said(turn, 0, texts)).await.unwrap();
+    }
+    for (view, expected) in [
+        (View::All, "abcde"),
+        (View::LastEntries(0), ""),
+        (View::LastEntries(2), "de"),
+        (View::LastEntries(9), "abcde"),
+        (View::LastTurns(0), ""),
+        (View::LastTurns(2), "cde"),
+        (View::LastTurns(9), "abcde"),
+    ] {
+        let read = store.load(&key, view).await.unwrap();
+        assert_eq!((texts(&read.entries).concat().as_str(), read.version), (expected, version), "{view:?}");
+    }
+}
+
+/// The last turn is open until its end is written, and again when more follows; it comes whole, whatever the view.
+pub async fn open_turn_is_reported_whole(store: Store) {
+    let key = new_key();
+    let open = async |view| store.load(&key, view).await.unwrap().open_turn;
+    store.append(&key, Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
+    for view in [View::All, View::LastEntries(0), View::LastEntries(1), View::LastTurns(0)] {
+        let open = open(view).await.unwrap_or_else(|| panic!("no open turn in {view:?}"));
+        assert_eq!((open.turn.as_str(), texts(&open.entries).concat().as_str()), ("one", "abc"));
+    }
+    store.append(&key, Version::new(3), ended("one", 1)).await.unwrap();
+    assert_eq!(open(View::All).await, None);
+    store.append(&key, Version::new(4), said("one", 2, &["d"])).await.unwrap();
+    assert_eq!(open(View::LastEntries(1)).await.unwrap().entries.len(), 5);
+    store.append(&key, Version::new(5), ended("one", 3)).await.unwrap();
+    store.append(&key, Version::new(6), said("two", 0, &["e"])).await.unwrap();
+    assert_eq!(texts(&open(View::All).await.unwrap().entries), ["e"]);
+}
+
+/// A deleted conversation is as if it had never been, and can be begun again. Deleting twice is no error.
+pub async fn deleted_conversation_is_empty(store: Store) {
+    let key = new_key();
+    let batch = said("t", 0, &["a"]);
+    store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
+    store.delete(&key).await.unwrap();
+    store.delete(&key).await.unwrap();
+    let read = store.load(&key, View::All).await.unwrap();
+    assert!(read.entries.is_empty() && read.version == Version::EMPTY && read.open_turn.is_none());
+    assert_eq!(store.append(&key, Version::EMPTY, batch).await.unwrap(), Version::new(1));
+    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a"]);
+}
+
+/// A writer that loaded a conversation before it was deleted does not bring it back.
+pub async fn append_after_delete_is_gone(store: Store) {
+    let key = new_key();
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    store.delete(&key).await.unwrap();
+    let refused = store.append(&key, version, said("t", 1, &["b"])).await;
+    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
+}
+
+/// The list of a tenant's conversations comes in order, in pages, each conversation once.
+pub async fn list_is_paged_in_order(store: Store) {
+    let tenant = new_name();
+    let names = ["b", "a", "A", "10", "9", "a-b", "a_b"];
+    for name in names {
+        let key = ConversationKey::in_tenant(&tenant, name).unwrap();
+        store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
+    }
+    store.delete(&ConversationKey::in_tenant(&tenant, "9").unwrap()).await.unwrap();
+    let mut listed = Vec::new();
+    let mut page = Page::first(tenant.as_str(), 4);
+    while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
+        assert!(keys.len() <= 4, "a page is longer than asked for");
+        listed.extend(keys.iter().map(|key| String::from(key.conversation())));
+        page = page.after(last.clone());
+    }
+    assert_eq!(listed, ["10", "A", "a", "a-b", "a_b", "b"], "in the order of their bytes");
+}
+
+fn ended(turn: &str, round: u32) -> Batch {
+    let turn = TurnId::new(turn).unwrap();
+    let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
+    Batch::new(BatchKey::new(turn.clone(), round, "ended"), vec![NewEntry::new(turn, end)])
+}

@@ -8,12 +8,11 @@
 )]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use advisor_core::{
     Advisor, AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, Error, ErrorKind, Message, OnDrop, Phase,
-    Record, Result, Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait,
+    Record, Result, Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::future::BoxFuture;
@@ -271,20 +270,21 @@ async fn a_failed_turn_records_its_end_before_the_error_comes_out() {
 
 #[tokio::test]
 async fn law_r2_a_turn_that_has_ended_holds_nothing_alive() {
-    struct Counted(Arc<AtomicUsize>);
-    impl Drop for Counted {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, Ordering::Relaxed);
+    let journal = Journal::new();
+    let in_chain = journal.clone();
+    let holding = from_fn("holding", move |request, next: AdvisorChain| {
+        let held = Inside(in_chain.clone());
+        async move {
+            Ok(next.next_stream(request).await?.inspect_chunks(move |_| {
+                let _ = &held;
+            }))
         }
-    }
-    let alive = Arc::new(AtomicUsize::new(1));
-    let held = Counted(Arc::clone(&alive));
-    let (mut turn, _model, _journal) = turn(Answer::of_text("hi").wait(async move {
-        let _held = held;
-    }));
-    while let Some(item) = turn.next().await {
-        item.unwrap();
-    }
-    assert_eq!(alive.load(Ordering::Relaxed), 0, "what the model held is gone while the turn is still there");
+    });
+    let model = ScriptedModel::new([Answer::of_text("hi")]);
+    let chain = AdvisorChain::builder(model).advisor(holding).build().unwrap();
+    let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
+    while turn.next().await.unwrap().unwrap().completed().is_none() {}
+    assert_eq!(journal.count("inside stopped"), 1, "it is gone while the turn is still there");
     assert!(futures::stream::FusedStream::is_terminated(&turn));
+    assert!(turn.handle().settled().now_or_never().is_some());
 }

@@ -72,7 +72,11 @@ async fn law_o1_before_runs_outer_to_inner_and_after_inner_to_outer() {
 async fn law_s7_one_chain_runs_many_times_also_at_once() {
     let journal = Journal::new();
     let chain = builder(40).advisor(named("a", &journal)).advisor(named("b", &journal)).build().unwrap();
-    futures::future::join_all((0..40).map(|_| run(&chain))).await;
+    let runs = (0..40).map(|_| chain.next_call(ChatRequest::new(Message::user("?"))));
+    for response in futures::future::join_all(runs).await {
+        let response = response.unwrap();
+        assert_eq!((response.round(), response.text().as_str()), (1, "hi"), "every run is like the first");
+    }
     assert_eq!(journal.count("a before"), 40);
     assert_eq!(journal.count("a after"), 40);
     assert_eq!(chain.explain().entries.len(), 2, "a chain is not used up");

@@ -131,26 +131,39 @@ async fn a_failing_work_keeps_the_rest_from_running_and_carries_the_answer() {
     assert_eq!(ends(&items), 1);
 }
 
-#[tokio::test]
-async fn the_source_is_released_before_the_work_runs() {
+/// A stream that completes at once and tells when its source is gone.
+fn watched(journal: &Journal) -> ChunkStream {
     struct Source(Journal);
     impl Drop for Source {
         fn drop(&mut self) {
             self.0.record("source released");
         }
     }
-    let journal = Journal::new();
     let held = Source(journal.clone());
-    let source = stream::iter([Ok(Chunk::Completed(answer("hi")))]).inspect(move |_| {
+    ChunkStream::new(stream::iter([Ok(Chunk::Completed(answer("hi")))]).inspect(move |_| {
         let _ = &held;
-    });
+    }))
+}
+
+#[tokio::test]
+async fn law_r2_the_source_is_released_before_the_work_runs() {
+    let journal = Journal::new();
     let in_work = journal.clone();
-    let stream = ChunkStream::new(source).on_completed(move |response| async move {
+    let stream = watched(&journal).on_completed(move |response| async move {
         in_work.record("work");
         Ok(response)
     });
     items(stream).await;
     assert_eq!(journal.labels(), ["source released", "work"]);
+}
+
+#[tokio::test]
+async fn law_r2_when_completed_is_out_the_source_is_gone() {
+    let journal = Journal::new();
+    let mut stream = watched(&journal);
+    assert!(stream.next().await.unwrap().unwrap().completed().is_some());
+    assert_eq!(journal.labels(), ["source released"], "the stream itself is still there");
+    drop(stream);
 }
 
 #[tokio::test]

@@ -3,9 +3,7 @@
 
 use std::time::Instant;
 
-use advisor_chain::{
-    Advisor, AdvisorInfo, ChatRequest, ChatResponse, Phase, Result, async_trait, client,
-};
+use advisor_chain::{Advisor, AdvisorInfo, ChatRequest, ChatResponse, Phase, Result, async_trait, client};
 use advisor_testkit::{Answer, ScriptedModel};
 
 struct Logging;

@@ -11,7 +11,8 @@ async fn main() -> Result<()> {
         ("c1", "invoice", r#"{"number":7}"#),
         ("c2", "invoice", r#"{"number":8}"#),
     ])]);
-    let schema = json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
+    let schema =
+        json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
     let invoice = FnTool::new(
         ToolDefinition::new("invoice", "Shows an invoice.", schema).return_direct(),
         |arguments: Value| async move { Ok(format!("Invoice {}: paid.", arguments["number"])) },

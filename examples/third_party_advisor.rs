@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, BlockDelta, ChatRequest, Chunk, ChunkFold, ChunkStream, Message, Phase, Placement, Result,
-    StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, BlockDelta, ChatRequest, Chunk, ChunkFold, ChunkStream, Message, Phase,
+    Placement, Result, StreamAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -54,7 +54,10 @@ impl StreamAdvisor for Redact {
 /// How many bytes at the end of `text` may be the beginning of `word`.
 fn beginning_of(word: &str, text: &str) -> usize {
     let lengths = word.char_indices().map(|(at, _)| at).rev();
-    lengths.into_iter().find(|length| text.ends_with(word.get(..*length).unwrap_or_default())).unwrap_or_default()
+    lengths
+        .into_iter()
+        .find(|length| text.ends_with(word.get(..*length).unwrap_or_default()))
+        .unwrap_or_default()
 }
 
 #[tokio::main]
@@ -63,7 +66,8 @@ async fn main() -> Result<()> {
     let secret = "The key is swordfish, swordfish!";
     for cut in (1..secret.len()).filter(|cut| secret.is_char_boundary(*cut)) {
         let (one, two) = secret.split_at(cut);
-        let model = ScriptedModel::new([Answer::new().text(one).text(two).finish(advisor_chain::FinishReason::Stop)]);
+        let model =
+            ScriptedModel::new([Answer::new().text(one).text(two).finish(advisor_chain::FinishReason::Stop)]);
         let chain = AdvisorChain::builder(model).advisor(Redact("swordfish")).build()?;
         let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await?;
         let mut fold = ChunkFold::new();

@@ -2,7 +2,8 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::{
-    ChatClient, Chunk, FnTool, Result, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolEventKind, ToolInvocation,
+    ChatClient, Chunk, FnTool, Result, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolEventKind,
+    ToolInvocation,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -14,7 +15,8 @@ async fn main() -> Result<()> {
         Answer::of_calls([("c1", "search", r#"{"query":"fjords"}"#)]),
         Answer::of_text("There are more than a thousand."),
     ]);
-    let schema = json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+    let schema =
+        json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
     let search = FnTool::with_invocation(
         ToolDefinition::new("search", "Searches the web.", schema),
         |invocation: ToolInvocation| async move {

@@ -140,6 +140,6 @@ fn body(chunks: usize) -> Vec<bytes::Bytes> {
     let cuts: Vec<_> = (1..).map(|read| read * READ).take_while(|cut| *cut < body.len()).collect();
     split::pieces(body.as_bytes(), &cuts)
         .into_iter()
-        .map(|piece| bytes::Bytes::copy_from_slice(piece.as_ref()))
+        .map(|piece| bytes::Bytes::copy_from_slice(piece))
         .collect()
 }

@@ -66,8 +66,8 @@ impl Converter {
         for choice in event.choices.into_iter().flat_map(Few::into_iter) {
             self.choice(choice, event.citations, deltas, &mut told);
         }
-        let usage = event.usage.or(event.x_groq.and_then(|groq| groq.usage));
-        if let Some(usage) = usage.and_then(|counts| counts.to_usage()) {
+        let reported = event.usage.and_then(|counts| counts.to_usage());
+        if let Some(usage) = reported.or_else(|| event.x_groq?.usage?.to_usage()) {
             deltas.push_back(Delta::usage(usage));
         }
         told
@@ -101,9 +101,9 @@ impl Converter {
         } else if let Some(mut message) = choice.message.take().filter(|_| !self.streamed) {
             told.whole = true;
             whole::number_calls(&mut message);
-            self.delta(message, number, &mut push);
+            self.delta(*message, number, &mut push);
         }
-        if let Some(usage) = choice.usage.and_then(|counts| counts.to_usage()) {
+        if let Some(usage) = choice.usage.as_ref().and_then(|counts| counts.to_usage()) {
             push(DeltaKind::Usage(usage));
         }
         if let Some(reason) = choice.finish_reason() {
@@ -131,10 +131,8 @@ impl Converter {
             push(DeltaKind::Refusal(refusal.into()));
         }
         whole::media(&delta, push);
-        for annotation in delta.annotations.iter().flatten() {
-            if let Some(citation) = citation_of(annotation) {
-                push(DeltaKind::Citation(citation));
-            }
+        for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
+            push(DeltaKind::Citation(citation));
         }
         tool_calls(delta, push);
     }
@@ -189,6 +187,11 @@ impl Converter {
         }
         self.citations = self.citations.max(sources.len());
     }
+}
+
+/// The entries of what should be a list; none if it is something else.
+fn list_of(json: Option<&RawValue>) -> Vec<Value> {
+    json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default()
 }
 
 fn error_of(error: &RawValue) -> Option<ErrorObject> {
@@ -247,7 +250,10 @@ fn tool_calls(delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
         push(DeltaKind::ToolCalls(fragments));
     }
     if let Some(function) = delta.function_call {
-        push(DeltaKind::ToolCalls(vec![fragment_of(ToolCall { function, ..ToolCall::default() })]));
+        push(DeltaKind::ToolCalls(vec![fragment_of(ToolCall {
+            function: *function,
+            ..ToolCall::default()
+        })]));
     }
 }
 

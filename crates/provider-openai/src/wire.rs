@@ -2,7 +2,7 @@
 //!
 //! One [`Event`] is one event of a stream, or the whole body where nothing is streamed: they differ in `delta` and `message` only.
 //! Everything is optional, `null` is the same as absent, unknown fields are skipped, and texts are borrowed from the event where
-//! they hold no escapes. A text or a number of an unexpected shape counts as absent: one odd field must not cost the
+//! they hold no escapes. What is rare is boxed or not parsed yet, so that the usual event stays small. A text or a number of an unexpected shape counts as absent: one odd field must not cost the
 //! user the answer.
 
 mod content;
@@ -34,9 +34,9 @@ pub(crate) struct Event<'a> {
     /// Absent altogether in what is no chunk of an answer.
     #[serde(borrow)]
     pub(crate) choices: Option<Few<Choice<'a>>>,
-    pub(crate) usage: Option<TokenCounts>,
+    pub(crate) usage: Option<Box<TokenCounts>>,
     /// Groq's place for usage (Q53).
-    pub(crate) x_groq: Option<XGroq>,
+    pub(crate) x_groq: Option<Box<XGroq>>,
     /// A text, an object or a list (Q45).
     #[serde(borrow)]
     pub(crate) error: Option<&'a RawValue>,
@@ -55,11 +55,11 @@ pub(crate) struct Choice<'a> {
     pub(crate) delta: Option<Delta<'a>>,
     /// The whole message. In a stream some servers send it beside the delta (Q49).
     #[serde(borrow)]
-    pub(crate) message: Option<Delta<'a>>,
+    pub(crate) message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     finish_reason: Str<'a>,
     /// Moonshot's place for usage (Q53).
-    pub(crate) usage: Option<TokenCounts>,
+    pub(crate) usage: Option<Box<TokenCounts>>,
     #[serde(borrow)]
     pub(crate) error: Option<&'a RawValue>,
 }
@@ -84,12 +84,16 @@ pub(crate) struct Delta<'a> {
     pub(crate) tool_calls: Option<Vec<Option<ToolCall<'a>>>>,
     /// The one call of the API's first version, deprecated since.
     #[serde(borrow)]
-    pub(crate) function_call: Option<Function<'a>>,
-    pub(crate) annotations: Option<Vec<Value>>,
-    pub(crate) images: Option<Vec<Value>>,
-    pub(crate) audio: Option<Value>,
+    pub(crate) function_call: Option<Box<Function<'a>>>,
+    #[serde(borrow)]
+    pub(crate) annotations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) images: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) audio: Option<&'a RawValue>,
     /// What Groq's own tools did on its side.
-    pub(crate) executed_tools: Option<Vec<Value>>,
+    #[serde(borrow)]
+    pub(crate) executed_tools: Option<&'a RawValue>,
 }
 
 impl Choice<'_> {

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::FORMAT;
+use super::{FORMAT, list_of};
 use crate::wire::{Delta as WireDelta, Str};
 
 /// Numbers the calls of a whole message by their place in it, which is certain there, and takes back ids that repeat.
@@ -25,20 +25,21 @@ pub(super) fn number_calls(message: &mut WireDelta<'_>) {
 /// Pictures as media; sound as opaque content beside its transcript, since it comes in slices that are not playable alone; what
 /// the server's own tools did as opaque content.
 pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
-    for image in delta.images.iter().flatten() {
-        push(match image_of(image) {
+    for image in list_of(delta.images) {
+        push(match image_of(&image) {
             Some(media) => DeltaKind::Media(media),
-            None => DeltaKind::Opaque(Opaque::new(FORMAT, "image", image.clone())),
+            None => DeltaKind::Opaque(Opaque::new(FORMAT, "image", image)),
         });
     }
-    if let Some(audio) = delta.audio.as_ref().filter(|audio| audio.is_object()) {
+    let audio = delta.audio.and_then(|audio| serde_json::from_str::<Value>(audio.get()).ok());
+    if let Some(audio) = audio.filter(Value::is_object) {
         if let Some(transcript) = audio.get("transcript").and_then(Value::as_str) {
             push(DeltaKind::Text(transcript.into()));
         }
-        push(DeltaKind::Opaque(Opaque::new(FORMAT, "audio", audio.clone())));
+        push(DeltaKind::Opaque(Opaque::new(FORMAT, "audio", audio)));
     }
-    for run in delta.executed_tools.iter().flatten() {
-        push(DeltaKind::Opaque(Opaque::new(FORMAT, "executed_tools", run.clone())));
+    for run in list_of(delta.executed_tools) {
+        push(DeltaKind::Opaque(Opaque::new(FORMAT, "executed_tools", run)));
     }
 }
 

@@ -15,4 +15,3 @@ mod ends;
 mod failures;
 mod recordings;
 mod retries;
-mod secrets;

@@ -1,17 +1,19 @@
 //! The key is shown nowhere, and traces hold no content.
+//!
+//! A test program of its own: what is traced is decided per process.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a failing helper is a failing test")]
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use advisor_core::{ChatRequest, Error, Message};
-use advisor_testkit::{ReplayServer, Reply};
+use advisor_core::{ChatModel, ChatRequest, Chunk, Error, Message, Result};
+use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
+use futures::StreamExt;
 use provider_openai::OpenAiModel;
 use provider_openai::backoff::Backoff;
 use serde_json::json;
 use tracing::Level;
-use tracing::instrument::WithSubscriber;
-
-use crate::common::{call_with, hello};
 
 const KEY: &str = "sk-canary-key-0123456789";
 const HEADER: &str = "canary-header-value";
@@ -27,6 +29,16 @@ fn all_of(error: &Error) -> String {
         source = cause.source();
     }
     all
+}
+
+/// The text of the answer.
+async fn ask(model: &OpenAiModel) -> Result<String> {
+    let mut stream = model.stream(ChatRequest::new(Message::user(QUESTION))).await?;
+    let mut text = String::new();
+    while let Some(chunk) = stream.next().await {
+        text.push_str(Chunk::text(&chunk?).unwrap_or_default());
+    }
+    Ok(text)
 }
 
 #[derive(Clone, Default)]
@@ -45,7 +57,7 @@ impl io::Write for Lines {
 async fn law_r3_the_key_is_in_no_debug_error_or_trace() {
     let echo =
         json!({"error": {"message": format!("Incorrect API key provided: {KEY} {HEADER}"), "code": KEY}});
-    let answer = advisor_testkit::ChatTranscript::new("m").text(ANSWER).finish("stop").done();
+    let answer = ChatTranscript::new("m").text(ANSWER).finish("stop").done();
     let replies = [
         Reply::json(401, &echo),
         Reply::json(500, &echo),
@@ -56,7 +68,7 @@ async fn law_r3_the_key_is_in_no_debug_error_or_trace() {
         Reply::sse(format!("data: {KEY}\n\n")),
         Reply::hang_up(),
         Reply::sse(answer),
-        Reply::sse(hello().without_done()).cut_after(250),
+        Reply::sse(ChatTranscript::new("m").text("Hello").without_done()).cut_after(999),
     ];
     let calls = replies.len();
     let server = ReplayServer::start(replies).await.expect("a port");
@@ -69,26 +81,26 @@ async fn law_r3_the_key_is_in_no_debug_error_or_trace() {
     let writer = lines.clone();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(Level::TRACE).with_writer(move || writer.clone()).finish();
-    let run = async {
-        let mut told = format!("{model:?} {model:#?}");
-        for _ in 0..calls {
-            match call_with(&model, ChatRequest::new(Message::user(QUESTION))).await {
-                Ok(response) => assert_eq!(response.text(), ANSWER),
-                Err(error) => told.push_str(&all_of(&error)),
+    let _traced_from_here = tracing::subscriber::set_default(subscriber);
+    let mut told = format!("{model:?} {model:#?}");
+    let mut completed = 0;
+    for _ in 0..calls {
+        match ask(&model).await {
+            Ok(text) => {
+                assert_eq!(text, ANSWER);
+                completed += 1;
             }
+            Err(error) => told.push_str(&all_of(&error)),
         }
-        let unreachable = model.clone().with_base_url(format!("http://{KEY}:{KEY}@127.0.0.1:1/v1"));
-        told.push_str(&format!("{unreachable:?}"));
-        let error =
-            call_with(&unreachable, ChatRequest::new(Message::user(QUESTION))).await.expect_err("refused");
-        told.push_str(&all_of(&error));
-        told
-    };
-    let told = run.with_subscriber(subscriber).await;
+    }
+    assert_eq!(completed, 1);
+    let unusable = model.clone().with_base_url(format!("http://{KEY}:{KEY}@127.0.0.1:1/v1"));
+    told.push_str(&format!("{unusable:?}"));
+    told.push_str(&all_of(&ask(&unusable).await.expect_err("a user name")));
     let traced = String::from_utf8(lines.0.lock().expect("unpoisoned").clone()).expect("text");
     assert!(traced.contains("asking the model"), "the traces were captured: {traced}");
+    assert!(server.requests()[0].path.contains(KEY), "the key was sent");
     for secret in [KEY, HEADER] {
-        assert!(server.requests()[0].path.contains(KEY), "the key was sent");
         assert!(!told.contains(secret), "{told}");
         assert!(!traced.contains(secret), "{traced}");
     }

@@ -9,7 +9,9 @@ use advisor_chain::{
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 
-use crate::support::{Reader, assert_valid, client, definition, read, streaming, tool, transcript_lines};
+use crate::support::{
+    Reader, assert_valid, client, definition, in_time, read, streaming, tool, transcript_lines,
+};
 
 /// A tool that waits at the gate of its call's place in the answer, then answers with the call's id. It
 /// journals `start c1` and `end c1`.
@@ -38,7 +40,7 @@ fn gates(count: usize) -> Vec<Gate> {
 }
 
 /// TM-14, TM-34: one and four calls; results are in call order though the tools finish in the other.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tm_14_results_are_in_call_order_whatever_finishes_first() {
     for count in [1, 4] {
         let (gates, journal) = (gates(count), Journal::new());
@@ -55,7 +57,7 @@ async fn tm_14_results_are_in_call_order_whatever_finishes_first() {
                 journal.recorded(&format!("end c{}", place + 1)).await;
             }
         };
-        let (run, ()) = tokio::join!(turn.finish(), test);
+        let (run, ()) = in_time(async { tokio::join!(turn.finish(), test) }).await;
         let expected: Vec<_> = (1..=count).map(|number| format!("result c{number}: c{number}")).collect();
         let lines = transcript_lines(run.response().transcript());
         assert_eq!(lines[1 + count..1 + 2 * count], expected);

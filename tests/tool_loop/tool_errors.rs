@@ -125,16 +125,23 @@ async fn law_t2_a_tool_with_a_broken_schema_is_an_error_result() {
     assert!(text.contains("the tool's own schema is invalid"), "{text}");
 }
 
-/// TM-19, P16: what a failing tool says is the result, marked as an error.
+/// TM-19, P16, exceptions: what a failing tool says is the result, marked as an error; one that says nothing
+/// is said to have failed.
 #[tokio::test]
 async fn law_t2_tm_19_a_failing_tool_is_an_error_result() {
-    let result = result_of("{}", "look", |builder| {
-        builder.tool(FnTool::new(definition("look"), |_: Value| async {
-            Err::<&str, _>(ToolError::new("the sensor is broken"))
-        }))
-    })
-    .await;
-    assert_eq!((result.text().as_str(), result.is_error), ("the sensor is broken", true));
+    for (says, read) in [
+        ("the sensor is broken", "the sensor is broken"),
+        ("", "the tool failed without saying why"),
+        (" \n", "the tool failed without saying why"),
+    ] {
+        let result = result_of("{}", "look", |builder| {
+            builder.tool(FnTool::new(definition("look"), move |_: Value| async move {
+                Err::<&str, _>(ToolError::new(says))
+            }))
+        })
+        .await;
+        assert_eq!((result.text().as_str(), result.is_error), (read, true));
+    }
 }
 
 #[tokio::test]

@@ -123,6 +123,10 @@ async fn run(
     };
     match outcome {
         Ok(Ok(ToolOutput { parts, .. })) => ToolResult::new(&call.call, parts),
+        // A model that reads nothing would take the call for a success.
+        Ok(Err(error)) if error.text().trim().is_empty() => {
+            ToolResult::error(&call.call, "the tool failed without saying why")
+        }
         Ok(Err(error)) => ToolResult::error(&call.call, error.text().clone()),
         Err(panic) => ToolResult::error(&call.call, format!("the tool panicked: {}", panic_text(&*panic))),
     }

@@ -7,7 +7,7 @@ mod tools;
 mod transcript;
 
 pub(crate) use ledger::Ledger;
-pub(crate) use reading::{Reader, Run, read};
+pub(crate) use reading::{Reader, Run, in_time, read};
 pub(crate) use stages::{Denying, Staged, Stages, Watch};
 pub(crate) use tools::{definition, invoked, tool};
 pub(crate) use transcript::{assert_valid, transcript_lines};

@@ -14,6 +14,11 @@ use tokio::time::timeout;
 /// Longer than anything takes in these tests.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
+/// On the paused clock, what would wait for ever fails instead.
+pub(crate) async fn in_time<T>(waiting: impl Future<Output = T>) -> T {
+    timeout(LONGEST, waiting).await.expect("it waits for ever")
+}
+
 /// What came of a turn.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -88,9 +93,7 @@ impl<S: Stream<Item = Result<Chunk>> + Unpin> Reader<S> {
     /// Reads to the end and checks what holds for every stream: S1, S3, S4.
     pub(crate) async fn finish(mut self) -> Run {
         let outcome = loop {
-            // On the paused clock, a turn that waits for nothing fails here instead of hanging.
-            let item = timeout(LONGEST, self.stream.next()).await.expect("the turn hangs");
-            match item.expect("a stream ends with `Completed` or an error") {
+            match in_time(self.stream.next()).await.expect("a stream ends with `Completed` or an error") {
                 Ok(Chunk::Completed(response)) => {
                     self.chunks.push(Chunk::Completed(response.clone()));
                     break Ok(response);

@@ -109,6 +109,21 @@ impl Staged {
     }
 }
 
+/// One pass of a [`Staged`]: journals `gone 1` if it is dropped before its end.
+pub(crate) struct Pass {
+    number: u32,
+    ended: bool,
+    journal: Journal,
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.journal.record(format!("gone {}", self.number));
+        }
+    }
+}
+
 impl AdvisorInfo for Staged {
     fn name(&self) -> &'static str {
         "staged"
@@ -121,20 +136,21 @@ impl AdvisorInfo for Staged {
 
 #[async_trait]
 impl Advisor for Staged {
-    type State = u32;
+    type State = Pass;
 
-    async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, u32)> {
+    async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, Pass)> {
         let pass = {
             let mut passes = self.passes.lock().unwrap();
             *passes += 1;
             *passes
         };
         self.stages.at(&format!("before {pass}")).await?;
-        Ok((request, pass))
+        Ok((request, Pass { number: pass, ended: false, journal: self.stages.journal.clone() }))
     }
 
-    async fn after(&self, pass: u32, _response: &ChatResponse) -> Result<()> {
-        self.stages.at(&format!("after {pass}")).await
+    async fn after(&self, mut pass: Pass, _response: &ChatResponse) -> Result<()> {
+        pass.ended = true;
+        self.stages.at(&format!("after {}", pass.number)).await
     }
 }
 

@@ -15,7 +15,9 @@ async fn run(memory_in: Phase) -> Result<Vec<String>> {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let weather = FnTool::new(
         ToolDefinition::new("weather", "Tells the temperature in a city.", schema),
-        |arguments: Value| async move { Ok(if arguments["city"] == "Rome" { "21 °C" } else { "4 °C" }) },
+        |arguments: Value| async move {
+            Ok(if arguments.get("city") == Some(&json!("Rome")) { "21 °C" } else { "4 °C" })
+        },
     );
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = client(model).advisor_in(memory_in, memory.clone()).tool(weather).build()?;

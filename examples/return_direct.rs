@@ -1,9 +1,11 @@
 //! Tools whose results go straight to the user: the model is not asked again.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
+use std::collections::BTreeMap;
+
 use advisor_chain::{FnTool, Result, ToolDefinition, client};
 use advisor_testkit::{Answer, ScriptedModel};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -15,7 +17,10 @@ async fn main() -> Result<()> {
         json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
     let invoice = FnTool::new(
         ToolDefinition::new("invoice", "Shows an invoice.", schema).return_direct(),
-        |arguments: Value| async move { Ok(format!("Invoice {}: paid.", arguments["number"])) },
+        // Arguments deserialise into any type that fits the schema.
+        |arguments: BTreeMap<String, u32>| async move {
+            Ok(format!("Invoice {}: paid.", arguments.get("number").copied().unwrap_or_default()))
+        },
     );
     let client = client(model.clone()).tool(invoice).build()?;
     let response = client.prompt().user("Show me invoices 7 and 8.").call().await?;

@@ -94,7 +94,8 @@ async fn outcome(reply: Reply) -> (Result<String>, usize) {
 #[tokio::test]
 async fn failures_of_the_server_come_out_typed_and_the_conversation_goes_on() {
     let cut = ChatTranscript::new("m").text("Half").without_done();
-    let table: Vec<(Reply, fn(&Error) -> bool)> = vec![
+    type Expected = fn(&Error) -> bool;
+    let table: Vec<(Reply, Expected)> = vec![
         (Reply::json(401, json!({"error": {"message": "bad key"}})), |error| {
             error.kind() == ErrorKind::Authentication
         }),

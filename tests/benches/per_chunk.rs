@@ -138,8 +138,5 @@ fn body(chunks: usize) -> Vec<bytes::Bytes> {
     event("{}", "\"stop\"");
     body.push_str("data: [DONE]\n\n");
     let cuts: Vec<_> = (1..).map(|read| read * READ).take_while(|cut| *cut < body.len()).collect();
-    split::pieces(body.as_bytes(), &cuts)
-        .into_iter()
-        .map(|piece| bytes::Bytes::copy_from_slice(piece))
-        .collect()
+    split::pieces(body.as_bytes(), &cuts).into_iter().map(bytes::Bytes::copy_from_slice).collect()
 }

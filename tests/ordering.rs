@@ -10,12 +10,15 @@
 
 mod matrix;
 
+use std::task::Poll;
+
 use advisor_chain::{
-    Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, Error, ErrorKind,
-    InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, TurnEnd, async_trait,
+    Advisor, AdvisorInfo, Batch, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk,
+    ConversationKey, ConversationStore, EntryKind, Error, ErrorKind, InMemoryStore, Page, Phase, Placement,
+    Result, Snapshot, StoreError, ToolCallAdvisor, TurnEnd, Version, View, async_trait,
 };
-use advisor_testkit::{Answer, Journal, JournalStore, ScriptedModel};
-use futures::StreamExt;
+use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
+use futures::{StreamExt, poll};
 use matrix::{Case, Witness, cases};
 
 /// Runs every case and checks it; a failure names the case.
@@ -98,6 +101,57 @@ async fn law_o6_the_last_append_precedes_completed() {
     .await;
 }
 
+/// A store that keeps the end of a turn waiting at a gate.
+struct SlowEnd {
+    inner: InMemoryStore,
+    gate: Gate,
+}
+
+#[async_trait]
+impl ConversationStore for SlowEnd {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        self.inner.load(key, view).await
+    }
+
+    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
+        if batch.entries.iter().any(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))) {
+            self.gate.pass().await;
+        }
+        self.inner.append(key, at, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.inner.list(page).await
+    }
+}
+
+#[tokio::test]
+async fn law_o6_completed_waits_for_the_last_append() {
+    for memory in [Phase::Round, Phase::Turn] {
+        for mode in matrix::MODES {
+            let gate = Gate::new();
+            let store = SlowEnd { inner: InMemoryStore::new(), gate: gate.clone() };
+            let client = ChatClient::builder(ScriptedModel::new([Answer::of_text("Done.")]))
+                .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
+                .advisor_in(memory, ChatMemoryAdvisor::new(store))
+                .build()
+                .unwrap();
+            let mut turn = client.prompt().user("go").conversation("c").stream();
+            while let Poll::Ready(item) = poll!(turn.next()) {
+                let chunk = item.expect("the turn goes on").unwrap();
+                assert!(chunk.completed().is_none(), "{memory:?} {mode:?}: the end is not stored yet");
+            }
+            assert!(gate.is_reached());
+            gate.release();
+            turn.call().await.unwrap();
+        }
+    }
+}
+
 /// Fails in `after` of one round.
 struct FailingAfter(u32);
 
@@ -155,7 +209,7 @@ async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered
                 let ran = if failing_round == 1 { 0 } else { 2 };
                 journal.assert_count("tool*", ran);
                 // Whatever was stored is a valid conversation, and the next turn works.
-                let key = advisor_chain::ConversationKey::new("c").unwrap();
+                let key = ConversationKey::new("c").unwrap();
                 let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(&store));
                 let transcript = memory.transcript(&key).await.unwrap();
                 assert_eq!(advisor_chain::check_transcript(&transcript), []);
@@ -272,14 +326,12 @@ async fn the_end_that_is_recorded_names_how_the_turn_ended() {
     let case = Case { memory: Phase::Round, mode: matrix::MODES[0], tool_rounds: 1, calls: 1 };
     let (ran, _, response) = case.run().await;
     assert_eq!(response.transcript().len(), 4);
-    let snapshot = advisor_chain::ConversationStore::load(&*ran.store, &ran.key, advisor_chain::View::All)
-        .await
-        .unwrap();
+    let snapshot = ConversationStore::load(&*ran.store, &ran.key, View::All).await.unwrap();
     let ends: Vec<_> = snapshot
         .entries
         .iter()
         .filter_map(|entry| match &entry.kind {
-            advisor_chain::EntryKind::TurnEnded(end) => Some(end.clone()),
+            EntryKind::TurnEnded(end) => Some(end.clone()),
             _ => None,
         })
         .collect();

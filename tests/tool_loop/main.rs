@@ -15,6 +15,7 @@ mod modes;
 mod offered;
 mod own_history;
 mod parallel;
+mod parity;
 mod placement;
 mod return_direct;
 mod rounds;

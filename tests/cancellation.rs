@@ -268,6 +268,54 @@ async fn a_failed_turn_records_its_end_before_the_error_comes_out() {
     journal.assert_order(&["inside stopped", "recorded Failed*Hel*"]);
 }
 
+/// Cannot record the end of a turn.
+struct Refusing;
+
+#[async_trait]
+impl TurnRecorder for Refusing {
+    async fn record(&self, record: &Record) -> Result<()> {
+        match record.step {
+            Step::End(_) => Err(Error::new(ErrorKind::NotPersisted, "refused")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_one_recorder_refuses_is_told_to_the_others_and_handed_over() {
+    let broken = Answer::new().text("Hel").error(Error::new(ErrorKind::Connection, "broken"));
+    let (mut turn, _model, journal) = turn(broken);
+    turn.turn().add_recorder(Arc::new(Refusing));
+    let mut last = None;
+    while let Some(item) = turn.next().await {
+        last = Some(item);
+    }
+    assert_eq!(last.unwrap().unwrap_err().kind(), ErrorKind::Connection, "the first error is told");
+    journal.assert_order(&["recorded Failed*Hel*", "dropped Failed*Hel*"]);
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_that_is_dropped_while_it_ends_keeps_the_end_that_was_wanted() {
+    struct Slow(Gate);
+    #[async_trait]
+    impl TurnRecorder for Slow {
+        async fn record(&self, _: &Record) -> Result<()> {
+            self.0.pass().await;
+            Ok(())
+        }
+    }
+    let gate = Gate::new();
+    let slow = Gate::new();
+    let (mut turn, _model, journal) = turn(half_told(&gate));
+    turn.turn().add_recorder(Arc::new(Slow(slow.clone())));
+    read_half(&mut turn, &gate).await;
+    turn.handle().cancel(OnDrop::Rollback);
+    assert!(poll!(turn.next()).is_pending(), "the end is being recorded");
+    drop(turn);
+    assert_eq!(journal.count("dropped RolledBack"), 1);
+    assert_eq!(journal.count("*Interrupted*"), 0);
+}
+
 #[tokio::test]
 async fn law_r2_a_turn_that_has_ended_holds_nothing_alive() {
     let journal = Journal::new();

@@ -15,7 +15,8 @@ use crate::Result;
 /// is called on a dropped turn after everything of it has stopped.
 ///
 /// # Errors
-/// A failing `record` ends the turn: no tool runs, nothing more is asked, the error is delivered.
+/// A failing `record` ends the turn: no tool runs, nothing more is asked, the error is delivered. The other
+/// recorders are told nevertheless. If the end itself cannot be recorded, [`TurnRecorder::dropped`] is called.
 ///
 /// # Example
 /// ```

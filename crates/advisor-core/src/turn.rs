@@ -82,18 +82,20 @@ impl Turn {
         !self.lock().recorders.is_empty()
     }
 
-    /// Tells every recorder, one after the other, and waits for each.
+    /// Tells every recorder, one after the other, and waits for each. One that fails does not silence the others.
     ///
     /// # Errors
-    /// The first recorder's that fails; those after it are not told.
+    /// That of the first recorder that fails.
     pub async fn record(&self, record: &Record) -> Result<()> {
+        let mut outcome = Ok(());
         for recorder in self.recorders() {
-            recorder.record(record).await?;
+            let recorded = recorder.record(record).await;
+            outcome = outcome.and(recorded);
         }
-        if matches!(record.step, Step::End(_)) {
+        if outcome.is_ok() && matches!(record.step, Step::End(_)) {
             self.end_recorded.store(true, Ordering::Release);
         }
-        Ok(())
+        outcome
     }
 
     /// Whether the end of the turn has been recorded.
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn recorders_are_told_in_order_until_one_fails() {
+    async fn recorders_are_told_in_order_and_one_that_fails_does_not_silence_the_others() {
         let turn = Turn::new(TurnId::mint());
         let mut order = mockall::Sequence::new();
         let mut first = MockRecorder::new();
@@ -170,7 +172,7 @@ mod tests {
             .in_sequence(&mut order)
             .returning(|_| Err(Error::new(ErrorKind::NotPersisted, "the store is gone")));
         let mut last = MockRecorder::new();
-        last.expect_record().never();
+        last.expect_record().once().in_sequence(&mut order).returning(|_| Ok(()));
         for recorder in [first, failing, last] {
             turn.add_recorder(Arc::new(recorder));
         }

@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::join_all;
-use message_aggregator::{ChatResponse, Chunk, Text};
+use message_aggregator::{ChatResponse, Chunk, Message, Text};
 use tracing::Span;
 
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
-use crate::turn_stream::{LastItem, State};
+use crate::turn_stream::{Ending, LastItem, State};
 use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnStream};
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.
@@ -16,22 +16,22 @@ impl TurnStream {
     pub(crate) fn end_with(&mut self, end: TurnEnd, error: Error) {
         // Everything of the turn has stopped before its end is written.
         self.state = State::Ended;
-        let record = Record::new(self.delivered.round(), Step::End(end), Vec::new());
         let error = if self.delivered.any() { error.after_emission() } else { error };
-        self.record_end(record, LastItem::Failed(error));
+        self.record_end(self.delivered.round(), end, Vec::new(), LastItem::Failed(error));
     }
 
-    pub(crate) fn record_end(&mut self, record: Record, last: LastItem) {
+    fn record_end(&mut self, round: u32, end: TurnEnd, messages: Vec<Message>, last: LastItem) {
         let turn = Arc::clone(&self.turn);
-        self.state = State::Ending(async move { turn.record(&record).await }.boxed(), Box::new(last));
+        let record = Record::new(round, Step::End(end.clone()), messages);
+        let recording = async move { turn.record(&record).await };
+        self.state = State::Ending(recording.boxed(), Box::new(Ending { end: Some(end), last }));
     }
 
     /// The chain is done with the answer. Without a tool loop in it, nobody has told the recorders of the end.
     pub(crate) fn complete(&mut self, response: ChatResponse) {
         let end = TurnEnd::Completed(response.finish().reason.clone());
         let answer = Some(response.message()).filter(|message| !message.blocks().is_empty()).cloned();
-        let record = Record::new(response.round(), Step::End(end), answer.into_iter().collect());
-        self.record_end(record, LastItem::Completed(response));
+        self.record_end(response.round(), end, answer.into_iter().collect(), LastItem::Completed(response));
     }
 
     pub(crate) fn cancel(&mut self, mode: OnDrop) {
@@ -40,7 +40,8 @@ impl TurnStream {
             let error = if self.delivered.any() { error.after_emission() } else { error };
             self.detach();
             let nothing_to_record = futures::future::ready(Ok(())).boxed();
-            self.state = State::Ending(nothing_to_record, Box::new(LastItem::Failed(error)));
+            let ending = Ending { end: None, last: LastItem::Failed(error) };
+            self.state = State::Ending(nothing_to_record, Box::new(ending));
             return;
         }
         let end = self.early_end(mode);
@@ -84,19 +85,37 @@ impl TurnStream {
     }
 
     pub(crate) fn end(&mut self, recorded: Result<()>) -> Result<Chunk> {
-        let state = std::mem::replace(&mut self.state, State::Ended);
-        self.settle();
-        match (state, recorded) {
-            (State::Ending(_, last), recorded) => match (*last, recorded) {
-                (LastItem::Completed(response), Ok(())) => Ok(Chunk::Completed(response)),
-                (LastItem::Completed(response), Err(error)) => {
-                    Err(error.with_partial(response).after_emission())
+        let State::Ending(_, ending) = std::mem::replace(&mut self.state, State::Ended) else {
+            return Err(Error::new(ErrorKind::Unfinished, "a turn ended twice"));
+        };
+        let Ending { end, last } = *ending;
+        match (&end, &recorded) {
+            // What could not be recorded is handed over, as after a drop, so that it is not lost.
+            (Some(end), Err(_)) => self.hand_over(end),
+            _ => self.control.settle(),
+        }
+        self.span = Span::none();
+        match (last, recorded) {
+            (LastItem::Completed(response), Ok(())) => Ok(Chunk::Completed(response)),
+            (LastItem::Completed(response), Err(error)) => Err(error.with_partial(response).after_emission()),
+            // The caller needs to know why the turn failed, not that recording it failed, too.
+            (LastItem::Failed(error), _) => Err(error),
+        }
+    }
+
+    /// Hands the end to the recorders without waiting for them, and settles when what is left has run.
+    fn hand_over(&self, end: &TurnEnd) {
+        let left: Vec<_> =
+            self.turn.recorders().iter().filter_map(|recorder| recorder.dropped(end)).collect();
+        let settled = Settle(Arc::clone(&self.control));
+        if let Some(spawner) = self.spawner.as_ref().filter(|_| !left.is_empty()) {
+            spawner.spawn(
+                async move {
+                    join_all(left).await;
+                    drop(settled);
                 }
-                // A record that fails here leaves the turn open, and the next one closes it; the caller
-                // needs to know why the turn failed, not that.
-                (LastItem::Failed(error), _) => Err(error),
-            },
-            _ => Err(Error::new(ErrorKind::Unfinished, "a turn ended twice")),
+                .boxed(),
+            );
         }
     }
 
@@ -109,31 +128,33 @@ impl TurnStream {
 
 impl Drop for TurnStream {
     fn drop(&mut self) {
-        match self.state {
+        let wanted = match &mut self.state {
             State::Ended => return,
             // Nothing has happened, so there is nothing to end.
             State::Waiting(_) => return self.control.settle(),
-            _ => {}
-        }
-        if self.on_drop == OnDrop::FinishTurn && self.spawner.is_some() {
+            State::Ending(_, ending) => match ending.end.take() {
+                // The end that was being recorded is still the one that is wanted.
+                Some(end) => Some(end),
+                None => return self.control.settle(),
+            },
+            _ => None,
+        };
+        if wanted.is_none() && self.on_drop == OnDrop::FinishTurn && self.spawner.is_some() {
             return self.detach();
         }
-        let end = self.early_end(self.on_drop);
+        let end = wanted.unwrap_or_else(|| self.early_end(self.on_drop));
         // Everything of the turn stops here, before anyone is told that it has.
         self.state = State::Ended;
-        let left: Vec<_> =
-            self.turn.recorders().iter().filter_map(|recorder| recorder.dropped(&end)).collect();
-        let control = Arc::clone(&self.control);
-        match &self.spawner {
-            Some(spawner) if !left.is_empty() => spawner.spawn(
-                async move {
-                    join_all(left).await;
-                    control.settle();
-                }
-                .boxed(),
-            ),
-            _ => control.settle(),
-        }
+        self.hand_over(&end);
+    }
+}
+
+/// Says that a turn has settled when it is dropped, also where a spawner throws its work away.
+struct Settle(Arc<TurnControl>);
+
+impl Drop for Settle {
+    fn drop(&mut self) {
+        self.0.settle();
     }
 }
 

@@ -12,7 +12,7 @@ use tracing::Span;
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
 use crate::{
-    AdvisorChain, ChatRequest, ChunkStream, Error, OnDrop, Result, Spawner, Turn, TurnHandle, spans,
+    AdvisorChain, ChatRequest, ChunkStream, Error, OnDrop, Result, Spawner, Turn, TurnEnd, TurnHandle, spans,
 };
 
 /// A turn: lazy, cancellable, aware of what it delivered.
@@ -67,8 +67,14 @@ pub(crate) enum State {
     Opening(BoxFuture<'static, Result<ChunkStream>>),
     Live(ChunkStream),
     /// The end is being recorded; the caller gets the last item afterwards.
-    Ending(BoxFuture<'static, Result<()>>, Box<LastItem>),
+    Ending(BoxFuture<'static, Result<()>>, Box<Ending>),
     Ended,
+}
+
+pub(crate) struct Ending {
+    /// What is being recorded; nothing if the turn goes on without this stream.
+    pub(crate) end: Option<TurnEnd>,
+    pub(crate) last: LastItem,
 }
 
 pub(crate) enum LastItem {

@@ -17,6 +17,8 @@ use tracing::Level;
 
 const KEY: &str = "sk-canary-key-0123456789";
 const HEADER: &str = "canary-header-value";
+const BEARER: &str = "canary-behind-a-scheme";
+const QUERY: &str = "canary-in-the-address";
 const QUESTION: &str = "canary question";
 const ANSWER: &str = "canary answer";
 
@@ -55,8 +57,7 @@ impl io::Write for Lines {
 
 #[tokio::test]
 async fn law_r3_the_key_is_in_no_debug_error_or_trace() {
-    let echo =
-        json!({"error": {"message": format!("Incorrect API key provided: {KEY} {HEADER}"), "code": KEY}});
+    let echo = json!({"error": {"message": format!("Incorrect API key provided: {KEY} {HEADER} {BEARER} {QUERY}"), "code": KEY}});
     let answer = ChatTranscript::new("m").text(ANSWER).finish("stop").done();
     let replies = [
         Reply::json(401, &echo),
@@ -73,9 +74,10 @@ async fn law_r3_the_key_is_in_no_debug_error_or_trace() {
     let calls = replies.len();
     let server = ReplayServer::start(replies).await.expect("a port");
     let model = OpenAiModel::new("m")
-        .with_base_url(format!("{}/v1?token={KEY}", server.url()))
+        .with_base_url(format!("{}/v1?token={QUERY}", server.url()))
         .with_api_key(KEY)
         .with_header("x-secret", HEADER)
+        .with_header("x-other", format!("Bearer {BEARER}"))
         .with_retries(Backoff::none());
     let lines = Lines::default();
     let writer = lines.clone();
@@ -99,8 +101,8 @@ async fn law_r3_the_key_is_in_no_debug_error_or_trace() {
     told.push_str(&all_of(&ask(&unusable).await.expect_err("a user name")));
     let traced = String::from_utf8(lines.0.lock().expect("unpoisoned").clone()).expect("text");
     assert!(traced.contains("asking the model"), "the traces were captured: {traced}");
-    assert!(server.requests()[0].path.contains(KEY), "the key was sent");
-    for secret in [KEY, HEADER] {
+    assert!(server.requests()[0].path.contains(QUERY), "the key was sent");
+    for secret in [KEY, HEADER, BEARER, QUERY] {
         assert!(!told.contains(secret), "{told}");
         assert!(!traced.contains(secret), "{traced}");
     }

@@ -4,6 +4,7 @@ use advisor_core::Result;
 use futures::StreamExt;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, Request, Uri};
+use secrecy::{ExposeSecret, SecretString};
 
 use super::{OpenAiModel, address};
 use crate::answer::AnswerDecoder;
@@ -72,8 +73,18 @@ impl OpenAiModel {
     }
 
     fn failures(&self) -> Failures {
-        let headers = self.headers.iter().map(|(_, value)| value.clone());
-        Failures::new(self.api_key.iter().cloned().chain(headers))
+        // A header may hold its secret behind a scheme, such as `Bearer`, and an address behind `key=`.
+        let headers = self.headers.iter().flat_map(|(_, value)| {
+            let bare = value.expose_secret().split_once(' ').map(|(_, bare)| SecretString::from(bare.trim()));
+            std::iter::once(value.clone()).chain(bare)
+        });
+        let query = self.base_url.split_once('?').map_or("", |(_, query)| query);
+        let values = query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .filter(|(name, _)| *name != "api-version")
+            .map(|(_, value)| SecretString::from(value));
+        Failures::new(self.api_key.iter().cloned().chain(headers).chain(values))
     }
 }
 

@@ -30,7 +30,7 @@ fn model(calls: usize) -> ScriptedModel {
     ScriptedModel::new([Answer::of_calls(calls), Answer::of_text("Done.")])
 }
 
-/// P12: the turn's thread goes on while the tool blocks another one.
+/// The turn's thread goes on while the tool blocks another one.
 #[tokio::test]
 async fn a_blocking_tool_runs_off_the_async_thread() {
     let journal = Journal::new();

@@ -5,7 +5,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{client, invoked, read, tool, transcript_lines};
 
-/// 3.8 (5): an error in a later round ends the turn with it, what is final is kept, no tool runs again.
+/// U-05: an error in a later round ends the turn with it, what is final is kept, no tool runs again.
 #[tokio::test]
 async fn an_error_in_round_two_carries_what_is_final() {
     let model = ScriptedModel::new([

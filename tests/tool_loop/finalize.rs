@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Stages, Watch, client, definition};
 
-/// T4, 3.8 (14): `finalize` says how the loop ended, once, on every exit that is not an error or a drop.
+/// T4, U-14: `finalize` says how the loop ended, once, on every exit that is not an error or a drop.
 #[tokio::test]
 async fn law_t4_finalize_says_how_the_loop_ended() {
     let call = || Answer::of_calls([("c1", "look", "{}")]);

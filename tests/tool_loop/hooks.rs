@@ -74,7 +74,7 @@ impl LoopHooks for Adding {
     }
 }
 
-/// TA-46, TA-47, 3.8 (11), P6: what a hook adds stays for all rounds that follow: messages, options, tools.
+/// TA-46, TA-47, U-11: what a hook adds stays for all rounds that follow: messages, options, tools.
 #[tokio::test]
 async fn ta_46_what_a_hook_adds_survives_all_rounds() {
     for at_start in [true, false] {

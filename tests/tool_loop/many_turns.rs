@@ -39,7 +39,7 @@ async fn check(client: &ChatClient, rounds: usize) {
     assert!(lines[1..lines.len() - 1].iter().all(own), "{rounds}: {lines:?}");
 }
 
-/// 3.8 (9), TA-35: at once, on one thread and on several.
+/// U-09, TA-35: at once, on one thread and on several.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn law_s7_many_turns_at_once_share_nothing() {
     let stages = Stages::default();

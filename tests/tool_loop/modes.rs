@@ -62,7 +62,7 @@ async fn ta_24_final_answer_only_shows_the_last_round_alone() {
     assert_eq!(run.response().usage(), Some(&advisor_chain::Usage::new(30, 8)));
 }
 
-/// Seed 000: with all of it streamed, a tool-call response, then the final response.
+/// With all of it streamed, a tool-call response, then the final response.
 #[tokio::test]
 async fn all_shows_a_tool_call_response_then_the_final_response() {
     let run = run(streaming(All)).await;
@@ -90,7 +90,7 @@ async fn all_shows_a_tool_call_response_then_the_final_response() {
     assert_eq!(responses[0].usage(), Some(&advisor_chain::Usage::new(10, 5)), "a round has its own");
 }
 
-/// Seed 000: with all of it streamed, a tool-call response, then the direct result.
+/// With all of it streamed, a tool-call response, then the direct result.
 #[tokio::test]
 async fn all_shows_a_tool_call_response_then_the_direct_result() {
     let direct =
@@ -121,9 +121,9 @@ async fn tool_events_are_added_to_every_mode() {
     assert_eq!(run(with_events(All)).await.lines(), run(streaming(All)).await.lines());
 }
 
-/// The builder spellings of the seeds.
+/// The spellings of the builder.
 #[tokio::test]
-async fn ta_05_the_seeds_spellings_are_the_modes() {
+async fn ta_05_each_spelling_is_its_mode() {
     let builder = ToolCallAdvisor::builder;
     for (spelled, mode) in [
         (ToolCallAdvisor::new(), TextOnly),

@@ -107,7 +107,7 @@ async fn tm_18_a_tool_may_take_typed_arguments() {
     assert_eq!(transcript_lines(response.transcript())[2], "result c1: 5");
 }
 
-/// ToolSearch (3.6): an advisor inside the loop that offers, round by round, what a search has found so far.
+/// ToolSearch: an advisor inside the loop that offers, round by round, what a search has found so far.
 #[tokio::test]
 async fn tools_found_in_one_round_are_offered_in_the_next() {
     let catalogue = || [tool("weather", "sunny"), tool("clock", "noon"), tool("never found", "x")];

@@ -112,7 +112,7 @@ async fn eight_tools_run_at_a_time_by_default() {
     turn.finish().await;
 }
 
-/// P12: an exclusive tool runs alone; those before it end first, those after it wait.
+/// An exclusive tool runs alone; those before it end first, those after it wait.
 #[tokio::test]
 async fn an_exclusive_tool_runs_alone() {
     let (gates, journal) = (gates(6), Journal::new());
@@ -204,7 +204,7 @@ async fn progress_without_a_listener_is_lost() {
     assert_eq!(run.response().text(), "Done.");
 }
 
-/// 3.8 (13), R1: a reader that does not read holds everything up; nothing piles up behind it.
+/// U-13, R1: a reader that does not read holds everything up; nothing piles up behind it.
 #[tokio::test]
 async fn law_r1_a_slow_reader_bounds_what_waits_for_it() {
     let sent = Arc::new(AtomicUsize::new(0));

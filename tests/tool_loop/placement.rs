@@ -30,7 +30,7 @@ fn named(name: &'static str, phase: Phase, journal: &Journal) -> impl StreamAdvi
     .placed(Placement::new(phase))
 }
 
-/// 3.8 (8), P7: equal places keep the order in which they were added, inside the loop as outside, in every
+/// U-08: equal places keep the order in which they were added, inside the loop as outside, in every
 /// round. SimpleLogger: an advisor outside logs once per turn, one inside once per round.
 #[tokio::test]
 async fn equal_places_keep_their_order_in_every_round() {
@@ -118,7 +118,7 @@ fn leaving(name: &'static str, phase: Phase) -> impl StreamAdvisor {
     .placed(Placement::new(phase))
 }
 
-/// AV-01, AV-02, 3.8 (10), P6: facts of the turn are seen by all, the last before is the inner one's, the
+/// AV-01, AV-02, U-10: facts of the turn are seen by all, the last before is the inner one's, the
 /// last after the outer one's, and what was left in round 1 is there in round 2.
 #[tokio::test]
 async fn av_01_facts_of_the_turn_are_seen_by_all_and_survive_the_rounds() {
@@ -169,7 +169,7 @@ fn guard(phase: Phase) -> impl StreamAdvisor {
     .placed(Placement::new(phase))
 }
 
-/// SafeGuard (3.6): a guard lets through or answers by itself, streamed and called, outside the loop and
+/// SafeGuard: a guard lets through or answers by itself, streamed and called, outside the loop and
 /// inside it, whatever the case of the letters.
 #[tokio::test]
 async fn a_guard_answers_without_the_model() {
@@ -193,7 +193,7 @@ async fn a_guard_answers_without_the_model() {
     }
 }
 
-/// StructuredOutputValidation (3.6): an advisor inside the loop that asks again until it likes the answer.
+/// StructuredOutputValidation: an advisor inside the loop that asks again until it likes the answer.
 /// It is one round of the loop; each pass has its own number, and the attempt that counts is the last.
 #[tokio::test]
 async fn an_advisor_that_asks_again_is_one_round_of_the_loop() {
@@ -215,7 +215,7 @@ async fn an_advisor_that_asks_again_is_one_round_of_the_loop() {
     let client = client(&model, advisor).advisor(validating).tool(tool("look", "sunny")).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;
     assert_eq!((run.response().text().as_str(), run.response().round()), ("{\"sky\":\"blue\"}", 3));
-    assert_eq!((model.calls(), stages.outcomes()[0].rounds), (3, 2), "P17: tool rounds are asked once");
+    assert_eq!((model.calls(), stages.outcomes()[0].rounds), (3, 2), "tool rounds are asked once");
     assert_eq!(
         transcript_lines(run.response().transcript()),
         ["user: go", "call c1 look {}", "result c1: sunny", "assistant: {\"sky\":\"blue\"}"]

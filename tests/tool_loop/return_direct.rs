@@ -57,7 +57,7 @@ async fn ta_27_only_the_direct_result_comes_out() {
     assert_eq!(run.lines(), ["2.0 + text", "2.0 \"sunny\"", "2.0 -", "completed 2 ReturnDirect"]);
 }
 
-/// TM-16, P20, results: all results are shown, one text block each, in call order.
+/// TM-16, results: all results are shown, one text block each, in call order.
 #[tokio::test]
 async fn tm_16_all_direct_results_are_shown_one_block_each() {
     let model = model(&[("c1", "look"), ("c2", "tell"), ("c3", "look")]);

@@ -33,7 +33,7 @@ async fn ta_20_without_a_call_the_answer_comes_out_and_no_tool_runs() {
     }
 }
 
-/// TA-22, 3.8 (15): a model that sends nothing ends the turn with nothing to remember.
+/// TA-22, U-15: a model that sends nothing ends the turn with nothing to remember.
 #[tokio::test]
 async fn ta_22_an_empty_answer_passes_and_nothing_empty_is_remembered() {
     let model = ScriptedModel::new([Answer::new().done()]);
@@ -181,7 +181,7 @@ async fn ia_06_an_inner_advisor_is_passed_each_round() {
     assert_eq!(journal.labels(), ["outer", "inner", "inner"]);
 }
 
-/// 3.7, streamed calls: id, name and arguments in pieces of their own are one call that runs once.
+/// Streamed calls: id, name and arguments in pieces of their own are one call that runs once.
 #[tokio::test]
 async fn a_call_in_many_pieces_runs_once_with_all_of_its_arguments() {
     let nested = r#"{"place":{"city":"Oslo","tags":["a\"b","{}"]},"days":3}"#;
@@ -201,7 +201,7 @@ async fn a_call_in_many_pieces_runs_once_with_all_of_its_arguments() {
     assert_eq!(*given.lock().unwrap(), [arguments], "TM-35: nested JSON arrives intact");
 }
 
-/// 3.8 (3): text and a call in one event of the provider; 3.7: reasoning and provider data ride on what is
+/// U-03: text and a call in one event of the provider; reasoning and provider data ride on what is
 /// sent back, unchanged and in order.
 #[tokio::test]
 async fn what_the_model_said_is_sent_back_whole_and_in_order() {

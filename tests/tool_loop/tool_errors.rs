@@ -125,7 +125,7 @@ async fn law_t2_a_tool_with_a_broken_schema_is_an_error_result() {
     assert!(text.contains("the tool's own schema is invalid"), "{text}");
 }
 
-/// TM-19, P16, exceptions: what a failing tool says is the result, marked as an error; one that says nothing
+/// TM-19, exceptions: what a failing tool says is the result, marked as an error; one that says nothing
 /// is said to have failed.
 #[tokio::test]
 async fn law_t2_tm_19_a_failing_tool_is_an_error_result() {

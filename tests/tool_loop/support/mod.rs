@@ -3,12 +3,14 @@
 mod ledger;
 mod reading;
 mod stages;
+mod staging;
 mod tools;
 mod transcript;
 
 pub(crate) use ledger::Ledger;
 pub(crate) use reading::{Reader, Run, in_time, read};
 pub(crate) use stages::{Denying, Staged, Stages, Watch};
+pub(crate) use staging::staged;
 pub(crate) use tools::{definition, invoked, tool};
 pub(crate) use transcript::{assert_valid, transcript_lines};
 

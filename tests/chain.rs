@@ -141,6 +141,13 @@ fn a_fallback_gives_way_to_one_of_its_role() {
 }
 
 #[test]
+fn a_fallback_gives_way_to_one_that_is_added_later() {
+    let chain = builder(0).fallback_advisor(ToolCallAdvisor::new()).build().unwrap();
+    let with_another = chain.to_builder().advisor(ToolCallAdvisor::new()).build().unwrap();
+    assert_eq!(with_another.explain().entries.len(), 1);
+}
+
+#[test]
 fn the_plan_tells_order_roles_rounds_and_what_is_remembered() {
     let journal = Journal::new();
     let memory = placed("memory", &journal, Placement::new(Phase::Round).with_role(AdvisorRole::Memory));

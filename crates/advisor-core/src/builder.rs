@@ -21,7 +21,8 @@ impl ChainBuilder {
     }
 
     pub(crate) fn resume(links: Vec<Link>, model: Arc<dyn ChatModel>) -> Self {
-        Self { links, fallbacks: Vec::new(), model }
+        let (fallbacks, links) = links.into_iter().partition(|link| link.fallback);
+        Self { links, fallbacks, model }
     }
 
     /// Adds an advisor at its own place.
@@ -48,12 +49,13 @@ impl ChainBuilder {
             advisor: Arc::new(advisor),
             phase: placement.phase,
             role: placement.role,
+            fallback: true,
         });
         self
     }
 
     fn placed(mut self, placement: Placement, advisor: Arc<dyn StreamAdvisor>) -> Self {
-        self.links.push(Link { advisor, phase: placement.phase, role: placement.role });
+        self.links.push(Link { advisor, phase: placement.phase, role: placement.role, fallback: false });
         self
     }
 

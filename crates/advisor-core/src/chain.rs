@@ -44,6 +44,8 @@ pub(crate) struct Link {
     pub(crate) advisor: Arc<dyn StreamAdvisor>,
     pub(crate) phase: Phase,
     pub(crate) role: AdvisorRole,
+    /// It gives way to another of its role.
+    pub(crate) fallback: bool,
 }
 
 impl AdvisorChain {

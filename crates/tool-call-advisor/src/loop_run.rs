@@ -1,3 +1,4 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
@@ -260,7 +261,8 @@ impl LoopRun {
 
 impl Drop for LoopRun {
     fn drop(&mut self) {
-        self.finalize(LoopEnd::Dropped);
+        // A hook that panics here must not keep the rest of the turn from being dropped.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.finalize(LoopEnd::Dropped)));
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    CallerTool, ErrorKind, FinishReason, LoopEnd, Message, Result, ToolBatch, ToolCallAdvisor,
+    CallerTool, ErrorKind, FinishReason, FnTool, LoopEnd, Message, Result, ToolBatch, ToolCallAdvisor,
     ToolCallStreaming, ToolExecution, ToolResult, async_trait,
 };
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
 
 use crate::support::{
-    Ledger, Stages, Watch, assert_valid, client, definition, invoked, read, streaming, tool, transcript_lines,
+    Ledger, Reader, Stages, Watch, assert_valid, client, definition, invoked, read, streaming, tool,
+    transcript_lines,
 };
 
 fn two_calls() -> ScriptedModel {
@@ -224,4 +225,32 @@ async fn a_tool_of_the_callers_never_runs() {
     let invocation = advisor_chain::ToolInvocation::new(call, serde_json::json!({}), key, progress, turn);
     let outcome = advisor_chain::Tool::run(&CallerTool::new(definition("sign")), invocation).await;
     assert!(outcome.unwrap_err().text().starts_with("not started"));
+}
+
+/// K2: dropping the turn drops the tools that run, at once; the finished ones are not asked for anything more.
+#[tokio::test]
+async fn law_k2_a_dropped_turn_drops_its_tools() {
+    struct Running(Journal);
+    impl Drop for Running {
+        fn drop(&mut self) {
+            self.0.record("dropped");
+        }
+    }
+    let journal = Journal::new();
+    let in_tool = journal.clone();
+    let hanging = FnTool::new(definition("look"), move |_: serde_json::Value| {
+        let running = Running(in_tool.clone());
+        async move {
+            running.0.record("running");
+            std::future::pending::<()>().await;
+            Ok("never")
+        }
+    });
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")])]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(hanging).build().unwrap();
+    let mut turn = Reader::new(client.prompt().user("go").stream());
+    turn.so_far().await;
+    assert_eq!(journal.labels(), ["running", "running"]);
+    drop(turn);
+    assert_eq!(journal.labels(), ["running", "running", "dropped", "dropped"]);
 }

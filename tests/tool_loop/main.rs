@@ -13,6 +13,7 @@ mod every_stage;
 mod execution;
 mod fifty_rounds;
 mod finalize;
+mod finish_reasons;
 mod hooks;
 mod limits;
 mod many_turns;

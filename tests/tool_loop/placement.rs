@@ -221,3 +221,20 @@ async fn an_advisor_that_asks_again_is_one_round_of_the_loop() {
         ["user: go", "call c1 look {}", "result c1: sunny", "assistant: {\"sky\":\"blue\"}"]
     );
 }
+
+/// A chain that is asked without a root, such as by a test of an advisor, runs the same loop.
+#[tokio::test]
+async fn a_chain_without_a_root_runs_the_same_loop() {
+    let chain = AdvisorChain::builder(two_rounds()).advisor(ToolCallAdvisor::new()).build().unwrap();
+    let history = [Message::user("before"), Message::assistant("yes"), Message::user("go")];
+    let request = ChatRequest::new(Vec::from(history)).with_tool(tool("look", "sunny"));
+    let response = chain.next_call(request.clone()).await.unwrap();
+    let lines = transcript_lines(response.transcript());
+    assert_eq!(
+        lines[..3],
+        ["user: before", "assistant: yes", "user: go"],
+        "nobody said where the turn began"
+    );
+    assert_eq!(lines[3..], ["call c1 look {}", "result c1: sunny", "assistant: Done."]);
+    assert_eq!(request.messages.len(), 3, "the request is as it was");
+}

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_chain::{
-    ChatClientBuilder, FinishReason, FnTool, ToolCallAdvisor, ToolDefinition, ToolError, ToolResult,
-};
+use advisor_chain::{ChatClientBuilder, FnTool, ToolCallAdvisor, ToolDefinition, ToolError, ToolResult};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
@@ -89,6 +87,22 @@ async fn law_t2_arguments_that_do_not_fit_the_schema_are_an_error_result() {
         assert!(text.starts_with("not started: the arguments do not fit the tool"), "{text}");
         assert!(text.contains(says), "{arguments}: {text}");
     }
+}
+
+/// Compiled schemas are kept by the tool's name; a tool of the same name with another schema has its own.
+#[tokio::test]
+async fn a_schema_is_that_of_the_tool_that_was_offered() {
+    let advisor = ToolCallAdvisor::new();
+    let fits = async |wanted: &str| {
+        let schema = json!({"type": "object", "required": [wanted]});
+        let tool = FnTool::new(ToolDefinition::new("look", "Looks.", schema), |_: Value| async { Ok("ok") });
+        let model =
+            ScriptedModel::new([Answer::of_calls([("c1", "look", "{\"a\":1}")]), Answer::of_text("I see.")]);
+        let client = client(&model, advisor.clone()).tool(tool).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        transcript_lines(response.transcript())[2] == "result c1: ok"
+    };
+    assert_eq!([fits("a").await, fits("b").await, fits("a").await], [true, false, true]);
 }
 
 /// TM-32, TM-33: absent arguments are `{}`, and nothing else is.
@@ -181,53 +195,6 @@ async fn law_t2_a_tool_that_takes_too_long_is_an_error_result() {
 
     let result = result_of("{}", "look", |builder| builder.tool(hanging(definition("look")))).await;
     assert_eq!(result.text(), "stopped: no answer within 120 s; the outcome is unknown");
-}
-
-/// A call that was cut off never runs, even where its arguments happen to parse.
-#[tokio::test]
-async fn law_t2_a_cut_call_never_runs() {
-    for reason in
-        [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal, FinishReason::Interrupted]
-    {
-        let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(reason.clone())]);
-        let (look, given) = invoked("look");
-        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
-        assert!(given.lock().unwrap().is_empty());
-        assert_eq!((&response.finish().reason, model.calls()), (&reason, 1));
-        let lines = transcript_lines(response.transcript());
-        assert!(lines[2].starts_with("error c1: not started: the answer was cut off"), "{lines:?}");
-        assert!(lines[3].starts_with("assistant: I stopped here"), "{lines:?}");
-        assert_valid(response.transcript());
-    }
-}
-
-/// Calls run because they are there and whole, whatever the finish reason says.
-#[tokio::test]
-async fn calls_run_whatever_the_finish_reason_says() {
-    for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Other("eos".into())] {
-        let model = ScriptedModel::new([
-            Answer::new().call("c1", "look", "{}").finish(reason),
-            Answer::of_text("Done."),
-        ]);
-        let (look, given) = invoked("look");
-        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-        assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
-        assert_eq!(given.lock().unwrap().len(), 1);
-    }
-    // Without a finish reason, an open call runs only if its arguments parse.
-    for (arguments, runs) in [("{}", 1), ("{\"a\":", 0)] {
-        let model = ScriptedModel::new([
-            Answer::new().call("c1", "look", arguments).done(),
-            Answer::of_text("Done."),
-        ]);
-        let (look, given) = invoked("look");
-        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
-        let response = client.prompt().user("go").call().await.unwrap();
-        assert_eq!(given.lock().unwrap().len(), runs, "{arguments}");
-        assert_eq!(response.text(), "Done.");
-        assert_valid(response.transcript());
-    }
 }
 
 /// A denial: the steering hook leaves a call out; the others run, and the model reads why that one did not.

@@ -36,6 +36,10 @@ impl Run {
         self.outcome.as_ref().unwrap_err()
     }
 
+    pub(crate) fn error_or_response(&self) -> Result<&ChatResponse, &Error> {
+        self.outcome.as_ref()
+    }
+
     /// All chunks, one line each; see [`lines`].
     pub(crate) fn lines(&self) -> Vec<String> {
         lines(&self.chunks)

@@ -1,0 +1,54 @@
+//! When the calls of an answer run: because they are there and whole, not because of the finish reason; some
+//! reasons veto them.
+
+use advisor_chain::{FinishReason, ToolCallAdvisor};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{assert_valid, client, invoked, transcript_lines};
+
+/// A call that was cut off never runs, even where its arguments happen to parse.
+#[tokio::test]
+async fn law_t2_a_cut_call_never_runs() {
+    for reason in
+        [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal, FinishReason::Interrupted]
+    {
+        let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(reason.clone())]);
+        let (look, given) = invoked("look");
+        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        assert!(given.lock().unwrap().is_empty());
+        assert_eq!((&response.finish().reason, model.calls()), (&reason, 1));
+        let lines = transcript_lines(response.transcript());
+        assert!(lines[2].starts_with("error c1: not started: the answer was cut off"), "{lines:?}");
+        assert!(lines[3].starts_with("assistant: I stopped here"), "{lines:?}");
+        assert_valid(response.transcript());
+    }
+}
+
+/// Calls run because they are there and whole, whatever the finish reason says.
+#[tokio::test]
+async fn calls_run_whatever_the_finish_reason_says() {
+    for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Other("eos".into())] {
+        let model = ScriptedModel::new([
+            Answer::new().call("c1", "look", "{}").finish(reason),
+            Answer::of_text("Done."),
+        ]);
+        let (look, given) = invoked("look");
+        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+        assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+        assert_eq!(given.lock().unwrap().len(), 1);
+    }
+    // Without a finish reason, an open call runs only if its arguments parse.
+    for (arguments, runs) in [("{}", 1), ("{\"a\":", 0)] {
+        let model = ScriptedModel::new([
+            Answer::new().call("c1", "look", arguments).done(),
+            Answer::of_text("Done."),
+        ]);
+        let (look, given) = invoked("look");
+        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        assert_eq!(given.lock().unwrap().len(), runs, "{arguments}");
+        assert_eq!(response.text(), "Done.");
+        assert_valid(response.transcript());
+    }
+}

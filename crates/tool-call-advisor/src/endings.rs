@@ -37,6 +37,12 @@ impl LoopRun {
         Ok(Outcome::Ended(chunks))
     }
 
+    /// The answer ends the turn, and the caller is to answer its calls.
+    pub(crate) async fn hand_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
+        self.record_answer(answer).await?;
+        self.end_with_answer(answer, FinishReason::ToolCalls).await
+    }
+
     /// The turn ends without running the calls of the answer: each is answered with `text`.
     pub(crate) async fn end_unrun(
         &mut self,

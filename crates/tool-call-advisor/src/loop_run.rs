@@ -162,10 +162,7 @@ impl LoopRun {
                 self.end_unrun(answer, text, steered.finish().reason.clone()).await
             }
             Decision::Finish => self.end_with_answer(answer, answer.finish().reason.clone()).await,
-            Decision::HandOut => {
-                self.record_answer(answer).await?;
-                self.end_with_answer(answer, FinishReason::ToolCalls).await
-            }
+            Decision::HandOut => self.hand_out(answer).await,
             // A hook left out the calls and wants to go on.
             Decision::AskAgain if has_calls(answer.message()) => {
                 let plan = ToolPlan { answer: answer.clone(), tools, calls: Vec::new() };

@@ -1,9 +1,9 @@
 //! Errors that end a turn, and what they carry.
 
-use advisor_chain::{ChatOptions, Error, ErrorKind, ToolCallAdvisor};
+use advisor_chain::{ChatOptions, Error, ErrorKind, ToolCallAdvisor, ToolLimits};
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{client, invoked, read, tool, transcript_lines};
+use crate::support::{Ledger, Stages, assert_valid, client, invoked, limited, read, tool, transcript_lines};
 
 /// U-05: an error in a later round ends the turn with it, what is final is kept, no tool runs again.
 #[tokio::test]
@@ -49,4 +49,22 @@ async fn tm_38_several_choices_and_tools_are_refused() {
     assert!(refused.to_string().contains("ask for one choice"), "{refused}");
     assert_eq!(model.calls(), 0);
     assert!(client.prompt().user("go").call().await.is_ok(), "without tools they are fine");
+}
+
+/// O5: calls that were answered when a later step failed are not answered again.
+#[tokio::test]
+async fn law_o5_calls_are_answered_once_whatever_fails_later() {
+    let stages = Stages::failing_at("record end 2");
+    let ledger = Ledger::at(&stages);
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")])]);
+    let client = client(&model, limited(ToolLimits::default().with_rounds(1)))
+        .advisor(ledger.clone())
+        .tool(tool("look", "sunny"))
+        .build()
+        .unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(run.error().kind(), ErrorKind::Advisor);
+    assert_eq!(ledger.steps(), ["answer", "results", "end"], "the end is that it failed");
+    stages.journal.assert_count("record results 1", 1);
+    assert_valid(run.error().history().unwrap());
 }

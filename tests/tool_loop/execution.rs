@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
     CallerTool, ErrorKind, FinishReason, FnTool, LoopEnd, Message, Result, ToolBatch, ToolCallAdvisor,
-    ToolCallStreaming, ToolExecution, ToolResult, async_trait,
+    ToolCallStreaming, ToolExecution, ToolResult, TurnEnd, async_trait,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 
@@ -137,14 +137,14 @@ async fn ta_14_calls_that_are_not_eligible_are_handed_out() {
         let model = ScriptedModel::new([Answer::new()
             .text("Let me look.")
             .call("c1", "look", "{}")
-            .finish(FinishReason::ToolCalls)]);
+            .finish(FinishReason::Stop)]);
         let (look, given) = invoked("look");
         let ledger = Ledger::default();
         let advisor = ToolCallAdvisor::builder().eligible(|_| false).streaming(mode).build().unwrap();
         let client = client(&model, advisor).advisor(ledger.clone()).tool(look).build().unwrap();
         let run = read(client.prompt().user("go").stream()).await;
         let response = run.response();
-        assert_eq!(response.finish().reason, FinishReason::ToolCalls);
+        assert_eq!(response.finish().reason, FinishReason::Stop);
         assert_eq!(response.text(), "Let me look.");
         assert_eq!(response.tool_calls().count(), 1);
         assert_eq!(run.fold().blocks(1).len(), 2, "all of it was shown: {mode:?}");
@@ -153,6 +153,8 @@ async fn ta_14_calls_that_are_not_eligible_are_handed_out() {
         assert_eq!(transcript_lines(&ledger.transcript()), lines);
         assert!(given.lock().unwrap().is_empty());
         assert_eq!(model.calls(), 1);
+        // Whatever the provider calls it, the turn ended because calls wait for the caller.
+        assert_eq!(ledger.end(), Some(TurnEnd::Completed(FinishReason::ToolCalls)));
     }
 }
 

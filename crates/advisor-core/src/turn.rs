@@ -55,16 +55,19 @@ impl Turn {
 
     /// Leaves a fact for others in this turn, in place of one of the same type.
     pub fn put<T: Clone + Send + 'static>(&self, fact: T) {
-        self.lock().facts.insert(TypeId::of::<T>(), Box::new(fact));
+        let replaced = self.lock().facts.insert(TypeId::of::<T>(), Box::new(fact));
+        // Dropped only now that the lock is free: its `Drop` may use the turn.
+        drop(replaced);
     }
 
-    /// The fact of this type that someone left.
+    /// A copy of the fact of this type that someone left. Its `Clone` must not use the turn.
     #[must_use]
     pub fn fact<T: Clone + Send + 'static>(&self) -> Option<T> {
         self.lock().facts.get(&TypeId::of::<T>()).and_then(|fact| fact.downcast_ref()).cloned()
     }
 
-    /// Changes the fact of this type in place, beginning with its default. `change` must not use the turn.
+    /// Changes the fact of this type in place, beginning with its default. Neither `change` nor the default
+    /// must use the turn.
     pub fn update<T: Default + Send + 'static, R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut state = self.lock();
         let fact = state.facts.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
@@ -199,5 +202,28 @@ mod tests {
         turn.put("two");
         assert_eq!(turn.update(|count: &mut u32| std::mem::replace(count, 3)), Some(1));
         assert_eq!((turn.fact::<u32>(), turn.fact::<&str>()), (Some(3), Some("two")));
+    }
+
+    /// Notes for each drop whether the turn could be used in it.
+    #[derive(Clone)]
+    struct UsesTheTurn(Arc<Turn>, Arc<Mutex<Vec<bool>>>);
+
+    impl Drop for UsesTheTurn {
+        fn drop(&mut self) {
+            self.1.lock().unwrap().push(self.0.state.try_lock().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_fact_that_is_replaced_may_use_the_turn_when_it_is_dropped() {
+        let turn = Turn::new(TurnId::mint());
+        let drops = Arc::new(Mutex::new(Vec::new()));
+        let fact = UsesTheTurn(Arc::clone(&turn), Arc::clone(&drops));
+        turn.put(Some(fact.clone()));
+        turn.put(Some(fact.clone()));
+        let dropped = drops.lock().unwrap().clone();
+        assert_eq!(dropped, [true], "the first fact is dropped when the lock is free");
+        // Otherwise the turn would hold the fact and the fact the turn.
+        turn.put::<Option<UsesTheTurn>>(None);
     }
 }

@@ -42,7 +42,7 @@ impl Choice {
 impl ChatResponse {
     /// A response of one choice that did not come from a model; its blocks are numbered from 0.
     ///
-    /// `round` is this answer's own number within the turn.
+    /// `round` is this answer's own number within the turn; [`ChatResponse::in_round`] gives it another one.
     #[must_use]
     pub fn new(round: u32, message: Message, finish: impl Into<Finish>) -> Self {
         let block_ids =
@@ -173,6 +173,23 @@ impl ChatResponse {
         })
     }
 
+    /// The same response as the answer of another round, such as one of an earlier turn that is given again.
+    ///
+    /// Its blocks are numbered from 0, over all choices and in the order of their ids so far. All else stays,
+    /// the token counts and the transcript, too.
+    #[must_use]
+    pub fn in_round(self, round: u32) -> Self {
+        self.changed(|inner| {
+            inner.round = round;
+            let choices = inner.choices.iter_mut();
+            let mut block_ids: Vec<_> = choices.flat_map(|choice| &mut choice.block_ids).collect();
+            block_ids.sort();
+            for (index, id) in (0_u32..).zip(block_ids) {
+                *id = BlockId::new(round, index);
+            }
+        })
+    }
+
     pub(crate) fn with_origin(
         self,
         response_id: Option<Text>,
@@ -189,5 +206,35 @@ impl ChatResponse {
     fn changed(mut self, change: impl FnOnce(&mut Inner)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn law_s3_in_another_round_blocks_have_ids_of_their_own_in_the_same_order() {
+        let choice = |number, texts: &[&str], ids: &[(u32, u32)]| {
+            let blocks = texts.iter().copied().map(Block::text).collect();
+            let ids = ids.iter().map(|(round, index)| BlockId::new(*round, *index)).collect();
+            Choice::new(number, Message::assistant_blocks(blocks), ids, FinishReason::Stop.into())
+        };
+        // Choices whose blocks came by turns, with gaps, and one block taken over from another round.
+        let choices =
+            vec![choice(0, &["a", "c"], &[(1, 0), (1, 4)]), choice(1, &["b", "d"], &[(1, 2), (2, 0)])];
+        let transcript = MessageList::from(vec![Message::user("?"), Message::assistant("ac")]);
+        let response = ChatResponse::from_choices(1, choices)
+            .with_usage(Some(Usage::new(3, 4)))
+            .with_transcript(transcript.clone());
+        let moved = response.clone().in_round(7);
+        assert_eq!((response.round(), moved.round()), (1, 7));
+        let ids: Vec<_> = moved.choices().iter().flat_map(|choice| &choice.block_ids).copied().collect();
+        assert_eq!(ids, [0, 2, 1, 3].map(|index| BlockId::new(7, index)));
+        for (moved, before) in moved.choices().iter().zip(response.choices()) {
+            assert!(moved.message.is_same(&before.message));
+            assert_eq!((moved.number, &moved.finish), (before.number, &before.finish));
+        }
+        assert_eq!((moved.usage(), moved.transcript()), (response.usage(), &transcript));
     }
 }

@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use crate::answer_bytes::AnswerBytes;
 use crate::choice::ChoiceBlocks;
 use crate::{
     AggregateError, AggregatorLimits, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind, Diagnostics,
@@ -39,6 +40,7 @@ pub struct MessageAggregator {
     settings: AggregatorSettings,
     round: u32,
     blocks: u32,
+    bytes: AnswerBytes,
     /// In the order in which they came, but number 0 is always there and first.
     choices: Vec<ChoiceBlocks>,
     usage: Option<Usage>,
@@ -86,6 +88,7 @@ impl MessageAggregator {
     #[must_use]
     pub fn with_settings(round: u32, settings: AggregatorSettings) -> Self {
         Self {
+            bytes: AnswerBytes::new(settings.limits.answer_bytes),
             settings,
             round,
             blocks: 0,
@@ -110,8 +113,8 @@ impl MessageAggregator {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().replace_with(&usage),
             _ if self.done => {}
             DeltaKind::Origin { response_id, model } => {
-                self.response_id = self.response_id.take().or(response_id.filter(|id| !id.is_empty()));
-                self.model = self.model.take().or(model.filter(|model| !model.is_empty()));
+                self.bytes.set_once(&mut self.response_id, response_id)?;
+                self.bytes.set_once(&mut self.model, model)?;
             }
             DeltaKind::Done => self.done = true,
             kind => {
@@ -121,6 +124,7 @@ impl MessageAggregator {
                     diagnostics: &mut self.diagnostics,
                     round: self.round,
                     blocks: &mut self.blocks,
+                    bytes: &mut self.bytes,
                     chunks,
                 };
                 if let Some(choice) = self.choices.get_mut(at) {
@@ -144,6 +148,7 @@ impl MessageAggregator {
             diagnostics: &mut self.diagnostics,
             round: self.round,
             blocks: &mut self.blocks,
+            bytes: &mut self.bytes,
             chunks,
         };
         for choice in &mut self.choices {
@@ -229,5 +234,6 @@ pub(crate) struct Sink<'a> {
     pub(crate) diagnostics: &'a mut Diagnostics,
     pub(crate) round: u32,
     pub(crate) blocks: &'a mut u32,
+    pub(crate) bytes: &'a mut AnswerBytes,
     pub(crate) chunks: &'a mut VecDeque<Chunk>,
 }

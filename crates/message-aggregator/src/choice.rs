@@ -1,6 +1,7 @@
 mod calls;
 
 use crate::aggregator::Sink;
+use crate::answer_bytes::of_finish;
 use crate::identity::Place;
 use crate::open_block::{OpenBlock, Whole};
 use crate::open_call::OpenCall;
@@ -68,6 +69,7 @@ impl ChoiceBlocks {
                 Ok(())
             }
             DeltaKind::Finish(finish) => {
+                sink.bytes.add(of_finish(&finish))?;
                 self.finish = Some(finish);
                 self.calls.iter_mut().for_each(|call| call.vouched = true);
                 Ok(())
@@ -129,6 +131,7 @@ impl ChoiceBlocks {
         whole: Whole,
         sink: &mut Sink<'_>,
     ) -> Result<(), AggregateError> {
+        sink.bytes.add(whole.bytes())?;
         self.close_running(sink);
         let at = self.add_block(OpenBlock::whole(whole, key), sink)?;
         if let Some(block) = self.blocks.get_mut(at) {

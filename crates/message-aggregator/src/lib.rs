@@ -17,6 +17,7 @@
 //! bounded, see [`AggregatorLimits`].
 
 mod aggregator;
+mod answer_bytes;
 mod block;
 mod choice;
 mod chunk;

@@ -2,7 +2,10 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AggregatorLimits {
-    /// Bytes of one block. Default: 16 MiB.
+    /// Bytes of one answer over all choices: text, arguments, media, data, names and ids, whatever is kept of
+    /// it. What is structured counts as its JSON. Default: 64 MiB.
+    pub answer_bytes: usize,
+    /// Bytes of the text of one block, or of the arguments of one call. Default: 16 MiB.
     pub block_bytes: usize,
     /// Blocks of one answer over all choices. Default: 4,096.
     pub blocks: usize,
@@ -14,6 +17,12 @@ pub struct AggregatorLimits {
 
 impl Default for AggregatorLimits {
     fn default() -> Self {
-        Self { block_bytes: 16 << 20, blocks: 4096, calls: 256, provider_data: 65_536 }
+        Self {
+            answer_bytes: 64 << 20,
+            block_bytes: 16 << 20,
+            blocks: 4096,
+            calls: 256,
+            provider_data: 65_536,
+        }
     }
 }

@@ -1,4 +1,5 @@
 use crate::aggregator::Sink;
+use crate::answer_bytes::{of_citation, of_media, of_opaque, of_provider_data};
 use crate::open_call::OpenCall;
 use crate::{
     AggregateError, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk,
@@ -117,6 +118,7 @@ impl OpenBlock {
         if self.text.len() + text.len() > limit {
             return Err(AggregateError::TooLarge { what: "bytes in one block", limit });
         }
+        sink.bytes.add(text.len())?;
         self.text.push_str(&text);
         let delta = match self.kind {
             BlockKind::Reasoning => BlockDelta::Reasoning(text),
@@ -128,11 +130,16 @@ impl OpenBlock {
     }
 
     /// Adds data to be replayed with the block; it may come after the block has ended.
-    pub(crate) fn push_data(&mut self, data: ProviderData, sink: &Sink<'_>) -> Result<(), AggregateError> {
+    pub(crate) fn push_data(
+        &mut self,
+        data: ProviderData,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
         let limit = sink.settings.limits.provider_data;
         if self.data.len() >= limit {
             return Err(AggregateError::TooLarge { what: "pieces of provider data on one block", limit });
         }
+        sink.bytes.add(of_provider_data(&data))?;
         self.data.push(data);
         Ok(())
     }
@@ -179,6 +186,14 @@ impl OpenBlock {
 }
 
 impl Whole {
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Media(media) => of_media(media),
+            Self::Citation(citation) => of_citation(citation),
+            Self::Opaque(opaque) => of_opaque(opaque),
+        }
+    }
+
     fn delta(self) -> BlockDelta {
         match self {
             Self::Media(media) => BlockDelta::Media(Box::new(media)),

@@ -70,6 +70,17 @@ impl OpenCall {
         self.arguments.len() + fragment.arguments_delta().map_or(0, |arguments| arguments.len())
     }
 
+    /// How many bytes of `fragment` are kept: its arguments, and its id and name if they are the first.
+    pub(crate) fn grows_by(&self, fragment: &ToolCallDelta) -> usize {
+        let first = |known: &Option<Text>, text: Option<&Text>| match known {
+            None => text.map_or(0, |text| text.len()),
+            Some(_) => 0,
+        };
+        first(&self.id, fragment.call_id())
+            + first(&self.name, fragment.name())
+            + first(&None, fragment.arguments_delta())
+    }
+
     /// The call as it is now.
     pub(crate) fn to_call(&self, made_id: impl FnOnce() -> Text, complete: bool) -> ToolCall {
         ToolCall {

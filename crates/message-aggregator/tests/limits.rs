@@ -4,7 +4,8 @@ mod common;
 
 use common::run;
 use message_aggregator::{
-    AggregateError, AggregatorSettings, Citation, Delta, DeltaKind, ProviderData, ToolCallDelta,
+    AggregateError, AggregatorSettings, Citation, Delta, DeltaKind, FinishReason, Media, Opaque,
+    ProviderData, ToolCallDelta,
 };
 use serde_json::json;
 
@@ -83,6 +84,65 @@ fn law_r1_each_bound_is_exact_and_typed() {
         };
         assert_eq!(arguments(&exceeded), arguments(&within), "{expected}");
     }
+}
+
+/// Deltas that keep so many bytes, and what they keep.
+fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
+    let nameless = |arguments: &str| Delta::tool_call(ToolCallDelta::arguments(7, arguments));
+    let repeated =
+        |arguments: &str| Delta::tool_call(ToolCallDelta::start(0, "c0", "lookup").with_arguments(arguments));
+    let mut citation = Citation::default();
+    citation.url = Some("https://a.b".into());
+    citation.quote = Some("so".into());
+    let media = Media::from_bytes("image/png", vec![0; 20]).with_name("a.png");
+    let opaque = Opaque::new("some-api", "search", json!({"query": ["a\n", 1, null]}));
+    let origin =
+        || Delta::from(DeltaKind::Origin { response_id: Some("r1".into()), model: Some("m".into()) });
+    vec![
+        ("text in several blocks", vec![Delta::text("1234"), Delta::reasoning("hm"), Delta::text("é")], 8),
+        ("a refusal", vec![Delta::from(DeltaKind::Refusal("No.".into()))], 3),
+        ("several answers", vec![Delta::text("12"), Delta::text("345").in_choice(1)], 5),
+        ("an id and a name, once", vec![repeated("{\"a\""), repeated(":12}")], 8 + 8),
+        ("a call that waits for its name", vec![nameless("1234"), nameless("5678")], 8),
+        ("media", vec![DeltaKind::Media(media).into()], 9 + 20 + 5),
+        ("media elsewhere", vec![DeltaKind::Media(Media::from_url("image/*", "https://a.b")).into()], 7 + 11),
+        ("a citation", vec![DeltaKind::Citation(citation).into()], 13),
+        ("what only the provider understands", vec![DeltaKind::Opaque(opaque).into()], 8 + 6 + 24),
+        ("provider data, each time", vec![signature(), signature()], 2 * (8 + 5)),
+        ("provider data of a call", vec![signed_call()], 8 + (8 + 5)),
+        ("where it is from, once", vec![origin(), origin()], 3),
+        ("a reason of the provider's own", vec![Delta::finish(FinishReason::Other("eos".into()))], 3),
+    ]
+}
+
+#[test]
+fn law_r1_the_bytes_of_a_whole_answer_are_bounded() {
+    for (what, deltas, bytes) in kept() {
+        let mut settings = AggregatorSettings::default();
+        settings.choices = 2;
+        settings.limits.answer_bytes = bytes;
+        let within = run(settings.clone(), deltas.iter().cloned().chain([Delta::done()]));
+        assert_eq!(within.error, None, "{what}");
+        within.assert_lawful();
+
+        settings.limits.answer_bytes = bytes - 1;
+        let exceeded = run(settings, deltas);
+        let error = Some(AggregateError::TooLarge { what: "bytes in one answer", limit: bytes - 1 });
+        assert_eq!(exceeded.error, error, "{what}");
+        exceeded.assert_lawful();
+    }
+}
+
+/// What each block may hold, all blocks together may not.
+#[test]
+fn law_r1_blocks_within_their_bound_add_up_to_a_bounded_answer() {
+    let limits = AggregatorSettings::default().limits;
+    assert!(limits.block_bytes < limits.answer_bytes);
+    let piece = "x".repeat(1 << 20);
+    let deltas = (0..).flat_map(|_| [Delta::text(piece.as_str()), Delta::reasoning(piece.as_str())]);
+    let run = run(AggregatorSettings::default(), deltas.take(2 * limits.blocks));
+    let limit = limits.answer_bytes;
+    assert_eq!(run.error, Some(AggregateError::TooLarge { what: "bytes in one answer", limit }));
 }
 
 #[test]

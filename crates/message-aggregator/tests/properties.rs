@@ -21,6 +21,7 @@ fn settings() -> impl Strategy<Value = AggregatorSettings> {
         settings.choices = choices;
         settings.eager_calls = eager;
         if tight {
+            settings.limits.answer_bytes = 100;
             settings.limits.block_bytes = 30;
             settings.limits.blocks = 8;
             settings.limits.calls = 3;
@@ -84,15 +85,17 @@ proptest! {
         let choices = settings.choices as usize;
         let Run { response, .. } = run(settings, deltas);
         prop_assert!(response.choices().len() <= choices);
-        let mut blocks = 0;
+        let (mut blocks, mut all) = (0, 0);
         for message in response.choices().iter().map(|choice| &choice.message) {
             blocks += message.blocks().len();
             prop_assert!(message.tool_calls().count() <= limits.calls);
             for block in message.blocks() {
                 prop_assert!(block.provider_data().len() <= limits.provider_data);
                 prop_assert!(bytes(block.content()) <= limits.block_bytes);
+                all += bytes(block.content());
             }
         }
+        prop_assert!(all <= limits.answer_bytes);
         prop_assert!(blocks <= limits.blocks);
     }
 

@@ -42,6 +42,7 @@ impl ChoiceBlocks {
         if call.bytes_with(&fragment) > limit {
             return Err(AggregateError::TooLarge { what: "bytes in one tool call", limit });
         }
+        sink.bytes.add(call.grows_by(&fragment))?;
         call.vouched &= identity != Identity::New && fragment.arguments_delta().is_none();
         if call.extend(&fragment) {
             sink.diagnostics.note(Rule::EmptyArgumentsDropped);

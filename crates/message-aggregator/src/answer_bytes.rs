@@ -1,0 +1,96 @@
+//! The bytes that are kept of one answer, counted as they come.
+
+use std::io;
+
+use serde_json::Value;
+
+use crate::{AggregateError, Citation, Finish, FinishReason, Media, MediaSource, Opaque, ProviderData, Text};
+
+/// How many bytes of an answer are kept, and how many may be.
+#[derive(Debug)]
+pub(crate) struct AnswerBytes {
+    kept: usize,
+    limit: usize,
+}
+
+impl AnswerBytes {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { kept: 0, limit }
+    }
+
+    /// Counts bytes that are about to be kept.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), AggregateError> {
+        let kept = self.kept.saturating_add(bytes);
+        if kept > self.limit {
+            return Err(AggregateError::TooLarge { what: "bytes in one answer", limit: self.limit });
+        }
+        self.kept = kept;
+        Ok(())
+    }
+
+    /// Takes over a text that is set once, unless there is one already.
+    pub(crate) fn set_once(
+        &mut self,
+        known: &mut Option<Text>,
+        text: Option<Text>,
+    ) -> Result<(), AggregateError> {
+        if let (None, Some(text)) = (&known, text.filter(|text| !text.is_empty())) {
+            self.add(text.len())?;
+            *known = Some(text);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn of_media(media: &Media) -> usize {
+    let source = match &media.source {
+        MediaSource::Url(text) | MediaSource::ProviderFile(text) => text.len(),
+        MediaSource::Bytes(bytes) => bytes.len(),
+    };
+    media.mime.len() + source + of_text(media.name.as_ref())
+}
+
+pub(crate) fn of_citation(citation: &Citation) -> usize {
+    [&citation.url, &citation.title, &citation.quote].map(|text| of_text(text.as_ref())).into_iter().sum()
+}
+
+pub(crate) fn of_opaque(opaque: &Opaque) -> usize {
+    opaque.format.len() + opaque.name.len() + of_json(&opaque.value)
+}
+
+pub(crate) fn of_provider_data(data: &ProviderData) -> usize {
+    data.format.len() + of_json(&data.value)
+}
+
+pub(crate) fn of_finish(finish: &Finish) -> usize {
+    let reason = match &finish.reason {
+        FinishReason::Other(reason) => reason.len(),
+        _ => 0,
+    };
+    reason + of_text(finish.as_written.as_ref())
+}
+
+fn of_text(text: Option<&Text>) -> usize {
+    text.map_or(0, |text| text.len())
+}
+
+/// The length of the value as JSON, which is not written anywhere.
+fn of_json(value: &Value) -> usize {
+    let mut written = Length(0);
+    // Neither the value nor the writer can fail.
+    serde_json::to_writer(&mut written, value).map_or(usize::MAX, |()| written.0)
+}
+
+/// Counts what is written.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

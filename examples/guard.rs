@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use advisor_chain::{
-    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, client, from_fn,
+    AdvisorChain, ChatRequest, ChatResponse, FinishReason, Message, Result, client, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -13,8 +13,7 @@ async fn main() -> Result<()> {
         let asked = request.messages.last().map(Message::text).unwrap_or_default();
         if asked.to_lowercase().contains("password") {
             let refusal = Message::assistant("I do not talk about passwords.");
-            let round = request.turn.next_round();
-            return Ok(ChunkStream::answer(ChatResponse::new(round, refusal, FinishReason::Stop)));
+            return Ok(request.answer(ChatResponse::new(0, refusal, FinishReason::Stop)));
         }
         next.next_stream(request).await
     });

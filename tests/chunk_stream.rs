@@ -84,6 +84,42 @@ async fn law_s1_after_an_error_nothing_follows_and_no_work_runs() {
     assert_eq!(journal.count("work"), 0);
 }
 
+/// A cache inside the tool loop: the second turn's first answer comes from the first turn.
+#[tokio::test]
+async fn law_s3_an_answer_of_an_earlier_turn_is_given_in_a_round_of_its_own() {
+    let earlier = ChatResponse::new(1, Message::assistant("cached"), FinishReason::Stop);
+    let given = earlier.clone();
+    let cache = from_fn("cache", move |request: ChatRequest, next: AdvisorChain| {
+        let given = given.clone();
+        async move {
+            let Some(last) = request.messages.last() else { return next.next_stream(request).await };
+            if last.text() == "asked before" {
+                Ok(request.answer(given))
+            } else {
+                next.next_stream(request).await
+            }
+        }
+    });
+    let chain =
+        AdvisorChain::builder(ScriptedModel::new([Answer::of_text("new")])).advisor(cache).build().unwrap();
+    let asking = ChatRequest::new(Message::user("something else"));
+    let again = asking.clone().with_messages(Message::user("asked before"));
+    let mut fold = ChunkFold::new();
+    let mut responses = Vec::new();
+    for request in [asking, again] {
+        for item in items(chain.next_stream(request).await.unwrap()).await {
+            let chunk = item.unwrap();
+            if let Chunk::Opened { block, .. } = &chunk {
+                assert!(!fold.has_opened(*block), "{block} opens a second time in this turn");
+            }
+            fold.push(&chunk);
+            responses.extend(chunk.completed().cloned());
+        }
+    }
+    assert_eq!([fold.text(1), fold.text(2)], ["new", "cached"]);
+    assert_eq!(responses[1], earlier.in_round(2));
+}
+
 #[tokio::test]
 async fn law_o1_work_runs_in_order_each_awaited_before_completed_comes_out() {
     let journal = Journal::new();

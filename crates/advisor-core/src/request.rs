@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use message_aggregator::{AggregatorSettings, Message, MessageList};
+use message_aggregator::{AggregatorSettings, ChatResponse, Message, MessageList};
 
-use crate::{ChatOptions, ConversationKey, Tool, ToolSet, Turn, TurnId};
+use crate::{ChatOptions, ChunkStream, ConversationKey, Tool, ToolSet, Turn, TurnId};
 
 /// What travels inwards through the chain. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -76,6 +76,24 @@ impl ChatRequest {
     #[must_use]
     pub fn with_turn(self, turn: Arc<Turn>) -> Self {
         Self { turn, ..self }
+    }
+
+    /// The answer to this request without the model: what a guard, a cache or any other advisor knows already.
+    ///
+    /// It is given in a round of its own, whatever round `response` has, so that its blocks are told from all
+    /// others of the turn; see [`ChatResponse::in_round`]. Token counts of `response` count for this turn.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatRequest, ChatResponse, FinishReason, Message, Result, from_fn};
+    ///
+    /// let closed = from_fn("closed", |request: ChatRequest, _| async move {
+    ///     let sorry = Message::assistant("We are closed.");
+    ///     Ok(request.answer(ChatResponse::new(0, sorry, FinishReason::Stop)))
+    /// });
+    /// ```
+    pub fn answer(&self, response: ChatResponse) -> ChunkStream {
+        ChunkStream::answer(response.in_round(self.turn.next_round()))
     }
 
     /// How the model's answer to this request is to be aggregated: with as many choices as were asked for, and

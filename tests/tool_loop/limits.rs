@@ -1,7 +1,8 @@
 //! Law T3: every bound ends the turn with a typed finish and a valid transcript.
 
 use advisor_chain::{
-    AtCallLimit, ChatClient, ErrorKind, FinishReason, FnTool, Limit, ToolCallAdvisor, ToolLimits, ToolOutput,
+    AtCallLimit, ChatClient, ErrorKind, FinishReason, FnTool, Limit, Media, Part, ToolCallAdvisor,
+    ToolLimits, ToolOutput,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
@@ -242,6 +243,21 @@ async fn law_t3_the_size_of_a_result() {
     client.build().unwrap().prompt().user("go").call().await.unwrap();
     let result = model.prompts()[1].messages.last().unwrap().tool_result().cloned().unwrap();
     assert!(result.is_error && result.text().len() <= 100, "errors are bounded, too: {}", result.text());
+}
+
+#[tokio::test]
+async fn law_t3_the_size_of_a_result_with_media() {
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let small = Part::Image(Media::from_url("image/png", "https://example.org/a.png"));
+    let big = Part::Image(Media::from_bytes("image/png", vec![0; 5 << 20]));
+    let output = ToolOutput::from(vec!["Seen:".into(), small.clone(), big]);
+    let client = client(&model, limited(ToolLimits::default().with_result_bytes(1 << 20)));
+    let client = client.tool(tool("look", output)).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let note = "[image left out: 5242880 bytes are more than the limit of 1048576]";
+    let sent = model.prompts()[1].messages.last().unwrap().tool_result().cloned().unwrap();
+    assert_eq!(sent.parts, ["Seen:".into(), small, note.into()]);
+    assert_eq!(response.transcript().tail(2)[0].tool_result(), Some(&sent), "what is kept is what was sent");
 }
 
 /// The default bound: 64 KiB.

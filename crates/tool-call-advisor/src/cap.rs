@@ -1,34 +1,88 @@
-use advisor_core::{Part, Text, ToolResult};
+use advisor_core::{Media, MediaSource, Part, Text, ToolResult};
 
-/// Cuts the text of a result that is longer than `limit` bytes: its head and its tail stay, a marker says how
-/// much is missing. The bound holds for the texts together, the marker included where it fits.
+/// Bounds a result to `limit` bytes. Text goes first; media comes whole, as far as there is room beside the text.
+///
+/// Text that is too long is cut: its head and its tail stay, a marker says how much is missing. A note stands for media
+/// that was left out. The bound holds for all of it together, markers and notes included where they fit.
 pub(crate) fn cap_result(mut result: ToolResult, limit: usize) -> ToolResult {
-    let mut left = limit;
-    for part in &mut result.parts {
-        let capped = match part {
-            Part::Text(text) if text.len() > left => Part::Text(cut(text, left).into()),
-            Part::Json(value) => {
-                let text = value.to_string();
-                if text.len() <= left {
-                    left -= text.len();
-                    continue;
-                }
-                Part::Text(cut(&text, left).into())
-            }
-            Part::Text(text) => {
-                left -= text.len();
-                continue;
-            }
-            _ => continue,
-        };
-        left = left.saturating_sub(capped.as_text().map_or(0, str::len));
-        *part = capped;
-    }
-    result.parts.retain(|part| part.as_text().is_none_or(|text| !text.is_empty() || limit == 0));
+    let room = limit.saturating_sub(result.parts.iter().map(text_bytes).sum());
+    let mut beside_text = room;
+    let notes: Vec<_> =
+        result.parts.iter().map(|part| note_if_left_out(part, &mut beside_text, limit)).collect();
+    let without_media = limit - (room - beside_text);
+    let mut for_notes = without_media.min(notes.iter().flatten().map(String::len).sum());
+    let mut for_text = without_media - for_notes;
+    let bounded = result.parts.into_iter().zip(notes).map(|(part, note)| match note {
+        Some(note) => text_within(note.into(), &mut for_notes),
+        None => part_within(part, &mut for_text),
+    });
+    result.parts = bounded.filter(|part| part.as_text().is_none_or(|text| !text.is_empty())).collect();
     if result.parts.is_empty() {
         result.parts.push(Part::Text(Text::default()));
     }
     result
+}
+
+fn text_bytes(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => text.len(),
+        Part::Json(value) => value.to_string().len(),
+        _ => 0,
+    }
+}
+
+/// What stands for media that is larger than the `room`, which shrinks by media that is not.
+fn note_if_left_out(part: &Part, room: &mut usize, limit: usize) -> Option<String> {
+    let (kind, media) = match part {
+        Part::Image(media) => ("image", media),
+        Part::Audio(media) => ("audio", media),
+        Part::Video(media) => ("video", media),
+        Part::File(media) => ("file", media),
+        _ => return None,
+    };
+    let (content, whole) = media_bytes(media);
+    let Some(bytes) = [content, whole].into_iter().find(|bytes| bytes > room) else {
+        *room -= whole;
+        return None;
+    };
+    Some(if bytes > limit {
+        format!("[{kind} left out: {bytes} bytes are more than the limit of {limit}]")
+    } else {
+        format!("[{kind} left out: {bytes} bytes are more than the {room} left of the limit of {limit}]")
+    })
+}
+
+/// The bytes of the content, or of the address that stands for it; and those together with its type and name.
+fn media_bytes(media: &Media) -> (usize, usize) {
+    let content = match &media.source {
+        MediaSource::Bytes(bytes) => bytes.len(),
+        MediaSource::Url(text) | MediaSource::ProviderFile(text) => text.len(),
+        // A kind of source that is newer than this crate.
+        _ => 0,
+    };
+    (content, content + media.mime.len() + media.name.as_ref().map_or(0, |name| name.len()))
+}
+
+fn part_within(part: Part, room: &mut usize) -> Part {
+    match part {
+        Part::Text(text) => text_within(text, room),
+        Part::Json(value) => {
+            let text = value.to_string();
+            if text.len() > *room {
+                return text_within(text.into(), room);
+            }
+            *room -= text.len();
+            Part::Json(value)
+        }
+        other => other,
+    }
+}
+
+/// The text as far as there is room, which shrinks.
+fn text_within(text: Text, room: &mut usize) -> Part {
+    let text = if text.len() > *room { cut(&text, *room).into() } else { text };
+    *room = room.saturating_sub(text.len());
+    Part::Text(text)
 }
 
 fn cut(text: &str, limit: usize) -> String {
@@ -69,6 +123,64 @@ mod tests {
             assert_eq!(result.text() == text, limit >= text.len());
         }
         assert!(capped(vec![text.as_str().into()], 100).text().contains("bytes left out"));
+    }
+
+    fn picture(bytes: usize) -> Part {
+        Part::Image(Media::from_bytes("image/png", vec![0; bytes]))
+    }
+
+    #[test]
+    fn law_t3_media_that_does_not_fit_leaves_a_note() {
+        let url = |length: usize| Media::from_url("a/b", "u".repeat(length));
+        let mut stored = Media::from_url("a/b", "");
+        stored.source = MediaSource::ProviderFile("f".repeat(2000).into());
+        let more = "left out: 2000 bytes are more than the limit of 1000]";
+        for (part, note) in [
+            (picture(2000), format!("[image {more}")),
+            (Part::Audio(Media::from_bytes("a/b", vec![0; 2000])), format!("[audio {more}")),
+            (Part::Video(url(2000)), format!("[video {more}")),
+            (Part::File(stored), format!("[file {more}")),
+            (Part::File(url(0).with_name("n".repeat(1997))), format!("[file {more}")),
+        ] {
+            assert_eq!(capped(vec![part], 1000).parts, [Part::from(note)]);
+        }
+        for part in [picture(991), Part::Video(url(997)), Part::File(url(990).with_name("a.pdf55"))] {
+            assert_eq!(capped(vec![part.clone()], 1000).parts, [part], "its type and name count");
+        }
+    }
+
+    #[test]
+    fn text_goes_first_and_media_shares_what_is_left() {
+        let text = || Part::from("x".repeat(700));
+        let note = "[image left out: 200 bytes are more than the 91 left of the limit of 1000]";
+        let parts = capped(vec![picture(200), text(), picture(200), picture(82)], 1000).parts;
+        assert_eq!(parts[..1], [picture(200)]);
+        assert_eq!(parts[2..], [note.into(), picture(82)]);
+        let cut = parts[1].as_text().unwrap();
+        assert!(cut.contains("bytes left out"), "the text makes room for the note: {cut}");
+    }
+
+    #[test]
+    fn law_t3_the_bound_holds_with_media_and_the_result_says_something() {
+        for limit in 0..400 {
+            for parts in [
+                vec![picture(300)],
+                vec!["x".repeat(90).into(), picture(300), picture(20)],
+                vec![picture(20); 30],
+                vec![picture(500); 30],
+                vec!["x".repeat(500).into(), picture(500)],
+            ] {
+                let result = capped(parts, limit);
+                let bytes = |part: &Part| match part {
+                    Part::Image(_) => 29,
+                    part => part.as_text().unwrap().len(),
+                };
+                assert!(result.parts.iter().map(bytes).sum::<usize>() <= limit, "{limit}");
+                assert!(limit == 0 || result.parts.iter().map(bytes).sum::<usize>() > 0, "{limit}");
+            }
+        }
+        let both = capped(vec!["x".repeat(500).into(), picture(500)], 200);
+        assert!(both.text().contains("[image left out"), "{}", both.text());
     }
 
     #[test]

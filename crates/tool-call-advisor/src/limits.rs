@@ -17,7 +17,11 @@ pub struct ToolLimits {
     pub tools: BTreeMap<Text, Option<u32>>,
     /// Wall time from the first request on. Default: absent.
     pub total_time: Option<Duration>,
-    /// Bytes of the text of one result; a longer one is cut in its middle. Default: 64 KiB.
+    /// Bytes of one result. Default: 64 KiB.
+    ///
+    /// Text goes first; what is too long is cut in its middle. Media comes whole, as far as there is room beside
+    /// the text, and counts as its bytes, or those of its URL or file id, with its type and name. A note stands
+    /// for media that does not fit, and says how large it was: tools that answer with pictures need a larger bound.
     pub result_bytes: usize,
     /// What a bound on calls does.
     pub at_call_limit: AtCallLimit,
@@ -80,7 +84,7 @@ impl ToolLimits {
         Self { total_time: Some(time), ..self }
     }
 
-    /// The same bounds with this many bytes of text for a result.
+    /// The same bounds with this many bytes for a result.
     #[must_use]
     pub fn with_result_bytes(self, bytes: usize) -> Self {
         Self { result_bytes: bytes, ..self }

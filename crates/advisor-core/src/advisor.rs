@@ -14,6 +14,17 @@ pub trait AdvisorInfo: Send + Sync + 'static {
     fn placement(&self) -> Placement {
         Placement::default()
     }
+
+    /// A tool loop outside this advisor is about to begin with `request`.
+    ///
+    /// Who records turns adds its [`TurnRecorder`](crate::TurnRecorder) here, so that it is told of all that
+    /// the loop makes final, also of rounds that an advisor between the two answers by itself.
+    ///
+    /// # Errors
+    /// If it cannot take part in this turn. Nothing is asked then.
+    fn join(&self, _request: &ChatRequest) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Full control over the rest of the chain.
@@ -54,8 +65,7 @@ pub trait AdvisorInfo: Send + Sync + 'static {
 ///     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
 ///         if request.messages.last().is_some_and(|message| message.text().contains("password")) {
 ///             let refusal = Message::assistant("I do not talk about passwords.");
-///             let round = request.turn.next_round();
-///             return Ok(ChunkStream::answer(ChatResponse::new(round, refusal, FinishReason::Stop)));
+///             return Ok(request.answer(ChatResponse::new(0, refusal, FinishReason::Stop)));
 ///         }
 ///         next.next_stream(request).await
 ///     }

@@ -88,6 +88,15 @@ impl AdvisorChain {
         self.remaining().iter().any(|link| is(link.role))
     }
 
+    /// Tells every advisor of this rest of the chain that a tool loop begins with `request`; see
+    /// [`AdvisorInfo::join`](crate::AdvisorInfo::join). Whoever writes a tool loop calls it first.
+    ///
+    /// # Errors
+    /// That of the first advisor that cannot take part.
+    pub fn join(&self, request: &ChatRequest) -> Result<()> {
+        self.remaining().iter().try_for_each(|link| link.advisor.join(request))
+    }
+
     /// How this chain is put together: order, phases, roles, who sees what, what is remembered.
     #[must_use]
     pub fn explain(&self) -> Plan {

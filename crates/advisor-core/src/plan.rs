@@ -56,10 +56,11 @@ impl Plan {
         self.entries.iter().any(|entry| entry.role.is_tool_loop())
     }
 
-    /// The advisors that answer outside memory, should they answer by themselves.
+    /// The advisors whose own answers memory does not learn of: those outside it and outside the loop, which
+    /// announces what happens inside it.
     fn outside_memory(&self) -> Vec<&str> {
-        let is_memory = |entry: &&PlanEntry| entry.role != AdvisorRole::Memory;
-        let outside = self.entries.iter().take_while(is_memory);
+        let tells = |entry: &&PlanEntry| entry.role == AdvisorRole::Memory || entry.role.is_tool_loop();
+        let outside = self.entries.iter().take_while(|entry| !tells(entry));
         outside.filter(|entry| entry.role == AdvisorRole::General).map(|entry| entry.name.as_str()).collect()
     }
 }

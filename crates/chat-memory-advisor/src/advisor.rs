@@ -105,6 +105,12 @@ impl AdvisorInfo for ChatMemoryAdvisor {
     fn placement(&self) -> Placement {
         Placement::new(Phase::Round).with_role(AdvisorRole::Memory)
     }
+
+    fn join(&self, request: &ChatRequest) -> Result<()> {
+        let key = request.conversation.as_ref();
+        // An advisor in between may name the conversation.
+        key.map_or(Ok(()), |key| TurnMemory::of(self, request, key).map(drop))
+    }
 }
 
 #[async_trait]
@@ -120,7 +126,7 @@ impl Advisor for ChatMemoryAdvisor {
         if request.options.choices.is_some_and(|choices| choices > 1) {
             return Err(several_choices());
         }
-        let memory = TurnMemory::of(self, &request.turn, key)?;
+        let memory = TurnMemory::of(self, &request, key)?;
         memory.enter(&mut request).await?;
         Ok((request, memory))
     }

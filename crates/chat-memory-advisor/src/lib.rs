@@ -72,7 +72,7 @@ pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
 pub use check::{Defect, check_transcript};
 pub use entry::{Entry, EntryKind};
 pub use in_memory::InMemoryStore;
-pub use repair::{INTERRUPTED, NO_ANSWER, OUTCOME_UNKNOWN, repair};
+pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, OUTCOME_UNKNOWN, repair};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;
 pub use turn_memory::TurnMemory;

@@ -1,4 +1,4 @@
-use advisor_core::{Error, Message, Result, Role, TurnId};
+use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::calls::OpenCalls;
 use crate::check::is_empty_answer;
@@ -39,7 +39,11 @@ impl Opening {
             entries.clear();
         }
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-        let closed = closing(last, &end_of(last, unfinished), &input);
+        let mut end = end_of(last, unfinished);
+        if is_sent_again(last, &end, &input) {
+            end = TurnEnd::RolledBack;
+        }
+        let closed = closing(last, &end, &input);
         log.extend(closed.iter().map(|new| Entry::new(0, new.turn.clone(), new.kind.clone())));
         entries.splice(0..0, closed);
 
@@ -83,9 +87,24 @@ fn is_written(turn: &TurnId, log: &mut Vec<Entry>, input: &[NewEntry]) -> Result
     if written.len() == input.len() && written.iter().zip(input).all(same) {
         return Ok(true);
     }
-    Err(Error::configuration(format!(
+    Err(known_turn(turn))
+}
+
+pub(crate) fn known_turn(turn: &TurnId) -> Error {
+    Error::configuration(format!(
         "turn `{turn}` is part of this conversation already; give a new turn a new id"
-    )))
+    ))
+}
+
+/// Whether the last turn did nothing but to bring results, and the input brings them again, because the model
+/// could not be asked.
+fn is_sent_again(last: &[Entry], end: &TurnEnd, input: &[Message]) -> bool {
+    let unanswered = matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. });
+    let messages = || last.iter().filter_map(|entry| entry.kind.as_message());
+    let id = |message: &Message| message.tool_result().map(|result| result.call_id.clone());
+    unanswered
+        && messages().all(|message| message.role() != Role::Assistant)
+        && messages().filter_map(id).any(|brought| input.iter().filter_map(id).any(|id| id == brought))
 }
 
 fn refuse_orphans(mut calls: OpenCalls, input: &[Message]) -> Result<()> {

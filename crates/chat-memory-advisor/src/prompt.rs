@@ -56,15 +56,29 @@ impl Prompt {
     /// What is new of these messages. Results come behind their calls; those that no open call waits for,
     /// empty answers and system messages are left out.
     pub(crate) fn add(&self, messages: impl IntoIterator<Item = Message>) -> Addition {
+        self.add_again(messages.into_iter().filter(|message| !self.knows(message)))
+    }
+
+    /// The same, with those messages that were there before: an answer can be taken up again.
+    pub(crate) fn add_again(&self, messages: impl IntoIterator<Item = Message>) -> Addition {
         let mut addition = self.unchanged();
-        let new = messages.into_iter().filter(|message| !self.knows(message)).collect();
-        results_first(new).into_iter().for_each(|message| addition.take(message));
+        results_first(messages.into_iter().collect()).into_iter().for_each(|message| addition.take(message));
         addition
+    }
+
+    /// The calls of the last answer.
+    pub(crate) fn calls(&self) -> &OpenCalls {
+        &self.tip.calls
     }
 
     /// Whether this very message is in the prompt.
     pub(crate) fn knows(&self, message: &Message) -> bool {
         self.seen.contains(&address(message))
+    }
+
+    /// The loop goes on with the last answer: its tools may be started from now on.
+    pub(crate) fn start_calls(&mut self) {
+        self.tip.calls.start();
     }
 
     pub(crate) fn take_over(&mut self, addition: Addition) {
@@ -122,7 +136,7 @@ impl Addition {
 
     fn push(&mut self, message: Message) {
         self.note(&message);
-        self.tip.calls = OpenCalls::of(&message);
+        self.tip.calls = OpenCalls::of(&message).not_started();
         self.tip.list.push(message);
     }
 

@@ -4,27 +4,39 @@ use futures::future::BoxFuture;
 
 use crate::TurnMemory;
 use crate::check::is_empty_answer;
+use crate::prompt::Addition;
 use crate::repair::is_remembered;
 use crate::seal::{Unfinished, seal};
-use crate::turn_memory::Inner;
+use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::{TurnState, Write};
 
 /// What the loop and the root announce. What memory has stored already is recognised and not stored again.
 #[async_trait]
 impl TurnRecorder for TurnMemory {
     async fn record(&self, record: &Record) -> Result<()> {
-        let mut state = self.0.state.lock().await;
-        match (&mut *state, &record.step) {
-            (Some(state), Step::End(end)) => self.0.record_end(state, record, end).await,
-            (Some(state), step) => self.0.record_step(state, record, step).await,
-            (None, Step::End(end)) => self.0.end_beginning(end).await,
-            // Memory stands inside the loop and has not been asked yet: the message comes with the request.
-            (None, _) => Ok(()),
+        let mut stage = self.0.stage.lock().await;
+        if stage.state.is_none() {
+            match &record.step {
+                // The message comes with the request.
+                Step::Injected => return Ok(stage.await_injected(&record.messages)),
+                Step::End(TurnEnd::RolledBack) if !stage.tried => return Ok(()),
+                // What memory could not begin it does not begin to say so.
+                Step::End(end) if stage.tried && breaks_off(end) => return self.0.end_beginning(end).await,
+                _ => {}
+            }
+        }
+        let state = self.0.begun(&mut stage, &[]).await?;
+        match &record.step {
+            Step::End(end) => self.0.record_end(state, record, end).await,
+            step => self.0.record_step(state, record, step).await,
         }
     }
 
     fn dropped(&self, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
-        let unfinished = self.0.stopped(end)?;
+        let Some(unfinished) = self.0.stopped(end) else {
+            self.0.registry.stop(&self.0.key, &self.0.turn);
+            return None;
+        };
         self.0.registry.leave(&self.0.key, unfinished.clone());
         let memory = self.clone();
         let sealing = async move {
@@ -44,35 +56,38 @@ impl TurnRecorder for TurnMemory {
 impl Inner {
     async fn record_step(&self, state: &mut TurnState, record: &Record, step: &Step) -> Result<()> {
         self.catch_up(state).await?;
-        let mut addition = state.prompt.add(new_messages(state, record));
+        let mut addition = new_messages(state, record);
         if *step == Step::Answer && record.messages.iter().all(is_empty_answer) {
             addition.note_empty_answer();
         }
         if addition.stored.is_empty() {
             state.prompt.take_over(addition);
-            return Ok(());
+        } else {
+            let calls = record.messages.iter().any(|message| message.tool_calls().next().is_some());
+            let write = match step {
+                // After an answer without calls the model is asked again at once.
+                Step::Answer => Write::new(record.round, "answer", addition).answering().covering(calls),
+                Step::Results => Write::new(record.round, "results", addition).covering(false),
+                _ => Write::new(record.round, "injected", addition),
+            };
+            self.begin_again(state)?;
+            self.write(state, write).await?;
         }
-        let calls = record.messages.iter().any(|message| message.tool_calls().next().is_some());
-        let write = match step {
-            // After an answer without calls the model is asked again at once.
-            Step::Answer => Write::new(record.round, "answer", addition).answering().covering(calls),
-            Step::Results => Write::new(record.round, "results", addition).covering(false),
-            _ => Write::new(record.round, "injected", addition),
-        };
-        self.begin_again(state)?;
-        self.write(state, write).await
+        if *step == Step::Answer {
+            state.prompt.start_calls();
+        }
+        Ok(())
     }
 
     async fn record_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
-        let breaks_off = !matches!(end, TurnEnd::Completed(_));
-        if breaks_off {
+        if breaks_off(end) {
             state.ending = Some(state.end_in(record.round, end));
         }
         let outcome = self.write_end(state, record, end).await;
         if outcome.is_ok() {
             self.registry.stop(&self.key, &self.turn);
             self.registry.forget(&self.key, &self.turn);
-        } else if breaks_off
+        } else if breaks_off(end)
             && let Some(left) = state.unfinished(&self.turn, &state.end_in(record.round, end))
         {
             self.registry.leave(&self.key, left);
@@ -82,7 +97,7 @@ impl Inner {
 
     async fn write_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
         self.catch_up(state).await?;
-        let mut addition = state.prompt.add(new_messages(state, record));
+        let mut addition = new_messages(state, record);
         if addition.stored.is_empty() && state.has_ended_before(end) {
             return Ok(());
         }
@@ -95,18 +110,17 @@ impl Inner {
 
     /// The turn ends while its beginning may or may not be written.
     async fn end_beginning(&self, end: &TurnEnd) -> Result<()> {
-        match self.beginning(end) {
-            Some(unfinished) => self.seal(&unfinished).await,
-            None => Ok(()),
-        }
+        let Some(unfinished) = self.beginning(end) else { return Ok(()) };
+        self.registry.leave(&self.key, unfinished.clone());
+        self.seal(&unfinished).await
     }
 
     /// What is left to be written of a turn that was dropped.
     fn stopped(&self, end: &TurnEnd) -> Option<Unfinished> {
         // Everything of the turn has stopped, so that nobody holds the lock; and if someone should, the
         // log is read before anything is written.
-        match self.state.try_lock() {
-            Ok(state) => match &*state {
+        match self.stage.try_lock() {
+            Ok(stage) => match &stage.state {
                 Some(state) => state.unfinished(&self.turn, end),
                 None => self.beginning(end),
             },
@@ -126,15 +140,36 @@ impl Inner {
     }
 }
 
-/// The messages of a record, without the answer that memory has stored for its round: that is as it was
-/// before anyone outside changed it.
-fn new_messages(state: &TurnState, record: &Record) -> Vec<Message> {
-    let is_stored = |message: &Message| {
-        // What closes a turn whose last answer made calls is an answer of its own.
-        let same_answer =
-            record.step == Step::Answer || state.ended.is_some() || message.tool_calls().next().is_some();
-        message.role() == Role::Assistant && state.answered == record.round && same_answer
+impl Stage {
+    /// A hook added messages before the first request, which has them too.
+    fn await_injected(&mut self, messages: &[Message]) {
+        for message in messages {
+            if !self.said.iter_back().any(|said| said.is_same(message)) {
+                self.said.push(message.clone());
+            }
+        }
+    }
+}
+
+fn breaks_off(end: &TurnEnd) -> bool {
+    !matches!(end, TurnEnd::Completed(_))
+}
+
+/// What is new in a record. An answer that is announced is the one that the turn goes on with: if memory
+/// stored another one last, or none, it is new, whether or not it was there before.
+fn new_messages(state: &TurnState, record: &Record) -> Addition {
+    let is_new = |message: &&Message| match message.role() {
+        Role::Assistant => is_remembered(message) && !is_last_answer(state, record, message),
+        _ => is_remembered(message) && !state.prompt.knows(message),
     };
-    let is_new = |message: &&Message| is_remembered(message) && !is_stored(message);
-    record.messages.iter().filter(is_new).cloned().collect()
+    state.prompt.add_again(record.messages.iter().filter(is_new).cloned())
+}
+
+/// Whether this is the answer that memory stored last. Of one that was changed further out, memory keeps
+/// what the model said.
+fn is_last_answer(state: &TurnState, record: &Record, message: &Message) -> bool {
+    // What closes a turn whose last answer made calls is an answer of its own.
+    let of_model =
+        record.step == Step::Answer || state.ended.is_some() || message.tool_calls().next().is_some();
+    of_model && state.answered == record.round && state.prompt.calls().are_those_of(message)
 }

@@ -8,6 +8,9 @@ use crate::{Entry, EntryKind};
 /// What a call without a result is answered with.
 pub const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown";
 
+/// What a call is answered with when its answer was not the one that the turn went on with.
+pub const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
+
 /// What the model reads at the end of a turn that was cut off, after what had been shown of its answer.
 pub const INTERRUPTED: &str = "[interrupted]";
 
@@ -22,7 +25,8 @@ pub const NO_ANSWER: &str = "[no answer]";
 /// - Results stand in call order; the first one for a call counts. One without a call is left out, as are
 ///   empty answers, system messages and ephemeral ones.
 /// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
-///   [`INTERRUPTED`]. One that completed without an answer is closed with [`NO_ANSWER`].
+///   [`INTERRUPTED`], unless its last message is an answer and nothing was shown after it. One that
+///   completed without an answer is closed with [`NO_ANSWER`].
 ///
 /// So every turn ends with an answer, and the user never speaks twice in a row unless the log says so
 /// within one turn. What is valid stays as it is, and repairing twice changes nothing more.
@@ -163,6 +167,7 @@ impl Repair {
             Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
                 Some(format!("{partial} {INTERRUPTED}"))
             }
+            _ if answered => None,
             _ => Some(String::from(INTERRUPTED)),
         };
         piece.extend(closing.map(Message::assistant));

@@ -107,8 +107,13 @@ pub(crate) async fn append(
     expected: Version,
     batch: Batch,
 ) -> Result<Version, StoreError> {
-    match store.append(key, expected, batch.clone()).await {
-        Err(StoreError::OutcomeUnknown { .. }) => store.append(key, expected, batch).await,
+    let unknown = match store.append(key, expected, batch.clone()).await {
+        Err(unknown @ StoreError::OutcomeUnknown { .. }) => unknown,
+        outcome => return outcome,
+    };
+    match store.append(key, expected, batch).await {
+        // That the second try wrote nothing says nothing of the first.
+        Err(StoreError::Unavailable { .. }) => Err(unknown),
         outcome => outcome,
     }
 }

@@ -2,12 +2,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Result, Role, Turn, TurnEnd,
-    TurnId,
+    ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, MessageList, Result,
+    Role, TurnEnd, TurnId,
 };
 use tokio::sync::Mutex;
 
-use crate::opening::Opening;
+use crate::opening::{Opening, known_turn};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::seal::{ATTEMPTS, append};
@@ -16,7 +16,7 @@ use crate::{Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, StoreError, V
 
 /// What memory keeps of one turn, from its first request to its end.
 ///
-/// It is a fact and a recorder of its [`Turn`]. There is nothing to be done with it.
+/// It is a fact and a recorder of its [`Turn`](advisor_core::Turn). There is nothing to be done with it.
 #[derive(Clone)]
 pub struct TurnMemory(pub(crate) Arc<Inner>);
 
@@ -26,18 +26,31 @@ pub(crate) struct Inner {
     window: Window,
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
-    /// Absent until the turn's input is stored.
-    pub(crate) state: Mutex<Option<TurnState>>,
+    pub(crate) stage: Mutex<Stage>,
+}
+
+/// How far memory has come with a turn.
+pub(crate) struct Stage {
+    /// What the turn begins with, as far as memory has been told.
+    pub(crate) said: MessageList,
+    /// Storing that was begun.
+    pub(crate) tried: bool,
+    /// Absent until it is stored.
+    pub(crate) state: Option<TurnState>,
 }
 
 impl TurnMemory {
-    /// The memory of this turn, made and registered when it is first asked for.
-    pub(crate) fn of(advisor: &ChatMemoryAdvisor, turn: &Turn, key: &ConversationKey) -> Result<Self> {
-        let known: Option<Self> = turn.fact();
+    /// The memory of the turn of this request, made and registered when it is first asked for.
+    pub(crate) fn of(
+        advisor: &ChatMemoryAdvisor,
+        request: &ChatRequest,
+        key: &ConversationKey,
+    ) -> Result<Self> {
+        let known: Option<Self> = request.turn.fact();
         let memory = known.unwrap_or_else(|| {
-            let memory = Self::new(advisor, turn.id().clone(), key.clone());
-            turn.put(memory.clone());
-            turn.add_recorder(Arc::new(memory.clone()));
+            let memory = Self::new(advisor, request, key.clone());
+            request.turn.put(memory.clone());
+            request.turn.add_recorder(Arc::new(memory.clone()));
             memory
         });
         if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
@@ -48,27 +61,34 @@ impl TurnMemory {
         Ok(memory)
     }
 
-    fn new(advisor: &ChatMemoryAdvisor, turn: TurnId, key: ConversationKey) -> Self {
+    fn new(advisor: &ChatMemoryAdvisor, request: &ChatRequest, key: ConversationKey) -> Self {
+        let said = request.messages.split_system().1.into();
         Self(Arc::new(Inner {
             store: Arc::clone(&advisor.store),
             registry: Arc::clone(&advisor.registry),
             window: advisor.window,
             key,
-            turn,
-            state: Mutex::new(None),
+            turn: request.turn.id().clone(),
+            stage: Mutex::new(Stage { said, tried: false, state: None }),
         }))
     }
 
     /// The request goes inwards: begins the turn or goes on with it, and makes memory the prompt.
     pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<()> {
-        let mut state = self.0.state.lock().await;
-        match &mut *state {
-            Some(state) => self.0.go_on(state, request).await,
-            None => {
-                *state = Some(self.0.begin(request).await?);
-                Ok(())
+        let mut stage = self.0.stage.lock().await;
+        let (system, said) = request.messages.split_system();
+        let state = match &mut stage.state {
+            Some(state) => {
+                self.0.go_on(state, said).await?;
+                state
             }
-        }
+            None => {
+                stage.said = said.into();
+                self.0.begun(&mut stage, &system).await?
+            }
+        };
+        request.messages = state.prompt.messages(system);
+        Ok(())
     }
 
     /// An answer came out: stores it, with the end of the turn unless the turn goes on.
@@ -76,8 +96,8 @@ impl TurnMemory {
         if response.choices().len() > 1 {
             return Err(several_choices());
         }
-        let mut state = self.0.state.lock().await;
-        let Some(state) = &mut *state else { return Ok(()) };
+        let mut stage = self.0.stage.lock().await;
+        let Some(state) = &mut stage.state else { return Ok(()) };
         self.0.catch_up(state).await?;
         // Outside the loop, the loop has announced everything by now.
         if state.ended.is_some() {
@@ -90,18 +110,29 @@ impl TurnMemory {
         if !goes_on {
             write = write.ending(TurnEnd::Completed(reason.clone()));
         }
-        self.0.write(state, write).await?;
-        if !goes_on {
-            self.0.registry.stop(&self.0.key, &self.0.turn);
-        }
-        Ok(())
+        self.0.write(state, write).await
     }
 }
 
 impl Inner {
-    async fn begin(&self, request: &mut ChatRequest) -> Result<TurnState> {
+    /// The state of the turn; its input is stored first, unless it is already.
+    pub(crate) async fn begun<'a>(
+        &self,
+        stage: &'a mut Stage,
+        system: &[Message],
+    ) -> Result<&'a mut TurnState> {
+        match &mut stage.state {
+            Some(state) => Ok(state),
+            none => {
+                stage.tried = true;
+                let said = stage.said.iter().cloned().collect();
+                Ok(none.insert(self.begin(said, system).await?))
+            }
+        }
+    }
+
+    async fn begin(&self, said: Vec<Message>, system: &[Message]) -> Result<TurnState> {
         let mut claim = self.registry.claim(&self.key, &self.turn).ok_or_else(busy)?;
-        let (system, said) = request.messages.split_system();
         let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
         let view = if answers_calls { View::All } else { self.window.view() };
         let mut found_open = None;
@@ -124,12 +155,19 @@ impl Inner {
             match self.append_input(&opening).await {
                 // What an earlier turn of this process wrote last may have come late.
                 Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
+                // The key of the input is the turn's id: the turn is further back than the window reaches.
+                Err(StoreError::KeyReused) => {
+                    claim.beginning = false;
+                    return Err(known_turn(&self.turn));
+                }
                 Err(error) => return Err(error.into()),
                 Ok(version) => {
                     claim.beginning = false;
+                    if version != opening.version.after(opening.entries.len()) {
+                        return Err(known_turn(&self.turn));
+                    }
                     self.registry.forget_all(&self.key);
-                    let mut prompt = Prompt::new(system.clone(), opening.messages);
-                    request.messages = prompt.messages(system);
+                    let prompt = Prompt::new(system.to_vec(), opening.messages);
                     return Ok(TurnState::new(claim, version, prompt));
                 }
             }
@@ -145,18 +183,15 @@ impl Inner {
         append(&*self.store, &self.key, opening.version, batch).await
     }
 
-    async fn go_on(&self, state: &mut TurnState, request: &mut ChatRequest) -> Result<()> {
+    async fn go_on(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
         self.begin_again(state)?;
         state.passes = state.passes.saturating_add(1);
         state.covered = false;
-        let (system, said) = request.messages.split_system();
         let mut addition = state.prompt.add(said);
         addition.settle();
         let write = Write::new(state.passes, "input", addition);
-        self.write(state, write).await?;
-        request.messages = state.prompt.messages(system);
-        Ok(())
+        self.write(state, write).await
     }
 
     /// A turn that goes on after its end is the running one again.
@@ -174,39 +209,33 @@ impl Inner {
 
     /// Appends what is new, if anything is, and knows it afterwards.
     pub(crate) async fn write(&self, state: &mut TurnState, write: Write) -> Result<()> {
-        if write.len() > 0 {
-            let batch = Batch::new(state.key(&self.turn, &write), write.entries(&self.turn));
-            // If the append fails or is dropped, it may have happened: that is found out before the next one.
-            state.pending = Some(write);
-            append(&*self.store, &self.key, state.version, batch).await?;
-            if let Some(write) = state.pending.take() {
-                state.take_over(write);
-            }
-        } else {
+        if write.len() == 0 {
             state.take_over(write);
+            return Ok(());
         }
-        Ok(())
+        state.put_in_line(&self.turn, write);
+        self.catch_up(state).await
     }
 
-    /// Finds out whether an append that failed or was dropped has happened.
+    /// Appends what is in line. What failed or was dropped before it was known to be written is appended
+    /// again: its key makes that safe, and it cannot come late after that.
     pub(crate) async fn catch_up(&self, state: &mut TurnState) -> Result<()> {
-        let Some(pending) = &state.pending else { return Ok(()) };
-        let written = state.version.after(pending.len());
-        let snapshot = self.store.load(&self.key, View::LastEntries(1)).await.map_err(StoreError::on_load)?;
-        let ours = snapshot.entries.last().is_some_and(|last| last.turn == self.turn);
-        let current = snapshot.version;
-        if current == written && ours {
-            if let Some(write) = state.pending.take() {
-                state.take_over(write);
-            }
-        } else if current == state.version {
-            state.pending = None;
-        } else if current == Version::EMPTY {
-            return Err(StoreError::Gone.into());
-        } else {
-            return Err(StoreError::Conflict { current }.into());
+        let Some(pending) = &mut state.pending else { return Ok(()) };
+        let unsure = std::mem::replace(&mut pending.unsure, true);
+        let batch = Batch::new(pending.key.clone(), pending.write.entries(&self.turn));
+        let outcome = append(&*self.store, &self.key, state.version, batch).await;
+        let unknown = match &outcome {
+            Err(StoreError::OutcomeUnknown { .. }) => true,
+            Err(StoreError::Unavailable { .. }) => unsure,
+            _ => false,
+        };
+        if !unknown
+            && let Some(pending) = state.pending.take()
+            && outcome.is_ok()
+        {
+            state.take_over(pending.write);
         }
-        Ok(())
+        outcome.map(drop).map_err(Error::from)
     }
 }
 

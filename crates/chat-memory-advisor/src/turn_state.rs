@@ -20,12 +20,21 @@ pub(crate) struct TurnState {
     /// The text that was shown last is part of a stored answer.
     pub(crate) covered: bool,
     /// What was begun to be appended, until it is known to be.
-    pub(crate) pending: Option<Write>,
+    pub(crate) pending: Option<Pending>,
     pub(crate) ended: Option<TurnEnd>,
     /// The end that is being written for a turn that will not go on.
     pub(crate) ending: Option<TurnEnd>,
     /// How often each step of each round was written.
     steps: HashMap<(u32, &'static str), u32>,
+}
+
+/// A write under its key, which makes it safe to be tried again.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) key: BatchKey,
+    pub(crate) write: Write,
+    /// An earlier try may have written it.
+    pub(crate) unsure: bool,
 }
 
 /// Something to be appended, and what memory knows once it is.
@@ -90,8 +99,14 @@ impl TurnState {
         }
     }
 
+    /// This is to be appended next.
+    pub(crate) fn put_in_line(&mut self, turn: &TurnId, write: Write) {
+        let key = self.key(turn, &write);
+        self.pending = Some(Pending { key, write, unsure: false });
+    }
+
     /// The key of a write: that of its step, numbered if the step is written more than once.
-    pub(crate) fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
+    fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
         let times = self.steps.entry((write.round, write.step)).or_default();
         *times += 1;
         let step = match *times {
@@ -132,7 +147,7 @@ impl TurnState {
             return None;
         }
         let end = if self.covered { without_partial(end.clone()) } else { end.clone() };
-        let unsure = self.pending.as_ref().and_then(Write::answer).cloned();
+        let unsure = self.pending.as_ref().and_then(|pending| pending.write.answer()).cloned();
         Some(Unfinished { turn: turn.clone(), end, unsure })
     }
 }

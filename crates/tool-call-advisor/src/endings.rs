@@ -90,10 +90,10 @@ impl LoopRun {
         Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript.clone()))
     }
 
-    /// An error ends the turn: an answer with calls, which memory may have stored already, becomes final,
+    /// An error ends the turn: an answer that is complete, which memory may have stored already, becomes final,
     /// and its calls are answered, as far as that is still possible.
     pub(crate) async fn abandon(&mut self, error: Error) -> Error {
-        let Some(answer) = error.partial().filter(|answer| has_calls(answer.message())).cloned() else {
+        let Some(answer) = error.partial().filter(|answer| nonempty(answer).is_some()).cloned() else {
             return error;
         };
         let is_answer = |message: &Message| message.is_same(answer.message());
@@ -106,7 +106,7 @@ impl LoopRun {
         if !is_final {
             let _ = self.record_answer(&answer).await;
         }
-        if self.transcript.last().is_some_and(is_answer) {
+        if has_calls(answer.message()) && self.transcript.last().is_some_and(is_answer) {
             let results = unrun(&answer, "not started: an error ended the turn");
             let _ = self.record_results(&answer, &results).await;
         }
@@ -116,6 +116,8 @@ impl LoopRun {
     /// The loop ends with this error.
     pub(crate) fn failed(&mut self, error: Error) -> Error {
         self.finalize(LoopEnd::Failed(error.kind()));
+        // Asking again would run the tools again.
+        let error = if self.counts.calls > 0 { error.after_emission() } else { error };
         error.with_history(self.transcript.clone())
     }
 }

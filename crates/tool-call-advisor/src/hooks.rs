@@ -52,7 +52,9 @@ pub trait LoopHooks: Send + Sync + 'static {
     }
 
     /// After the tools: what is sent next, given what the loop would send. Messages that it adds stay for
-    /// the rounds that follow and are remembered unless they are ephemeral.
+    /// the rounds that follow and are remembered unless they are ephemeral; one that it puts in the place of
+    /// another is one that it adds. Changed answers with calls and changed results are only sent: the
+    /// transcript keeps what happened, and a memory inside the loop sends what it keeps.
     async fn next_messages(&self, next: MessageList, _results: &[Message]) -> Result<MessageList> {
         Ok(next)
     }

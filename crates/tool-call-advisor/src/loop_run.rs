@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ impl LoopRun {
 
     /// The first round, after the hook for the start.
     pub(crate) async fn begin(&mut self) -> Result<Outcome> {
+        self.next.join(&self.request)?;
         let hooks = Arc::clone(&self.config.hooks);
         let request = hooks.loop_start(self.request.clone()).await?;
         self.take_over(request, 0).await?;
@@ -93,7 +95,7 @@ impl LoopRun {
     }
 
     pub(crate) async fn inject(&mut self, added: Vec<Message>, round: u32) -> Result<()> {
-        let kept: Vec<_> = added.into_iter().filter(is_kept).collect();
+        let kept = kept(added);
         if kept.is_empty() {
             return Ok(());
         }
@@ -263,8 +265,24 @@ impl Drop for LoopRun {
     }
 }
 
-fn is_kept(message: &Message) -> bool {
-    !message.is_ephemeral() && message.role() != Role::System
+/// What of the messages that a hook added becomes part of the transcript. Calls and results do if they come together:
+/// a hook that changes those of the turn changes what is sent, not what happened.
+fn kept(added: Vec<Message>) -> Vec<Message> {
+    let answered: HashSet<_> =
+        added.iter().filter_map(|message| Some(message.tool_result()?.call_id.clone())).collect();
+    let is_whole = |message: &Message| message.tool_calls().all(|call| answered.contains(&call.id));
+    let called: HashSet<_> = added
+        .iter()
+        .filter(|message| is_whole(message))
+        .flat_map(|message| message.tool_calls().map(|call| call.id.clone()))
+        .collect();
+    let is_kept = |message: &Message| match message.role() {
+        Role::System => false,
+        _ if message.is_ephemeral() => false,
+        Role::Tool => message.tool_result().is_some_and(|result| called.contains(&result.call_id)),
+        _ => is_whole(message),
+    };
+    added.into_iter().filter(is_kept).collect()
 }
 
 pub(crate) fn has_calls(message: &Message) -> bool {

@@ -43,17 +43,35 @@ struct Clock {
     time: Pin<Box<Sleep>>,
     heard: ChunkFold,
     round: u32,
+    /// Chunks since the clock was last looked at.
+    since: u32,
 }
+
+/// A model that is never waited for is held to the turn's time as often as this.
+const CHUNKS_PER_LOOK: u32 = 64;
 
 impl Clock {
     fn new(deadline: Instant) -> Self {
         let time = Box::pin(tokio::time::sleep_until(deadline));
-        Self { time, heard: ChunkFold::new(), round: 0 }
+        Self { time, heard: ChunkFold::new(), round: 0, since: 0 }
+    }
+
+    fn has_run_out(&mut self) -> bool {
+        if self.since < CHUNKS_PER_LOOK {
+            return false;
+        }
+        self.since = 0;
+        Instant::now() >= self.time.deadline()
     }
 
     fn hear(&mut self, chunk: &Chunk) {
         self.round = chunk.round();
         self.heard.push(chunk);
+        self.since += 1;
+    }
+
+    fn out_of_time(&mut self) -> RoundEnd {
+        RoundEnd::OutOfTime { heard: std::mem::take(&mut self.heard), round: self.round }
     }
 }
 
@@ -134,6 +152,11 @@ impl Live {
     /// The next chunk that is shown, or how the round ended.
     fn poll_round(&mut self, cx: &mut Context<'_>) -> Poll<Result<Chunk, RoundEnd>> {
         loop {
+            if let Some(clock) = &mut self.clock
+                && clock.has_run_out()
+            {
+                return Poll::Ready(Err(clock.out_of_time()));
+            }
             match Pin::new(&mut self.stream).poll_next(cx) {
                 Poll::Ready(Some(Ok(Chunk::Completed(response)))) => {
                     return Poll::Ready(Err(RoundEnd::Completed(response)));
@@ -154,10 +177,9 @@ impl Live {
                 }
                 // Chunks that are there come before the turn's time runs out.
                 Poll::Pending => {
-                    let Some(Clock { time, heard, round }) = &mut self.clock else { return Poll::Pending };
-                    ready!(time.as_mut().poll(cx));
-                    let heard = std::mem::take(heard);
-                    return Poll::Ready(Err(RoundEnd::OutOfTime { heard, round: *round }));
+                    let Some(clock) = &mut self.clock else { return Poll::Pending };
+                    ready!(clock.time.as_mut().poll(cx));
+                    return Poll::Ready(Err(clock.out_of_time()));
                 }
             }
         }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::OUTCOME_UNKNOWN;
 use crate::logs::{answer, calls, result, user, words};
+use crate::{NOT_STARTED, OUTCOME_UNKNOWN};
 
 /// Adds messages and gives what is to be stored and the whole prompt afterwards.
 fn add(prompt: &mut Prompt, messages: &[Message]) -> (String, String) {
@@ -64,8 +64,14 @@ fn open_calls_are_answered_before_anything_else_is_sent() {
     let added = add(&mut prompt, &[user("note"), result("2")]);
     assert_eq!(texts(&added), ("r2 r1! u:note", "u:u a(1,2) r1! r2 u:note"));
     add(&mut prompt, &[calls(&["3"])]);
-    let mut addition = prompt.unchanged();
-    addition.settle();
+    let settled = |prompt: &Prompt| {
+        let mut addition = prompt.unchanged();
+        addition.settle();
+        addition
+    };
+    assert_eq!(settled(&prompt).stored[0].text(), NOT_STARTED);
+    prompt.start_calls();
+    let addition = settled(&prompt);
     assert_eq!(addition.stored[0].text(), OUTCOME_UNKNOWN);
     prompt.take_over(addition);
     assert!(words(&prompt.messages(Vec::new())).ends_with("a(3) r3!"));

@@ -94,10 +94,15 @@ async fn an_answer_that_was_changed_on_its_way_out_is_not_stored_again() {
     assert_eq!(ask(&client, "go").await.unwrap(), "***");
     assert_eq!(log_words(&store.log(&key()).await), "u:go a(1)secret r1 a:secret .");
 
-    let changed = Message::assistant_blocks(vec![ToolCall::new("1", "f", "changed").into()]);
-    let handed_out = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
-    let (log, _) = with_records(calls(), vec![Record::new(1, handed_out, vec![changed])]).await;
+    let handed_out = |ids: &[&str]| {
+        let blocks = ids.iter().map(|id| ToolCall::new(*id, "f", "changed").into()).collect();
+        let end = Step::End(TurnEnd::Completed(FinishReason::ToolCalls));
+        vec![Record::new(1, end, vec![Message::assistant_blocks(blocks)])]
+    };
+    let (log, _) = with_records(calls(), handed_out(&["1", "2"])).await;
     assert_eq!(log, "u:go a(1,2) .", "nor when the turn ends with it");
+    let (log, _) = with_records(calls(), handed_out(&["1"])).await;
+    assert_eq!(log, "u:go a(1,2) r1! r2! a(1) .", "but the calls are those that go on");
 }
 
 #[tokio::test]

@@ -132,6 +132,7 @@ impl AdvisorInfo for Rounds {
 #[async_trait]
 impl StreamAdvisor for Rounds {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        next.join(&request)?;
         let stream = Some(next.next_stream(request.clone()).await?);
         let round = Round { request, next, stream, rounds: (*self).clone(), ended: false };
         Ok(ChunkStream::new(stream::unfold(round, |mut round| async {

@@ -1,0 +1,356 @@
+//! Advisors that stand between the tool loop and a memory inside it. They answer by themselves, ask twice, fail or
+//! take their time; memory keeps what the turn went on with, and inside and outside the loop keep the same.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
+    ConversationStore, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, OnDrop, Phase,
+    Placement, Result, Role, StreamAdvisor, ToolCall, ToolCallAdvisor, ToolDefinition, ToolLimits, TurnId,
+    View, Window, check_transcript, from_fn,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use futures::{StreamExt, poll};
+use serde_json::{Value, json};
+
+const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
+
+/// A client whose chain has `between` inside the loop and, if memory stands there too, outside of it.
+struct Setting {
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+    model: ScriptedModel,
+}
+
+impl Setting {
+    fn new(memory: Phase, between: impl StreamAdvisor, answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::limited(memory, between, answers, ToolLimits::default())
+    }
+
+    fn limited(
+        place: Phase,
+        between: impl StreamAdvisor,
+        answers: impl IntoIterator<Item = Answer>,
+        limits: ToolLimits,
+    ) -> Self {
+        let model = ScriptedModel::new(answers);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let echo = |arguments: Value| async move { Ok(format!("worked on {}", arguments["n"])) };
+        let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
+            .advisor_in(Phase::Round, between)
+            .advisor_in(place, memory.clone())
+            .tool(FnTool::new(definition, echo))
+            .build()
+            .unwrap();
+        Self { client, memory, model }
+    }
+
+    async fn ask(&self, user: &str) -> Result<ChatResponse> {
+        self.client.prompt().user(user).conversation("c").call().await
+    }
+
+    /// What the conversation holds, in one line per message.
+    async fn remembered(&self) -> Vec<String> {
+        let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+        transcript.iter().map(line).collect()
+    }
+
+    /// What the model was sent in its `nth` request, which is valid.
+    fn sent(&self, nth: usize) -> Vec<String> {
+        let prompts = self.model.prompts();
+        assert_eq!(check_transcript(&prompts[nth].messages), [], "{:?}", prompts[nth].messages);
+        prompts[nth].messages.iter().map(line).collect()
+    }
+}
+
+fn line(message: &Message) -> String {
+    let calls: Vec<_> = message.tool_calls().map(|call| format!("{}{}", call.id, call.arguments)).collect();
+    let calls = if calls.is_empty() { String::new() } else { format!(" calls {}", calls.join(" ")) };
+    let result = message.tool_result().map(|result| format!(" {}", result.call_id)).unwrap_or_default();
+    format!("{:?}{result}: {}{calls}", message.role(), message.text()).to_lowercase()
+}
+
+fn calling(text: &str, id: &str, n: u32) -> Answer {
+    Answer::new().text(text).call(id, "work", &json!({ "n": n }).to_string()).finish(FinishReason::ToolCalls)
+}
+
+/// Asks twice in its first round and answers with the first of the two answers.
+fn first_of_two() -> impl StreamAdvisor {
+    let asked = AtomicU32::new(0);
+    from_fn("first of two", move |request: ChatRequest, next: AdvisorChain| {
+        let twice = asked.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            let first = next.next_call(request.clone()).await?;
+            if twice {
+                next.next_call(request).await?;
+            }
+            Ok(ChunkStream::answer(first))
+        }
+    })
+    .placed(Placement::new(Phase::Round))
+}
+
+#[tokio::test]
+async fn law_o4_m1_results_follow_the_answer_that_the_turn_went_on_with() {
+    // The ids of the two answers differ, or are the same.
+    for second in ["b", "a"] {
+        let answers = [calling("One.", "a", 1), calling("Two.", second, 2), Answer::of_text("Done.")];
+        let setting = Setting::new(Phase::Round, first_of_two(), answers);
+        assert_eq!(setting.ask("go").await.unwrap().text(), "Done.");
+        let remembered = setting.remembered().await;
+        assert_eq!(setting.sent(2), remembered[..remembered.len() - 1], "memory is the prompt");
+        let ran: Vec<_> = remembered.iter().filter(|line| line.contains("worked")).collect();
+        assert_eq!(ran, ["tool a: worked on 1"], "{remembered:?}");
+        let place = remembered.iter().position(|line| line == ran[0]).unwrap();
+        assert_eq!(remembered[place - 1], "assistant: one. calls a{\"n\":1}", "{remembered:?}");
+        let unused = remembered.iter().filter(|line| line.contains("not started")).count();
+        assert_eq!(unused, 2, "the calls of the other passes are answered: {remembered:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_o6_the_answer_that_the_user_was_given_is_the_last_one_remembered() {
+    let answers = [Answer::of_text("One."), Answer::of_text("Two."), Answer::of_text("Next.")];
+    let setting = Setting::new(Phase::Round, first_of_two(), answers);
+    assert_eq!(setting.ask("go").await.unwrap().text(), "One.");
+    assert_eq!(setting.remembered().await.last().unwrap(), "assistant: one.");
+    assert_eq!(setting.ask("and").await.unwrap().text(), "Next.");
+    assert_eq!(setting.sent(2)[3..], ["assistant: one.", "user: and"]);
+}
+
+/// Answers the first round with this response, whatever is asked.
+fn answers_first(finish: FinishReason, message: Message) -> impl StreamAdvisor {
+    let asked = AtomicU32::new(0);
+    from_fn("answers first", move |request: ChatRequest, next: AdvisorChain| {
+        let mine = asked.fetch_add(1, Ordering::Relaxed) == 0;
+        let (finish, message) = (finish.clone(), message.clone());
+        async move {
+            if mine {
+                let round = request.turn.next_round();
+                return Ok(ChunkStream::answer(ChatResponse::new(round, message, finish)));
+            }
+            next.next_stream(request).await
+        }
+    })
+    .placed(Placement::new(Phase::Round))
+}
+
+#[tokio::test]
+async fn law_m1_m2_m4_o2_a_round_that_memory_never_saw_is_remembered() {
+    let call = ToolCall::new("a", "work", "{\"n\":1}");
+    let first = [
+        (FinishReason::ToolCalls, Message::assistant_blocks(vec![call.into()])),
+        (FinishReason::Paused, Message::assistant("Let me think.")),
+    ];
+    for (finish, message) in first {
+        let mut logs = Vec::new();
+        for place in PLACES {
+            let between = answers_first(finish.clone(), message.clone());
+            let setting = Setting::new(place, between, [Answer::of_text("Done.")]);
+            assert_eq!(setting.ask("go").await.unwrap().text(), "Done.");
+            let remembered = setting.remembered().await;
+            assert_eq!(remembered[0], "user: go", "{place:?} {finish:?}");
+            assert_eq!(setting.sent(0), remembered[..remembered.len() - 1], "{place:?} {finish:?}");
+            logs.push(remembered);
+        }
+        assert_eq!(logs[0], logs[1], "{finish:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_m4_an_answer_given_in_between_is_remembered_wherever_memory_stands() {
+    for place in PLACES {
+        let between = answers_first(FinishReason::Stop, Message::assistant("No."));
+        let setting = Setting::new(place, between, [Answer::of_text("Next.")]);
+        assert_eq!(setting.ask("go").await.unwrap().text(), "No.");
+        assert_eq!(setting.remembered().await, ["user: go", "assistant: no."], "{place:?}");
+        setting.ask("and").await.unwrap();
+        assert_eq!(setting.sent(0), ["user: go", "assistant: no.", "user: and"], "{place:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_o2_o6_m4_a_turn_whose_time_is_over_before_memory_was_asked_is_remembered() {
+    for place in PLACES {
+        let slow = from_fn("slow", |_: ChatRequest, _: AdvisorChain| std::future::pending())
+            .placed(Placement::new(Phase::Round));
+        let limits = ToolLimits::default().with_total_time(Duration::from_secs(5));
+        let setting = Setting::limited(place, slow, [], limits);
+        let response = setting.ask("go").await.unwrap();
+        assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Time(5000)));
+        let remembered = setting.remembered().await;
+        assert_eq!(remembered.len(), 2, "{place:?}: {remembered:?}");
+        assert!(remembered[1].starts_with("assistant: i stopped here"), "{place:?}: {remembered:?}");
+    }
+}
+
+/// Fails after the answer of its last round, which is complete.
+fn fails_after(round: u32) -> impl StreamAdvisor {
+    from_fn("fails after", move |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.on_completed(move |response| async move {
+            if response.round() == round {
+                return Err(Error::new(ErrorKind::Advisor, "it failed afterwards"));
+            }
+            Ok(response)
+        }))
+    })
+    .placed(Placement::new(Phase::Round))
+}
+
+#[tokio::test]
+async fn law_m4_o5_an_after_that_fails_leaves_equal_transcripts() {
+    for round in [1, 2] {
+        let mut logs = Vec::new();
+        for place in PLACES {
+            let answers = [calling("One.", "a", 1), Answer::of_text("Done."), Answer::of_text("Next.")];
+            let setting = Setting::new(place, fails_after(round), answers);
+            assert_eq!(setting.ask("go").await.unwrap_err().kind(), ErrorKind::Advisor);
+            let remembered = setting.remembered().await;
+            if round == 1 {
+                assert_eq!(remembered[2], "tool a: not started: an error ended the turn", "{place:?}");
+            } else {
+                assert_eq!(remembered[3..], ["assistant: done."], "{place:?}: what was answered is kept");
+            }
+            logs.push(remembered);
+        }
+        assert_eq!(logs[0], logs[1], "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn law_o5_calls_of_an_answer_that_was_not_used_are_answered_not_started() {
+    let twice = from_fn("twice", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request).await
+    })
+    .placed(Placement::new(Phase::Round));
+    let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
+    let setting = Setting::new(Phase::Round, twice, answers);
+    setting.ask("go").await.unwrap_err();
+    let remembered = setting.remembered().await;
+    assert!(remembered[2].starts_with("tool a: not started"), "{remembered:?}");
+}
+
+#[tokio::test]
+async fn law_o3_a_turn_is_over_when_everyone_inside_the_root_is_done_with_it() {
+    let gate = Gate::new();
+    let passed = gate.clone();
+    let slow = from_fn("slow", move |request: ChatRequest, next: AdvisorChain| {
+        let gate = passed.clone();
+        async move {
+            Ok(next.next_stream(request).await?.on_completed(|response| async move {
+                gate.pass().await;
+                Ok(response)
+            }))
+        }
+    })
+    .placed(Placement::new(Phase::Round));
+    let setting = Setting::new(Phase::Round, slow, ["One.", "Two."].map(Answer::of_text));
+    let prompt = setting.client.prompt().user("go").conversation("c");
+    let mut turn = prompt.on_drop(OnDrop::Rollback).stream();
+    while let std::task::Poll::Ready(item) = poll!(turn.next()) {
+        item.unwrap().unwrap();
+    }
+    // The answer is stored with the end of the turn, but the turn is not over.
+    assert_eq!(setting.remembered().await.len(), 2);
+    assert_eq!(setting.ask("too soon").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    drop(turn);
+    assert_eq!(setting.remembered().await, Vec::<String>::new(), "it can still be rolled back");
+    gate.release();
+    setting.ask("again").await.unwrap();
+    assert_eq!(setting.remembered().await, ["user: again", "assistant: two."]);
+}
+
+fn nothing() -> impl StreamAdvisor {
+    from_fn(
+        "nothing",
+        |request: ChatRequest, next: AdvisorChain| async move { next.next_stream(request).await },
+    )
+}
+
+fn result(id: &str) -> Message {
+    Message::tool(advisor_chain::ToolResult::new(&ToolCall::new(id, "work", ""), vec!["mine".into()]))
+}
+
+#[tokio::test]
+async fn results_of_the_caller_can_be_sent_again_after_the_model_could_not_be_asked() {
+    let model = ScriptedModel::new([
+        calling("Do it.", "a", 1),
+        Answer::refused(Error::new(ErrorKind::Connection, "broken")),
+        Answer::of_text("Thanks."),
+    ]);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    // Without a loop, calls are the caller's.
+    let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+    let turn = |message: Message| client.prompt().message(message).conversation("c").call();
+    turn(Message::user("go")).await.unwrap();
+    assert_eq!(turn(result("a")).await.unwrap_err().kind(), ErrorKind::Connection);
+    assert_eq!(turn(result("a")).await.unwrap().text(), "Thanks.");
+    let sent: Vec<_> = model.prompts()[2].messages.iter().map(line).collect();
+    assert_eq!(sent, ["user: go", "assistant: do it. calls a{\"n\":1}", "tool a: mine"]);
+    let again = turn(result("a")).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Configuration, "once they are answered, they are");
+}
+
+#[tokio::test]
+async fn the_id_of_an_old_turn_is_refused_before_the_model_is_asked() {
+    for text in ["first", "other"] {
+        let model = ScriptedModel::from_fn(|_| Answer::of_text("ok"));
+        let store = Arc::new(InMemoryStore::new());
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store)).with_window(Window::Messages(2));
+        let client = ChatClient::builder(model.clone()).advisor(memory).build().unwrap();
+        let old = TurnId::mint();
+        client.prompt().user("first").turn(old.clone()).conversation("c").call().await.unwrap();
+        for user in ["2", "3", "4"] {
+            client.prompt().user(user).conversation("c").call().await.unwrap();
+        }
+        let version =
+            store.load(&ConversationKey::new("c").unwrap(), View::LastEntries(1)).await.unwrap().version;
+        let error = client.prompt().user(text).turn(old).conversation("c").call().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+        assert_eq!(model.calls(), 4, "the model was not asked");
+        let now =
+            store.load(&ConversationKey::new("c").unwrap(), View::LastEntries(1)).await.unwrap().version;
+        assert_eq!(now, version, "and nothing was written");
+    }
+}
+
+#[tokio::test]
+async fn an_error_after_tools_have_run_is_not_to_be_retried() {
+    let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
+    let model = ScriptedModel::new(answers);
+    let hidden = ToolCallAdvisor::builder().suppress_tool_call_streaming().build().unwrap();
+    let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
+    let client = ChatClient::builder(model)
+        .advisor(hidden)
+        .advisor(nothing())
+        .tool(FnTool::new(definition, |_: Value| async { Ok("worked") }))
+        .build()
+        .unwrap();
+    let error = client.prompt().user("go").call().await.unwrap_err();
+    assert!(error.emitted() && !error.is_retryable(), "nothing was shown, but a tool has run");
+}
+
+#[tokio::test]
+async fn roles_alternate_in_all_that_is_remembered_here() {
+    let between = answers_first(FinishReason::Stop, Message::assistant("No."));
+    let setting = Setting::new(Phase::Round, between, ["a", "b"].map(Answer::of_text));
+    for user in ["1", "2", "3"] {
+        setting.ask(user).await.unwrap();
+    }
+    let key = ConversationKey::new("c").unwrap();
+    let roles: Vec<_> = setting.memory.transcript(&key).await.unwrap().iter().map(Message::role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant].repeat(3));
+}

@@ -1,8 +1,9 @@
 //! What hooks may change, and for how long: requests, what is sent next, and where the loop goes.
 
 use advisor_chain::{
-    ChatOptions, ChatRequest, FinishReason, LoopHooks, Message, MessageList, Result, Step, ToolCallAdvisor,
-    ToolChoice, async_trait,
+    ChatMemoryAdvisor, ChatOptions, ChatRequest, ConversationKey, FinishReason, InMemoryStore, LoopHooks,
+    Message, MessageList, Phase, Result, Step, ToolCall, ToolCallAdvisor, ToolChoice, ToolResult,
+    async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -168,6 +169,57 @@ async fn what_is_left_out_of_a_request_stays_in_the_transcript() {
     assert_eq!(sent(&model)[2], ["call c2 look {}", "result c2: sunny"]);
     assert_eq!(response.transcript().len(), 6);
     assert_valid(response.transcript());
+}
+
+/// Sends other results than the tools gave, and an example of a call with its result.
+struct Rewriting;
+
+#[async_trait]
+impl LoopHooks for Rewriting {
+    async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
+        let call = ToolCall::new("example", "look", "{}");
+        let result = ToolResult::new(&call, vec!["cloudy".into()]);
+        let example = [Message::assistant_blocks(vec![call.into()]), Message::tool(result)];
+        Ok(example.into_iter().fold(request, ChatRequest::with_message))
+    }
+
+    async fn next_messages(&self, next: MessageList, results: &[Message]) -> Result<MessageList> {
+        let shortened = |message: &Message| match message.tool_result() {
+            Some(result) if results.iter().any(|new| new.is_same(message)) => {
+                let call = ToolCall::new(result.call_id.clone(), result.name.clone(), "");
+                Message::tool(ToolResult::new(&call, vec!["…".into()]))
+            }
+            _ => message.clone(),
+        };
+        Ok(next.iter().map(shortened).collect())
+    }
+}
+
+/// Results that a hook rewrites are sent so; the transcript keeps what happened, each result once.
+#[tokio::test]
+async fn law_m1_rewritten_results_are_only_sent_and_whole_examples_are_remembered() {
+    for memory in [Phase::Round, Phase::Turn] {
+        let model = three_rounds();
+        let ledger = Ledger::default();
+        let remembers = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let client = client(&model, hooked(Rewriting))
+            .advisor(ledger.clone())
+            .advisor_in(memory, remembers.clone())
+            .tool(tool("look", "sunny"))
+            .build()
+            .unwrap();
+        let response = client.prompt().user("go").conversation("c").call().await.unwrap();
+        assert_valid(response.transcript());
+        let lines = transcript_lines(response.transcript());
+        assert_eq!(lines[1..3], ["call example look {}", "result example: cloudy"]);
+        assert_eq!(lines[3..5], ["call c1 look {}", "result c1: sunny"], "{memory:?}");
+        assert_eq!(ledger.transcript(), *response.transcript(), "{memory:?}");
+        let key = ConversationKey::new("c").unwrap();
+        assert_eq!(transcript_lines(&remembers.transcript(&key).await.unwrap()), lines, "{memory:?}");
+        if memory == Phase::Turn {
+            assert_eq!(sent(&model)[2][4], "result c1: …");
+        }
+    }
 }
 
 /// A forced call is asked for once; otherwise the turn would never end.

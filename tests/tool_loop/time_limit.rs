@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use advisor_chain::{
-    AdvisorChain, ChatRequest, FinishReason, FnTool, Limit, LoopHooks, Message, MessageList, Phase,
-    Placement, Result, ToolCallAdvisor, ToolCallStreaming, ToolLimits, async_trait, from_fn,
+    AdvisorChain, BlockDelta, BlockHead, BlockId, BlockKind, ChatRequest, Chunk, ChunkStream, FinishReason,
+    FnTool, Limit, LoopHooks, Message, MessageList, Phase, Placement, Result, ToolCallAdvisor,
+    ToolCallStreaming, ToolLimits, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
@@ -204,4 +205,31 @@ async fn without_a_bound_a_turn_takes_as_long_as_it_takes() {
         .finish(FinishReason::Stop)]);
     let client = client(&model, ToolCallAdvisor::new()).build().unwrap();
     assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+}
+
+/// A model whose chunks are always there is held to the turn's time as well.
+#[tokio::test]
+async fn law_t3_time_runs_out_although_the_model_is_never_waited_for() {
+    let limits = ToolLimits::default().with_total_time(Duration::from_millis(1));
+    let endless = from_fn("endless", |request: ChatRequest, _: AdvisorChain| async move {
+        let block = BlockId::new(request.turn.next_round(), 0);
+        let begun = std::time::Instant::now();
+        let chunks = (0..1_000_000_u32).map(move |place| {
+            // The turn's time passes before the second chunk.
+            while place == 1 && begun.elapsed() < Duration::from_millis(5) {
+                std::hint::spin_loop();
+            }
+            Ok(match place {
+                0 => Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) },
+                _ => Chunk::Delta { block, delta: BlockDelta::Text("and so on ".into()) },
+            })
+        });
+        Ok(ChunkStream::new(futures::stream::iter(chunks)))
+    })
+    .placed(Placement::new(Phase::Round));
+    let model = ScriptedModel::new([]);
+    let client = client(&model, limited(limits)).advisor(endless).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    assert_eq!(limit_of(&run), Limit::Time(1));
+    assert_valid(run.response().transcript());
 }

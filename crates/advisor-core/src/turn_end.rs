@@ -30,7 +30,7 @@ impl TurnStream {
     /// The chain is done with the answer. Without a tool loop in it, nobody has told the recorders of the end.
     pub(crate) fn complete(&mut self, response: ChatResponse) {
         let end = TurnEnd::Completed(response.finish().reason.clone());
-        let answer = Some(response.message()).filter(|message| !message.blocks().is_empty()).cloned();
+        let answer = Some(response.message()).filter(|message| !message.is_empty_answer()).cloned();
         self.record_end(response.round(), end, answer.into_iter().collect(), LastItem::Completed(response));
     }
 

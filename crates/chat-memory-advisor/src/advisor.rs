@@ -30,7 +30,8 @@ use crate::{ConversationStore, Entry, StoreError, TurnMemory, Window};
 /// Each append is made as a whole or not at all. A turn that was dropped is closed with the text that had
 /// been shown, at once where the caller gave a [`Spawner`](advisor_core::Spawner), otherwise with the next
 /// turn's input or by [`ChatMemoryAdvisor::close_unfinished`]. After a crash the next turn closes it
-/// without that text.
+/// without that text. What waits to be written is bounded, to 64 MiB in all; a turn that is dropped beyond
+/// that is closed as after a crash, so a server gives its clients a spawner.
 ///
 /// # Errors
 /// Of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use advisor_core::{BlockContent, Message, Role, Text};
+use advisor_core::{Message, Role, Text};
 
 /// What is wrong with a transcript. `at` counts the transcript's messages from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn check_transcript<'a>(messages: impl IntoIterator<Item = &'a Message>) -> 
             defects.extend(waiting.drain(..).map(|call_id| Defect::MissingResult { at, call_id }));
         }
         match role {
-            Role::Assistant if is_empty_answer(message) => defects.push(Defect::EmptyAnswer { at }),
+            Role::Assistant if message.is_empty_answer() => defects.push(Defect::EmptyAnswer { at }),
             Role::User if last == Some(Role::User) => defects.push(Defect::TwoUserMessages { at }),
             _ => {}
         }
@@ -97,16 +97,6 @@ fn take_result(waiting: &mut VecDeque<Text>, at: usize, call_id: &Text) -> Optio
     }
 }
 
-/// Whether an answer neither says, shows nor calls anything. Reasoning alone is no answer, nor is white space.
-pub(crate) fn is_empty_answer(message: &Message) -> bool {
-    message.role() == Role::Assistant
-        && message.blocks().iter().all(|block| match block.content() {
-            BlockContent::Text(text) | BlockContent::Refusal(text) => text.trim().is_empty(),
-            BlockContent::Reasoning(_) | BlockContent::Citation(_) => true,
-            _ => false,
-        })
-}
-
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -131,7 +121,7 @@ impl fmt::Display for Defect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use advisor_core::{Block, ToolCall, ToolResult};
+    use advisor_core::{Block, BlockContent, ToolCall, ToolResult};
 
     fn calls(ids: &[&str]) -> Message {
         Message::assistant_blocks(ids.iter().map(|id| Block::from(ToolCall::new(*id, "f", "{}"))).collect())

@@ -56,6 +56,9 @@ impl ConversationStore for InMemoryStore {
             let mut log = self.conversations.get_mut(key).ok_or(StoreError::Gone)?;
             return log.append(expected, batch);
         }
+        if batch.entries.is_empty() && !self.conversations.contains_key(key) {
+            return Ok(Version::EMPTY);
+        }
         self.conversations.entry(key.clone()).or_default().append(expected, batch)
     }
 

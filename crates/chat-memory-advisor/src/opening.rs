@@ -1,7 +1,6 @@
 use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::calls::OpenCalls;
-use crate::check::is_empty_answer;
 use crate::repair::{Repair, is_remembered, results_first};
 use crate::seal::{Unfinished, closing, end_of};
 use crate::view::same_turn;
@@ -33,7 +32,7 @@ impl Opening {
         let version = snapshot.version;
         let mut log = whole_turns(snapshot);
         let input = results_first(said);
-        let kept = |message: &&Message| is_remembered(message) && !is_empty_answer(message);
+        let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
         let mut entries: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
         if is_written(turn, &mut log, &entries)? {
             entries.clear();

@@ -4,7 +4,6 @@ use advisor_core::{Message, MessageList, Role};
 
 use crate::NO_ANSWER;
 use crate::calls::OpenCalls;
-use crate::check::is_empty_answer;
 use crate::repair::results_first;
 
 /// What the model is sent in a turn: the view of the conversation, and what the turn adds to it.
@@ -108,7 +107,7 @@ impl Addition {
                     self.tip.list.extend(self.tip.calls.settle());
                 }
             }
-            _ if is_empty_answer(&message) => self.tip.unanswered = true,
+            _ if message.is_empty_answer() => self.tip.unanswered = true,
             role => {
                 self.settle();
                 let user_again = role == Role::User && self.tip.last_remembered == Some(Role::User);

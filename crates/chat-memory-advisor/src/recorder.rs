@@ -3,7 +3,6 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::TurnMemory;
-use crate::check::is_empty_answer;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
 use crate::seal::{Unfinished, seal};
@@ -57,7 +56,7 @@ impl Inner {
     async fn record_step(&self, state: &mut TurnState, record: &Record, step: &Step) -> Result<()> {
         self.catch_up(state).await?;
         let mut addition = new_messages(state, record);
-        if *step == Step::Answer && record.messages.iter().all(is_empty_answer) {
+        if *step == Step::Answer && record.messages.iter().all(Message::is_empty_answer) {
             addition.note_empty_answer();
         }
         if addition.stored.is_empty() {

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use advisor_core::{ConversationKey, TurnId};
 use dashmap::DashMap;
@@ -8,9 +9,18 @@ use crate::seal::Unfinished;
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Registry {
     conversations: DashMap<ConversationKey, Slot>,
+    /// The bytes of all that is unfinished, and the most there may be of them.
+    bytes: AtomicUsize,
+    most: usize,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { conversations: DashMap::new(), bytes: AtomicUsize::new(0), most: 64 << 20 }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -53,12 +63,23 @@ impl Registry {
         self.conversations.iter().flat_map(|slot| of_slot(slot.key(), slot.value())).collect()
     }
 
-    /// The turn stopped and its end is still to be written. What is known of it already is replaced.
+    /// The turn stopped and its end is still to be written. What is known of it already is replaced. If there
+    /// is no room for it, it is closed as after a crash.
     pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) {
-        let mut slot = self.conversations.entry(key.clone()).or_default();
-        slot.running.take_if(|running| *running == turn.turn);
-        slot.unfinished.retain(|known| known.turn != turn.turn);
-        slot.unfinished.push(turn);
+        let fits = self.bytes.load(Ordering::Relaxed).saturating_add(turn.bytes()) <= self.most;
+        if !fits {
+            tracing::warn!(
+                conversation = %key,
+                turn = %turn.turn,
+                "too much waits to be written of turns that were dropped, and what this one had shown is lost; give the client a spawner"
+            );
+        }
+        drop(self.conversations.entry(key.clone()).or_default());
+        self.change(key, |slot| {
+            slot.running.take_if(|running| *running == turn.turn);
+            slot.unfinished.retain(|known| known.turn != turn.turn);
+            slot.unfinished.extend(fits.then_some(turn));
+        });
     }
 
     /// The turn runs no longer.
@@ -78,11 +99,19 @@ impl Registry {
 
     fn change(&self, key: &ConversationKey, change: impl FnOnce(&mut Slot)) {
         if let Entry::Occupied(mut slot) = self.conversations.entry(key.clone()) {
+            let before = slot.get().bytes();
             change(slot.get_mut());
+            self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
             if slot.get().running.is_none() && slot.get().unfinished.is_empty() {
                 slot.remove();
             }
         }
+    }
+}
+
+impl Slot {
+    fn bytes(&self) -> usize {
+        self.unfinished.iter().map(Unfinished::bytes).sum()
     }
 }
 
@@ -107,6 +136,7 @@ impl Drop for Claim {
 mod tests {
     use super::*;
     use crate::logs::turn;
+    use advisor_core::TurnEnd;
 
     #[test]
     fn one_turn_runs_at_a_time_and_leaves_no_trace() {
@@ -134,6 +164,28 @@ mod tests {
         registry.stop(&key, &turn("a"));
         let _second = registry.claim(&key, &turn("b")).unwrap();
         assert!(!first.renew());
+    }
+
+    #[test]
+    fn law_r1_what_is_left_is_bounded() {
+        let registry = Registry { most: 2000, ..Registry::default() };
+        let left = |name: &str| {
+            let partial = "x".repeat(500).into();
+            Unfinished { end: TurnEnd::Interrupted { partial }, ..Unfinished::silent(turn(name)) }
+        };
+        let key = |name: &str| ConversationKey::new(name).unwrap();
+        for name in ["a", "b", "c", "d", "d", "e"] {
+            registry.leave(&key(name), left(name));
+        }
+        assert_eq!(registry.all_unfinished().len(), 3, "one that does not fit is not kept");
+        assert!(!registry.conversations.contains_key(&key("e")), "and leaves no trace");
+        registry.forget(&key("a"), &turn("a"));
+        registry.leave(&key("e"), left("e"));
+        assert_eq!(registry.unfinished(&key("e")).len(), 1, "what was written makes room");
+        for name in ["b", "c", "e"] {
+            registry.forget_all(&key(name));
+        }
+        assert_eq!(registry.bytes.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 use advisor_core::{Message, Role, TurnEnd};
 
 use crate::calls::OpenCalls;
-use crate::check::is_empty_answer;
 use crate::view::{last_end, same_turn};
 use crate::{Entry, EntryKind};
 
@@ -54,7 +53,7 @@ pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
             Role::Tool => {
                 calls.accept(message);
             }
-            Role::Assistant if !is_empty_answer(message) => calls = OpenCalls::of(message),
+            Role::Assistant if !message.is_empty_answer() => calls = OpenCalls::of(message),
             Role::User => calls = OpenCalls::default(),
             _ => {}
         }
@@ -142,7 +141,7 @@ impl Repair {
             return;
         }
         piece.extend(self.calls.settle());
-        if is_empty_answer(&message) {
+        if message.is_empty_answer() {
             self.gap = true;
             return;
         }

@@ -19,6 +19,18 @@ impl Unfinished {
         Self { turn, end: TurnEnd::Interrupted { partial: Text::default() }, unsure: None }
     }
 
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let partial = match &self.end {
+            TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => partial.len(),
+            _ => 0,
+        };
+        let calls = self.unsure.iter().flat_map(|answer| answer.tool_calls());
+        let answer = self.unsure.as_ref().map_or(0, |answer| answer.text().len());
+        let arguments = calls.map(|call| call.arguments.len()).sum::<usize>();
+        OVERHEAD + self.turn.as_str().len() + partial + answer + arguments
+    }
+
     /// How the turn is to be closed, given its entries in the log.
     fn end_of(&self, entries: &[Entry]) -> TurnEnd {
         let last = entries.iter().rev().find_map(|entry| entry.kind.as_message());
@@ -28,6 +40,9 @@ impl Unfinished {
         self.end.clone()
     }
 }
+
+/// What an unfinished turn takes beside its texts, with the slot of its conversation.
+const OVERHEAD: usize = 128;
 
 /// The same end, when the text that was shown is remembered already.
 pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {

@@ -18,7 +18,8 @@ pub enum Window {
 impl Window {
     /// What has to be read so that everything that can be in the window is there.
     ///
-    /// A turn has at most one entry that is no message, so twice as many entries hold the messages.
+    /// An ordinary turn has one entry that is no message, so twice as many entries hold the messages. Where
+    /// turns went on after their end there are more, and the view may be of fewer messages than would fit.
     pub(crate) fn view(self) -> View {
         match self {
             Self::All => View::All,

@@ -1,19 +1,30 @@
-use std::collections::{BTreeSet, VecDeque};
+mod answers;
+mod blocks;
+
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures::stream::Stream;
-use message_aggregator::{Block, BlockContent, BlockId, ChatResponse, Choice, Chunk, ChunkFold, Message};
+use message_aggregator::Chunk;
 
-use crate::{ChunkStream, Result};
+use crate::{ChunkStream, Error, Result};
+use answers::EditedAnswers;
+use blocks::EditedBlocks;
 
 impl ChunkStream {
-    /// Passes every chunk through `edit`, which appends what is to come out instead, if anything.
+    /// Passes every chunk but `Completed` through `edit`, which appends what is to come out instead, if anything.
     ///
-    /// The responses stay true to what came out: a block whose deltas were changed, held back or left
-    /// out has the content that was let through, on its closing chunk and in the response of its round.
-    /// A changed block loses its provider data, which vouches for the original. A block that was never
-    /// opened to the outside is left out. What is held back must be let out before its block closes.
+    /// What comes out is true to itself (law S4): a block whose deltas were changed, held back or left out has
+    /// the content that was let through, on its closing chunk, in the response of its round, in the transcript
+    /// at the end of the turn, and in the partial answer and the history of an error. A changed block loses its
+    /// provider data, which vouches for the original. A block that was never opened to the outside is left out,
+    /// and so are the results of a call that was. Answers that `edit` never saw, such as rounds that the tool
+    /// loop does not show, stay as they are.
+    ///
+    /// What comes out is also well-formed (law S3): what `edit` leaves open closes before its round ends, and
+    /// chunks of a block that is not open are left out, as is a block that is not the answer's own. So what is
+    /// held back must be let out before its block closes.
     ///
     /// # Example
     /// ```
@@ -40,8 +51,8 @@ impl ChunkStream {
         Self::new(Edited {
             inner: self,
             edit,
-            seen: BTreeSet::new(),
-            shown: ChunkFold::new(),
+            blocks: EditedBlocks::default(),
+            answers: EditedAnswers::default(),
             edited: VecDeque::new(),
             ready: VecDeque::new(),
         })
@@ -51,10 +62,8 @@ impl ChunkStream {
 struct Edited<F> {
     inner: ChunkStream,
     edit: F,
-    /// The blocks that opened on the inside.
-    seen: BTreeSet<BlockId>,
-    /// What the outside was shown.
-    shown: ChunkFold,
+    blocks: EditedBlocks,
+    answers: EditedAnswers,
     edited: VecDeque<Chunk>,
     ready: VecDeque<Chunk>,
 }
@@ -73,7 +82,8 @@ impl<F: FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static> Stream for Edited<F
             }
             match ready!(Pin::new(&mut this.inner).poll_next(cx)) {
                 Some(Ok(chunk)) => this.take(chunk),
-                other => return Poll::Ready(other),
+                Some(Err(error)) => return Poll::Ready(Some(Err(this.edited_error(error)))),
+                None => return Poll::Ready(None),
             }
         }
     }
@@ -81,90 +91,37 @@ impl<F: FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static> Stream for Edited<F
 
 impl<F: FnMut(Chunk, &mut VecDeque<Chunk>)> Edited<F> {
     fn take(&mut self, chunk: Chunk) {
-        if let Chunk::Opened { block, .. } = &chunk {
-            self.seen.insert(*block);
-        }
         match chunk {
-            // The end is not the editor's to change or to withhold; it may only let out what it held.
+            // The end is not the editor's to change or to withhold.
             Chunk::Completed(response) => {
-                let after = Chunk::Completed(self.true_response(&response));
-                self.ready.push_back(after);
+                self.blocks.close_until(u32::MAX, &mut self.ready);
+                let response = self.answers.edited_response(&response, &self.blocks);
+                self.ready.push_back(Chunk::Completed(response));
             }
             Chunk::RoundCompleted(response) => {
-                let response = self.true_response(&response);
+                let round = response.round();
+                self.blocks.close_until(round, &mut self.ready);
+                let response = self.answers.edited_response(&response, &self.blocks);
+                self.blocks.forget(round);
                 self.let_out(Chunk::RoundCompleted(response));
             }
-            chunk => self.let_out(chunk),
+            chunk => {
+                self.blocks.arrive(&chunk);
+                self.let_out(chunk);
+            }
         }
     }
 
     fn let_out(&mut self, chunk: Chunk) {
         (self.edit)(chunk, &mut self.edited);
-        while let Some(chunk) = self.edited.pop_front() {
-            if chunk.block().is_some_and(|block| !self.may_show(block, &chunk)) {
-                continue;
-            }
-            let chunk = match chunk {
-                Chunk::Closed { block, content } => {
-                    Chunk::Closed { block, content: self.true_block(block, &content) }
-                }
-                chunk => chunk,
-            };
-            self.shown.push(&chunk);
-            self.ready.push_back(chunk);
+        for chunk in self.edited.drain(..) {
+            self.blocks.let_out(chunk, &mut self.ready);
         }
     }
 
-    /// Chunks of a block that never opened to the outside cannot come out.
-    fn may_show(&self, block: BlockId, chunk: &Chunk) -> bool {
-        matches!(chunk, Chunk::Opened { .. } | Chunk::Tool(_)) || self.shown.has_opened(block)
-    }
-
-    /// The block as the outside saw it; the original where nothing was changed.
-    fn true_block(&self, id: BlockId, original: &Block) -> Block {
-        let Some(shown) = self.shown.block(id) else {
-            return original.clone();
-        };
-        let same = match (shown.content(), original.content()) {
-            (BlockContent::ToolCall(shown), BlockContent::ToolCall(original)) => {
-                shown.name == original.name && shown.arguments == original.arguments
-            }
-            (shown, original) => shown == original,
-        };
-        if same {
-            return original.clone();
-        }
-        match (shown.content(), original.as_tool_call()) {
-            (BlockContent::ToolCall(shown), Some(original)) => {
-                let mut call = original.clone();
-                call.name = shown.name.clone();
-                call.arguments.clone_from(&shown.arguments);
-                Block::from(call)
-            }
-            (content, _) => Block::new(content.clone()),
-        }
-    }
-
-    fn true_response(&self, response: &ChatResponse) -> ChatResponse {
-        let changed = |(id, block): (&BlockId, &Block)| {
-            self.seen.contains(id) && (!self.shown.has_opened(*id) || self.true_block(*id, block) != *block)
-        };
-        let mut choices = response.choices().iter();
-        if !choices.any(|choice| choice.block_ids.iter().zip(choice.message.blocks()).any(changed)) {
-            return response.clone();
-        }
-        let choices = response.choices().iter().map(|choice| self.true_choice(choice)).collect();
-        response.clone().with_choices(choices)
-    }
-
-    fn true_choice(&self, choice: &Choice) -> Choice {
-        let (ids, blocks) = choice
-            .block_ids
-            .iter()
-            .zip(choice.message.blocks())
-            .filter(|(id, _)| !self.seen.contains(id) || self.shown.has_opened(**id))
-            .map(|(id, block)| (*id, self.true_block(*id, block)))
-            .unzip();
-        Choice::new(choice.number, Message::assistant_blocks(blocks), ids, choice.finish.clone())
+    fn edited_error(&mut self, error: Error) -> Error {
+        let partial = error.partial().map(|partial| self.answers.edited_response(partial, &self.blocks));
+        let history = error.history().map(|history| self.answers.edited_messages(history));
+        error.retold(partial, history)
     }
 }

@@ -128,10 +128,17 @@ impl Error {
         self
     }
 
-    /// The same error, marked: the caller had been shown something before it happened.
+    /// The same error, marked: something had been shown, or a tool had been run, before it happened.
     #[must_use]
     pub fn after_emission(mut self) -> Self {
         self.0.emitted = true;
+        self
+    }
+
+    /// The same error, telling of the answer and the turn what those outside have seen.
+    pub(crate) fn retold(mut self, partial: Option<ChatResponse>, history: Option<MessageList>) -> Self {
+        self.0.partial = partial;
+        self.0.history = history;
         self
     }
 
@@ -150,13 +157,14 @@ impl Error {
         }
     }
 
-    /// Whether anything of this turn was shown before it failed. If so, asking again shows it twice.
+    /// Whether anything of this turn was shown, or a tool was run, before it failed. If so, asking again shows
+    /// or runs it twice.
     #[must_use]
     pub fn emitted(&self) -> bool {
         self.0.emitted
     }
 
-    /// Whether the same request may succeed later and nothing was shown yet.
+    /// Whether the same request may succeed later and nothing was shown or run yet.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         let passing = match self.0.kind {

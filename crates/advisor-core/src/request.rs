@@ -85,7 +85,7 @@ impl ChatRequest {
     ///
     /// # Example
     /// ```
-    /// use advisor_core::{ChatRequest, ChatResponse, FinishReason, Message, Result, from_fn};
+    /// use advisor_core::{ChatRequest, ChatResponse, FinishReason, Message, from_fn};
     ///
     /// let closed = from_fn("closed", |request: ChatRequest, _| async move {
     ///     let sorry = Message::assistant("We are closed.");

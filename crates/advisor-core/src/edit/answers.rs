@@ -1,0 +1,60 @@
+use message_aggregator::{ChatResponse, Choice, Message, MessageContent, MessageList};
+
+use super::blocks::EditedBlocks;
+
+/// The answers that an editor changed: each message as it was, and the choice as the outside saw it.
+#[derive(Default)]
+pub(super) struct EditedAnswers(Vec<(Message, Choice)>);
+
+impl EditedAnswers {
+    /// The response as the outside saw it, its transcript included.
+    pub(super) fn edited_response(&mut self, response: &ChatResponse, blocks: &EditedBlocks) -> ChatResponse {
+        for choice in response.choices() {
+            if self.edited(&choice.message).is_none()
+                && let Some(edited) = blocks.edited_choice(choice)
+            {
+                self.0.push((choice.message.clone(), edited));
+            }
+        }
+        if self.0.is_empty() {
+            return response.clone();
+        }
+        let choices = response.choices().iter().map(|choice| match self.edited(&choice.message) {
+            Some(edited) => {
+                let (message, ids) = (edited.message.clone(), edited.block_ids.clone());
+                Choice::new(choice.number, message, ids, choice.finish.clone())
+            }
+            None => choice.clone(),
+        });
+        let transcript = self.edited_messages(response.transcript());
+        response.clone().with_choices(choices.collect()).with_transcript(transcript)
+    }
+
+    /// The messages with every answer as the outside saw it. An answer that says nothing any more is left out,
+    /// as it is everywhere, and the results of calls that are gone are, too.
+    pub(super) fn edited_messages(&self, messages: &MessageList) -> MessageList {
+        let mut list = MessageList::new();
+        // The answer that results belong to, if it is one that was changed.
+        let mut changed: Option<&Message> = None;
+        for message in messages {
+            match message.content() {
+                MessageContent::Assistant(_) => {
+                    changed = self.edited(message).map(|choice| &choice.message);
+                    let told = changed.unwrap_or(message);
+                    if changed.is_none() || !told.is_empty_answer() {
+                        list.push(told.clone());
+                    }
+                }
+                MessageContent::Tool(result)
+                    if changed
+                        .is_some_and(|answer| answer.tool_calls().all(|call| call.id != result.call_id)) => {}
+                _ => list.push(message.clone()),
+            }
+        }
+        list
+    }
+
+    fn edited(&self, original: &Message) -> Option<&Choice> {
+        self.0.iter().find(|(message, _)| message.is_same(original)).map(|(_, edited)| edited)
+    }
+}

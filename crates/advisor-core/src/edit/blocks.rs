@@ -1,0 +1,115 @@
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use message_aggregator::{Block, BlockContent, BlockId, Choice, Chunk, ChunkFold, Message, ToolCall};
+
+/// The blocks of a stream on both sides of an editor, until their round ends.
+#[derive(Default)]
+pub(super) struct EditedBlocks {
+    /// Those that opened on the inside, with what they were when they closed there.
+    inside: BTreeMap<BlockId, Option<Block>>,
+    /// What the outside was shown.
+    shown: ChunkFold,
+    /// Those that are open to the outside.
+    open: BTreeSet<BlockId>,
+}
+
+impl EditedBlocks {
+    /// Notes a chunk that goes to the editor.
+    pub(super) fn arrive(&mut self, chunk: &Chunk) {
+        match chunk {
+            Chunk::Opened { block, .. } => {
+                self.inside.entry(*block).or_default();
+            }
+            Chunk::Closed { block, content } => {
+                self.inside.entry(*block).and_modify(|closed| *closed = Some(content.clone()));
+            }
+            Chunk::AttemptRestarted { round } => self.inside.retain(|block, _| block.round != *round),
+            _ => {}
+        }
+    }
+
+    /// Lets a chunk out that comes from the editor, if it has a place there.
+    pub(super) fn let_out(&mut self, chunk: Chunk, out: &mut VecDeque<Chunk>) {
+        // Where a later round begins, the earlier ones have ended, said or not.
+        self.close_until(chunk.round().saturating_sub(1), out);
+        let placed = match chunk {
+            Chunk::Closed { block, content } => self.close(block, Some(content)),
+            chunk => self.has_place(&chunk).then_some(chunk),
+        };
+        if let Some(chunk) = placed {
+            self.shown.push(&chunk);
+            out.push_back(chunk);
+        }
+    }
+
+    /// Closes what is still open to the outside, up to this round.
+    pub(super) fn close_until(&mut self, round: u32, out: &mut VecDeque<Chunk>) {
+        while let Some(block) = self.open.first().copied().filter(|block| block.round <= round)
+            && let Some(closed) = self.close(block, None)
+        {
+            self.shown.push(&closed);
+            out.push_back(closed);
+        }
+    }
+
+    fn has_place(&mut self, chunk: &Chunk) -> bool {
+        match chunk {
+            Chunk::Opened { block, .. } => {
+                let first = self.inside.contains_key(block) && !self.shown.has_opened(*block);
+                first && self.open.insert(*block)
+            }
+            Chunk::Delta { block, .. } => self.open.contains(block),
+            Chunk::AttemptRestarted { round } => {
+                self.open.retain(|block| block.round != *round);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// The closing chunk of a block that is open to the outside; `said` is what the editor says that it was.
+    fn close(&mut self, block: BlockId, said: Option<Block>) -> Option<Chunk> {
+        let shown = self.shown.block(block).filter(|_| self.open.contains(&block))?;
+        let inside = self.inside.get(&block).cloned().flatten();
+        let content = self.edited_block(block, &inside.or(said).unwrap_or(shown));
+        self.open.remove(&block);
+        Some(Chunk::Closed { block, content })
+    }
+
+    /// The round has ended: nothing more of it can come out.
+    pub(super) fn forget(&mut self, round: u32) {
+        self.inside.retain(|block, _| block.round != round);
+        // To a fold, what is over is the same as what is void.
+        self.shown.push(&Chunk::AttemptRestarted { round });
+    }
+
+    /// The choice as the outside saw it, unless that is how it is already.
+    pub(super) fn edited_choice(&self, choice: &Choice) -> Option<Choice> {
+        let blocks = || choice.block_ids.iter().copied().zip(choice.message.blocks());
+        let is_left_out = |id: BlockId| self.inside.contains_key(&id) && !self.shown.has_opened(id);
+        if blocks().all(|(id, block)| !is_left_out(id) && self.edited_block(id, block) == *block) {
+            return None;
+        }
+        let (ids, edited) = blocks()
+            .filter(|(id, _)| !is_left_out(*id))
+            .map(|(id, block)| (id, self.edited_block(id, block)))
+            .unzip();
+        Some(Choice::new(choice.number, Message::assistant_blocks(edited), ids, choice.finish.clone()))
+    }
+
+    /// The block as the outside saw it; the original where nothing was changed.
+    fn edited_block(&self, id: BlockId, original: &Block) -> Block {
+        let Some(shown) = self.shown.block(id) else {
+            return original.clone();
+        };
+        let (BlockContent::ToolCall(shown), Some(call)) = (shown.content(), original.as_tool_call()) else {
+            let same = shown.content() == original.content();
+            return if same { original.clone() } else { Block::new(shown.content().clone()) };
+        };
+        // A call that the editor closed before its end is not complete; one that is open tells nothing of it yet.
+        let complete = if self.open.contains(&id) { call.complete } else { shown.complete };
+        let mut edited = ToolCall::new(call.id.clone(), shown.name.clone(), shown.arguments.clone());
+        edited.complete = complete;
+        if edited == *call { original.clone() } else { Block::from(edited) }
+    }
+}

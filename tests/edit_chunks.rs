@@ -1,0 +1,356 @@
+//! `edit_chunks`: whatever an editor does, what comes out is well-formed, and all that tells of it tells the same.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::{BTreeSet, VecDeque};
+
+use advisor_chain::{
+    AdvisorChain, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient, ChatClientBuilder,
+    ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Error, ErrorKind, FinishReason, FnTool,
+    Message, MessageList, Record, Result, Role, Step, StreamAdvisor, ToolCallAdvisor, ToolCallStreaming,
+    ToolDefinition, TurnRecorder, async_trait, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::{Stream, StreamExt, stream};
+use serde_json::{Value, json};
+
+type Edit = fn(Chunk, &mut VecDeque<Chunk>);
+
+/// What came out of a stream, checked for what holds for every stream.
+struct Out {
+    fold: ChunkFold,
+    outcome: Result<ChatResponse>,
+    rounds: Vec<ChatResponse>,
+}
+
+/// Reads a stream to its end. Blocks open, go on and close once, all before their round ends (S3), and what was
+/// shown of a round is what its response says (S4).
+async fn read(mut stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Out {
+    let (mut fold, mut rounds) = (ChunkFold::new(), Vec::new());
+    let (mut open, mut closed) = (BTreeSet::<BlockId>::new(), BTreeSet::new());
+    let outcome = loop {
+        let chunk = match stream.next().await.expect("a stream ends with `Completed` or an error") {
+            Ok(chunk) => chunk,
+            Err(error) => break Err(error),
+        };
+        assert!(open.iter().all(|block| block.round >= chunk.round()), "open in a later round: {open:?}");
+        fold.push(&chunk);
+        match &chunk {
+            Chunk::Opened { block, .. } => {
+                assert!(!closed.contains(block) && open.insert(*block), "{block} opens twice");
+            }
+            Chunk::Delta { block, .. } => assert!(open.contains(block), "{block} goes on and is not open"),
+            Chunk::Closed { block, content } => {
+                assert!(open.remove(block) && closed.insert(*block), "{block} closes and is not open");
+                assert_eq!(fold.block(*block).as_ref(), Some(content));
+            }
+            Chunk::AttemptRestarted { round } => {
+                open.retain(|block| block.round != *round);
+                closed.retain(|block| block.round != *round);
+            }
+            Chunk::RoundCompleted(response) | Chunk::Completed(response) => {
+                let last = chunk.completed().is_some();
+                let ended = |block: &&BlockId| last || block.round == response.round();
+                assert_eq!(open.iter().find(ended), None, "a round ends with an open block");
+                let shown = fold.blocks(response.round());
+                let known: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();
+                assert!(shown.iter().all(|block| known.contains(block)), "{shown:?} is not of {known:?}");
+                rounds.push(response.clone());
+                if last {
+                    break Ok(response.clone());
+                }
+            }
+            _ => {}
+        }
+    };
+    Out { fold, outcome, rounds }
+}
+
+fn loudly(chunk: Chunk, out: &mut VecDeque<Chunk>) {
+    out.push_back(match chunk {
+        Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+            Chunk::Delta { block, delta: BlockDelta::Text(text.to_uppercase().into()) }
+        }
+        other => other,
+    });
+}
+
+fn without_calls(chunk: Chunk, out: &mut VecDeque<Chunk>) {
+    if !matches!(&chunk, Chunk::Opened { head, .. } if head.kind == BlockKind::ToolCall) {
+        out.push_back(chunk);
+    }
+}
+
+fn editing(edit: Edit) -> impl StreamAdvisor {
+    from_fn("editing", move |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.edit_chunks(edit))
+    })
+}
+
+/// A client with these answers, the editor outside the tool loop.
+fn client(
+    edit: Edit,
+    mode: ToolCallStreaming,
+    answers: impl IntoIterator<Item = Answer>,
+) -> ChatClientBuilder {
+    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    ChatClient::builder(ScriptedModel::new(answers))
+        .advisor(editing(edit))
+        .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
+        .tool(FnTool::new(look, |_: Value| async { Ok("sunny") }))
+}
+
+async fn ask(client: ChatClientBuilder) -> Out {
+    read(client.build().unwrap().prompt().user("go").stream()).await
+}
+
+fn calling() -> Answer {
+    Answer::new().text("looking").call("c1", "look", "{}").finish(FinishReason::ToolCalls)
+}
+
+/// The messages in short: `go`, `looking (c1)`, `= sunny`.
+fn lines(messages: &MessageList) -> Vec<String> {
+    let line = |message: &Message| match message.role() {
+        Role::Tool => format!("= {}", message.text()),
+        _ => message.tool_calls().fold(message.text(), |line, call| format!("{line} ({})", call.id)),
+    };
+    messages.iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn law_s4_the_transcript_says_what_an_editor_let_out() {
+    use ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
+    for (mode, edit, expected) in [
+        (TextOnly, loudly as Edit, &["go", "LOOKING (c1)", "= sunny", "DONE"][..]),
+        (All, loudly, &["go", "LOOKING (c1)", "= sunny", "DONE"]),
+        // The editor never saw the first round.
+        (FinalAnswerOnly, loudly, &["go", "looking (c1)", "= sunny", "DONE"]),
+        // Nor did it see calls; where it does and leaves them out, their results would answer nothing.
+        (TextOnly, without_calls, &["go", "looking (c1)", "= sunny", "done"]),
+        (All, without_calls, &["go", "looking", "done"]),
+        (TextOnly, |_, _| {}, &["go", " (c1)", "= sunny"]),
+        (All, |_, _| {}, &["go"]),
+    ] {
+        let out = ask(client(edit, mode, [calling(), Answer::of_text("done")])).await;
+        let response = out.outcome.unwrap();
+        assert_eq!(lines(response.transcript()), expected, "{mode:?}");
+        let messages: Vec<_> = response.transcript().iter().collect();
+        for round in out.rounds.iter().filter(|round| !round.message().is_empty_answer()) {
+            assert!(
+                messages.iter().any(|message| message.is_same(round.message())),
+                "{mode:?}: the same twice"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_s4_a_broken_answer_and_its_history_say_what_an_editor_let_out() {
+    let broken = || Error::new(ErrorKind::Connection, "the connection broke");
+    let answers = || [calling(), Answer::new().text("hal").text("f").error(broken())];
+    let error = ask(client(loudly, ToolCallStreaming::TextOnly, answers())).await.outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connection);
+    assert!(error.emitted());
+    assert_eq!(error.partial().unwrap().text(), "HALF");
+    assert_eq!(lines(error.history().unwrap()), ["go", "LOOKING (c1)", "= sunny"]);
+
+    let unchanged: Edit = |chunk, out| out.push_back(chunk);
+    let error = ask(client(unchanged, ToolCallStreaming::TextOnly, answers())).await.outcome.unwrap_err();
+    assert_eq!(error.partial().unwrap().text(), "half");
+    assert_eq!(lines(error.history().unwrap()), ["go", "looking (c1)", "= sunny"]);
+
+    let error = ask(client(loudly, ToolCallStreaming::FinalAnswerOnly, answers())).await.outcome.unwrap_err();
+    assert_eq!(error.partial().unwrap().text(), "half", "nobody saw it");
+    assert_eq!(lines(error.history().unwrap()), ["go", "looking (c1)", "= sunny"]);
+}
+
+/// Cannot record this step.
+struct Forgetful(fn(&Step) -> bool);
+
+#[async_trait]
+impl TurnRecorder for Forgetful {
+    async fn record(&self, record: &Record) -> Result<()> {
+        if self.0(&record.step) {
+            return Err(Error::new(ErrorKind::NotPersisted, "the store is gone"));
+        }
+        Ok(())
+    }
+}
+
+/// The answer that was shown becomes final only with the error: its round is never said to have ended.
+#[tokio::test]
+async fn law_s4_an_answer_that_cannot_be_kept_says_what_an_editor_let_out() {
+    for (forgets, history) in [
+        (
+            (|step| *step == Step::Answer) as fn(&Step) -> bool,
+            &["go", "LOOKING (c1)", "= not started: an error ended the turn"][..],
+        ),
+        (|step| *step == Step::Results, &["go", "LOOKING (c1)", "= sunny"]),
+    ] {
+        let forgetful = from_fn("forgetful", move |request: ChatRequest, next: AdvisorChain| async move {
+            request.turn.add_recorder(std::sync::Arc::new(Forgetful(forgets)));
+            next.next_stream(request).await
+        });
+        let client = client(loudly, ToolCallStreaming::TextOnly, [calling()]).advisor(forgetful);
+        let error = ask(client).await.outcome.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotPersisted);
+        assert_eq!(error.partial().unwrap().text(), "LOOKING");
+        assert_eq!(lines(error.history().unwrap()), history);
+        let partial = error.partial().unwrap().message();
+        assert!(error.history().unwrap().iter().any(|message| message.is_same(partial)));
+    }
+}
+
+fn text(block: BlockId, text: &'static str) -> Chunk {
+    Chunk::Delta { block, delta: BlockDelta::Text(text.into()) }
+}
+
+/// Every way in which an editor can mistreat blocks, over a round with a call and one without.
+#[tokio::test]
+async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
+    let table: [(&str, Edit, [&str; 2]); 9] = [
+        (
+            "never closes",
+            |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk))),
+            ["looking", "done"],
+        ),
+        (
+            "closes twice",
+            |chunk, out| {
+                out.extend(Some(chunk.clone()).filter(is_closed));
+                out.push_back(chunk);
+            },
+            ["looking", "done"],
+        ),
+        (
+            "opens twice",
+            |chunk, out| {
+                out.extend(Some(chunk.clone()).filter(|chunk| matches!(chunk, Chunk::Opened { .. })));
+                out.push_back(chunk);
+            },
+            ["looking", "done"],
+        ),
+        (
+            "opens again what has closed",
+            |chunk, out| {
+                let block = chunk.block();
+                out.push_back(chunk.clone());
+                if let (true, Some(block)) = (is_closed(&chunk), block) {
+                    out.push_back(Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) });
+                    out.push_back(text(block, "again"));
+                }
+            },
+            ["looking", "done"],
+        ),
+        (
+            "goes on with what has closed",
+            |chunk, out| {
+                out.push_back(chunk.clone());
+                if let Chunk::Closed { block, .. } = chunk {
+                    out.push_back(text(block, "and on"));
+                }
+            },
+            ["looking", "done"],
+        ),
+        (
+            "closes too early",
+            |chunk, out| {
+                out.push_back(chunk.clone());
+                if let Chunk::Opened { block, .. } = chunk {
+                    out.push_back(Chunk::Closed { block, content: Block::text("nothing yet") });
+                }
+            },
+            ["", ""],
+        ),
+        (
+            "closes what has not opened",
+            |chunk, out| {
+                if let Chunk::Opened { block, .. } = &chunk {
+                    out.push_back(text(*block, "early"));
+                    out.push_back(Chunk::Closed { block: *block, content: Block::text("early") });
+                }
+                out.push_back(chunk);
+            },
+            ["looking", "done"],
+        ),
+        (
+            "adds blocks of its own",
+            |chunk, out| {
+                if let Chunk::Closed { block, .. } = &chunk {
+                    let own = BlockId::new(block.round, block.index + 40);
+                    out.extend(Chunk::of_block(own, &Block::text("by the way")));
+                }
+                out.push_back(chunk);
+            },
+            ["looking", "done"],
+        ),
+        (
+            "goes on after the round",
+            |chunk, out| {
+                let ended = matches!(chunk, Chunk::RoundCompleted(_)).then(|| BlockId::new(chunk.round(), 0));
+                out.extend(Some(chunk).filter(|chunk| !is_closed(chunk)));
+                if let Some(block) = ended {
+                    out.push_back(text(block, "late"));
+                    out.extend(Chunk::of_block(block, &Block::text("late")));
+                }
+            },
+            ["looking", "done"],
+        ),
+    ];
+    for (what, edit, texts) in table {
+        eprintln!("{what}");
+        for mode in [ToolCallStreaming::All, ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly]
+        {
+            let out = ask(client(edit, mode, [calling(), Answer::of_text("done")])).await;
+            let response = out.outcome.unwrap();
+            assert_eq!(response.text(), texts[1], "{what}, {mode:?}");
+            let first = if mode == ToolCallStreaming::FinalAnswerOnly { "" } else { texts[0] };
+            assert_eq!([out.fold.text(1).as_str(), &out.fold.text(2)], [first, texts[1]], "{what}, {mode:?}");
+        }
+    }
+}
+
+fn is_closed(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Closed { .. })
+}
+
+/// A stream of these chunks and the answer of one text at their end.
+fn scripted(chunks: Vec<Chunk>, round: u32, text: &str) -> ChunkStream {
+    let answer = ChatResponse::new(round, Message::assistant(text), FinishReason::Stop);
+    let last = Chunk::of_block(BlockId::new(round, 0), &Block::text(text));
+    let chunks = chunks.into_iter().chain(last).chain([Chunk::Completed(answer)]);
+    ChunkStream::new(stream::iter(chunks.map(Ok).collect::<Vec<_>>()))
+}
+
+#[tokio::test]
+async fn law_s3_what_an_editor_left_open_closes_before_a_later_round_begins() {
+    // Nobody says that round 1 ended: an advisor asked twice.
+    let first: Vec<_> = Chunk::of_block(BlockId::new(1, 0), &Block::text("let me see")).collect();
+    let never_closes: Edit = |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk)));
+    let out = read(scripted(first, 2, "done").edit_chunks(never_closes)).await;
+    assert_eq!([out.fold.text(1), out.fold.text(2)], ["let me see", "done"]);
+    assert_eq!(out.outcome.unwrap().text(), "done");
+}
+
+#[tokio::test]
+async fn law_s4_an_attempt_that_is_void_changes_nothing_of_the_next() {
+    let block = BlockId::new(1, 0);
+    let void =
+        |head| vec![Chunk::Opened { block, head }, text(block, "vo"), Chunk::AttemptRestarted { round: 1 }];
+    let out = read(scripted(void(BlockHead::new(BlockKind::Text)), 1, "done").edit_chunks(loudly)).await;
+    assert_eq!(out.fold.text(1), "DONE");
+    assert_eq!(out.outcome.unwrap().text(), "DONE");
+
+    // What the second attempt does not show stays as it is, though the first one showed a block of that id.
+    let answer = ChatResponse::new(1, Message::assistant("unseen"), FinishReason::Stop);
+    let mut chunks = void(BlockHead::new(BlockKind::Text));
+    chunks.push(Chunk::Completed(answer));
+    let unseen = ChunkStream::new(stream::iter(chunks.into_iter().map(Ok).collect::<Vec<_>>()));
+    assert_eq!(read(unseen.edit_chunks(loudly)).await.outcome.unwrap().text(), "unseen");
+}

@@ -65,6 +65,7 @@ impl<'a> Assistant<'a> {
 fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<String>> {
     let text = text(blocks);
     match no_text {
+        _ if !has_calls && text.trim().is_empty() => Some(Some(note(blocks).unwrap_or(text))),
         _ if !text.is_empty() || !has_calls => Some(Some(text)),
         NoText::Null => Some(None),
         NoText::Absent => None,
@@ -87,6 +88,36 @@ fn text(blocks: &[Block]) -> String {
         last = Some(block.kind());
     }
     text
+}
+
+/// What stands for an answer that said nothing in words: servers refuse empty content, and the model shall know that it answered.
+/// A sound goes back by its id and needs none, nor does an answer that was empty.
+fn note(blocks: &[Block]) -> Option<String> {
+    if audio(blocks).is_some() {
+        return None;
+    }
+    let mut media = Vec::new();
+    let mut has_others = false;
+    for block in blocks {
+        match block.content() {
+            BlockContent::Media(content) => media.push(match content.mime.split('/').next() {
+                Some("image") => "[image]",
+                Some("audio") => "[audio]",
+                Some("video") => "[video]",
+                _ => "[file]",
+            }),
+            BlockContent::Text(_)
+            | BlockContent::Refusal(_)
+            | BlockContent::Reasoning(_)
+            | BlockContent::Citation(_)
+            | BlockContent::ToolCall(_) => {}
+            _ => has_others = true,
+        }
+    }
+    if media.is_empty() {
+        return has_others.then(|| "[content that cannot be shown here]".to_owned());
+    }
+    Some(media.join(" "))
 }
 
 fn audio(blocks: &[Block]) -> Option<Value> {

@@ -129,6 +129,38 @@ fn text_is_joined_as_it_came() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_sent_back_is_named() {
+    let media = |mime: &str| Block::new(BlockContent::Media(Media::from_url(mime, "https://x/y")));
+    let opaque = || Block::new(BlockContent::Opaque(Opaque::new(FORMAT, "executed_tools", json!([]))));
+    let reasoning = || Block::new(BlockContent::Reasoning("so".into()));
+    let unknown = "[content that cannot be shown here]";
+    let cases: Vec<(Vec<Block>, &str)> = vec![
+        (vec![media("image/png")], "[image]"),
+        (vec![media("audio/wav"), media("video/mp4"), media("application/pdf")], "[audio] [video] [file]"),
+        (vec![media("image/png"), media("image/*")], "[image] [image]"),
+        (vec![opaque()], unknown),
+        (vec![opaque(), opaque()], unknown),
+        (vec![reasoning(), opaque(), media("image/png")], "[image]"),
+        (vec![Block::text(" \n"), media("image/png")], "[image]"),
+        (vec![Block::text("Here:"), media("image/png"), opaque()], "Here:"),
+        // Nothing was answered, so there is nothing to name.
+        (vec![reasoning()], ""),
+        (vec![], ""),
+    ];
+    for (blocks, content) in cases {
+        assert_eq!(plain(Message::assistant_blocks(blocks.clone()))["content"], content, "{blocks:?}");
+    }
+    let calling = vec![media("image/png"), ToolCall::new("c1", "f", "{}").into()];
+    assert_eq!(plain(Message::assistant_blocks(calling))["content"], "", "the calls are the answer");
+    let sound = Block::new(BlockContent::Opaque(Opaque::new(FORMAT, "audio", json!({"id": "a1"}))));
+    assert_eq!(
+        plain(Message::assistant_blocks(vec![sound])),
+        json!({"role": "assistant", "content": "", "audio": {"id": "a1"}}),
+        "it goes back by its id"
+    );
+}
+
+#[test]
 fn arguments_are_always_an_object_on_the_wire() {
     let wrapped = |text: &str| json!({"unparsable_arguments": text}).to_string();
     let cases = [

@@ -17,7 +17,10 @@ impl TurnRecorder for TurnMemory {
         if stage.state.is_none() {
             match &record.step {
                 // The message comes with the request.
-                Step::Injected => return Ok(stage.await_injected(&record.messages)),
+                Step::Injected => {
+                    stage.await_injected(&record.messages);
+                    return Ok(());
+                }
                 Step::End(TurnEnd::RolledBack) if !stage.tried => return Ok(()),
                 // What memory could not begin it does not begin to say so.
                 Step::End(end) if stage.tried && breaks_off(end) => return self.0.end_beginning(end).await,

@@ -214,7 +214,7 @@ fn text(block: BlockId, text: &'static str) -> Chunk {
 /// Every way in which an editor can mistreat blocks, over a round with a call and one without.
 #[tokio::test]
 async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
-    let table: [(&str, Edit, [&str; 2]); 9] = [
+    let table: [(&str, Edit, [&str; 2]); 10] = [
         (
             "never closes",
             |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk))),
@@ -289,6 +289,15 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
                 out.push_back(chunk);
             },
             ["looking", "done"],
+        ),
+        (
+            "opens after the round",
+            |chunk, out| {
+                let ended = matches!(chunk, Chunk::RoundCompleted(_)).then(|| BlockId::new(chunk.round(), 0));
+                out.extend(Some(chunk).filter(|chunk| !matches!(chunk, Chunk::Opened { .. })));
+                out.extend(ended.into_iter().flat_map(|block| Chunk::of_block(block, &Block::text("late"))));
+            },
+            ["", ""],
         ),
         (
             "goes on after the round",

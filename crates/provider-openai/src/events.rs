@@ -26,7 +26,7 @@ const MOST_AHEAD: usize = 64;
 /// | the body | the deltas |
 /// | --- | --- |
 /// | ends | end; whether the answer is complete is the aggregator's to say |
-/// | stays open or breaks after the finish reason or the end marker | end: at once when it breaks, else after the grace |
+/// | stays open or breaks after the finish reason or the end marker | end: at once when it breaks, else when nothing was added to the answer for the grace |
 /// | breaks before | an error |
 /// | holds an error or what is no answer | an error, and the body is let go |
 pub(crate) struct DeltaStream {
@@ -45,7 +45,7 @@ pub(crate) struct DeltaStream {
 }
 
 impl DeltaStream {
-    /// The deltas of `body`. `grace` is for how long more may come after the finish reason.
+    /// The deltas of `body`. `grace` is for how long more may come after the finish reason, or after what was added since.
     pub(crate) fn new(
         body: TimedBody,
         decoder: AnswerDecoder,
@@ -84,7 +84,12 @@ impl DeltaStream {
             let delta = self.decoder.next();
             self.set_clocks();
             match delta {
-                Some(Ok(delta)) => return Poll::Ready(Some(Ok(delta))),
+                Some(Ok(delta)) => {
+                    if says_more(&delta.kind) {
+                        self.grace.stop();
+                    }
+                    return Poll::Ready(Some(Ok(delta)));
+                }
                 Some(Err(error)) => {
                     // That a broken body cannot be read to its end is no news; what the server had said is.
                     let cut = error.kind() == ErrorKind::Truncated;
@@ -119,12 +124,12 @@ impl DeltaStream {
         self.decoder.finish();
     }
 
-    /// An event came: what waited for one waits for the next. The drain waits for the end of the body, whatever comes.
+    /// An event came: what waited for one waits for the next. The grace waits for more of the answer, and the drain for the end
+    /// of the body, whatever else comes.
     fn set_clocks(&mut self) {
         if self.decoder.events() != self.events {
             self.events = self.decoder.events();
             self.progress.stop();
-            self.grace.stop();
         }
     }
 
@@ -134,6 +139,19 @@ impl DeltaStream {
             End::Finished => self.grace.poll_elapsed(cx),
             End::Done => self.drain.poll_elapsed(cx),
         }
+    }
+}
+
+/// Whether a delta adds to the answer. Counts, reasons to finish and empty pieces may be repeated for as long as a connection is
+/// open.
+fn says_more(kind: &DeltaKind) -> bool {
+    match kind {
+        DeltaKind::Text(text) | DeltaKind::Reasoning(text) | DeltaKind::Refusal(text) => !text.is_empty(),
+        DeltaKind::ToolCalls(fragments) => {
+            fragments.iter().any(|call| call.name.is_some() || call.arguments_delta.is_some())
+        }
+        DeltaKind::Usage(_) | DeltaKind::Origin { .. } | DeltaKind::Finish(_) | DeltaKind::Done => false,
+        _ => true,
     }
 }
 

@@ -171,8 +171,9 @@ impl OpenAiModel {
         Self { retries, ..self }
     }
 
-    /// The same model, which waits for so long for calls and usage that may follow the finish reason, each time something came.
-    /// Default 5 s. Only servers that send no end marker and leave the connection open make anyone wait.
+    /// The same model, which waits for so long for calls and usage that may follow the finish reason. Default 5 s. It counts from
+    /// the finish reason, or from what was added to the answer since; usage, comments and empty events do not prolong it. Only
+    /// servers that send no end marker and leave the connection open make anyone wait.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }

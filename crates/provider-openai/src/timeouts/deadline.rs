@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -40,18 +40,22 @@ pub struct Deadline {
     started: Option<Instant>,
     /// Made at the first poll. It may be set to an earlier time than the clock runs out, never to a later one.
     sleep: Option<Pin<Box<Sleep>>>,
+    /// It was seen to have run out, but its owner had no chance to look at what it waits for: tokio makes everything pending in
+    /// a task that has run for long. One more poll, and that was it.
+    overdue: bool,
 }
 
 impl Deadline {
     /// A clock that stands. Without `after` it never runs out.
     #[must_use]
     pub fn new(clock: Clock, after: Option<Duration>) -> Self {
-        Self { clock, after, started: None, sleep: None }
+        Self { clock, after, started: None, sleep: None, overdue: false }
     }
 
     /// Stops the clock: what it was waiting for has come. The next poll starts it from zero.
     pub fn stop(&mut self) {
         self.started = None;
+        self.overdue = false;
     }
 
     /// Starts the clock if it stands; ready when it has run out. To be polled only after what one waits for was pending.
@@ -68,13 +72,17 @@ impl Deadline {
                 return Poll::Pending;
             };
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(due)));
-            ready!(sleep.as_mut().poll(cx));
-            if now < due {
-                sleep.as_mut().reset(due);
-            } else if now.duration_since(due) > AWAY {
-                self.started = None;
-            } else {
-                return Poll::Ready(TimedOut::new(self.clock, after));
+            let rang = sleep.as_mut().poll(cx).is_ready();
+            match now.checked_duration_since(due) {
+                None if rang => sleep.as_mut().reset(due),
+                None => return Poll::Pending,
+                Some(_) if self.overdue => return Poll::Ready(TimedOut::new(self.clock, after)),
+                Some(late) if late > AWAY => self.stop(),
+                Some(_) if rang => return Poll::Ready(TimedOut::new(self.clock, after)),
+                Some(_) => {
+                    self.overdue = true;
+                    return Poll::Pending;
+                }
             }
         }
     }

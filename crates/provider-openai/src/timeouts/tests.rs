@@ -260,6 +260,32 @@ async fn a_limit_of_zero_runs_out_at_once_but_not_before_what_is_ready() {
     assert!(start.elapsed() <= Duration::from_millis(2), "{:?}", start.elapsed());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_task_that_has_run_for_long_looks_again_before_it_gives_up() {
+    use tokio::task::{coop, yield_now};
+
+    for something_came in [false, true] {
+        let mut deadline = Deadline::new(Clock::Idle, Some(SECOND));
+        let start = std::future::poll_fn(|cx| Poll::Ready(deadline.poll_elapsed(cx).is_pending()));
+        assert!(start.await);
+        advance(SECOND).await;
+        // What it waits for may be ready, and would be pending all the same.
+        let tired = std::future::poll_fn(|cx| {
+            while coop::has_budget_remaining() {
+                ready!(coop::poll_proceed(cx)).made_progress();
+            }
+            Poll::Ready(deadline.poll_elapsed(cx).is_pending())
+        });
+        assert!(tired.await);
+        yield_now().await;
+        if something_came {
+            deadline.stop();
+        }
+        let again = std::future::poll_fn(|cx| Poll::Ready(deadline.poll_elapsed(cx).is_pending()));
+        assert_eq!(again.await, something_came);
+    }
+}
+
 #[test]
 fn a_deadline_without_a_limit_needs_no_runtime() {
     let mut cx = Context::from_waker(Waker::noop());

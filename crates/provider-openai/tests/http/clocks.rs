@@ -1,11 +1,16 @@
 //! The clocks of an answer, on paused time.
 
+use std::task::Poll;
 use std::time::Duration;
 
-use advisor_core::{ChatModel, ErrorKind};
-use futures::StreamExt;
+use advisor_core::{ChatModel, ErrorKind, async_trait};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use provider_openai::OpenAiModel;
+use provider_openai::backoff::Backoff;
 use provider_openai::timeouts::Timeouts;
-use tokio::time::{Instant, sleep};
+use provider_openai::transport::{ByteStream, Transport, TransportError};
+use tokio::time::{Instant, advance, sleep};
 
 use crate::common::{Act, DONE, HI, SECOND, STOP, Scripted, call, fail, request};
 
@@ -70,20 +75,59 @@ async fn a_slow_reader_is_no_stalled_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_grace_begins_anew_with_each_event_and_then_runs_out() {
+async fn the_grace_counts_from_the_finish_whatever_keeps_coming() {
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";
-    let script = Scripted::default().answer([Send(HI), Send(STOP), Wait(4 * SECOND), Send(usage), Hang]);
-    let begin = Instant::now();
-    let response = call(&script.model()).await.expect("completed");
-    assert_eq!(response.usage().and_then(|usage| usage.input_tokens), Some(3));
-    // The default grace of five seconds, after the four before the usage.
-    assert_eq!(begin.elapsed(), 9 * SECOND);
+    let empty = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    let no_call = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\"}}]}}]}\n\n";
+    for again in [usage, empty, no_call, STOP, "data:\n\n", ": alive\n\n"] {
+        let forever = [Wait(3 * SECOND), Send(again)].repeat(100);
+        let script = Scripted::default().answer([vec![Send(HI), Send(STOP)], forever].concat());
+        let begin = Instant::now();
+        let response = call(&script.model()).await.expect("completed");
+        assert_eq!(begin.elapsed(), 5 * SECOND, "{again}");
+        let counted = response.usage().and_then(|usage| usage.input_tokens);
+        assert_eq!(counted, (again == usage).then_some(3), "what comes within it is taken");
+        assert_eq!(response.tool_calls().count(), 0);
+    }
+}
 
-    let comments = [Wait(3 * SECOND), Send(": alive\n\n")].repeat(100);
-    let script = Scripted::default().answer([vec![Send(HI), Send(STOP)], comments].concat());
+/// Some servers give a reason to finish with every piece.
+#[tokio::test(start_paused = true)]
+async fn what_goes_on_after_a_finish_reason_is_waited_for() {
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let script =
+        Scripted::default().answer([[Send(piece), Wait(4 * SECOND)].repeat(10), vec![Hang]].concat());
     let begin = Instant::now();
-    call(&script.model()).await.expect("completed");
-    assert_eq!(begin.elapsed(), 5 * SECOND, "comments do not prolong it");
+    assert_eq!(call(&script.model()).await.expect("completed").text(), "Hi".repeat(10));
+    assert_eq!(begin.elapsed(), (9 * 4 + 5) * SECOND, "the grace counts from the last piece");
+}
+
+/// A server that is faster than its reader, and never stops.
+struct Flood;
+
+#[async_trait]
+impl Transport for Flood {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
+        let comments = stream::poll_fn(|cx| {
+            // As a socket does, so that the other tasks come to their turn.
+            let budget = std::task::ready!(tokio::task::coop::poll_proceed(cx));
+            budget.made_progress();
+            Poll::Ready(Some(Ok(Bytes::from_static(b": alive\n\n"))))
+        });
+        let answer = stream::iter([HI, STOP].map(|event| Ok(Bytes::from_static(event.as_bytes()))));
+        Ok(http::Response::new(answer.chain(comments).boxed()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_comments_does_not_hold_the_grace_open() {
+    let model = OpenAiModel::new("m").with_transport(Flood).with_retries(Backoff::none());
+    let answer = tokio::spawn(async move { call(&model).await });
+    for _ in 0..10 {
+        advance(SECOND).await;
+    }
+    assert!(answer.is_finished());
+    assert_eq!(answer.await.expect("no panic").expect("completed").text(), "Hi");
 }
 
 #[tokio::test(start_paused = true)]

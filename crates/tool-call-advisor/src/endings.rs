@@ -129,21 +129,22 @@ fn unrun(answer: &ChatResponse, text: &str) -> Vec<Message> {
 
 /// What the user and, in the next turn, the model read at the end of a turn that the loop ended.
 fn closing_text(reason: &FinishReason) -> String {
-    match reason {
-        FinishReason::Limit(limit) => format!("I stopped here: {limit} was reached."),
-        reason => format!(
-            "I stopped here: the answer was cut off ({}) before its tool calls could run.",
-            reason_name(reason)
-        ),
+    match (reason, cut_by(reason)) {
+        (FinishReason::Limit(limit), _) => format!("I stopped here: {limit} was reached."),
+        (_, Some(cut)) => {
+            format!("I stopped here: the answer was cut off ({cut}) before its tool calls could run.")
+        }
+        _ => String::from("I stopped here; my tool calls were not run."),
     }
 }
 
-pub(crate) fn reason_name(reason: &FinishReason) -> &str {
+/// What cut an answer off, for people.
+pub(crate) fn cut_by(reason: &FinishReason) -> Option<&'static str> {
     match reason {
-        FinishReason::Length => "length limit",
-        FinishReason::ContentFilter => "content filter",
-        FinishReason::Refusal => "refusal",
-        FinishReason::Interrupted => "interrupted",
-        _ => "ended by the application",
+        FinishReason::Length => Some("length limit"),
+        FinishReason::ContentFilter => Some("content filter"),
+        FinishReason::Refusal => Some("refusal"),
+        FinishReason::Interrupted => Some("interrupted"),
+        _ => None,
     }
 }

@@ -15,7 +15,10 @@ pub struct ToolLimits {
     pub calls_per_tool: Option<u32>,
     /// Calls of particular tools, in place of `calls_per_tool`; `None` is any number.
     pub tools: BTreeMap<Text, Option<u32>>,
-    /// Wall time from the first request on. Default: absent.
+    /// Wall time of the turn, from the loop's beginning on. Default: absent.
+    ///
+    /// It cuts short what the model, tools and advisors inside the loop do, and is looked at between rounds.
+    /// Hooks and recorders are always waited for.
     pub total_time: Option<Duration>,
     /// Bytes of one result. Default: 64 KiB.
     ///

@@ -12,7 +12,7 @@ use tracing::Instrument;
 
 use crate::advisor::Config;
 use crate::decide::{Counts, Decision, decide};
-use crate::endings::reason_name;
+use crate::endings::cut_by;
 use crate::execution::ToolEvents;
 use crate::outcome::Outcome;
 use crate::run_tools::ToolPlan;
@@ -176,7 +176,8 @@ impl LoopRun {
                 Ok(Outcome::Again(self.round_completed(answer)))
             }
             Decision::Veto(reason) => {
-                let text = format!("not started: the answer was cut off ({})", reason_name(&reason));
+                let text =
+                    format!("not started: the answer was cut off ({})", cut_by(&reason).unwrap_or("stopped"));
                 self.end_unrun(answer, &text, reason).await
             }
             Decision::Stop(limit) => {

@@ -138,8 +138,7 @@ fn answers_first(finish: FinishReason, message: Message) -> impl StreamAdvisor {
         let (finish, message) = (finish.clone(), message.clone());
         async move {
             if mine {
-                let round = request.turn.next_round();
-                return Ok(ChunkStream::answer(ChatResponse::new(round, message, finish)));
+                return Ok(request.answer(ChatResponse::new(0, message, finish)));
             }
             next.next_stream(request).await
         }

@@ -160,9 +160,8 @@ async fn av_01_facts_of_the_turn_are_seen_by_all_and_survive_the_rounds() {
 fn guard(phase: Phase) -> impl StreamAdvisor {
     from_fn("guard", |request: ChatRequest, next: AdvisorChain| async move {
         if request.messages.iter().any(|message| message.text().to_lowercase().contains("password")) {
-            let round = request.turn.next_round();
             let refusal = Message::assistant("I do not talk about that.");
-            return Ok(ChunkStream::answer(ChatResponse::new(round, refusal, FinishReason::Stop)));
+            return Ok(request.answer(ChatResponse::new(0, refusal, FinishReason::Stop)));
         }
         next.next_stream(request).await
     })

@@ -1,14 +1,15 @@
 //! Law T3: every bound ends the turn with a typed finish and a valid transcript.
 
 use advisor_chain::{
-    AtCallLimit, ChatClient, ErrorKind, FinishReason, FnTool, Limit, Media, Part, ToolCallAdvisor,
-    ToolLimits, ToolOutput,
+    AtCallLimit, ChatClient, Chunk, ErrorKind, FinishReason, FnTool, Limit, Media, Part, ToolCallAdvisor,
+    ToolCallStreaming, ToolEventKind, ToolLimits, ToolOutput,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
 
 use crate::support::{
-    Run, assert_valid, client, definition, invoked, limit_of, limited, read, tool, transcript_lines,
+    Run, assert_valid, client, definition, invoked, limit_of, limited, read, streaming, tool,
+    transcript_lines,
 };
 
 /// A model that asks for these tools in every round.
@@ -251,7 +252,7 @@ async fn law_t3_the_size_of_a_result_with_media() {
     let small = Part::Image(Media::from_url("image/png", "https://example.org/a.png"));
     let big = Part::Image(Media::from_bytes("image/png", vec![0; 5 << 20]));
     let output = ToolOutput::from(vec!["Seen:".into(), small.clone(), big]);
-    let client = client(&model, limited(ToolLimits::default().with_result_bytes(1 << 20)));
+    let client = client(&model, limited(ToolLimits::default().with_result_media_bytes(1 << 20)));
     let client = client.tool(tool("look", output)).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     let note = "[image left out: 5242880 bytes are more than the limit of 1048576]";
@@ -260,13 +261,24 @@ async fn law_t3_the_size_of_a_result_with_media() {
     assert_eq!(response.transcript().tail(2)[0].tool_result(), Some(&sent), "what is kept is what was sent");
 }
 
-/// The default bound: 64 KiB.
+/// The default bounds: 64 KiB of text, and room for pictures. Who watches sees what the model reads.
 #[tokio::test]
 async fn law_t3_results_are_bounded_by_default() {
     let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let picture = Part::Image(Media::from_bytes("image/png", vec![0; 5 << 20]));
+    let output = ToolOutput::from(vec!["x".repeat(65_537).into(), picture.clone()]);
     let client =
-        client(&model, ToolCallAdvisor::new()).tool(tool("look", "x".repeat(65_537))).build().unwrap();
-    client.prompt().user("go").call().await.unwrap();
-    let sent = model.prompts()[1].messages.last().unwrap().text();
-    assert!(sent.len() <= 65_536 && sent.contains("bytes left out"));
+        client(&model, streaming(ToolCallStreaming::All)).tool(tool("look", output)).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let sent = model.prompts()[1].messages.last().unwrap().tool_result().cloned().unwrap();
+    assert!(sent.text().len() <= 65_536 && sent.text().contains("bytes left out"));
+    assert_eq!(sent.parts[1], picture);
+    let shown = run.chunks.iter().find_map(|chunk| match chunk {
+        Chunk::Tool(event) => match &event.kind {
+            ToolEventKind::Finished(result) => Some(result.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(shown, Some(sent));
 }

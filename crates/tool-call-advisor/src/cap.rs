@@ -1,17 +1,20 @@
 use advisor_core::{Media, MediaSource, Part, Text, ToolResult};
 
-/// Bounds a result to `limit` bytes. Text goes first; media comes whole, as far as there is room beside the text.
-///
-/// Text that is too long is cut: its head and its tail stay, a marker says how much is missing. A note stands for media
-/// that was left out. The bound holds for all of it together, markers and notes included where they fit.
-pub(crate) fn cap_result(mut result: ToolResult, limit: usize) -> ToolResult {
-    let room = limit.saturating_sub(result.parts.iter().map(text_bytes).sum());
-    let mut beside_text = room;
+/// The bytes that one result may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResultBounds {
+    pub(crate) text: usize,
+    pub(crate) media: usize,
+}
+
+/// Keeps a result within its bounds. Text that is too long is cut: its head and its tail stay, a marker says how much is
+/// missing. Media comes whole, as far as there is room; a note, which is text, stands for media that was left out.
+pub(crate) fn cap_result(mut result: ToolResult, bounds: ResultBounds) -> ToolResult {
+    let mut for_media = bounds.media;
     let notes: Vec<_> =
-        result.parts.iter().map(|part| note_if_left_out(part, &mut beside_text, limit)).collect();
-    let without_media = limit - (room - beside_text);
-    let mut for_notes = without_media.min(notes.iter().flatten().map(String::len).sum());
-    let mut for_text = without_media - for_notes;
+        result.parts.iter().map(|part| note_if_left_out(part, &mut for_media, bounds.media)).collect();
+    let mut for_notes = bounds.text.min(notes.iter().flatten().map(String::len).sum());
+    let mut for_text = bounds.text - for_notes;
     let bounded = result.parts.into_iter().zip(notes).map(|(part, note)| match note {
         Some(note) => text_within(note.into(), &mut for_notes),
         None => part_within(part, &mut for_text),
@@ -21,14 +24,6 @@ pub(crate) fn cap_result(mut result: ToolResult, limit: usize) -> ToolResult {
         result.parts.push(Part::Text(Text::default()));
     }
     result
-}
-
-fn text_bytes(part: &Part) -> usize {
-    match part {
-        Part::Text(text) => text.len(),
-        Part::Json(value) => value.to_string().len(),
-        _ => 0,
-    }
 }
 
 /// What stands for media that is larger than the `room`, which shrinks by media that is not.
@@ -48,7 +43,7 @@ fn note_if_left_out(part: &Part, room: &mut usize, limit: usize) -> Option<Strin
     Some(if bytes > limit {
         format!("[{kind} left out: {bytes} bytes are more than the limit of {limit}]")
     } else {
-        format!("[{kind} left out: {bytes} bytes are more than the {room} left of the limit of {limit}]")
+        format!("[{kind} left out: {bytes} bytes are more than the {room} left of {limit}]")
     })
 }
 
@@ -110,19 +105,19 @@ mod tests {
     use advisor_core::ToolCall;
     use serde_json::json;
 
-    fn capped(parts: Vec<Part>, limit: usize) -> ToolResult {
-        cap_result(ToolResult::new(&ToolCall::new("c", "f", ""), parts), limit)
+    fn capped(parts: Vec<Part>, text: usize, media: usize) -> ToolResult {
+        cap_result(ToolResult::new(&ToolCall::new("c", "f", ""), parts), ResultBounds { text, media })
     }
 
     #[test]
     fn the_bound_holds_for_every_length_and_cuts_no_character() {
         let text = "äöü€😀".repeat(40);
         for limit in 0..text.len() + 2 {
-            let result = capped(vec![text.as_str().into()], limit);
+            let result = capped(vec![text.as_str().into()], limit, 0);
             assert!(result.text().len() <= limit, "{limit}");
             assert_eq!(result.text() == text, limit >= text.len());
         }
-        assert!(capped(vec![text.as_str().into()], 100).text().contains("bytes left out"));
+        assert!(capped(vec![text.as_str().into()], 100, 0).text().contains("bytes left out"));
     }
 
     fn picture(bytes: usize) -> Part {
@@ -142,26 +137,25 @@ mod tests {
             (Part::File(stored), format!("[file {more}")),
             (Part::File(url(0).with_name("n".repeat(1997))), format!("[file {more}")),
         ] {
-            assert_eq!(capped(vec![part], 1000).parts, [Part::from(note)]);
+            assert_eq!(capped(vec![part], 100, 1000).parts, [Part::from(note)]);
         }
         for part in [picture(991), Part::Video(url(997)), Part::File(url(990).with_name("a.pdf55"))] {
-            assert_eq!(capped(vec![part.clone()], 1000).parts, [part], "its type and name count");
+            assert_eq!(capped(vec![part.clone()], 100, 1000).parts, [part], "its type and name count");
         }
     }
 
     #[test]
-    fn text_goes_first_and_media_shares_what_is_left() {
-        let text = || Part::from("x".repeat(700));
-        let note = "[image left out: 200 bytes are more than the 91 left of the limit of 1000]";
-        let parts = capped(vec![picture(200), text(), picture(200), picture(82)], 1000).parts;
-        assert_eq!(parts[..1], [picture(200)]);
-        assert_eq!(parts[2..], [note.into(), picture(82)]);
-        let cut = parts[1].as_text().unwrap();
-        assert!(cut.contains("bytes left out"), "the text makes room for the note: {cut}");
+    fn media_shares_its_bound_and_text_makes_room_for_the_notes() {
+        let note = "[image left out: 500 bytes are more than the 291 left of 1000]";
+        let parts = capped(vec![picture(700), "x".repeat(300).into(), picture(500), picture(282)], 200, 1000);
+        let [first, cut, noted, last] = &*parts.parts else { panic!("four parts") };
+        assert_eq!((first, noted, last), (&picture(700), &note.into(), &picture(282)));
+        assert!(cut.as_text().unwrap().contains("bytes left out"), "{cut:?}");
+        assert!(parts.text().len() <= 200);
     }
 
     #[test]
-    fn law_t3_the_bound_holds_with_media_and_the_result_says_something() {
+    fn law_t3_the_bounds_hold_and_the_result_says_something() {
         for limit in 0..400 {
             for parts in [
                 vec![picture(300)],
@@ -170,23 +164,19 @@ mod tests {
                 vec![picture(500); 30],
                 vec!["x".repeat(500).into(), picture(500)],
             ] {
-                let result = capped(parts, limit);
-                let bytes = |part: &Part| match part {
-                    Part::Image(_) => 29,
-                    part => part.as_text().unwrap().len(),
-                };
-                assert!(result.parts.iter().map(bytes).sum::<usize>() <= limit, "{limit}");
-                assert!(limit == 0 || result.parts.iter().map(bytes).sum::<usize>() > 0, "{limit}");
+                let result = capped(parts, limit, limit);
+                let texts: usize = result.parts.iter().filter_map(Part::as_text).map(|text| text.len()).sum();
+                let media = result.parts.iter().filter(|part| part.as_text().is_none()).count();
+                assert!(texts <= limit && media * 29 <= limit, "{limit}");
+                assert!(limit == 0 || texts + media > 0, "{limit}");
             }
         }
-        let both = capped(vec!["x".repeat(500).into(), picture(500)], 200);
-        assert!(both.text().contains("[image left out"), "{}", both.text());
     }
 
     #[test]
     fn all_parts_share_the_bound() {
         let long = "x".repeat(90);
-        let result = capped(vec![long.as_str().into(), json!({"a": long}).into(), "tail".into()], 100);
+        let result = capped(vec![long.as_str().into(), json!({"a": long}).into(), "tail".into()], 100, 0);
         assert!(result.text().len() <= 100);
         assert!(result.text().starts_with(&long));
     }

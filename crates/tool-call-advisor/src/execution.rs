@@ -8,6 +8,8 @@ use advisor_core::{
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::cap::{ResultBounds, cap_result};
+
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
 ///
 /// # Ordering
@@ -92,16 +94,23 @@ impl ToolBatch {
 
 /// Where an execution tells what happens to calls. Cheap to clone; at most a few events wait to be read.
 #[derive(Debug, Clone)]
-pub struct ToolEvents(Option<mpsc::Sender<ToolEvent>>);
+pub struct ToolEvents(Option<Listener>);
+
+#[derive(Debug, Clone)]
+struct Listener {
+    sender: mpsc::Sender<ToolEvent>,
+    /// Who listens is shown what the model is told.
+    bounds: ResultBounds,
+}
 
 impl ToolEvents {
     pub(crate) fn ignored() -> Self {
         Self(None)
     }
 
-    pub(crate) fn channel() -> (Self, mpsc::Receiver<ToolEvent>) {
+    pub(crate) fn channel(bounds: ResultBounds) -> (Self, mpsc::Receiver<ToolEvent>) {
         let (sender, receiver) = mpsc::channel(16);
-        (Self(Some(sender)), receiver)
+        (Self(Some(Listener { sender, bounds })), receiver)
     }
 
     /// Whether anyone listens.
@@ -123,11 +132,14 @@ impl ToolEvents {
 
     /// Tells that a tool has answered.
     pub async fn finished(&self, call: &BatchCall, result: &ToolResult) {
-        self.send(call, ToolEventKind::Finished(result.clone())).await;
+        if let Some(listener) = &self.0 {
+            let result = cap_result(result.clone(), listener.bounds);
+            self.send(call, ToolEventKind::Finished(result)).await;
+        }
     }
 
     async fn send(&self, call: &BatchCall, kind: ToolEventKind) {
-        if let Some(sender) = &self.0 {
+        if let Some(Listener { sender, .. }) = &self.0 {
             let event = ToolEvent::new(call.block, call.call.id.clone(), call.call.name.clone(), kind);
             // The reader lives as long as the loop; without it the tool is about to be dropped, too.
             let _ = sender.send(event).await;

@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use advisor_core::Text;
 
+use crate::cap::ResultBounds;
+
 /// Bounds of one turn's tool loop. Reaching one ends the turn with a typed finish reason and a valid transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,12 +22,13 @@ pub struct ToolLimits {
     /// It cuts short what the model, tools and advisors inside the loop do, and is looked at between rounds.
     /// Hooks and recorders are always waited for.
     pub total_time: Option<Duration>,
-    /// Bytes of one result. Default: 64 KiB.
-    ///
-    /// Text goes first; what is too long is cut in its middle. Media comes whole, as far as there is room beside
-    /// the text, and counts as its bytes, or those of its URL or file id, with its type and name. A note stands
-    /// for media that does not fit, and says how large it was: tools that answer with pictures need a larger bound.
+    /// Bytes of the text of one result. Default: 64 KiB. Text that is too long is cut in its middle.
     pub result_bytes: usize,
+    /// Bytes of the media of one result. Default: 16 MiB.
+    ///
+    /// Media counts as its bytes, or those of its URL or file id, with its type and name. A note stands for media
+    /// that does not fit, and says how large it was.
+    pub result_media_bytes: usize,
     /// What a bound on calls does.
     pub at_call_limit: AtCallLimit,
 }
@@ -50,6 +53,7 @@ impl Default for ToolLimits {
             tools: BTreeMap::new(),
             total_time: None,
             result_bytes: 64 << 10,
+            result_media_bytes: 16 << 20,
             at_call_limit: AtCallLimit::EndTurn,
         }
     }
@@ -87,16 +91,26 @@ impl ToolLimits {
         Self { total_time: Some(time), ..self }
     }
 
-    /// The same bounds with this many bytes for a result.
+    /// The same bounds with this many bytes for the text of a result.
     #[must_use]
     pub fn with_result_bytes(self, bytes: usize) -> Self {
         Self { result_bytes: bytes, ..self }
+    }
+
+    /// The same bounds with this many bytes for the media of a result.
+    #[must_use]
+    pub fn with_result_media_bytes(self, bytes: usize) -> Self {
+        Self { result_media_bytes: bytes, ..self }
     }
 
     /// The same bounds, with what reaching one on calls does.
     #[must_use]
     pub fn with_at_call_limit(self, at_call_limit: AtCallLimit) -> Self {
         Self { at_call_limit, ..self }
+    }
+
+    pub(crate) fn of_result(&self) -> ResultBounds {
+        ResultBounds { text: self.result_bytes, media: self.result_media_bytes }
     }
 
     pub(crate) fn calls_of(&self, tool: &str) -> Option<u32> {

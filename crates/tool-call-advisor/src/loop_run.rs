@@ -135,7 +135,7 @@ impl LoopRun {
         if !filter.shows_tools() {
             return (ToolEvents::ignored(), None);
         }
-        let (events, receiver) = ToolEvents::channel();
+        let (events, receiver) = ToolEvents::channel(self.config.limits.of_result());
         (events, Some(receiver))
     }
 

@@ -6,7 +6,7 @@ use advisor_core::{
     Message, Part, Result, ToolCall, ToolChoice, ToolEvent, ToolEventKind, ToolResult, ToolSet, TurnId,
 };
 
-use crate::cap::cap_result;
+use crate::cap::{ResultBounds, cap_result};
 use crate::decide::ending_limit;
 use crate::execution::ToolEvents;
 use crate::loop_run::LoopRun;
@@ -69,7 +69,7 @@ impl ToolPlan {
     }
 
     /// One result per call of the answer as it is remembered, in its order.
-    fn results(&self, ran: Vec<ToolResult>, limit: usize) -> Vec<Message> {
+    fn results(&self, ran: Vec<ToolResult>, bounds: ResultBounds) -> Vec<Message> {
         let mut ran = ran.into_iter();
         let mut by_block: HashMap<_, _> = self
             .calls
@@ -83,7 +83,7 @@ impl ToolPlan {
             let left_out = || ToolResult::error(call, "not started: the application left this call out");
             let mut result = by_block.remove(&block).unwrap_or_else(left_out);
             (result.call_id, result.name) = (call.id.clone(), call.name.clone());
-            Message::tool(cap_result(result, limit))
+            Message::tool(cap_result(result, bounds))
         };
         self.answer.tool_calls().map(result).collect()
     }
@@ -127,7 +127,7 @@ impl LoopRun {
     async fn run_and_go_on(&mut self, plan: &ToolPlan, events: ToolEvents) -> Result<Outcome> {
         let told = events.are_shown();
         let (ran, broken) = self.execute(plan, events).await;
-        let results = plan.results(ran, self.config.limits.result_bytes);
+        let results = plan.results(ran, self.config.limits.of_result());
         self.record_results(&plan.answer, &results).await?;
         if let Some(error) = broken {
             return Err(error);

@@ -95,15 +95,18 @@ pub(crate) fn known_turn(turn: &TurnId) -> Error {
     ))
 }
 
-/// Whether the last turn did nothing but to bring results, and the input brings them again, because the model
-/// could not be asked.
+/// Whether the last turn did nothing but to bring results, and the input brings all of it again, because the
+/// model could not be asked.
 fn is_sent_again(last: &[Entry], end: &TurnEnd, input: &[Message]) -> bool {
     let unanswered = matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. });
     let messages = || last.iter().filter_map(|entry| entry.kind.as_message());
-    let id = |message: &Message| message.tool_result().map(|result| result.call_id.clone());
-    unanswered
-        && messages().all(|message| message.role() != Role::Assistant)
-        && messages().filter_map(id).any(|brought| input.iter().filter_map(id).any(|id| id == brought))
+    let again = |message: &Message| match message.tool_result() {
+        Some(result) => {
+            input.iter().filter_map(Message::tool_result).any(|new| new.call_id == result.call_id)
+        }
+        None => input.contains(message),
+    };
+    unanswered && messages().any(|message| message.role() == Role::Tool) && messages().all(again)
 }
 
 fn refuse_orphans(mut calls: OpenCalls, input: &[Message]) -> Result<()> {

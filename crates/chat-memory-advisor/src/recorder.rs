@@ -160,10 +160,12 @@ fn breaks_off(end: &TurnEnd) -> bool {
 /// What is new in a record. An answer that is announced is the one that the turn goes on with: if memory
 /// stored another one last, or none, it is new, whether or not it was there before.
 fn new_messages(state: &TurnState, record: &Record) -> Addition {
-    let is_new = |message: &&Message| match message.role() {
-        Role::Assistant => is_remembered(message) && !is_last_answer(state, record, message),
-        _ => is_remembered(message) && !state.prompt.knows(message),
+    let announces = matches!(record.step, Step::Answer | Step::End(_));
+    let is_known = |message: &Message| match message.role() {
+        Role::Assistant if announces => is_last_answer(state, record, message),
+        _ => state.prompt.knows(message),
     };
+    let is_new = |message: &&Message| is_remembered(message) && !is_known(message);
     state.prompt.add_again(record.messages.iter().filter(is_new).cloned())
 }
 

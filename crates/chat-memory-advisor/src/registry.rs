@@ -74,7 +74,6 @@ impl Registry {
                 "too much waits to be written of turns that were dropped, and what this one had shown is lost; give the client a spawner"
             );
         }
-        drop(self.conversations.entry(key.clone()).or_default());
         self.change(key, |slot| {
             slot.running.take_if(|running| *running == turn.turn);
             slot.unfinished.retain(|known| known.turn != turn.turn);
@@ -98,13 +97,15 @@ impl Registry {
     }
 
     fn change(&self, key: &ConversationKey, change: impl FnOnce(&mut Slot)) {
-        if let Entry::Occupied(mut slot) = self.conversations.entry(key.clone()) {
-            let before = slot.get().bytes();
-            change(slot.get_mut());
-            self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
-            if slot.get().running.is_none() && slot.get().unfinished.is_empty() {
-                slot.remove();
-            }
+        let mut slot = match self.conversations.entry(key.clone()) {
+            Entry::Occupied(slot) => slot,
+            Entry::Vacant(none) => none.insert_entry(Slot::default()),
+        };
+        let before = slot.get().bytes();
+        change(slot.get_mut());
+        self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
+        if slot.get().running.is_none() && slot.get().unfinished.is_empty() {
+            slot.remove();
         }
     }
 }

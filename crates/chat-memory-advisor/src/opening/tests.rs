@@ -102,6 +102,27 @@ fn the_input_may_answer_the_calls_of_the_turn_before() {
 }
 
 #[test]
+fn results_that_nobody_read_can_be_brought_again() {
+    let brought = |kinds: Vec<EntryKind>| {
+        let asking = vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()];
+        log(&[("t", asking), ("failed", kinds)])
+    };
+    let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
+    let both = brought(vec![result("1").into(), result("2").into(), failed()]);
+    let again = plan(&both, &[result("1"), result("2")], &[]).unwrap();
+    assert_eq!(written(&again), "failed:undone new:r1 new:r2");
+    assert_eq!(words(&again.messages), "u:u a(1,2) r1 r2");
+    let with_text = brought(vec![result("1").into(), result("2").into(), user("v").into(), failed()]);
+    let all = [result("1"), result("2"), user("v")];
+    assert_eq!(written(&plan(&with_text, &all, &[]).unwrap()), "failed:undone new:r1 new:r2 new:u:v");
+    // What is not brought again must not get lost, and what was read cannot be brought again.
+    plan(&with_text, &all[..2], &[]).unwrap_err();
+    plan(&both, &[result("1")], &[]).unwrap_err();
+    let read = brought(vec![result("1").into(), result("2").into(), answer("a").into(), failed()]);
+    plan(&read, &[result("1"), result("2")], &[]).unwrap_err();
+}
+
+#[test]
 fn a_result_for_a_call_that_nobody_made_is_refused() {
     let asking = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
     for said in [vec![result("9")], vec![result("1"), result("1")], vec![user("v"), result("9")]] {

@@ -1,51 +1,65 @@
 //! `advisor chat`: talks with a model behind any compatible endpoint.
 
+use std::io::{self, Write};
+use std::pin::pin;
+
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, Error, ErrorKind, InMemoryStore, OnDrop, OpenAiModel, Result,
     ToolCallAdvisor, ToolCallStreaming, TurnStream,
 };
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
+use crate::failure::Failure;
 use crate::{chat_tools, screen};
 
 pub(crate) async fn run(
     model: Option<String>,
     base_url: Option<String>,
     system: Option<String>,
-) -> Result<()> {
-    let client = client(model, base_url, system)?;
-    println!("Ctrl-C cancels an answer, Ctrl-D ends the chat. Tools: current_time, read_file.");
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let model = named(model, std::env::var("OPENAI_MODEL").ok())?;
+    let client = client(&model, base_url, system)?;
+    writeln!(out, "Ctrl-C cancels an answer, Ctrl-D ends the chat. Tools: current_time, read_file.")?;
     let mut editor = Some(DefaultEditor::new().map_err(unreadable)?);
     while let Some(line) = read_line(&mut editor).await? {
         if line.trim().is_empty() {
             continue;
         }
         let turn = client.prompt().user(line).conversation("chat").stream();
-        if let Err(error) = answer(turn).await {
-            println!("[{}]", screen::chain_of(&error));
+        match answer(turn, tokio::signal::ctrl_c(), out).await {
+            // A turn that failed does not end the chat.
+            Err(Failure::Chain(error)) => writeln!(out, "[{}]", screen::chain_of(&error))?,
+            other => other?,
         }
     }
     Ok(())
 }
 
-fn client(model: Option<String>, base_url: Option<String>, system: Option<String>) -> Result<ChatClient> {
+/// The model that the chat asks: the one of the command line, else that of the environment.
+fn named(given: Option<String>, environment: Option<String>) -> Result<String> {
+    let mut names = [given, environment].into_iter().flatten().map(|name| name.trim().to_owned());
+    names
+        .find(|name| !name.is_empty())
+        .ok_or_else(|| Error::configuration("no model is named; give --model or set OPENAI_MODEL"))
+}
+
+fn client(model: &str, base_url: Option<String>, system: Option<String>) -> Result<ChatClient> {
     let openai = match (OpenAiModel::from_env(), base_url) {
         (Ok(openai), None) => openai,
         (Ok(openai), Some(base_url)) => openai.with_base_url(base_url),
-        // A server of one's own often serves one model, whatever it is asked for.
-        (Err(_), Some(base_url)) => OpenAiModel::new("default").with_base_url(base_url),
+        // Neither a key nor a server in the environment: this server needs no key.
+        (Err(_), Some(base_url)) => OpenAiModel::new(model).with_base_url(base_url),
         (Err(error), None) => return Err(error),
     };
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
     let mut client = ChatClient::builder(openai)
         .advisor(tool_loop)
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
-        .tools(&chat_tools::tools());
-    if let Some(model) = model {
-        client = client.options(ChatOptions::new().with_model(model));
-    }
+        .tools(&chat_tools::tools())
+        .options(ChatOptions::new().with_model(model));
     if let Some(system) = system {
         client = client.system(system);
     }
@@ -77,26 +91,80 @@ fn unreadable(error: ReadlineError) -> Error {
     Error::configuration("the terminal cannot be read").with_source(error)
 }
 
-/// Shows the answer as it comes. Ctrl-C cancels it; what was shown stays in the conversation.
-async fn answer(mut turn: TurnStream) -> Result<()> {
+/// Shows the answer as it comes. An interrupt cancels it; what was shown stays in the conversation.
+async fn answer(
+    mut turn: TurnStream,
+    interrupt: impl Future<Output = io::Result<()>>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let handle = turn.handle();
-    let mut cancelled = false;
+    // One for the whole answer, asked before each chunk: a signal is heard also while there is always another chunk.
+    let mut interrupt = pin!(interrupt.fuse());
     loop {
         tokio::select! {
             biased;
-            _ = tokio::signal::ctrl_c(), if !cancelled => {
-                cancelled = true;
-                handle.cancel(OnDrop::Seal);
-            }
+            Ok(()) = &mut interrupt => handle.cancel(OnDrop::Seal),
             item = turn.next() => match item {
-                Some(Ok(chunk)) => screen::show(&chunk),
+                Some(Ok(chunk)) => screen::show(&chunk, out)?,
                 Some(Err(error)) if error.kind() == ErrorKind::Cancelled => {
-                    println!(" [cancelled]");
+                    writeln!(out, " [cancelled]")?;
                     return Ok(());
                 }
-                Some(Err(error)) => return Err(error),
+                Some(Err(error)) => return Err(Failure::Chain(error)),
                 None => return Ok(()),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::task::Poll;
+
+    use advisor_testkit::{Answer, ScriptedModel};
+    use futures::future::poll_fn;
+
+    use super::*;
+
+    /// A turn in which there is always another chunk.
+    fn flood() -> TurnStream {
+        let answer = (0..1000).fold(Answer::new(), |answer, _| answer.text("x")).done();
+        let client = ChatClient::builder(ScriptedModel::new([answer])).build().unwrap();
+        client.prompt().user("go").stream()
+    }
+
+    async fn shown(interrupt: impl Future<Output = io::Result<()>>) -> String {
+        let mut out = Vec::new();
+        answer(flood(), interrupt, &mut out).await.unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_is_heard_while_there_is_always_another_chunk() {
+        let mut asked = 0;
+        let interrupt = poll_fn(|_| {
+            asked += 1;
+            if asked > 5 { Poll::Ready(Ok(())) } else { Poll::Pending }
+        });
+        let shown = shown(interrupt).await;
+        assert!(shown.ends_with(" [cancelled]\n") && shown.len() < 100, "{shown}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_whole_without_an_interrupt_or_without_signals() {
+        let whole = format!("{}\n", "x".repeat(1000));
+        assert_eq!(shown(pending()).await, whole);
+        assert_eq!(shown(ready(Err(io::Error::other("no signals")))).await, whole);
+    }
+
+    #[test]
+    fn the_command_line_names_the_model_before_the_environment_does() {
+        let some = |name: &str| Some(name.to_owned());
+        assert_eq!(named(some("a"), some("b")).unwrap(), "a");
+        assert_eq!(named(None, some(" b\n")).unwrap(), "b");
+        assert_eq!(named(some(""), some("b")).unwrap(), "b");
+        let error = named(None, some(" ")).unwrap_err().to_string();
+        assert!(error.contains("--model") && error.contains("OPENAI_MODEL"), "{error}");
     }
 }

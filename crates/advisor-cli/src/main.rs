@@ -1,17 +1,18 @@
 //! The `advisor` binary: a demo, a chat, and an aggregator of recorded streams.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program talks to its user")]
-
 mod aggregate;
 mod chat;
 mod chat_tools;
 mod demo;
+mod failure;
 mod screen;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use advisor_chain::Error;
 use clap::{Parser, Subcommand, ValueEnum};
+use failure::Failure;
 
 /// A streaming advisor chain for language-model calls, at the command line.
 #[derive(Debug, Parser)]
@@ -37,7 +38,7 @@ enum Command {
         #[arg(long)]
         system: Option<String>,
     },
-    /// Prints what a recorded stream amounts to, as one JSON object. Exits with 1 if the stream itself failed.
+    /// Prints what a recorded stream amounts to, as one JSON object. Exits with 1 if the stream itself failed, and with 2 if the file cannot be read or the output written.
     Aggregate {
         /// The wire format of the recording.
         #[arg(long, value_enum)]
@@ -58,30 +59,28 @@ enum Api {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Demo => with_runtime(demo::run()),
-        Command::Chat { model, base_url, system } => with_runtime(chat::run(model, base_url, system)),
-        Command::Aggregate { api: Api::OpenaiChat, choices, file } => aggregate::run(&file, choices),
+    let mut out = std::io::stdout();
+    let outcome = match Arguments::parse().command {
+        Command::Demo => with_runtime(demo::run(&mut out)),
+        Command::Chat { model, base_url, system } => {
+            with_runtime(chat::run(model, base_url, system, &mut out))
+        }
+        Command::Aggregate { api: Api::OpenaiChat, choices, file } => {
+            aggregate::run(&file, choices, &mut out)
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.tell(),
     }
 }
 
-/// Runs to the end, or tells the error and what caused it.
-fn with_runtime(work: impl Future<Output = advisor_chain::Result<()>>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("error: no runtime: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+fn with_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Error::configuration("no runtime can be made").with_source(error))?;
     let outcome = runtime.block_on(work);
     // A tool that blocks its thread must not keep the program from ending.
     runtime.shutdown_background();
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {}", screen::chain_of(&error));
-            ExitCode::FAILURE
-        }
-    }
+    outcome
 }

@@ -1,36 +1,63 @@
 //! What is shown of a turn.
 
 use std::error::Error;
-use std::io::Write;
+use std::io::{self, Write};
 
-use advisor_chain::{BlockDelta, Chunk, Part, ToolEventKind};
+use advisor_chain::{BlockDelta, BlockKind, Chunk, FinishReason, Part, ToolEvent, ToolEventKind};
 
 /// Shows one chunk of a turn, as it comes.
-pub(crate) fn show(chunk: &Chunk) {
+pub(crate) fn show(chunk: &Chunk, out: &mut impl Write) -> io::Result<()> {
     match chunk {
-        Chunk::Delta { delta: BlockDelta::Text(text), .. } => print!("{}", printable(text)),
-        Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => {
-            print!("\x1b[2m{}\x1b[0m", printable(text))
+        Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
+            write!(out, "{}", printable(text))?;
         }
-        Chunk::Closed { content, .. } if content.as_text().is_some() => println!(),
-        Chunk::Tool(event) => {
-            let name = printable(&event.name);
-            match &event.kind {
-                ToolEventKind::Started { arguments } => println!("  ⚙ {name} {} …", printable(arguments)),
-                ToolEventKind::Progress(part) => {
-                    println!("  ⚙ {name}: {}", printable(part.as_text().unwrap_or("…")))
-                }
-                ToolEventKind::Finished(result) => {
-                    let mark = if result.is_error { "✗" } else { "✓" };
-                    println!("  {mark} {name} {} → {}", printable(&event.call_id), first_line(&result.parts));
-                }
-                _ => {}
+        Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => {
+            write!(out, "\x1b[2m{}\x1b[0m", printable(text))?;
+        }
+        Chunk::Closed { content, .. } if matches!(content.kind(), BlockKind::Text | BlockKind::Refusal) => {
+            writeln!(out)?;
+        }
+        Chunk::Tool(event) => show_tool(event, out)?,
+        Chunk::Completed(response) => {
+            if let Some(note) = note_of(&response.finish().reason) {
+                writeln!(out, "[{}]", printable(&note))?;
             }
         }
         _ => {}
     }
     // Without this the terminal shows the answer line by line.
-    let _ = std::io::stdout().flush();
+    out.flush()
+}
+
+fn show_tool(event: &ToolEvent, out: &mut impl Write) -> io::Result<()> {
+    let name = printable(&event.name);
+    match &event.kind {
+        ToolEventKind::Started { arguments } => writeln!(out, "  ⚙ {name} {} …", printable(arguments)),
+        ToolEventKind::Progress(part) => {
+            writeln!(out, "  ⚙ {name}: {}", printable(part.as_text().unwrap_or("…")))
+        }
+        ToolEventKind::Finished(result) => {
+            let mark = if result.is_error { "✗" } else { "✓" };
+            writeln!(out, "  {mark} {name} {} → {}", printable(&event.call_id), first_line(&result.parts))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the user should know about how a turn ended; nothing if the model was simply done.
+fn note_of(reason: &FinishReason) -> Option<String> {
+    let note = match reason {
+        FinishReason::Empty => "the answer is empty",
+        FinishReason::Length => "cut off: the token limit was reached",
+        FinishReason::ContentFilter => "cut off by a content filter of the provider",
+        FinishReason::Refusal => "the model refused",
+        FinishReason::Paused => "the provider paused; the answer may go on in the next turn",
+        FinishReason::Interrupted => "the answer was interrupted",
+        FinishReason::Limit(limit) => return Some(format!("{limit} was reached")),
+        FinishReason::Other(reason) => return Some(format!("the provider ended the answer: {reason}")),
+        _ => return None,
+    };
+    Some(note.to_owned())
 }
 
 fn first_line(parts: &[Part]) -> String {
@@ -61,10 +88,30 @@ pub(crate) fn chain_of(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use advisor_chain::Limit;
+
     use super::*;
 
     #[test]
     fn what_could_steer_the_terminal_is_replaced() {
         assert_eq!(printable("a\x1b[2Jb\r\u{9b}c\td\n"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c\td\n");
+    }
+
+    #[test]
+    fn an_end_that_is_not_the_models_own_is_told() {
+        for (reason, part) in [
+            (FinishReason::Empty, "empty"),
+            (FinishReason::Length, "token limit"),
+            (FinishReason::ContentFilter, "filter"),
+            (FinishReason::Refusal, "refused"),
+            (FinishReason::Limit(Limit::Rounds(25)), "25 rounds"),
+            (FinishReason::Other("tired".into()), "tired"),
+        ] {
+            let note = note_of(&reason).unwrap_or_default();
+            assert!(note.contains(part), "{reason:?}: {note}");
+        }
+        for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::ReturnDirect] {
+            assert_eq!(note_of(&reason), None);
+        }
     }
 }

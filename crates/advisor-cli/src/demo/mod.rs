@@ -3,18 +3,20 @@
 mod answers;
 mod journalling;
 
+use std::io::Write;
 use std::sync::Arc;
 
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, InMemoryStore, Message, OpenAiModel, Phase,
-    Result, Role, ToolCallAdvisor, ToolCallStreaming,
+    Role, ToolCallAdvisor, ToolCallStreaming,
 };
 use advisor_testkit::{Journal, JournalStore, ReplayServer};
 use futures::StreamExt;
 
+use crate::failure::Failure;
 use crate::screen;
 
-pub(crate) async fn run() -> Result<()> {
+pub(crate) async fn run(out: &mut impl Write) -> Result<(), Failure> {
     let server = ReplayServer::start(answers::replies()).await.map_err(Error::advisor)?;
     let journal = Journal::new();
     let memory = ChatMemoryAdvisor::new(Arc::new(JournalStore::new(InMemoryStore::new(), &journal)));
@@ -27,32 +29,41 @@ pub(crate) async fn run() -> Result<()> {
         .tools(&journalling::tools(&journal))
         .build()?;
 
-    println!("A server on {} plays the model; everything else is real.\n\nThe chain:", server.address());
-    println!("{}", client.explain());
+    writeln!(
+        out,
+        "A server on {} plays the model; everything else is real.\n\nThe chain:",
+        server.address()
+    )?;
+    writeln!(out, "{}", client.explain())?;
     for question in [
         "How is the weather in Tokyo and in London, and how late is it in Tokyo?",
         "And in Paris? Where should I go?",
     ] {
-        turn(&client, question, &journal).await?;
+        turn(&client, question, &journal, out).await?;
     }
 
-    println!("── what memory holds ──");
+    writeln!(out, "── what memory holds ──")?;
     for message in memory.transcript(&ConversationKey::new("demo")?).await?.iter() {
-        println!("{}", line(message));
+        writeln!(out, "{}", line(message))?;
     }
-    println!("\n── what happened in which order ──\n{journal}");
+    writeln!(out, "\n── what happened in which order ──\n{journal}")?;
     let counts = server.counts();
-    println!("{} requests over {} connection(s)", counts.requests, counts.connections);
+    writeln!(out, "{} requests over {} connection(s)", counts.requests, counts.connections)?;
     Ok(())
 }
 
-async fn turn(client: &ChatClient, question: &str, journal: &Journal) -> Result<()> {
-    println!("> {question}");
+async fn turn(
+    client: &ChatClient,
+    question: &str,
+    journal: &Journal,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    writeln!(out, "> {question}")?;
     journal.record(format!("turn: {question}"));
     let mut turn = client.prompt().user(question).conversation("demo").stream();
     while let Some(chunk) = turn.next().await {
         let chunk = chunk?;
-        screen::show(&chunk);
+        screen::show(&chunk, out)?;
         match &chunk {
             Chunk::RoundCompleted(response) => {
                 journal.record(format!("reader sees the end of round {}", response.round()));
@@ -61,7 +72,7 @@ async fn turn(client: &ChatClient, question: &str, journal: &Journal) -> Result<
                 journal.record("reader sees the end of the turn");
                 let usage = response.usage().copied().unwrap_or_default();
                 let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
-                println!("[{:?}; {input} tokens in, {output} out]\n", response.finish().reason);
+                writeln!(out, "[{:?}; {input} tokens in, {output} out]\n", response.finish().reason)?;
             }
             _ => {}
         }

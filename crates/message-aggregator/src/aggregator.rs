@@ -160,12 +160,14 @@ impl MessageAggregator {
         Ok(self.response(self.all_choices()))
     }
 
-    /// What there is so far, as if it had been interrupted here; none of its open calls is complete.
+    /// What there is so far, as if it had been interrupted here, with the provider's word for the end if one came already;
+    /// none of its open calls is complete.
     #[must_use]
     pub fn partial(&self) -> ChatResponse {
         let mut choices = self.all_choices();
         for choice in &mut choices {
-            choice.finish = FinishReason::Interrupted.into();
+            choice.finish.reason = FinishReason::Interrupted;
+            choice.finish.inferred = false;
         }
         self.response(choices)
     }

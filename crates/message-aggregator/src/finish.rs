@@ -33,6 +33,13 @@ pub enum FinishReason {
     Other(Text),
 }
 
+impl FinishReason {
+    /// Whether it says that the answer is not whole: no call of it is to be run.
+    pub(crate) fn cuts(&self) -> bool {
+        matches!(self, Self::Length | Self::ContentFilter | Self::Refusal | Self::Interrupted)
+    }
+}
+
 /// Which bound of the tool loop was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

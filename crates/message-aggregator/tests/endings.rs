@@ -2,9 +2,12 @@
 
 mod common;
 
+use std::collections::VecDeque;
+
 use common::{ROUND, choices, complete, run};
 use message_aggregator::{
-    AggregateError, AggregatorSettings, Chunk, Delta, DeltaKind, Finish, FinishReason, ToolCallDelta, Usage,
+    AggregateError, AggregatorSettings, Chunk, Delta, DeltaKind, Finish, FinishReason, MessageAggregator,
+    ToolCallDelta, Usage,
 };
 
 fn call(arguments: &str) -> Delta {
@@ -104,6 +107,24 @@ fn answers_that_complete() {
             "the last of two reasons counts, and cuts",
             vec![call(WHOLE), finish(ToolCalls), finish(Length)],
             Length.into(),
+            vec![false],
+        ),
+        (
+            "no later reason takes back that the answer is cut",
+            vec![call(WHOLE), finish(Length), finish(ToolCalls), Delta::done()],
+            Length.into(),
+            vec![false],
+        ),
+        (
+            "no later reason takes back that the answer was filtered",
+            vec![call(WHOLE), finish(ContentFilter), finish(Stop)],
+            ContentFilter.into(),
+            vec![false],
+        ),
+        (
+            "of two reasons that cut, the last counts",
+            vec![call(WHOLE), finish(Length), finish(Refusal), finish(ToolCalls)],
+            Refusal.into(),
             vec![false],
         ),
         ("the end marker alone, with text", vec![Delta::text("a"), Delta::done()], inferred(Stop), vec![]),
@@ -241,6 +262,17 @@ fn answers_that_are_cut() {
         let complete: Vec<_> = partial.tool_calls().map(|(_, call)| call.complete).collect();
         assert_eq!(complete, calls, "{what}");
     }
+}
+
+#[test]
+fn what_was_interrupted_keeps_the_providers_word() {
+    let mut aggregator = MessageAggregator::new(ROUND);
+    let finish = Finish::written(FinishReason::Length, "model_length");
+    for delta in [Delta::text("a"), Delta::finish(finish)] {
+        aggregator.push(delta, &mut VecDeque::new()).expect("within the bounds");
+    }
+    let expected = Finish::written(FinishReason::Interrupted, "model_length");
+    assert_eq!(aggregator.partial().finish(), &expected);
 }
 
 #[test]

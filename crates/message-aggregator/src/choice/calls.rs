@@ -5,7 +5,7 @@ use crate::aggregator::Sink;
 use crate::identity::{Identity, Place, identify};
 use crate::open_block::OpenBlock;
 use crate::open_call::OpenCall;
-use crate::{AggregateError, BlockContent, BlockDelta, BlockId, FinishReason, Rule, Text, ToolCallDelta};
+use crate::{AggregateError, BlockContent, BlockDelta, BlockId, Rule, Text, ToolCallDelta};
 
 impl ChoiceBlocks {
     pub(super) fn push_fragment(
@@ -119,12 +119,7 @@ impl ChoiceBlocks {
             return false;
         };
         match self.finish.as_ref().map(|finish| &finish.reason) {
-            Some(
-                FinishReason::Length
-                | FinishReason::ContentFilter
-                | FinishReason::Refusal
-                | FinishReason::Interrupted,
-            ) => false,
+            Some(reason) if reason.cuts() => false,
             Some(_) if call.vouched => true,
             // Only the end marker came after it: nothing vouches for the call but its arguments.
             _ if done => call

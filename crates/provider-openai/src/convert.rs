@@ -59,9 +59,10 @@ impl Converter {
         Self { cumulative: (text == TextMode::Cumulative).then(Vec::new), ..Self::default() }
     }
 
-    /// Appends what `event` says to `deltas`.
+    /// Appends what `event` says to `deltas`. Beside an error a reason to finish means nothing, whatever its word is.
     pub(crate) fn convert(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Told {
         let mut told = Told { error: event.error.and_then(error_of), ..Told::default() };
+        let before = deltas.len();
         self.origin(&event, deltas);
         for choice in event.choices.into_iter().flat_map(Few::into_iter) {
             self.choice(choice, event.citations, deltas, &mut told);
@@ -69,6 +70,10 @@ impl Converter {
         let reported = event.usage.and_then(|counts| counts.to_usage());
         if let Some(usage) = reported.or_else(|| event.x_groq?.usage?.to_usage()) {
             deltas.push_back(Delta::usage(usage));
+        }
+        if told.error.is_some() {
+            let new = deltas.split_off(before);
+            deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
         }
         told
     }

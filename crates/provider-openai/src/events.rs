@@ -64,15 +64,15 @@ impl DeltaStream {
         }
     }
 
-    /// Waits for the first delta that shows something, or for the end. Until then asking again shows nothing twice.
+    /// Waits for the first delta that shows something, or for the end marker or the end. Until then asking again shows nothing twice.
     pub(crate) async fn begin(&mut self) -> Result<()> {
         while self.ahead.len() < MOST_AHEAD {
             let Some(delta) = poll_fn(|cx| self.poll_delta(cx)).await.transpose()? else {
                 return Ok(());
             };
-            let shows = !matches!(delta.kind, DeltaKind::Origin { .. } | DeltaKind::Usage(_));
+            let decides = shows(&delta.kind) || delta.kind == DeltaKind::Done;
             self.ahead.push_back(delta);
-            if shows {
+            if decides {
                 return Ok(());
             }
         }
@@ -142,16 +142,27 @@ impl DeltaStream {
     }
 }
 
+/// Whether the aggregator makes a chunk of it when nothing came before but deltas of which it makes none. A reason to finish is
+/// none, and a call is shown when it has a name.
+fn shows(kind: &DeltaKind) -> bool {
+    match kind {
+        DeltaKind::Text(text) | DeltaKind::Reasoning(text) | DeltaKind::Refusal(text) => !text.is_empty(),
+        DeltaKind::ToolCalls(fragments) => {
+            fragments.iter().any(|call| call.name.as_ref().is_some_and(|name| !name.is_empty()))
+        }
+        DeltaKind::Usage(_) | DeltaKind::Origin { .. } | DeltaKind::Finish(_) | DeltaKind::Done => false,
+        _ => true,
+    }
+}
+
 /// Whether a delta adds to the answer. Counts, reasons to finish and empty pieces may be repeated for as long as a connection is
 /// open.
 fn says_more(kind: &DeltaKind) -> bool {
     match kind {
-        DeltaKind::Text(text) | DeltaKind::Reasoning(text) | DeltaKind::Refusal(text) => !text.is_empty(),
         DeltaKind::ToolCalls(fragments) => {
             fragments.iter().any(|call| call.name.is_some() || call.arguments_delta.is_some())
         }
-        DeltaKind::Usage(_) | DeltaKind::Origin { .. } | DeltaKind::Finish(_) | DeltaKind::Done => false,
-        _ => true,
+        kind => shows(kind),
     }
 }
 
@@ -171,3 +182,6 @@ impl fmt::Debug for DeltaStream {
         f.debug_struct("DeltaStream").field("end", &self.decoder.end()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! OpenAI-compatible Chat Completions for advisor chains: streaming, tool calls, profiles for compatible servers.
 //!
 //! [`OpenAiModel`] is an [`advisor_core::ChatModel`]: requests go out over HTTP, chunks come in as the server sends them, and the
-//! body is read to its end before the answer completes, so that a turn of fifty rounds makes one connection.
+//! body is read to its end before the answer completes, so that the next request finds the connection open: a turn of fifty rounds
+//! makes one connection; on several threads the pool may open a second.
 //!
 //! ```
 //! use advisor_core::ChatClient;

@@ -313,6 +313,23 @@ fn the_sources_of_the_answer_are_told_once_at_its_end() {
 }
 
 #[test]
+fn beside_an_error_there_is_no_finish() {
+    for event in [
+        r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}],"error":{"code":502}}"#,
+        r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"error","error":{"code":502}}]}"#,
+        r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"},{"index":1,"error":"m"}]}"#,
+    ] {
+        assert_eq!(convert(&[event]), [[Delta::text("a")]], "{event}");
+    }
+    let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
+    let mut deltas = VecDeque::from([finish.clone()]);
+    let event =
+        serde_json::from_str(r#"{"choices":[{"finish_reason":"stop"}],"error":"m"}"#).expect("an event");
+    Converter::default().convert(event, &mut deltas);
+    assert_eq!(deltas, [finish], "what an event before it told stays");
+}
+
+#[test]
 fn an_error_is_told_beside_the_deltas() {
     let told = |json: &str| {
         Converter::default().convert(serde_json::from_str(json).expect(json), &mut VecDeque::new())

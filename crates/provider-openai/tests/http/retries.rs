@@ -23,6 +23,10 @@ fn error_event() -> Reply {
 #[tokio::test]
 async fn what_can_pass_is_tried_again_until_it_passes() {
     let good = || Reply::sse(hello().done());
+    let beside =
+        |error| json!({"choices": [{"delta": {"content": ""}, "finish_reason": "error"}], "error": error});
+    let nameless =
+        json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "{"}}]}}]});
     let cases = [
         vec![Reply::status(500), Reply::status(503), good()],
         vec![Reply::status(429), good()],
@@ -31,6 +35,14 @@ async fn what_can_pass_is_tried_again_until_it_passes() {
         vec![error_event(), good()],
         vec![Reply::json(200, json!({"error": {"message": "m", "code": 502}})), good()],
         vec![Reply::json(400, json!({"error": {"message": "m", "code": "tool_use_failed"}})), good()],
+        // The error beside an empty delta and a reason to finish, as OpenRouter sends it, alone and after such an event.
+        vec![Reply::sse(ChatTranscript::new("m").raw(beside(json!({"code": 502}))).done()), good()],
+        vec![
+            Reply::sse(ChatTranscript::new("m").raw(beside(json!(null))).raw(beside(json!("m"))).done()),
+            good(),
+        ],
+        // A call without a name makes no chunk.
+        vec![Reply::sse(ChatTranscript::new("m").raw(nameless).raw(json!({"error": "m"})).done()), good()],
         // A connection that breaks after what shows nothing.
         vec![Reply::sse(ChatTranscript::new("m").text("").without_done()).cut_after(999), good()],
     ];

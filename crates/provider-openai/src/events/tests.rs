@@ -1,0 +1,46 @@
+use advisor_core::{
+    Citation, FinishReason, Media, MessageAggregator, Opaque, ProviderData, Text, ToolCallDelta, Usage,
+};
+
+use super::*;
+
+#[test]
+fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {
+    let reasoning = |text: &str| DeltaKind::Reasoning(text.into());
+    let call = |call: ToolCallDelta| DeltaKind::ToolCalls(vec![call]);
+    let data = || ProviderData::new("f", serde_json::json!({"a": 1}));
+    let mut late_name = ToolCallDelta::default();
+    late_name.name = Some("f".into());
+    let mut with_data = ToolCallDelta::arguments(0, "{");
+    with_data.provider_data = Some(data());
+    let kinds = [
+        DeltaKind::Text("a".into()),
+        DeltaKind::Text(Text::default()),
+        reasoning("a"),
+        reasoning(""),
+        DeltaKind::Refusal("a".into()),
+        DeltaKind::Refusal(Text::default()),
+        DeltaKind::Media(Media::from_url("image/*", "u")),
+        DeltaKind::Citation(Citation::default()),
+        DeltaKind::Opaque(Opaque::new("f", "n", serde_json::json!(1))),
+        DeltaKind::ReasoningData(data()),
+        DeltaKind::ToolCalls(Vec::new()),
+        call(ToolCallDelta::default()),
+        call(ToolCallDelta::arguments(0, "{")),
+        call(with_data),
+        call(ToolCallDelta::start(0, "c", "")),
+        call(ToolCallDelta::start(0, "c", "f")),
+        call(late_name),
+        DeltaKind::Usage(Usage::new(1, 2)),
+        DeltaKind::Origin { response_id: Some("r".into()), model: None },
+        DeltaKind::Finish(FinishReason::Stop.into()),
+        DeltaKind::Done,
+    ];
+    for kind in kinds {
+        let mut chunks = VecDeque::new();
+        let what = format!("{kind:?}");
+        let expected = shows(&kind);
+        MessageAggregator::new(1).push(kind.into(), &mut chunks).expect(&what);
+        assert_eq!(!chunks.is_empty(), expected, "{what}");
+    }
+}

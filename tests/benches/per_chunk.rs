@@ -2,10 +2,12 @@
 //!
 //! Counts, not seconds: they are the same on a busy machine. Run with `cargo bench -p advisor-tests`. A count
 //! is the difference between a long and a shorter stream, over the number of chunks between them, so that what
-//! a stream costs once is left out. Instructions are counted by valgrind, where it is installed.
+//! a stream costs once is left out. Instructions are counted by valgrind, where it is installed; with
+//! `ADVISOR_REQUIRE_VALGRIND=1` it is a failure if they cannot be.
 
 #![allow(
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "a benchmark prints its result and fails by panicking"
 )]
@@ -43,7 +45,11 @@ fn main() -> ExitCode {
         let allocations = per_chunk(allocations(case, LONG), allocations(case, SHORT));
         let instructions = match (instructions(case, LONG), instructions(case, SHORT)) {
             (Some(long), Some(short)) => format!("{:.0} instructions", per_chunk(long, short)),
-            _ => String::from("instructions not counted: valgrind is not installed"),
+            _ if std::env::var("ADVISOR_REQUIRE_VALGRIND").is_ok_and(|required| required == "1") => {
+                eprintln!("ADVISOR_REQUIRE_VALGRIND=1, but valgrind is not installed or gave no count");
+                return ExitCode::FAILURE;
+            }
+            _ => String::from("instructions not counted: valgrind is not installed or gave no count"),
         };
         println!("{what:<26} {instructions}, {allocations:.3} allocations");
     }

@@ -1,23 +1,26 @@
 //! From the bytes of a response body to deltas, without I/O.
 //!
-//! The first byte that is no white space tells what a body is, whatever its content type says: `{` or `[` begins JSON, which is
+//! The first byte after a byte-order mark and white space tells what a body is, whatever its content type says: `{` or `[` begins JSON, which is
 //! an answer that was not streamed, an error, or a stream framed as lines of JSON; `<` begins a page that some proxy wrote;
 //! everything else is an event stream.
 
+mod beginning;
 mod progress;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::mem;
 
 use advisor_core::{Delta, Error, ErrorKind, Result};
 use bytes::{Bytes, BytesMut};
-use serde_json::value::RawValue;
 
 use crate::failure::Failures;
 use crate::profile::TextMode;
 use crate::sse::{SseDecoder, SseError, SseLimits};
-use progress::{Meaning, Progress};
+use beginning::Beginning;
+use progress::Progress;
+use whole::Whole;
 
 /// How far an answer has come towards its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,18 +49,14 @@ pub(crate) struct AnswerDecoder {
 
 #[derive(Debug)]
 enum Body {
-    /// Only white space so far: this many bytes of it.
-    Unknown(u64),
+    /// Nothing so far but what may stand before it.
+    Unknown(Beginning),
     Events {
         decoder: Box<SseDecoder>,
         /// Where the decoder's first byte is in the body.
         from: u64,
     },
-    /// JSON, or a page: nothing can be said before it has ended.
-    Whole {
-        bytes: BytesMut,
-        is_page: bool,
-    },
+    Whole(Whole),
     Over,
 }
 
@@ -65,7 +64,13 @@ impl AnswerDecoder {
     /// A decoder for an answer of so many choices.
     pub(crate) fn new(choices: u32, text: TextMode, limits: SseLimits, failures: Failures) -> Self {
         let progress = Progress::new(choices, text, failures);
-        Self { body: Body::Unknown(0), progress, limits, content_type: String::new(), ended: false }
+        Self {
+            body: Body::Unknown(Beginning::default()),
+            progress,
+            limits,
+            content_type: String::new(),
+            ended: false,
+        }
     }
 
     /// The same decoder for a body of this content type, which it names in errors.
@@ -76,22 +81,20 @@ impl AnswerDecoder {
 
     /// Takes the next bytes. Call it when [`next`](Self::next) has nothing.
     pub(crate) fn push(&mut self, mut bytes: Bytes) {
-        if let Body::Unknown(skipped) = &mut self.body {
-            let blank = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            *skipped += blank as u64;
-            let from = *skipped;
-            match bytes.get(blank) {
-                None => return,
-                Some(first @ (b'{' | b'[' | b'<')) => {
-                    self.body = Body::Whole { bytes: BytesMut::new(), is_page: *first == b'<' };
+        if let Body::Unknown(beginning) = &mut self.body {
+            let Some((first, from)) = beginning.skip(&mut bytes) else {
+                return;
+            };
+            self.body = match first {
+                b'{' | b'[' | b'<' => {
+                    Body::Whole(Whole { bytes: BytesMut::new(), from, is_page: first == b'<' })
                 }
-                Some(_) => self.body = Body::Events { decoder: Box::new(SseDecoder::new(self.limits)), from },
-            }
-            drop(bytes.split_to(blank));
+                _ => Body::Events { decoder: Box::new(SseDecoder::new(self.limits)), from },
+            };
         }
         match &mut self.body {
             Body::Events { decoder, .. } => decoder.push(bytes),
-            Body::Whole { bytes: whole, .. } => {
+            Body::Whole(Whole { bytes: whole, .. }) => {
                 let limit = self.limits.event;
                 if whole.len() + bytes.len() > limit {
                     self.fail(Error::new(
@@ -110,7 +113,7 @@ impl AnswerDecoder {
     pub(crate) fn finish(&mut self) {
         match &mut self.body {
             Body::Events { decoder, .. } => decoder.finish(),
-            Body::Whole { .. } => self.read_whole(),
+            Body::Whole(_) => self.read_whole(),
             Body::Unknown(_) | Body::Over => {}
         }
         self.ended = true;
@@ -179,51 +182,10 @@ impl AnswerDecoder {
     }
 
     fn read_whole(&mut self) {
-        let Body::Whole { bytes, is_page } = mem::replace(&mut self.body, Body::Over) else {
-            return;
-        };
-        let read = match str::from_utf8(&bytes) {
-            Ok(page) if is_page => Err(self.progress.failures.protocol(
-                None,
-                "the provider answered with a web page; check the base URL, and whether a proxy is in the way".to_owned(),
-                page,
-            )),
-            Ok(json) => self.read_values(json),
-            Err(error) => {
-                Err(not_utf8(error.valid_up_to() as u64))
-            }
-        };
-        if let Err(error) = read {
+        if let Body::Whole(whole) = mem::replace(&mut self.body, Body::Over)
+            && let Err(error) = whole.read(&mut self.progress)
+        {
             self.fail(error);
-        }
-    }
-
-    /// Reads an answer that was not streamed, or a stream framed as lines of JSON.
-    fn read_values(&mut self, text: &str) -> Result<()> {
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-        loop {
-            let position = values.byte_offset() as u64;
-            let value = match values.next() {
-                None => return Ok(()),
-                Some(Ok(value)) => value.get(),
-                Some(Err(error)) if error.is_eof() => {
-                    let message = "the answer's body ended in the middle of its JSON";
-                    return Err(Error::new(ErrorKind::Truncated, message));
-                }
-                Some(Err(error)) => return Err(malformed(&error, position)),
-            };
-            self.progress.events += 1;
-            match self.progress.read_json(value, false) {
-                Ok(Meaning::Answer { whole: true }) => self.progress.mark_done(),
-                Ok(Meaning::Answer { whole: false }) => {}
-                Ok(Meaning::Nothing) => {
-                    let message =
-                        "the provider answered with JSON that is no chat completion; check the base URL";
-                    return Err(self.progress.failures.protocol(Some(position), message.to_owned(), value));
-                }
-                Ok(Meaning::Failure) => return Ok(()),
-                Err(error) => return Err(malformed(&error, position)),
-            }
         }
     }
 }

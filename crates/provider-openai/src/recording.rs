@@ -42,13 +42,16 @@ pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, 
     }
 }
 
-/// The same payloads, one a line, as server-sent events with the end marker: how a recording without its framing is read.
+/// The same payloads, one a line, as server-sent events with the end marker: how a recording without its framing is read. A
+/// byte-order mark at the beginning is no part of them.
 ///
 /// ```
 /// assert_eq!(provider_openai::frame_json_lines("{}\n\n{}\n"), "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
+/// assert_eq!(provider_openai::frame_json_lines("\u{feff}{}"), "data: {}\n\ndata: [DONE]\n\n");
 /// ```
 #[must_use]
 pub fn frame_json_lines(lines: &str) -> String {
+    let lines = lines.strip_prefix('\u{feff}').unwrap_or(lines);
     let payloads = lines.lines().filter(|line| !line.trim().is_empty()).chain(["[DONE]"]);
     payloads.map(|payload| format!("data: {payload}\n\n")).collect()
 }

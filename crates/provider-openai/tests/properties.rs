@@ -44,6 +44,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
         br#"{"choices":[{"message":{"content":"all"}}]}"#.to_vec(),
         br#"[{"error":"m"}]"#.to_vec(),
         b"\xFF".to_vec(),
+        b"\xEF\xBB\xBF".to_vec(),
     ]);
     let piece = prop_oneof![8 => known, 1 => vec(any::<u8>(), 0..20)];
     vec(piece, 0..12).prop_map(|pieces| pieces.concat())

@@ -160,6 +160,70 @@ fn invalid_utf8_is_an_error_with_its_place() {
     );
 }
 
+/// A body that begins with a byte-order mark.
+fn marked(body: &str) -> Vec<u8> {
+    [b"\xEF\xBB\xBF", body.as_bytes()].concat()
+}
+
+const WHOLE: &str = "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}";
+
+#[test]
+fn one_byte_order_mark_is_skipped() {
+    for body in [[HI, STOP].concat(), WHOLE.to_owned(), format!(" \n{WHOLE}")] {
+        assert_eq!(read(&marked(&body)).0.expect("an answer").text(), "Hi", "{body}");
+    }
+    assert_eq!(read(&marked("<p>")).0.expect_err("a page").kind(), ErrorKind::Protocol { position: None });
+    // A second one is a part of the text, and so is one that is not at the very beginning.
+    let twice = [b"\xEF\xBB\xBF".as_slice(), &marked(WHOLE)].concat();
+    assert_eq!(read(&twice).0.expect_err("no answer").kind(), ErrorKind::Truncated);
+    let later = [b"\n".as_slice(), &marked(WHOLE)].concat();
+    assert_eq!(read(&later).0.expect_err("no answer").kind(), ErrorKind::Truncated);
+    // What only begins like one is text as any other: a field that nobody knows.
+    let text = format!("\u{FEC0}: x\n\n{HI}{STOP}");
+    assert_eq!(read(text.as_bytes()).0.expect("an answer").text(), "Hi");
+    // Positions count it.
+    let (outcome, _) = read(&marked("data: {]}\n\n"));
+    assert_eq!(outcome.expect_err("malformed").kind(), ErrorKind::Protocol { position: Some(3) });
+    let (outcome, _) = read(&marked("{]}"));
+    assert_eq!(outcome.expect_err("malformed").kind(), ErrorKind::Protocol { position: Some(3) });
+}
+
+#[test]
+fn positions_in_a_whole_body_count_from_its_first_byte() {
+    let at = |position: u64| ErrorKind::Protocol { position: Some(position) };
+    assert_eq!(kind("\n\n  {\"choices\":]}"), at(4));
+    assert_eq!(kind("\n{\"choices\":[]}\n \n{]}"), at(18));
+    assert_eq!(read(b"\n\n{\"a\":\"\xFF\"}").0.expect_err("invalid").kind(), at(8));
+    let error = read(b" \n{\"choices\":[]}\n{\"choices\":[7x]}").0.expect_err("malformed");
+    assert_eq!(
+        error.to_string(),
+        "the provider sent malformed JSON: line 1, column 14 of the JSON that begins at byte 17"
+    );
+}
+
+#[test]
+fn a_whole_body_cut_anywhere_is_truncated() {
+    let body = "{\"choices\":[{\"message\":{\"content\":\"Grüße 😀\"},\"finish_reason\":\"stop\"}]}";
+    for body in [body.as_bytes(), &marked(body)] {
+        for end in 0..body.len() {
+            let (outcome, _) = read(&body[..end]);
+            assert_eq!(outcome.expect_err("cut").kind(), ErrorKind::Truncated, "cut at {end}");
+        }
+        assert!(read(body).0.is_ok());
+    }
+}
+
+#[test]
+fn what_follows_a_whole_answer_is_ignored() {
+    for rest in [" trailing", "}", "\n{\"error\":\"late\"}", "\n{broken", WHOLE] {
+        assert_eq!(text(&format!("{WHOLE}{rest}")), "Hi", "{rest}");
+    }
+    for rest in [b"\xC3".as_slice(), b"\xFF"] {
+        let (outcome, _) = read(&[WHOLE.as_bytes(), rest].concat());
+        assert_eq!(outcome.expect("an answer").text(), "Hi");
+    }
+}
+
 #[test]
 fn errors_come_in_many_shapes() {
     let cases = [
@@ -266,6 +330,9 @@ fn pages_and_other_types_are_no_answer() {
     let said = std::error::Error::source(&page).map(ToString::to_string);
     assert_eq!(said.as_deref(), Some("the provider said: <!DOCTYPE html><title>Sign in</title>"));
     assert_eq!(of("<p>", "").kind(), protocol);
+    let (latin1, _) = read_with(decoder(), &[b"<title>Connexion \xE9chou\xE9e</title>"]);
+    let latin1 = latin1.expect_err("a page");
+    assert!(latin1.kind() == protocol && latin1.to_string().contains("web page"), "{latin1}");
     assert_eq!(of("Bad gateway", "text/plain").kind(), protocol);
     assert_eq!(of("", "application/json").kind(), protocol);
     assert!(of("", "Application/JSON").to_string().contains("application/json"));

@@ -1,0 +1,78 @@
+//! A body that is no event stream: nothing can be said of it before it has ended.
+
+use advisor_core::{Error, ErrorKind, Result};
+use bytes::BytesMut;
+use serde_json::Deserializer;
+use serde_json::value::RawValue;
+
+use super::progress::{Meaning, Progress};
+use super::{malformed, not_utf8};
+
+/// JSON, or a page.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) bytes: BytesMut,
+    /// Where its first byte is in the body.
+    pub(super) from: u64,
+    pub(super) is_page: bool,
+}
+
+impl Whole {
+    /// Reads all of it.
+    pub(super) fn read(&self, progress: &mut Progress) -> Result<()> {
+        if self.is_page {
+            let message = "the provider answered with a web page; check the base URL, and whether a proxy is in the way";
+            let page = String::from_utf8_lossy(&self.bytes);
+            return Err(progress.failures.protocol(None, message.to_owned(), &page));
+        }
+        match str::from_utf8(&self.bytes) {
+            Ok(text) => self.read_values(text, Ok(()), progress),
+            Err(error) => {
+                let valid = self.bytes.get(..error.valid_up_to()).unwrap_or_default();
+                let text = str::from_utf8(valid).unwrap_or_default();
+                // Without a length it is a character that was cut, as its body was.
+                let rest = match error.error_len() {
+                    Some(_) => Err(not_utf8(self.from + text.len() as u64)),
+                    None => Ok(()),
+                };
+                self.read_values(text, rest, progress)
+            }
+        }
+    }
+
+    /// Reads an answer that was not streamed, or a stream framed as lines of JSON. `rest` is why the text ends where it does.
+    fn read_values(&self, text: &str, rest: Result<()>, progress: &mut Progress) -> Result<()> {
+        let mut unread = text.trim_ascii_start();
+        while !unread.is_empty() {
+            let position = self.from + (text.len() - unread.len()) as u64;
+            let mut values = Deserializer::from_str(unread).into_iter::<&RawValue>();
+            let value = match values.next() {
+                None => break,
+                Some(Ok(value)) => value.get(),
+                Some(Err(error)) if error.is_eof() => return rest.and(Err(cut())),
+                Some(Err(error)) => return Err(malformed(&error, position)),
+            };
+            progress.events += 1;
+            match progress.read_json(value, false).map_err(|error| malformed(&error, position))? {
+                Meaning::Answer { whole: false } => {}
+                // What follows a whole answer is none of it.
+                Meaning::Answer { whole: true } => {
+                    progress.mark_done();
+                    return Ok(());
+                }
+                Meaning::Failure => return Ok(()),
+                Meaning::Nothing => {
+                    let message =
+                        "the provider answered with JSON that is no chat completion; check the base URL";
+                    return Err(progress.failures.protocol(Some(position), message.to_owned(), value));
+                }
+            }
+            unread = unread.get(values.byte_offset()..).unwrap_or_default().trim_ascii_start();
+        }
+        rest
+    }
+}
+
+fn cut() -> Error {
+    Error::new(ErrorKind::Truncated, "the answer's body ended in the middle of its JSON")
+}

@@ -33,7 +33,7 @@ impl TurnRecorder for Recorder {
         Ok(())
     }
 
-    fn dropped(&self, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+    fn dropped(&self, _round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
         self.0.record(format!("dropped {end:?}"));
         let journal = self.0.clone();
         Some(async move { journal.record("left work ran") }.boxed())

@@ -39,11 +39,12 @@ pub trait TurnRecorder: Send + Sync + 'static {
     /// Some messages have become final.
     async fn record(&self, record: &Record) -> Result<()>;
 
-    /// The turn was dropped and will not go on: take over what it delivered, without waiting.
+    /// The turn was dropped in `round` and will not go on: take over what it delivered, without waiting.
+    /// The partial text of `end` is that of an answer of this round.
     ///
     /// Gives the work that is left, if there is any; it is run at once where the caller gave a
     /// [`Spawner`](crate::Spawner), and otherwise left for later.
-    fn dropped(&self, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+    fn dropped(&self, _round: u32, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
         None
     }
 }

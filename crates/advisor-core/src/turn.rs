@@ -50,6 +50,8 @@ impl Turn {
     ///
     /// The chain takes one for every model call; who answers without the model takes one as well.
     pub fn next_round(&self) -> u32 {
+        // A turn that goes on after its end has another one to come.
+        self.end_recorded.store(false, Ordering::Release);
         self.rounds.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
@@ -95,13 +97,12 @@ impl Turn {
             let recorded = recorder.record(record).await;
             outcome = outcome.and(recorded);
         }
-        if outcome.is_ok() && matches!(record.step, Step::End(_)) {
-            self.end_recorded.store(true, Ordering::Release);
-        }
+        let ends = matches!(record.step, Step::End(_));
+        self.end_recorded.store(ends && outcome.is_ok(), Ordering::Release);
         outcome
     }
 
-    /// Whether the end of the turn has been recorded.
+    /// Whether the end of the turn has been recorded, and it has not gone on since.
     pub(crate) fn is_end_recorded(&self) -> bool {
         self.end_recorded.load(Ordering::Acquire)
     }

@@ -105,8 +105,9 @@ impl TurnStream {
 
     /// Hands the end to the recorders without waiting for them, and settles when what is left has run.
     fn hand_over(&self, end: &TurnEnd) {
+        let round = self.delivered.round();
         let left: Vec<_> =
-            self.turn.recorders().iter().filter_map(|recorder| recorder.dropped(end)).collect();
+            self.turn.recorders().iter().filter_map(|recorder| recorder.dropped(round, end)).collect();
         let settled = Settle(Arc::clone(&self.control));
         if let Some(spawner) = self.spawner.as_ref().filter(|_| !left.is_empty()) {
             spawner.spawn(
@@ -133,6 +134,10 @@ impl Drop for TurnStream {
             // Nothing has happened, so there is nothing to end.
             State::Waiting(_) => return self.control.settle(),
             State::Ending(_, ending) => match ending.end.take() {
+                // Nobody has seen the end yet, so that it can still be undone.
+                Some(_) if self.on_drop == OnDrop::Rollback && !ending.last.is_cancelled() => {
+                    Some(TurnEnd::RolledBack)
+                }
                 // The end that was being recorded is still the one that is wanted.
                 Some(end) => Some(end),
                 None => return self.control.settle(),
@@ -146,6 +151,12 @@ impl Drop for TurnStream {
         // Everything of the turn stops here, before anyone is told that it has.
         self.state = State::Ended;
         self.hand_over(&end);
+    }
+}
+
+impl LastItem {
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.kind() == ErrorKind::Cancelled)
     }
 }
 

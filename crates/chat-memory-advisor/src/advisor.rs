@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    Advisor, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ConversationKey, Error, MessageList, Phase,
+    Advisor, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ConversationKey, MessageList, Phase,
     Placement, Result, async_trait,
 };
 
@@ -108,9 +108,8 @@ impl AdvisorInfo for ChatMemoryAdvisor {
     }
 
     fn join(&self, request: &ChatRequest) -> Result<()> {
-        let key = request.conversation.as_ref();
-        // An advisor in between may name the conversation.
-        key.map_or(Ok(()), |key| TurnMemory::of(self, request, key).map(drop))
+        TurnMemory::of(self, request)?.join();
+        Ok(())
     }
 }
 
@@ -119,15 +118,10 @@ impl Advisor for ChatMemoryAdvisor {
     type State = TurnMemory;
 
     async fn before(&self, mut request: ChatRequest) -> Result<(ChatRequest, TurnMemory)> {
-        let Some(key) = &request.conversation else {
-            return Err(Error::configuration(
-                "the turn has no conversation to be remembered in; name one with `conversation`, or leave the memory out of the chain",
-            ));
-        };
         if request.options.choices.is_some_and(|choices| choices > 1) {
             return Err(several_choices());
         }
-        let memory = TurnMemory::of(self, &request, key)?;
+        let memory = TurnMemory::of(self, &request)?;
         memory.enter(&mut request).await?;
         Ok((request, memory))
     }

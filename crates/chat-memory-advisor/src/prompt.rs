@@ -24,7 +24,7 @@ struct Tip {
     /// The calls of the last answer; their results are listed once all are there.
     calls: OpenCalls,
     last_remembered: Option<Role>,
-    /// The model was asked, and its answer was empty.
+    /// The model was asked, and there is no answer that could be kept.
     unanswered: bool,
 }
 
@@ -78,6 +78,11 @@ impl Prompt {
     /// The loop goes on with the last answer: its tools may be started from now on.
     pub(crate) fn start_calls(&mut self) {
         self.tip.calls.start();
+    }
+
+    /// The model is asked with what there is.
+    pub(crate) fn note_asked(&mut self) {
+        self.tip.unanswered = true;
     }
 
     pub(crate) fn take_over(&mut self, addition: Addition) {

@@ -34,13 +34,13 @@ impl TurnRecorder for TurnMemory {
         }
     }
 
-    fn dropped(&self, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
-        let Some(unfinished) = self.0.stopped(end) else {
-            self.0.registry.stop(&self.0.key, &self.0.turn);
-            return None;
-        };
-        self.0.registry.leave(&self.0.key, unfinished.clone());
-        let memory = self.clone();
+    fn dropped(&self, round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        let unfinished = self.0.stopped(round, end);
+        if let Some(unfinished) = &unfinished {
+            self.0.registry.leave(&self.0.key, unfinished.clone());
+        }
+        self.0.release();
+        let (unfinished, memory) = (unfinished?, self.clone());
         let sealing = async move {
             if let Err(error) = memory.0.seal(&unfinished).await {
                 tracing::warn!(
@@ -65,11 +65,9 @@ impl Inner {
         if addition.stored.is_empty() {
             state.prompt.take_over(addition);
         } else {
-            let calls = record.messages.iter().any(|message| message.tool_calls().next().is_some());
             let write = match step {
-                // After an answer without calls the model is asked again at once.
-                Step::Answer => Write::new(record.round, "answer", addition).answering().covering(calls),
-                Step::Results => Write::new(record.round, "results", addition).covering(false),
+                Step::Answer => Write::new(record.round, "answer", addition).answering(),
+                Step::Results => Write::new(record.round, "results", addition),
                 _ => Write::new(record.round, "injected", addition),
             };
             self.begin_again(state)?;
@@ -83,16 +81,18 @@ impl Inner {
 
     async fn record_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
         if breaks_off(end) {
-            state.ending = Some(state.end_in(record.round, end));
+            state.ending = Some((record.round, end.clone()));
         }
         let outcome = self.write_end(state, record, end).await;
         if outcome.is_ok() {
-            self.registry.stop(&self.key, &self.turn);
             self.registry.forget(&self.key, &self.turn);
         } else if breaks_off(end)
-            && let Some(left) = state.unfinished(&self.turn, &state.end_in(record.round, end))
+            && let Some(left) = state.unfinished(&self.turn, record.round, end)
         {
             self.registry.leave(&self.key, left);
+        }
+        if outcome.is_ok() || breaks_off(end) {
+            state.claim.release();
         }
         outcome
     }
@@ -118,15 +118,23 @@ impl Inner {
     }
 
     /// What is left to be written of a turn that was dropped.
-    fn stopped(&self, end: &TurnEnd) -> Option<Unfinished> {
+    fn stopped(&self, round: u32, end: &TurnEnd) -> Option<Unfinished> {
         // Everything of the turn has stopped, so that nobody holds the lock; and if someone should, the
         // log is read before anything is written.
-        match self.stage.try_lock() {
-            Ok(stage) => match &stage.state {
-                Some(state) => state.unfinished(&self.turn, end),
-                None => self.beginning(end),
-            },
-            Err(_) => Some(Unfinished { turn: self.turn.clone(), end: end.clone(), unsure: None }),
+        let Ok(stage) = self.stage.try_lock() else {
+            let silent = Unfinished::silent(self.turn.clone());
+            return Some(Unfinished { end: end.clone(), ..silent });
+        };
+        let Some(state) = &stage.state else { return self.beginning(end) };
+        state.unfinished(&self.turn, round, end)
+    }
+
+    /// Lets others begin turns of the conversation.
+    fn release(&self) {
+        if let Ok(stage) = self.stage.try_lock()
+            && let Some(state) = &stage.state
+        {
+            state.claim.release();
         }
     }
 
@@ -173,7 +181,7 @@ fn new_messages(state: &TurnState, record: &Record) -> Addition {
 /// what the model said.
 fn is_last_answer(state: &TurnState, record: &Record, message: &Message) -> bool {
     // What closes a turn whose last answer made calls is an answer of its own.
-    let of_model =
-        record.step == Step::Answer || state.ended.is_some() || message.tool_calls().next().is_some();
+    let calls = message.tool_calls().next().is_some();
+    let of_model = record.step == Step::Answer || calls || !state.called;
     of_model && state.answered == record.round && state.prompt.calls().are_those_of(message)
 }

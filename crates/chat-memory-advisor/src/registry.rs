@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use advisor_core::{ConversationKey, TurnId};
 use dashmap::DashMap;
@@ -15,17 +15,20 @@ pub(crate) struct Registry {
     /// The bytes of all that is unfinished, and the most there may be of them.
     bytes: AtomicUsize,
     most: usize,
+    claims: AtomicU64,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { conversations: DashMap::new(), bytes: AtomicUsize::new(0), most: 64 << 20 }
+        let (conversations, bytes) = (DashMap::new(), AtomicUsize::new(0));
+        Self { conversations, bytes, most: 64 << 20, claims: AtomicU64::new(0) }
     }
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    running: Option<TurnId>,
+    /// The claim of the turn that runs. Its id would not do: a turn may be submitted twice.
+    running: Option<u64>,
     unfinished: Vec<Unfinished>,
 }
 
@@ -35,6 +38,7 @@ pub(crate) struct Claim {
     registry: Arc<Registry>,
     key: ConversationKey,
     turn: TurnId,
+    number: u64,
     /// The beginning of the turn may be written, but nobody knows it yet.
     pub(crate) beginning: bool,
 }
@@ -42,12 +46,14 @@ pub(crate) struct Claim {
 impl Registry {
     /// Claims a conversation for a turn, unless one runs in it.
     pub(crate) fn claim(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Option<Claim> {
+        let number = self.claims.fetch_add(1, Ordering::Relaxed);
         let mut slot = self.conversations.entry(key.clone()).or_default();
         if slot.running.is_some() {
             return None;
         }
-        slot.running = Some(turn.clone());
-        Some(Claim { registry: Arc::clone(self), key: key.clone(), turn: turn.clone(), beginning: false })
+        slot.running = Some(number);
+        let (registry, key, turn) = (Arc::clone(self), key.clone(), turn.clone());
+        Some(Claim { registry, key, turn, number, beginning: false })
     }
 
     /// The turns of a conversation that stopped without their end being written.
@@ -75,15 +81,9 @@ impl Registry {
             );
         }
         self.change(key, |slot| {
-            slot.running.take_if(|running| *running == turn.turn);
             slot.unfinished.retain(|known| known.turn != turn.turn);
             slot.unfinished.extend(fits.then_some(turn));
         });
-    }
-
-    /// The turn runs no longer.
-    pub(crate) fn stop(&self, key: &ConversationKey, turn: &TurnId) {
-        self.change(key, |slot| drop(slot.running.take_if(|running| running == turn)));
     }
 
     /// The end of the turn is written.
@@ -120,16 +120,23 @@ impl Claim {
     /// Claims the conversation again for the same turn, unless another one runs in it.
     pub(crate) fn renew(&self) -> bool {
         let mut slot = self.registry.conversations.entry(self.key.clone()).or_default();
-        *slot.running.get_or_insert_with(|| self.turn.clone()) == self.turn
+        *slot.running.get_or_insert(self.number) == self.number
+    }
+
+    /// The turn runs no longer.
+    pub(crate) fn release(&self) {
+        self.registry.change(&self.key, |slot| {
+            slot.running.take_if(|running| *running == self.number);
+        });
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
         if self.beginning {
-            return self.registry.leave(&self.key, Unfinished::silent(self.turn.clone()));
+            self.registry.leave(&self.key, Unfinished::silent(self.turn.clone()));
         }
-        self.registry.stop(&self.key, &self.turn);
+        self.release();
     }
 }
 
@@ -148,8 +155,7 @@ mod tests {
         assert!(registry.claim(&key, &turn("a")).is_none(), "nor the same turn twice");
         drop(first);
         let second = registry.claim(&key, &turn("b")).unwrap();
-        registry.stop(&key, &turn("a"));
-        assert!(registry.claim(&key, &turn("c")).is_none(), "a turn stops only itself");
+        assert!(registry.claim(&key, &turn("c")).is_none());
         drop(second);
         assert!(registry.conversations.is_empty());
     }
@@ -159,12 +165,15 @@ mod tests {
         let registry = Arc::new(Registry::default());
         let key = ConversationKey::new("c").unwrap();
         let first = registry.claim(&key, &turn("a")).unwrap();
-        registry.stop(&key, &turn("a"));
+        first.release();
         assert!(first.renew());
         assert!(registry.claim(&key, &turn("b")).is_none());
-        registry.stop(&key, &turn("a"));
-        let _second = registry.claim(&key, &turn("b")).unwrap();
+        first.release();
+        // The same turn, submitted again, is not the same claim.
+        let _second = registry.claim(&key, &turn("a")).unwrap();
         assert!(!first.renew());
+        drop(first);
+        assert!(registry.claim(&key, &turn("c")).is_none(), "a claim ends nothing but itself");
     }
 
     #[test]

@@ -11,12 +11,14 @@ pub(crate) struct Unfinished {
     pub(crate) end: TurnEnd,
     /// An answer that was being written when the turn stopped. If it is there, it holds the partial text.
     pub(crate) unsure: Option<Message>,
+    /// The turn went on after an end that the log may have for its last.
+    pub(crate) resumed: bool,
 }
 
 impl Unfinished {
     /// A turn of which nothing had been shown.
     pub(crate) fn silent(turn: TurnId) -> Self {
-        Self { turn, end: TurnEnd::Interrupted { partial: Text::default() }, unsure: None }
+        Self { turn, end: TurnEnd::Interrupted { partial: Text::default() }, unsure: None, resumed: false }
     }
 
     /// About how much memory it takes.
@@ -25,10 +27,13 @@ impl Unfinished {
             TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => partial.len(),
             _ => 0,
         };
-        let calls = self.unsure.iter().flat_map(|answer| answer.tool_calls());
-        let answer = self.unsure.as_ref().map_or(0, |answer| answer.text().len());
-        let arguments = calls.map(|call| call.arguments.len()).sum::<usize>();
-        OVERHEAD + self.turn.as_str().len() + partial + answer + arguments
+        let answer = self.unsure.as_ref().and_then(|answer| serde_json::to_vec(answer).ok());
+        OVERHEAD + self.turn.as_str().len() + partial + answer.map_or(0, |answer| answer.len())
+    }
+
+    /// Whether its end counts for more than one that the log has already.
+    pub(crate) fn overrides(&self) -> bool {
+        self.resumed || self.end == TurnEnd::RolledBack
     }
 
     /// How the turn is to be closed, given its entries in the log.
@@ -58,8 +63,8 @@ pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
     let turn = entries.first().map(|entry| &entry.turn);
     let known = unfinished.iter().find(|known| Some(&known.turn) == turn);
     match (last_end(entries), known) {
-        // A turn can be rolled back after its last entry was written.
-        (Some(_), Some(Unfinished { end: TurnEnd::RolledBack, .. })) => TurnEnd::RolledBack,
+        // A turn can go on or be rolled back after an end was written.
+        (_, Some(known)) if known.overrides() => known.end_of(entries),
         (Some(end), _) => end.clone(),
         (None, Some(known)) => known.end_of(entries),
         (None, None) => TurnEnd::Interrupted { partial: Text::default() },

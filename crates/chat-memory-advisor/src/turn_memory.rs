@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use advisor_core::{
     ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, MessageList, Result,
@@ -10,7 +11,7 @@ use tokio::sync::Mutex;
 use crate::opening::{Opening, known_turn};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
-use crate::seal::{ATTEMPTS, append};
+use crate::seal::{ATTEMPTS, Unfinished, append};
 use crate::turn_state::{TurnState, Write};
 use crate::{Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, StoreError, Version, View, Window};
 
@@ -27,6 +28,8 @@ pub(crate) struct Inner {
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
     pub(crate) stage: Mutex<Stage>,
+    /// A tool loop or a root will tell of the end.
+    is_told: AtomicBool,
 }
 
 /// How far memory has come with a turn.
@@ -41,11 +44,12 @@ pub(crate) struct Stage {
 
 impl TurnMemory {
     /// The memory of the turn of this request, made and registered when it is first asked for.
-    pub(crate) fn of(
-        advisor: &ChatMemoryAdvisor,
-        request: &ChatRequest,
-        key: &ConversationKey,
-    ) -> Result<Self> {
+    pub(crate) fn of(advisor: &ChatMemoryAdvisor, request: &ChatRequest) -> Result<Self> {
+        let Some(key) = &request.conversation else {
+            return Err(Error::configuration(
+                "the turn has no conversation to be remembered in; name one with `conversation`, or leave the memory out of the chain",
+            ));
+        };
         let known: Option<Self> = request.turn.fact();
         let memory = known.unwrap_or_else(|| {
             let memory = Self::new(advisor, request, key.clone());
@@ -53,9 +57,15 @@ impl TurnMemory {
             request.turn.add_recorder(Arc::new(memory.clone()));
             memory
         });
-        if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
+        let elsewhere = memory.0.key != *key;
+        if elsewhere && let Ok(mut stage) = memory.0.stage.try_lock() {
+            // Nothing of this turn belongs into the other conversation.
+            stage.tried = true;
+        }
+        if elsewhere || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
             return Err(Error::configuration(
-                "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
+                "a turn is remembered by one memory in one conversation, which has to be known when its tool loop begins; \
+                 give what runs inside it a turn of its own",
             ));
         }
         Ok(memory)
@@ -70,7 +80,13 @@ impl TurnMemory {
             key,
             turn: request.turn.id().clone(),
             stage: Mutex::new(Stage { said, tried: false, state: None }),
+            is_told: AtomicBool::new(request.turn.input().is_some()),
         }))
+    }
+
+    /// A tool loop outside memory begins.
+    pub(crate) fn join(&self) {
+        self.0.is_told.store(true, Ordering::Relaxed);
     }
 
     /// The request goes inwards: begins the turn or goes on with it, and makes memory the prompt.
@@ -87,6 +103,7 @@ impl TurnMemory {
                 self.0.begun(&mut stage, &system).await?
             }
         };
+        state.prompt.note_asked();
         request.messages = state.prompt.messages(system);
         Ok(())
     }
@@ -106,11 +123,15 @@ impl TurnMemory {
         let reason = &response.finish().reason;
         let goes_on = response.tool_calls().next().is_some() || *reason == FinishReason::Paused;
         let addition = state.prompt.add([response.message().clone()]);
-        let mut write = Write::new(response.round(), "answer", addition).answering().covering(true);
+        let mut write = Write::new(response.round(), "answer", addition).answering();
         if !goes_on {
             write = write.ending(TurnEnd::Completed(reason.clone()));
         }
-        self.0.write(state, write).await
+        self.0.write(state, write).await?;
+        if !goes_on && !self.0.is_told.load(Ordering::Relaxed) {
+            state.claim.release();
+        }
+        Ok(())
     }
 }
 
@@ -134,7 +155,9 @@ impl Inner {
     async fn begin(&self, said: Vec<Message>, system: &[Message]) -> Result<TurnState> {
         let mut claim = self.registry.claim(&self.key, &self.turn).ok_or_else(busy)?;
         let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
-        let view = if answers_calls { View::All } else { self.window.view() };
+        // The turn that was left may be longer than the window.
+        let overridden = self.registry.unfinished(&self.key).iter().any(Unfinished::overrides);
+        let view = if answers_calls || overridden { View::All } else { self.window.view() };
         let mut found_open = None;
         let mut attempt = 0;
         loop {
@@ -187,7 +210,6 @@ impl Inner {
         self.catch_up(state).await?;
         self.begin_again(state)?;
         state.passes = state.passes.saturating_add(1);
-        state.covered = false;
         let mut addition = state.prompt.add(said);
         addition.settle();
         let write = Write::new(state.passes, "input", addition);
@@ -203,6 +225,7 @@ impl Inner {
             return Err(busy());
         }
         self.registry.forget(&self.key, &self.turn);
+        state.resumed |= state.ended.is_some();
         (state.ended, state.ending) = (None, None);
         Ok(())
     }

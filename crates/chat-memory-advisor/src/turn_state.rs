@@ -17,13 +17,15 @@ pub(crate) struct TurnState {
     pub(crate) passes: u32,
     /// The last round whose answer is stored.
     pub(crate) answered: u32,
-    /// The text that was shown last is part of a stored answer.
-    pub(crate) covered: bool,
+    /// Whether that answer had calls.
+    pub(crate) called: bool,
     /// What was begun to be appended, until it is known to be.
     pub(crate) pending: Option<Pending>,
     pub(crate) ended: Option<TurnEnd>,
-    /// The end that is being written for a turn that will not go on.
-    pub(crate) ending: Option<TurnEnd>,
+    /// The end that is being written for a turn that will not go on, and its round.
+    pub(crate) ending: Option<(u32, TurnEnd)>,
+    /// The turn went on after an end that was stored.
+    pub(crate) resumed: bool,
     /// How often each step of each round was written.
     steps: HashMap<(u32, &'static str), u32>,
 }
@@ -44,23 +46,17 @@ pub(crate) struct Write {
     step: &'static str,
     addition: Addition,
     answered: Option<u32>,
-    covered: Option<bool>,
     end: Option<TurnEnd>,
 }
 
 impl Write {
     pub(crate) fn new(round: u32, step: &'static str, addition: Addition) -> Self {
-        Self { round, step, addition, answered: None, covered: None, end: None }
+        Self { round, step, addition, answered: None, end: None }
     }
 
     /// The same, which makes the answer of its round known.
     pub(crate) fn answering(self) -> Self {
         Self { answered: Some(self.round), ..self }
-    }
-
-    /// The same, after which what was shown so far is stored, or is not.
-    pub(crate) fn covering(self, covered: bool) -> Self {
-        Self { covered: Some(covered), ..self }
     }
 
     /// The same, with the end of the turn behind it.
@@ -91,10 +87,11 @@ impl TurnState {
             prompt,
             passes: 0,
             answered: 0,
-            covered: false,
+            called: false,
             pending: None,
             ended: None,
             ending: None,
+            resumed: false,
             steps: HashMap::new(),
         }
     }
@@ -119,8 +116,11 @@ impl TurnState {
     /// What is written is known from now on.
     pub(crate) fn take_over(&mut self, write: Write) {
         self.version = self.version.after(write.len());
-        self.answered = write.answered.unwrap_or(self.answered);
-        self.covered = write.covered.unwrap_or(self.covered);
+        if let Some(round) = write.answered {
+            self.answered = round;
+            self.called = write.answer().is_some_and(|answer| answer.tool_calls().next().is_some());
+        }
+        self.resumed &= write.end.is_none();
         self.ended = write.end.or(self.ended.take());
         self.prompt.take_over(write.addition);
     }
@@ -140,14 +140,13 @@ impl TurnState {
         if self.answered == round { without_partial(end.clone()) } else { end.clone() }
     }
 
-    /// What is left to be written of a turn that stopped; nothing if all is.
-    pub(crate) fn unfinished(&self, turn: &TurnId, end: &TurnEnd) -> Option<Unfinished> {
-        let end = self.ending.as_ref().unwrap_or(end);
+    /// What is left to be written of a turn that stopped in `round`; nothing if all is.
+    pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<Unfinished> {
+        let (round, end) = self.ending.as_ref().map_or((round, end), |(round, end)| (*round, end));
         if self.pending.is_none() && self.has_ended_before(end) {
             return None;
         }
-        let end = if self.covered { without_partial(end.clone()) } else { end.clone() };
         let unsure = self.pending.as_ref().and_then(|pending| pending.write.answer()).cloned();
-        Some(Unfinished { turn: turn.clone(), end, unsure })
+        Some(Unfinished { turn: turn.clone(), end: self.end_in(round, end), unsure, resumed: self.resumed })
     }
 }

@@ -21,13 +21,8 @@ impl LoopRun {
         let messages: Vec<_> = nonempty(answer).filter(|_| !recorded).into_iter().collect();
         self.transcript.extend(messages.iter().cloned());
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
-        let mut chunks = Vec::new();
-        for (id, block) in answer.blocks() {
-            let is_call = block.as_tool_call().is_some();
-            if (is_call && filter.withheld_calls()) || (!is_call && filter.withheld_answer()) {
-                chunks.extend(Chunk::of_block(id, block));
-            }
-        }
+        let withheld = |is_call| if is_call { filter.withheld_calls() } else { filter.withheld_answer() };
+        let mut chunks = blocks_where(answer, withheld);
         if filter.withheld_usage()
             && let Some(usage) = answer.usage()
         {
@@ -55,8 +50,10 @@ impl LoopRun {
         if !results.is_empty() {
             self.record_results(answer, &results).await?;
         }
-        let mut chunks = self.round_completed(answer);
-        if self.filter(answer.round()).shows_tools() {
+        let filter = self.filter(answer.round());
+        let mut chunks = blocks_where(answer, |is_call| !is_call && filter.withheld_answer());
+        chunks.extend(self.round_completed(answer));
+        if filter.shows_tools() {
             chunks.extend(finished(answer, &results, |_| true));
         }
         let closing = Block::text(closing_text(&reason));
@@ -120,6 +117,12 @@ impl LoopRun {
         let error = if self.counts.calls > 0 { error.after_emission() } else { error };
         error.with_history(self.transcript.clone())
     }
+}
+
+/// The chunks of those blocks of an answer, calls or others, for which `shown` says yes.
+fn blocks_where(answer: &ChatResponse, shown: impl Fn(bool) -> bool) -> Vec<Chunk> {
+    let blocks = answer.blocks().filter(|(_, block)| shown(block.as_tool_call().is_some()));
+    blocks.flat_map(|(id, block)| Chunk::of_block(id, block)).collect()
 }
 
 /// The calls of an answer that does not go on, each answered with `text`.

@@ -58,14 +58,22 @@ impl LoopRun {
 
     /// The first round, after the hook for the start.
     pub(crate) async fn begin(&mut self) -> Result<Outcome> {
-        self.next.join(&self.request)?;
         let hooks = Arc::clone(&self.config.hooks);
         let request = hooks.loop_start(self.request.clone()).await?;
+        self.next.join(&request)?;
         self.take_over(request, 0).await?;
         self.open().await
     }
 
     pub(crate) async fn open(&mut self) -> Result<Outcome> {
+        match self.ask().await {
+            Ok(outcome) => Ok(outcome),
+            // An advisor inside may have read an answer to its end before it failed.
+            Err(error) => Err(self.abandon(error).await),
+        }
+    }
+
+    async fn ask(&mut self) -> Result<Outcome> {
         let round = self.counts.rounds.saturating_add(1);
         self.certain = None;
         let hooks = Arc::clone(&self.config.hooks);

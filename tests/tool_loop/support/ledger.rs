@@ -99,7 +99,7 @@ impl TurnRecorder for Ledger {
         Ok(())
     }
 
-    fn dropped(&self, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+    fn dropped(&self, _round: u32, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
         if let Some(stages) = &self.stages {
             stages.journal.record("told of the drop");
         }

@@ -56,7 +56,7 @@ fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
 
     let dead = log(&[("t", vec![user("u").into()])]);
     let cut = |partial: &str| TurnEnd::Interrupted { partial: partial.into() };
-    let known = |end, unsure| Unfinished { turn: turn("t"), end, unsure };
+    let known = |end, unsure| Unfinished { turn: turn("t"), end, unsure, resumed: false };
     let opening = plan(&dead, &[user("v")], &[known(cut("so f"), None)]).unwrap();
     assert_eq!(written(&opening), "t:cut(so f) new:u:v");
     assert_eq!(words(&opening.messages), "u:u a:so f [interrupted] u:v");
@@ -71,7 +71,7 @@ fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
 fn text_that_a_stored_answer_holds_is_not_told_twice() {
     let said = Message::assistant("Let me look.");
     let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
-    let unfinished = |unsure| [Unfinished { turn: turn("t"), end: end.clone(), unsure }];
+    let unfinished = |unsure| [Unfinished { turn: turn("t"), end: end.clone(), unsure, resumed: false }];
     let lost = log(&[("t", vec![user("u").into()])]);
     let opening = plan(&lost, &[user("v")], &unfinished(Some(said.clone()))).unwrap();
     assert_eq!(written(&opening), "t:cut(Let me look.) new:u:v");
@@ -226,6 +226,7 @@ proptest! {
             turn: name,
             end: TurnEnd::Interrupted { partial: partial.as_str().into() },
             unsure: None,
+            resumed: false,
         };
         let opening = plan(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
         let after = with(&log, &opening);

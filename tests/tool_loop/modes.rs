@@ -5,7 +5,7 @@ use std::sync::Arc;
 use advisor_chain::ToolCallStreaming::{self, All, FinalAnswerOnly, TextOnly};
 use advisor_chain::{
     AdvisorChain, CallerTool, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase,
-    Placement, ToolCallAdvisor, ToolChoice, ToolOutput, from_fn,
+    Placement, ToolCallAdvisor, ToolChoice, ToolLimits, ToolOutput, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::stream::{self, StreamExt};
@@ -159,6 +159,25 @@ async fn law_s2_text_is_live_in_rounds_that_go_on() {
         assert_eq!(shown.contains(&String::from("2.0 \"It is \"")), live, "{mode:?}: {shown:?}");
         late.release();
         turn.finish().await;
+    }
+}
+
+/// What was withheld of the last answer is shown when it turns out to be the last, also where a bound or a cut ends
+/// the turn: memory has it.
+#[tokio::test]
+async fn final_answer_only_shows_the_text_of_an_answer_that_a_veto_or_limit_ends() {
+    let asks = |finish| Answer::new().text("I will look.").call("c1", "look", "{}").finish(finish);
+    for (finish, rounds) in [(FinishReason::Length, 9), (FinishReason::ToolCalls, 2)] {
+        let model = ScriptedModel::new([Answer::of_calls([("c0", "look", "{}")]), asks(finish)]);
+        let advisor = ToolCallAdvisor::builder()
+            .suppress_tool_call_streaming()
+            .limits(ToolLimits::default().with_rounds(rounds))
+            .build()
+            .unwrap();
+        let client = client(&model, advisor).tool(look()).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        let text: String = run.chunks.iter().filter_map(Chunk::text).collect();
+        assert!(text.starts_with("I will look.I stopped here"), "{rounds}: {text}");
     }
 }
 

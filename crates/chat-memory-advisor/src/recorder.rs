@@ -100,14 +100,16 @@ impl Inner {
     async fn write_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
         self.catch_up(state).await?;
         let mut addition = new_messages(state, record);
-        if addition.stored.is_empty() && state.has_ended_before(end) {
+        if addition.stored.is_empty() && state.has_ended_before(record.round, end) {
             return Ok(());
         }
         if matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. }) {
             addition.settle();
         }
         let end = state.end_in(record.round, end);
-        self.write(state, Write::new(record.round, "end", addition).ending(end)).await
+        let answers = addition.stored.last().is_some_and(|last| last.role() == Role::Assistant);
+        let write = Write::new(record.round, "end", addition).ending(end);
+        self.write(state, if answers { write.answering() } else { write }).await
     }
 
     /// The turn ends while its beginning may or may not be written.

@@ -125,12 +125,14 @@ impl TurnState {
         self.prompt.take_over(write.addition);
     }
 
-    /// Whether the turn has ended so that `end` says nothing new: an answer that is complete stays so,
-    /// and of several reasons to break off the first counts.
-    pub(crate) fn has_ended_before(&self, end: &TurnEnd) -> bool {
+    /// Whether the turn has ended so that its `end` in `round` says nothing new: an answer that is complete
+    /// stays so, unless text of a later one was shown, and of several reasons to break off the first counts.
+    pub(crate) fn has_ended_before(&self, round: u32, end: &TurnEnd) -> bool {
         match (&self.ended, end) {
             (None, _) => false,
-            (Some(_), TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. }) => true,
+            (Some(_), TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) => {
+                partial.is_empty() || round == self.answered
+            }
             (Some(ended), end) => ended == end,
         }
     }
@@ -143,10 +145,11 @@ impl TurnState {
     /// What is left to be written of a turn that stopped in `round`; nothing if all is.
     pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<Unfinished> {
         let (round, end) = self.ending.as_ref().map_or((round, end), |(round, end)| (*round, end));
-        if self.pending.is_none() && self.has_ended_before(end) {
+        if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;
         }
+        let resumed = self.resumed || self.ended.is_some();
         let unsure = self.pending.as_ref().and_then(|pending| pending.write.answer()).cloned();
-        Some(Unfinished { turn: turn.clone(), end: self.end_in(round, end), unsure, resumed: self.resumed })
+        Some(Unfinished { turn: turn.clone(), end: self.end_in(round, end), unsure, resumed })
     }
 }

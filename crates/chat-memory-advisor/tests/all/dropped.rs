@@ -244,6 +244,23 @@ async fn dropped_in(place: Phase, answers: Vec<Answer>, operation: usize, fault:
 }
 
 #[tokio::test]
+async fn text_of_an_answer_that_is_stored_is_told_once_although_its_round_was_not_seen_to_end() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let model = ScriptedModel::new([calls("Look"), Answer::of_text("next")]);
+        let rounds = Rounds { inject: vec![Message::user("hurry")], ..Rounds::default() };
+        let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
+        // The results are stored; what is injected after them is being written.
+        store.fail(4, Fault::HangBefore);
+        let mut dropped = turn(&client, "1");
+        poll_until_stuck(&mut dropped).await;
+        drop(dropped);
+        ask(&client, "2").await.unwrap();
+        assert_eq!(sent(&model, 1), "s:S u:1 a(1)Look r1 a:[interrupted] u:2", "{place:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_append_that_is_dropped_has_happened_or_not_and_no_text_is_told_twice() {
     let two = || vec![calls("Look"), Answer::of_text("done")];
     for place in PLACES {

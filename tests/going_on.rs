@@ -1,0 +1,386 @@
+//! Turns that go on after an answer that looked like the last one, turns that are submitted twice, and conversations
+//! that are named late: nothing that was shown is lost, nothing is stored twice, and no conversation stays busy.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, LoopHooks, Message, OnDrop, Phase, Placement, Result,
+    Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, Window, async_trait,
+    check_transcript, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::{FutureExt, StreamExt, poll};
+use serde_json::{Value, json};
+
+const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
+
+fn key(conversation: &str) -> ConversationKey {
+    ConversationKey::new(conversation).unwrap()
+}
+
+fn memory() -> ChatMemoryAdvisor {
+    ChatMemoryAdvisor::new(InMemoryStore::new())
+}
+
+fn looped(model: &ScriptedModel, place: Phase, memory: &ChatMemoryAdvisor) -> ChatClientBuilder {
+    ChatClient::builder(model.clone()).advisor(ToolCallAdvisor::new()).advisor_in(place, memory.clone())
+}
+
+async fn remembered(memory: &ChatMemoryAdvisor, conversation: &str) -> Vec<String> {
+    let transcript = memory.transcript(&key(conversation)).await.unwrap();
+    assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+    transcript.iter().map(line).collect()
+}
+
+fn line(message: &Message) -> String {
+    format!("{:?}: {}", message.role(), message.text()).to_lowercase()
+}
+
+fn broken() -> Error {
+    Error::new(ErrorKind::Connection, "broken")
+}
+
+/// Reads until the turn only waits.
+fn read_what_is_there(turn: &mut TurnStream) {
+    while let Some(Some(item)) = turn.next().now_or_never() {
+        item.unwrap();
+    }
+}
+
+/// Asks for a draft that nobody sees, then for what is shown.
+fn drafts(phase: Phase) -> impl StreamAdvisor {
+    from_fn("drafts", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request).await
+    })
+    .placed(Placement::new(phase))
+}
+
+#[tokio::test]
+async fn law_k3_m4_text_shown_after_a_first_answer_survives_a_drop() {
+    for (place, between) in
+        [(Phase::Round, Phase::Round), (Phase::Round, Phase::Turn), (Phase::Turn, Phase::Turn)]
+    {
+        let model = ScriptedModel::new([
+            Answer::of_text("A draft."),
+            Answer::new().text("What was read").hang(),
+            Answer::of_text("Another draft."),
+            Answer::of_text("Next."),
+        ]);
+        let memory = memory();
+        let client = looped(&model, place, &memory).advisor_in(between, drafts(between)).build().unwrap();
+        let mut turn = client.prompt().user("go").conversation("c").stream();
+        for _ in 0..20 {
+            read_what_is_there(&mut turn);
+        }
+        drop(turn);
+        let shown = "assistant: what was read [interrupted]";
+        assert_eq!(remembered(&memory, "c").await.last().unwrap(), shown, "{place:?} {between:?}");
+        client.prompt().user("next").conversation("c").call().await.unwrap();
+        let sent = model.prompts()[2].messages.iter().map(line).collect::<Vec<_>>();
+        assert!(sent.iter().any(|line| line == shown), "{place:?} {between:?}: {sent:?}");
+    }
+}
+
+/// Asks twice and gives the first answer if the second could not be had.
+fn second_opinion(phase: Phase) -> impl StreamAdvisor {
+    from_fn("second opinion", |request: ChatRequest, next: AdvisorChain| async move {
+        let first = next.next_call(request.clone()).await?;
+        match next.next_call(request.clone()).await {
+            Ok(second) => Ok(request.answer(second)),
+            Err(_) => Ok(advisor_chain::ChunkStream::answer(first)),
+        }
+    })
+    .placed(Placement::new(phase))
+}
+
+#[tokio::test]
+async fn law_o6_a_turn_that_went_on_has_an_end_and_frees_its_conversation() {
+    for place in PLACES {
+        for with_loop in [true, false] {
+            let answers = [Answer::of_text("First."), Answer::refused(broken()), Answer::of_text("Next.")];
+            let model = ScriptedModel::new(answers);
+            let memory = memory();
+            let mut builder = ChatClient::builder(model.clone()).advisor(second_opinion(Phase::Turn));
+            if with_loop {
+                builder = builder.advisor(ToolCallAdvisor::new());
+            }
+            let client = builder.advisor_in(place, memory.clone()).build().unwrap();
+            let mut turn = client.prompt().user("go").conversation("c").stream();
+            let mut last = None;
+            while let Some(item) = turn.next().await {
+                last = item.unwrap().completed().map(|response| response.text());
+            }
+            assert_eq!(last.as_deref(), Some("First."));
+            let log = remembered(&memory, "c").await;
+            assert_eq!(log, ["user: go", "assistant: first."], "{place:?} {with_loop}");
+            // The stream is still there.
+            let next = client.prompt().user("next").conversation("c").stream().next().await.unwrap();
+            next.unwrap();
+            drop(turn);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_chain_is_asked_again_with_the_same_request() {
+    for rooted in [true, false] {
+        let model =
+            ScriptedModel::new([Answer::refused(broken()), Answer::of_text("One."), Answer::of_text("Two.")]);
+        let memory = memory();
+        let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+        let request = ChatRequest::new(Message::user("go")).with_conversation(key("c"));
+        let ask = |request: ChatRequest| async {
+            if rooted { chain.stream(request).call().await } else { chain.next_call(request).await }
+        };
+        ask(request.clone()).await.unwrap_err();
+        assert_eq!(ask(request.clone()).await.unwrap().text(), "One.");
+        let next = ChatRequest::new(Message::user("next")).with_conversation(key("c"));
+        assert_eq!(ask(next).await.unwrap().text(), "Two.", "the first request is still there");
+        let sent = model.prompts()[2].messages.iter().map(line).collect::<Vec<_>>();
+        assert_eq!(sent.last().unwrap(), "user: next");
+        assert_eq!(check_transcript(&model.prompts()[2].messages), [], "{sent:?}");
+        drop(request);
+    }
+}
+
+/// Lets only the first turn begin.
+struct OnlyOnce(AtomicU32);
+
+#[async_trait]
+impl LoopHooks for OnlyOnce {
+    async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
+        match self.0.fetch_add(1, Ordering::Relaxed) {
+            1 => Err(Error::new(ErrorKind::Advisor, "not twice")),
+            _ => Ok(request),
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_m5_a_turn_that_is_submitted_twice_does_not_free_the_one_that_runs() {
+    for dropped in [true, false] {
+        let model =
+            ScriptedModel::new([Answer::new().text("a").hang(), Answer::of_text("b"), Answer::of_text("c")]);
+        let tool_loop = ToolCallAdvisor::builder();
+        let tool_loop = if dropped { tool_loop } else { tool_loop.hooks(OnlyOnce(AtomicU32::new(0))) };
+        let client =
+            ChatClient::builder(model).advisor(tool_loop.build().unwrap()).advisor(memory()).build().unwrap();
+        let id = TurnId::mint();
+        let submit = || client.prompt().user("go").turn(id.clone()).conversation("c").stream();
+        let mut first = submit();
+        read_what_is_there(&mut first);
+        let mut again = submit();
+        if dropped {
+            let _ = poll!(again.next());
+            drop(again);
+        } else {
+            again.next().await.unwrap().unwrap_err();
+        }
+        let other = client.prompt().user("other").conversation("c").call().await.unwrap_err();
+        assert_eq!(other.kind(), ErrorKind::ConversationBusy, "dropped: {dropped}");
+    }
+}
+
+#[tokio::test]
+async fn law_m4_an_answer_is_stored_once_whatever_it_ends() {
+    for place in PLACES {
+        let paused = Answer::new().text("Part.").finish(FinishReason::Paused);
+        let memory = memory();
+        // Without a loop, a paused answer ends the turn.
+        let client =
+            ChatClient::builder(ScriptedModel::new([paused])).advisor_in(place, memory.clone()).build();
+        client.unwrap().prompt().user("go").conversation("c").call().await.unwrap();
+        assert_eq!(remembered(&memory, "c").await, ["user: go", "assistant: part."], "{place:?}");
+    }
+}
+
+/// Moves every turn into the conversation of its tenant.
+struct ToTenant;
+
+#[async_trait]
+impl LoopHooks for ToTenant {
+    async fn loop_start(&self, mut request: ChatRequest) -> Result<ChatRequest> {
+        request.conversation = Some(key("tenant"));
+        Ok(request)
+    }
+}
+
+#[tokio::test]
+async fn law_m5_a_conversation_is_named_before_the_loop_begins() {
+    let model = ScriptedModel::from_fn(|_| Answer::of_text("ok"));
+    let hooked = memory();
+    let tool_loop = ToolCallAdvisor::builder().hooks(ToTenant).build().unwrap();
+    let client =
+        ChatClient::builder(model.clone()).advisor(tool_loop).advisor(hooked.clone()).build().unwrap();
+    client.prompt().user("go").conversation("c").call().await.unwrap();
+    assert_eq!(remembered(&hooked, "tenant").await, ["user: go", "assistant: ok"]);
+    assert!(remembered(&hooked, "c").await.is_empty());
+
+    let routed = memory();
+    let route = from_fn("route", |mut request: ChatRequest, next: AdvisorChain| async move {
+        request.conversation = Some(key("tenant"));
+        next.next_stream(request).await
+    });
+    let client = looped(&model, Phase::Round, &routed).advisor_in(Phase::Round, route);
+    // Advisors of one phase stand in the order in which they were added: memory first, the route inside it.
+    client.build().unwrap().prompt().user("go").conversation("c").call().await.unwrap();
+    assert_eq!(remembered(&routed, "c").await, ["user: go", "assistant: ok"]);
+
+    let late = memory();
+    let route = from_fn("route", |mut request: ChatRequest, next: AdvisorChain| async move {
+        request.conversation = Some(key("tenant"));
+        next.next_stream(request).await
+    });
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .advisor_in(Phase::Round, route)
+        .advisor(late.clone())
+        .build()
+        .unwrap();
+    let error = client.prompt().user("go").conversation("c").call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    for conversation in ["c", "tenant"] {
+        assert!(remembered(&late, conversation).await.is_empty(), "nothing leaks into {conversation}");
+    }
+}
+
+#[tokio::test]
+async fn law_m1_a_retry_that_words_its_question_anew_sends_no_two_user_messages_in_a_row() {
+    for place in PLACES {
+        let model = ScriptedModel::new([Answer::refused(broken()), Answer::of_text("Done.")]);
+        let memory = memory();
+        let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
+            match next.next_stream(request.clone()).await {
+                Err(_) => next.next_stream(request).await,
+                ok => ok,
+            }
+        })
+        .placed(Placement::new(Phase::Round));
+        let wording = from_fn("wording", |mut request: ChatRequest, next: AdvisorChain| async move {
+            let asked: Vec<_> = request.messages.iter().map(|message| message.text() + "!").collect();
+            request.messages = asked.into_iter().map(Message::user).collect();
+            next.next_stream(request).await
+        })
+        .placed(Placement::new(Phase::Round));
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::new())
+            .advisor(retry)
+            .advisor(wording)
+            .advisor_in(place, memory.clone())
+            .build()
+            .unwrap();
+        client.prompt().user("go").conversation("c").call().await.unwrap();
+        for prompt in model.prompts() {
+            assert_eq!(check_transcript(&prompt.messages), [], "{place:?}: {:?}", prompt.messages);
+        }
+        assert_eq!(remembered(&memory, "c").await.last().unwrap(), "assistant: done.", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_m4_an_answer_that_was_read_before_the_round_failed_is_remembered_in_both_places() {
+    let mut logs = Vec::new();
+    for place in PLACES {
+        let fails = from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
+            Ok(next.next_stream(request).await?.on_completed(|_| async { Err(broken()) }))
+        })
+        .placed(Placement::new(Phase::Round));
+        // Holds everything back until the answer is complete.
+        let buffers = from_fn("buffers", |request: ChatRequest, next: AdvisorChain| async move {
+            Ok(request.answer(next.next_call(request.clone()).await?))
+        })
+        .placed(Placement::new(Phase::Round));
+        let memory = memory();
+        let client = ChatClient::builder(ScriptedModel::new([Answer::of_text("A.")]))
+            .advisor(ToolCallAdvisor::new())
+            .advisor(buffers)
+            .advisor(fails)
+            .advisor_in(place, memory.clone())
+            .build()
+            .unwrap();
+        client.prompt().user("go").conversation("c").call().await.unwrap_err();
+        logs.push(remembered(&memory, "c").await);
+    }
+    assert_eq!(logs, [["user: go", "assistant: a."], ["user: go", "assistant: a."]]);
+}
+
+#[tokio::test]
+async fn law_k3_a_rollback_reaches_a_turn_that_is_longer_than_the_window() {
+    let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
+    let calls = |id: &'static str| Answer::of_calls([(id, "work", "{}")]);
+    let model = ScriptedModel::new([
+        calls("a"),
+        calls("b"),
+        calls("c"),
+        Answer::of_text("Regrettable."),
+        Answer::of_text("Fresh."),
+    ]);
+    let memory = memory().with_window(Window::Messages(2));
+    let waits = from_fn("waits", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.on_completed(|response| async move {
+            if response.text() == "Regrettable." {
+                std::future::pending::<()>().await;
+            }
+            Ok(response)
+        }))
+    });
+    let client = looped(&model, Phase::Round, &memory)
+        .advisor(waits)
+        .tool(FnTool::new(definition, |_: Value| async { Ok("worked") }))
+        .build()
+        .unwrap();
+    let mut turn = client.prompt().user("go").on_drop(OnDrop::Rollback).conversation("c").stream();
+    for _ in 0..50 {
+        read_what_is_there(&mut turn);
+    }
+    drop(turn);
+    client.prompt().user("again").conversation("c").call().await.unwrap();
+    let all = memory.with_window(Window::All);
+    let transcript = all.transcript(&key("c")).await.unwrap();
+    let roles: Vec<_> = transcript.iter().map(Message::role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant], "{transcript:?}");
+}
+
+#[tokio::test]
+async fn law_k3_a_rollback_counts_until_the_end_was_seen() {
+    // Without a loop, the root records the end; the store takes its time.
+    let store = Arc::new(advisor_testkit::Gate::new());
+    let model = ScriptedModel::new([Answer::of_text("Regrettable.")]);
+    let memory = memory();
+    let gate = Arc::clone(&store);
+    let slow = from_fn("slow recorder", move |request: ChatRequest, next: AdvisorChain| {
+        let gate = Arc::clone(&gate);
+        async move {
+            request.turn.add_recorder(Arc::new(Slow(gate)));
+            next.next_stream(request).await
+        }
+    });
+    let client = ChatClient::builder(model).advisor(memory.clone()).advisor(slow).build().unwrap();
+    let mut turn = client.prompt().user("go").on_drop(OnDrop::Rollback).conversation("c").stream();
+    for _ in 0..20 {
+        read_what_is_there(&mut turn);
+    }
+    assert!(poll!(turn.next()).is_pending(), "the end is being recorded");
+    drop(turn);
+    assert!(remembered(&memory, "c").await.is_empty());
+}
+
+struct Slow(Arc<advisor_testkit::Gate>);
+
+#[async_trait]
+impl advisor_chain::TurnRecorder for Slow {
+    async fn record(&self, _: &advisor_chain::Record) -> Result<()> {
+        self.0.pass().await;
+        Ok(())
+    }
+}

@@ -212,7 +212,7 @@ async fn final_answer_only_is_live_when_the_round_is_certainly_the_last() {
 
     let gate = Gate::new();
     let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), answer(&gate)]);
-    let limits = advisor_chain::ToolLimits::default().with_rounds(2);
+    let limits = ToolLimits::default().with_rounds(2);
     let offered = client(&model, builder().limits(limits).build().unwrap()).tool(look());
     let shown = live_after(2, offered, &gate).await;
     assert_eq!(shown, ["2.0 + text", "2.0 \"It is \""], "no round left");

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::profile::TextMode;
 use crate::wire::{
-    Choice, Content, ContentPart, Delta as WireDelta, ErrorObject, Event, Few, Function, ToolCall, is_nothing,
+    Choice, Content, Delta as WireDelta, ErrorObject, Event, Few, Function, Part, ToolCall, is_nothing, read,
 };
 use finish::finish_of;
 
@@ -48,8 +48,6 @@ pub(crate) struct Converter {
 pub(crate) struct Told {
     /// The server says that it failed.
     pub(crate) error: Option<ErrorObject>,
-    /// How many choices got a finish reason.
-    pub(crate) finished: u32,
     /// It is no event of a stream but a whole answer.
     pub(crate) whole: bool,
 }
@@ -68,9 +66,11 @@ impl Converter {
             self.choice(choice, event.citations, deltas, &mut told);
         }
         let reported = event.usage.and_then(|counts| counts.to_usage());
-        if let Some(usage) = reported.or_else(|| event.x_groq?.usage?.to_usage()) {
+        let groq = event.x_groq.as_deref();
+        if let Some(usage) = reported.or_else(|| groq?.usage?.to_usage()) {
             deltas.push_back(Delta::usage(usage));
         }
+        told.error = told.error.or_else(|| groq?.error.and_then(error_of));
         if told.error.is_some() {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
@@ -112,7 +112,6 @@ impl Converter {
             push(DeltaKind::Usage(usage));
         }
         if let Some(reason) = choice.finish_reason() {
-            told.finished += 1;
             self.sources(citations, &mut push);
             push(DeltaKind::Finish(finish_of(reason)));
         }
@@ -120,17 +119,17 @@ impl Converter {
 
     fn delta(&mut self, delta: WireDelta<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
         let parts = match &delta.content {
-            Content::Parts(parts) => parts.iter().map(|part| (*part, read_part(part))).collect(),
-            _ => Vec::new(),
+            Content::Parts(parts) => parts.as_slice(),
+            _ => &[],
         };
-        reasoning(&delta, &parts, push);
+        reasoning(&delta, parts, push);
         if let Content::Text(text) = &delta.content
             && let Some(text) = text.text()
         {
             self.text(text, number, push);
         }
-        for (raw, part) in &parts {
-            self.part(raw, part, number, push);
+        for part in parts {
+            self.part(part, number, push);
         }
         if let Some(refusal) = delta.refusal.text() {
             push(DeltaKind::Refusal(refusal.into()));
@@ -142,13 +141,7 @@ impl Converter {
         tool_calls(delta, push);
     }
 
-    fn part(
-        &mut self,
-        raw: &RawValue,
-        part: &ContentPart<'_>,
-        number: u32,
-        push: &mut impl FnMut(DeltaKind),
-    ) {
+    fn part(&mut self, Part { raw, fields: part }: &Part<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
         match part.kind.text() {
             Some("thinking") => {}
             Some("refusal") => push(DeltaKind::Refusal(part.refusal.text().unwrap_or_default().into())),
@@ -157,7 +150,7 @@ impl Converter {
             }
             None | Some("text" | "output_text") => {}
             Some(name) => {
-                let value = serde_json::from_str(raw.get()).unwrap_or_default();
+                let value = read(raw.get()).unwrap_or_default();
                 push(DeltaKind::Opaque(Opaque::new(FORMAT, name, value)));
             }
         }
@@ -181,9 +174,7 @@ impl Converter {
 
     /// The sources of the whole answer, told once, when it ends.
     fn sources(&mut self, citations: Option<&RawValue>, push: &mut impl FnMut(DeltaKind)) {
-        let sources =
-            citations.and_then(|citations| serde_json::from_str::<Vec<Value>>(citations.get()).ok());
-        let sources = sources.unwrap_or_default();
+        let sources = list_of(citations);
         for source in sources.iter().skip(self.citations) {
             let mut citation = Citation::default();
             citation.url = source.as_str().or_else(|| source.get("url")?.as_str()).map(Text::from);
@@ -196,44 +187,38 @@ impl Converter {
 
 /// The entries of what should be a list; none if it is something else.
 fn list_of(json: Option<&RawValue>) -> Vec<Value> {
-    json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default()
+    json.and_then(|json| read(json.get())).unwrap_or_default()
 }
 
 fn error_of(error: &RawValue) -> Option<ErrorObject> {
     if is_nothing(error) {
         return None;
     }
-    Some(serde_json::from_str(error.get()).map(|value| ErrorObject::read(&value)).unwrap_or_default())
-}
-
-/// A part that cannot be read is kept as one of an unknown kind.
-fn read_part<'a>(part: &'a RawValue) -> ContentPart<'a> {
-    serde_json::from_str(part.get()).unwrap_or_default()
+    Some(read(error.get()).map(|value| ErrorObject::read(&value)).unwrap_or_default())
 }
 
 /// One text per event, by the precedence that the module documents; the raw details beside it.
-fn reasoning(
-    delta: &WireDelta<'_>,
-    parts: &[(&RawValue, ContentPart<'_>)],
-    push: &mut impl FnMut(DeltaKind),
-) {
+fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], push: &mut impl FnMut(DeltaKind)) {
+    let details = list_of(delta.reasoning_details);
     if let Some(text) = delta.reasoning_content.text().or_else(|| delta.reasoning.text()) {
         push(DeltaKind::Reasoning(text.into()));
     } else {
-        let thinking: String = parts.iter().map(|(_, part)| part.thinking.joined()).collect();
-        let text = if thinking.is_empty() { details_text(delta) } else { thinking };
+        let thinking: String = parts.iter().map(|part| part.fields.thinking.joined()).collect();
+        let text = if thinking.is_empty() { details_text(&details) } else { thinking };
         if !text.is_empty() {
             push(DeltaKind::Reasoning(text.into()));
         }
     }
-    if let Some(details) = delta.reasoning_details.as_ref().filter(|details| !details.is_empty()) {
+    if !details.is_empty() {
         push(DeltaKind::ReasoningData(ProviderData::new(FORMAT, json!({ REASONING_DETAILS: details }))));
     }
 }
 
-fn details_text(delta: &WireDelta<'_>) -> String {
-    let details = delta.reasoning_details.iter().flatten();
-    details.filter_map(|detail| detail.get("text").or_else(|| detail.get("summary"))?.as_str()).collect()
+fn details_text(details: &[Value]) -> String {
+    details
+        .iter()
+        .filter_map(|detail| detail.get("text").or_else(|| detail.get("summary"))?.as_str())
+        .collect()
 }
 
 /// A source in the text, as OpenAI and OpenRouter annotate it.
@@ -249,7 +234,7 @@ fn citation_of(annotation: &Value) -> Option<Citation> {
 }
 
 fn tool_calls(delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
-    let calls = delta.tool_calls.into_iter().flatten().flatten();
+    let calls = delta.tool_calls.into_iter().flatten();
     let fragments: Vec<ToolCallDelta> = calls.map(fragment_of).collect();
     if !fragments.is_empty() {
         push(DeltaKind::ToolCalls(fragments));

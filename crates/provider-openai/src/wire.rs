@@ -2,26 +2,28 @@
 //!
 //! One [`Event`] is one event of a stream, or the whole body where nothing is streamed: they differ in `delta` and `message` only.
 //! Everything is optional, `null` is the same as absent, unknown fields are skipped, and texts are borrowed from the event where
-//! they hold no escapes. What is rare is boxed or not parsed yet, so that the usual event stays small. A text or a number of an unexpected shape counts as absent: one odd field must not cost the
-//! user the answer.
+//! they hold no escapes. What is rare is boxed or not parsed yet, so that the usual event stays small. Whatever has an unexpected
+//! shape counts as absent, and what the reader refuses although it is valid JSON is [tidied](tidy()): one odd field must not cost
+//! the user the answer.
 
 mod content;
 mod error;
 mod loose;
+mod tidy;
 mod tool_call;
 mod usage;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub(crate) use content::{Content, ContentPart};
+pub(crate) use content::{Content, Part};
 pub(crate) use error::ErrorObject;
 pub(crate) use loose::{Few, Str, is_nothing};
+pub(crate) use tidy::{Half, read, tidy};
 pub(crate) use tool_call::{Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};
 
-use loose::Number;
+use loose::{Number, list, object};
 
 /// One event of a stream, or the whole body of an answer that is not streamed.
 #[derive(Debug, Default, Deserialize)]
@@ -32,11 +34,13 @@ pub(crate) struct Event<'a> {
     #[serde(borrow)]
     pub(crate) model: Str<'a>,
     /// Absent altogether in what is no chunk of an answer.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "list")]
     pub(crate) choices: Option<Few<Choice<'a>>>,
+    #[serde(deserialize_with = "object")]
     pub(crate) usage: Option<Box<TokenCounts>>,
-    /// Groq's place for usage (Q53).
-    pub(crate) x_groq: Option<Box<XGroq>>,
+    /// Groq's place for usage (Q53), and for what failed on its side.
+    #[serde(borrow, deserialize_with = "object")]
+    pub(crate) x_groq: Option<Box<XGroq<'a>>>,
     /// A text, an object or a list (Q45).
     #[serde(borrow)]
     pub(crate) error: Option<&'a RawValue>,
@@ -51,14 +55,15 @@ pub(crate) struct Event<'a> {
 pub(crate) struct Choice<'a> {
     index: Number,
     /// What a stream adds.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "object")]
     pub(crate) delta: Option<Delta<'a>>,
     /// The whole message. In a stream some servers send it beside the delta (Q49).
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "object")]
     pub(crate) message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     finish_reason: Str<'a>,
     /// Moonshot's place for usage (Q53).
+    #[serde(deserialize_with = "object")]
     pub(crate) usage: Option<Box<TokenCounts>>,
     #[serde(borrow)]
     pub(crate) error: Option<&'a RawValue>,
@@ -77,13 +82,14 @@ pub(crate) struct Delta<'a> {
     #[serde(borrow)]
     pub(crate) reasoning: Str<'a>,
     /// OpenRouter and gateways like it. Kept as it is: signatures must go back with it.
-    pub(crate) reasoning_details: Option<Vec<Value>>,
+    #[serde(borrow)]
+    pub(crate) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) refusal: Str<'a>,
-    #[serde(borrow)]
-    pub(crate) tool_calls: Option<Vec<Option<ToolCall<'a>>>>,
+    #[serde(borrow, deserialize_with = "list")]
+    pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
     /// The one call of the API's first version, deprecated since.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "object")]
     pub(crate) function_call: Option<Box<Function<'a>>>,
     #[serde(borrow)]
     pub(crate) annotations: Option<&'a RawValue>,

@@ -1,8 +1,8 @@
 //! What the events of an answer have told so far.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use advisor_core::{Delta, Error};
+use advisor_core::{Delta, DeltaKind, Error};
 use serde_json::Value;
 
 use super::{End, malformed};
@@ -10,7 +10,7 @@ use crate::convert::Converter;
 use crate::failure::Failures;
 use crate::profile::TextMode;
 use crate::sse::SseEvent;
-use crate::wire::{ErrorObject, Event};
+use crate::wire::{ErrorObject, Event, Half, read, tidy};
 
 /// What the events of an answer have told so far.
 #[derive(Debug)]
@@ -23,7 +23,12 @@ pub(super) struct Progress {
     pub(super) failures: Failures,
     converter: Converter,
     choices: u32,
-    finished: u32,
+    /// The choices that have a finish reason.
+    finished: BTreeSet<u32>,
+    /// A part of an answer came.
+    answers: bool,
+    /// A character that the last text was cut in.
+    half: Half,
 }
 
 /// What a piece of JSON was.
@@ -47,7 +52,9 @@ impl Progress {
             failures,
             converter: Converter::new(text),
             choices: choices.max(1),
-            finished: 0,
+            finished: BTreeSet::new(),
+            answers: false,
+            half: None,
         }
     }
 
@@ -84,24 +91,43 @@ impl Progress {
         if !json.starts_with('{') {
             return self.read_other(json, named_error);
         }
-        let event: Event<'_> = serde_json::from_str(json)?;
-        let is_answer = event.choices.is_some() || event.usage.is_some() || event.x_groq.is_some();
-        if named_error || !is_answer {
-            let said: Value = serde_json::from_str(json)?;
-            let named = || named_error.then(|| ErrorObject::read(&said));
-            if let Some(error) = ErrorObject::find(&said).or_else(named) {
-                return Ok(self.fail(error));
+        match serde_json::from_str(json) {
+            Ok(event) => Ok(self.read_object(json, event, named_error)),
+            Err(error) => {
+                let tidy = tidy(json, &mut self.half).ok_or(error)?;
+                let event = serde_json::from_str(&tidy)?;
+                Ok(self.read_object(&tidy, event, named_error))
             }
         }
-        let told = self.converter.convert(event, &mut self.deltas);
-        self.finished = self.finished.saturating_add(told.finished);
-        if self.finished >= self.choices && self.end == End::Open {
-            self.end = End::Finished;
+    }
+
+    fn read_object(&mut self, json: &str, event: Event<'_>, named_error: bool) -> Meaning {
+        let is_answer = event.choices.is_some() || event.usage.is_some() || event.x_groq.is_some();
+        if named_error || !is_answer {
+            let said: Value = read(json).unwrap_or_default();
+            let found =
+                ErrorObject::find(&said).filter(|_| !self.answers || ErrorObject::says_failure(&said));
+            if let Some(error) = found.or_else(|| named_error.then(|| ErrorObject::read(&said))) {
+                return self.fail(error);
+            }
         }
+        self.answers |= is_answer;
+        let told = self.converter.convert(event, &mut self.deltas);
+        self.note_finished();
         match told.error {
-            Some(error) => Ok(self.fail(error)),
-            None if is_answer => Ok(Meaning::Answer { whole: told.whole }),
-            None => Ok(Meaning::Nothing),
+            Some(error) => self.fail(error),
+            None if is_answer => Meaning::Answer { whole: told.whole },
+            None => Meaning::Nothing,
+        }
+    }
+
+    fn note_finished(&mut self) {
+        if self.end == End::Open {
+            let finishes = self.deltas.iter().filter(|delta| matches!(delta.kind, DeltaKind::Finish(_)));
+            self.finished.extend(finishes.map(|delta| delta.choice));
+            if self.finished.len() >= self.choices as usize {
+                self.end = End::Finished;
+            }
         }
     }
 
@@ -110,7 +136,7 @@ impl Progress {
         let said = match serde_json::from_str::<Value>(json) {
             Ok(said) => said,
             Err(_) if named_error => Value::String(json.to_owned()),
-            Err(error) => return Err(error),
+            Err(error) => read(json).ok_or(error)?,
         };
         match ErrorObject::find(&said).or_else(|| named_error.then(|| ErrorObject::read(&said))) {
             Some(error) => Ok(self.fail(error)),

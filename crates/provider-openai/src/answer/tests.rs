@@ -120,12 +120,13 @@ fn several_choices_are_finished_when_each_of_them_is() {
         |index: u32| format!("data: {{\"choices\":[{{\"index\":{index},\"finish_reason\":\"stop\"}}]}}\n\n");
     let mut decoder = AnswerDecoder::new(2, TextMode::Increments, SseLimits::default(), Failures::default());
     let mut ends = Vec::new();
-    for event in [finish(1), finish(0)] {
+    // A reason that is told twice finishes one choice.
+    for event in [finish(1), finish(1), finish(0)] {
         decoder.push(event.into());
         while decoder.next().is_some() {}
         ends.push(decoder.end());
     }
-    assert_eq!(ends, [End::Open, End::Finished]);
+    assert_eq!(ends, [End::Open, End::Open, End::Finished]);
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn malformed_json_is_an_error_with_its_place() {
         "data: {\"choices\":\n\n",
         "data: {]}\n\n",
         "data: upstream failed\n\n",
-        "data: {\"choices\":{}}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"\\ud83d\"}}\n\n",
     ] {
         assert_eq!(kind(broken), at(0), "{broken}");
         assert_eq!(kind(&[HI, ": x\n", broken, STOP].concat()), at(HI.len() as u64 + 4), "{broken}");
@@ -158,6 +159,113 @@ fn invalid_utf8_is_an_error_with_its_place() {
         read(b"{\"a\":\"\xFF\"}").0.expect_err("invalid").kind(),
         ErrorKind::Protocol { position: Some(6) }
     );
+}
+
+#[test]
+fn an_odd_field_costs_no_answer() {
+    for odd in [
+        r#""error":0"#,
+        r#""error":{}"#,
+        r#""usage":"n/a""#,
+        r#""usage":[]"#,
+        r#""usage":null,"usage":{"prompt_tokens":1}"#,
+        r#""usage":{"prompt_tokens_details":"none","completion_tokens_details":[]}"#,
+        r#""x_groq":"r""#,
+        r#""x_groq":{"id":"r","error":null}"#,
+        r#""id":"\ud83d","model":{}"#,
+        r#""citations":{"a":1},"note":"\ud83d""#,
+    ] {
+        let event = format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"Hi\"}}}}],{odd}}}\n\n");
+        assert_eq!(text(&[&event, STOP].concat()), "Hi", "{odd}");
+    }
+    for odd in [
+        r#""tool_calls":{}"#,
+        r#""tool_calls":"""#,
+        r#""tool_calls":[7,[],""]"#,
+        r#""function_call":"""#,
+        r#""function_call":[]"#,
+        r#""reasoning_details":{"a":1}"#,
+        r#""reasoning_details":"x""#,
+        r#""content":"Hi""#,
+    ] {
+        for place in ["delta", "message"] {
+            let event = format!(
+                "data: {{\"choices\":[{{\"{place}\":{{\"content\":\"Hi\",{odd}}},\"finish_reason\":\"stop\"}}]}}\n\n"
+            );
+            let (response, _) = read(event.as_bytes());
+            let response = response.expect(odd);
+            assert_eq!((response.text().as_str(), response.tool_calls().count()), ("Hi", 0), "{odd}");
+        }
+    }
+    for nothing in [
+        "{\"choices\":{}}",
+        "{\"choices\":\"\"}",
+        "{\"choices\":[7,null,{\"delta\":[]}]}",
+        "{\"note\":\"\\ud83d\"}",
+    ] {
+        assert_eq!(text(&format!("data: {nothing}\n\n{HI}data: {nothing}\n\n{STOP}")), "Hi", "{nothing}");
+    }
+}
+
+#[test]
+fn characters_cut_in_two_are_put_together() {
+    let of = |pieces: &[&str]| {
+        let events = pieces
+            .iter()
+            .map(|piece| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":{piece}}}}}]}}\n\n"));
+        text(&[events.collect::<String>(), STOP.to_owned()].concat())
+    };
+    let cases: &[(&[&str], &str)] = &[
+        (&[r#""a\ud83d""#, r#""\ude00b""#], "a😀b"),
+        (&[r#""a\uD83D""#, r#""\uDE00\ud83d""#, r#""\ude01""#], "a😀😁"),
+        (&[r#""a\ud83d\ude00""#], "a😀"),
+        // A half without the other one is no character.
+        (&[r#""a\ud83d b""#, r#""\ude00c""#], "a\u{FFFD} b\u{FFFD}c"),
+        (&[r#""\ud83d\ud83d\ude00 \ude00\n""#], "\u{FFFD}😀 \u{FFFD}\n"),
+        (&[r#"[{"type":"text","text":"a\ud83d b"}]"#], "a\u{FFFD} b"),
+        // A backslash and letters are what they are.
+        (&[r#""a\\ud83d""#, r#""\\ude00""#, r#""\ud83d!""#], "a\\ud83d\\ude00\u{FFFD}!"),
+    ];
+    for (pieces, expected) in cases {
+        assert_eq!(of(pieces), *expected, "{pieces:?}");
+    }
+}
+
+#[test]
+fn words_amid_an_answer_are_no_error_unless_they_say_so() {
+    for remark in [
+        r#"{"type":"status","message":"searching the web"}"#,
+        r#"{"type":"ping","msg":"m","code":0}"#,
+        r#"{"object":"progress","message":"m","code":200,"status":"running"}"#,
+    ] {
+        assert_eq!(text(&format!("{HI}data: {remark}\n\n{STOP}{DONE}")), "Hi", "{remark}");
+        // In place of an answer they are why there is none.
+        assert!(matches!(kind(&format!("data: {remark}\n\n")), ErrorKind::Provider { .. }), "{remark}");
+    }
+    for failure in [
+        r#"{"type":"server_error","message":"m"}"#,
+        r#"{"object":"error","message":"m"}"#,
+        r#"{"code":"Throttling","message":"m"}"#,
+        r#"{"code":503,"message":"m"}"#,
+        r#"{"code":1302,"message":"m"}"#,
+        r#"{"status":"failed","message":"m"}"#,
+        r#"{"detail":"m"}"#,
+    ] {
+        let error = read(format!("{HI}data: {failure}\n\n{STOP}").as_bytes()).0.expect_err(failure);
+        assert_ne!(error.kind(), ErrorKind::Truncated, "{failure}");
+    }
+}
+
+#[test]
+fn groqs_error_is_one() {
+    let event =
+        "data: {\"choices\":[{\"delta\":{}}],\"x_groq\":{\"id\":\"r\",\"error\":\"over_capacity\"}}\n\n";
+    for before in ["", HI, &[HI, STOP].concat()] {
+        let error = read([before, event, DONE].concat().as_bytes()).0.expect_err("an error");
+        assert_eq!(error.kind(), ErrorKind::Provider { status: None });
+        let said = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(said.as_deref(), Some("the provider said: over_capacity"));
+    }
 }
 
 /// A body that begins with a byte-order mark.

@@ -8,12 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::{FORMAT, list_of};
-use crate::wire::{Delta as WireDelta, Str};
+use crate::wire::{Delta as WireDelta, Str, read};
 
 /// Numbers the calls of a whole message by their place in it, which is certain there, and takes back ids that repeat.
 pub(super) fn number_calls(message: &mut WireDelta<'_>) {
     let mut ids = HashSet::new();
-    for (place, call) in message.tool_calls.iter_mut().flatten().flatten().enumerate() {
+    for (place, call) in message.tool_calls.iter_mut().flatten().enumerate() {
         call.index = i64::try_from(place).ok();
         let repeats = call.id.text().is_some_and(|id| !ids.insert(id.to_owned()));
         if repeats {
@@ -31,7 +31,7 @@ pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
             None => DeltaKind::Opaque(Opaque::new(FORMAT, "image", image)),
         });
     }
-    let audio = delta.audio.and_then(|audio| serde_json::from_str::<Value>(audio.get()).ok());
+    let audio = delta.audio.and_then(|audio| read::<Value>(audio.get()));
     if let Some(audio) = audio.filter(Value::is_object) {
         if let Some(transcript) = audio.get("transcript").and_then(Value::as_str) {
             push(DeltaKind::Text(transcript.into()));

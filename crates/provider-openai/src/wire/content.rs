@@ -3,10 +3,11 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Str;
+use super::loose::Object;
 
 /// The content of a message or of a part of one.
 #[derive(Debug, Default)]
@@ -14,11 +15,17 @@ pub(crate) enum Content<'a> {
     #[default]
     Absent,
     Text(Str<'a>),
-    /// Not parsed yet, so that a part that nobody knows can be kept as it is.
-    Parts(Vec<&'a RawValue>),
+    Parts(Vec<Part<'a>>),
 }
 
-/// One part of a [`Content`].
+/// One part of a [`Content`], and its JSON, so that a part that nobody knows can be kept as it is.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) raw: &'a RawValue,
+    pub(crate) fields: ContentPart<'a>,
+}
+
+/// What is known of a [`Part`]; nothing if it is no object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ContentPart<'a> {
@@ -33,17 +40,13 @@ pub(crate) struct ContentPart<'a> {
     pub(crate) thinking: Content<'a>,
 }
 
-impl<'a> Content<'a> {
-    /// All text of it, parts joined. Parts that cannot be read count as absent.
+impl Content<'_> {
+    /// All text of it, parts joined.
     pub(crate) fn joined(&self) -> String {
         match self {
             Self::Absent => String::new(),
             Self::Text(text) => text.text().unwrap_or_default().to_owned(),
-            Self::Parts(parts) => parts
-                .iter()
-                .filter_map(|part| serde_json::from_str::<ContentPart<'a>>(part.get()).ok())
-                .filter_map(|part| part.text.text().map(str::to_owned))
-                .collect(),
+            Self::Parts(parts) => parts.iter().filter_map(|part| part.fields.text.text()).collect(),
         }
     }
 }
@@ -93,8 +96,9 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut parts = Vec::new();
-        while let Some(part) = items.next_element()? {
-            parts.push(part);
+        while let Some(raw) = items.next_element::<&RawValue>()? {
+            let fields: Object<_> = serde_json::from_str(raw.get()).map_err(A::Error::custom)?;
+            parts.push(Part { raw, fields: fields.0.unwrap_or_default() });
         }
         Ok(Content::Parts(parts))
     }

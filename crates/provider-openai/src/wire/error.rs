@@ -2,6 +2,12 @@
 
 use serde_json::{Map, Value};
 
+/// The keys under which an error stands.
+const STANDS_UNDER: [&str; 3] = ["error", "errors", "detail"];
+/// What is in the words by which servers call a failure.
+const ABOUT_FAILURE: [&str; 8] =
+    ["error", "exception", "fail", "invalid", "denied", "exceeded", "overload", "unavailable"];
+
 /// What a server said about a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ErrorObject {
@@ -36,8 +42,7 @@ impl ErrorObject {
         match body {
             Value::Array(items) => items.iter().find_map(Self::find),
             Value::Object(fields) => {
-                let stands_under = ["error", "errors", "detail"];
-                if let Some(error) = stands_under.iter().find_map(|key| fields.get(*key).filter(is_something))
+                if let Some(error) = STANDS_UNDER.iter().find_map(|key| fields.get(*key).filter(is_something))
                 {
                     let inner = Self::read(error);
                     return Some(Self { status: inner.status.or_else(|| status(fields)), ..inner });
@@ -47,6 +52,23 @@ impl ErrorObject {
             }
             _ => None,
         }
+    }
+
+    /// Whether what stands at the top says that something failed. Words alone, amid an answer, may as well tell how it goes on.
+    pub(crate) fn says_failure(body: &Value) -> bool {
+        let Value::Object(fields) = body else {
+            return true;
+        };
+        let is_about_failure = |key: &&str| {
+            let word = fields.get(*key).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
+            ABOUT_FAILURE.iter().any(|part| word.contains(part))
+        };
+        let code = fields.get("code").filter(is_something);
+        let succeeded = code.and_then(number).is_some_and(|code| code < 400);
+        STANDS_UNDER.iter().any(|key| fields.get(*key).as_ref().is_some_and(is_something))
+            || ["type", "object", "status"].iter().any(is_about_failure)
+            || (code.is_some() && !succeeded)
+            || status(fields).is_some()
     }
 
     fn from_fields(fields: &Map<String, Value>) -> Self {
@@ -71,9 +93,12 @@ impl ErrorObject {
     }
 }
 
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
 /// The first field that holds an HTTP status of a failure.
 fn status(fields: &Map<String, Value>) -> Option<u16> {
-    let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
     ["code", "status_code", "status"]
         .iter()
         .filter_map(|key| fields.get(*key).and_then(number))
@@ -96,6 +121,7 @@ fn as_text(value: &Value) -> String {
 fn is_something(value: &&Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
+        Value::Number(number) => number.as_u64() != Some(0),
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -157,36 +158,132 @@ impl<T> IntoIterator for Few<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(FewVisitor(PhantomData))
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self { first: None, rest: Vec::new() }
     }
 }
 
-struct FewVisitor<T>(PhantomData<T>);
+impl<T> Extend<T> for Few<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        let mut items = items.into_iter();
+        if self.first.is_none() {
+            self.first = items.next();
+        }
+        self.rest.extend(items);
+    }
+}
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
-    type Value = Few<T>;
+/// The list's entries that are objects; `None` where something else than a list stands.
+pub(crate) fn list<'de, D, L>(deserializer: D) -> Result<Option<L>, D::Error>
+where
+    D: Deserializer<'de>,
+    L: Default + IntoIterator<Item: Deserialize<'de>> + Extend<L::Item>,
+{
+    deserializer.deserialize_any(ListVisitor(PhantomData))
+}
+
+/// The object; `None` where something else stands.
+pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_any(ObjectVisitor(PhantomData))
+}
+
+/// An object; nothing where something else stands.
+pub(crate) struct Object<T>(pub(crate) Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        object(deserializer).map(Self)
+    }
+}
+
+/// Scalars stand for nothing.
+macro_rules! scalars_are_none {
+    () => {
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+    };
+}
+
+struct ListVisitor<L>(PhantomData<L>);
+
+impl<'de, L> Visitor<'de> for ListVisitor<L>
+where
+    L: Default + IntoIterator<Item: Deserialize<'de>> + Extend<L::Item>,
+{
+    type Value = Option<L>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
     }
 
+    scalars_are_none!();
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let first = items.next_element()?;
-        let mut rest = Vec::new();
-        while let Some(item) = items.next_element()? {
-            rest.push(item);
+        let mut list = L::default();
+        while let Some(Object(item)) = items.next_element()? {
+            list.extend(item);
         }
-        Ok(Few { first, rest })
+        Ok(Some(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(entries)?;
+        Ok(None)
     }
 }
 
-/// Whether this JSON says nothing: `null`, `false`, `""`, `[]` or `{}`.
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    scalars_are_none!();
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(items)?;
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(entries)).map(Some)
+    }
+}
+
+/// Whether this JSON says nothing: `null`, `false`, `0`, `""`, `[]` or `{}`.
 pub(crate) fn is_nothing(json: &RawValue) -> bool {
     let mut bytes = json.get().bytes().filter(|byte| !byte.is_ascii_whitespace());
     match json.get() {
-        "null" | "false" | "\"\"" => true,
+        "null" | "false" | "0" | "\"\"" => true,
         text if text.starts_with(['[', '{']) => bytes.nth(1).is_some_and(|byte| matches!(byte, b']' | b'}')),
         _ => false,
     }

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -59,6 +59,63 @@ fn every_field_may_be_absent_or_null() {
         {"function":{"name":null,"arguments":null}}]}}]}"#;
     for json in ["{}", null_fields, null_choice, null_delta, null_call] {
         serde_json::from_str::<Event<'_>>(json).expect(json);
+    }
+}
+
+#[test]
+fn any_field_may_be_any_json() {
+    let odd = [
+        "null",
+        "true",
+        "0",
+        "-1",
+        "1.5",
+        r#""""#,
+        r#""x""#,
+        "[]",
+        "{}",
+        "[null,7,[],{}]",
+        r#"{"a":{"b":[1]}}"#,
+    ];
+    let places: [(&str, &[&str]); 8] = [
+        ("{}", &["id", "model", "choices", "usage", "x_groq", "error", "citations", "other"]),
+        (r#"{"choices":[{}]}"#, &["index", "delta", "message", "finish_reason", "usage", "error", "other"]),
+        (
+            r#"{"choices":[{"delta":{}}]}"#,
+            &[
+                "content",
+                "reasoning_content",
+                "reasoning",
+                "reasoning_details",
+                "refusal",
+                "tool_calls",
+                "function_call",
+                "annotations",
+                "images",
+                "audio",
+                "executed_tools",
+                "other",
+            ],
+        ),
+        (r#"{"choices":[{"delta":{"content":[{}]}}]}"#, &["type", "text", "refusal", "thinking", "other"]),
+        (r#"{"choices":[{"message":{"tool_calls":[{}]}}]}"#, &["index", "id", "type", "function", "other"]),
+        (r#"{"choices":[{"delta":{"tool_calls":[{"function":{}}]}}]}"#, &["name", "arguments", "other"]),
+        (
+            r#"{"usage":{}}"#,
+            &["prompt_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details"],
+        ),
+        (r#"{"x_groq":{}}"#, &["id", "usage", "error"]),
+    ];
+    for (event, fields) in places {
+        for field in fields {
+            for value in odd {
+                // The innermost object is the one that is empty.
+                let json = event.replacen("{}", &format!("{{\"{field}\":{value}}}"), 1);
+                if let Err(error) = serde_json::from_str::<Event<'_>>(&json) {
+                    panic!("{json}: {error}");
+                }
+            }
+        }
     }
 }
 
@@ -164,7 +221,8 @@ fn nothing_is_told_from_something() {
         (r#""""#, true),
         ("[ ]", true),
         ("{\n}", true),
-        ("0", false),
+        ("0", true),
+        ("1", false),
         ("true", false),
         (r#""x""#, false),
         ("[0]", false),

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Str;
-use super::loose::Number;
+use super::loose::{Number, Object};
 
 /// A fragment of a tool call.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for ToolCallVisitor {
                 "id" => call.id = entries.next_value()?,
                 "type" => drop(entries.next_value::<IgnoredAny>()?),
                 "function" => {
-                    call.function = entries.next_value::<Option<Function<'de>>>()?.unwrap_or_default()
+                    call.function = entries.next_value::<Object<Function<'de>>>()?.0.unwrap_or_default()
                 }
                 other => keep(&mut call.extras, other, entries.next_value()?),
             }

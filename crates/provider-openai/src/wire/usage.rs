@@ -2,8 +2,9 @@
 
 use advisor_core::Usage;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::loose::Number;
+use super::loose::{Number, object};
 
 /// What a server reports about tokens.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
@@ -12,7 +13,9 @@ pub(crate) struct TokenCounts {
     prompt_tokens: Number,
     completion_tokens: Number,
     total_tokens: Number,
+    #[serde(deserialize_with = "object")]
     prompt_tokens_details: Option<PromptDetails>,
+    #[serde(deserialize_with = "object")]
     completion_tokens_details: Option<CompletionDetails>,
     /// DeepSeek.
     prompt_cache_hit_tokens: Number,
@@ -39,8 +42,11 @@ struct CompletionDetails {
 /// Groq's own corner of an event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct XGroq {
+pub(crate) struct XGroq<'a> {
+    #[serde(deserialize_with = "object")]
     pub(crate) usage: Option<TokenCounts>,
+    #[serde(borrow)]
+    pub(crate) error: Option<&'a RawValue>,
 }
 
 impl TokenCounts {

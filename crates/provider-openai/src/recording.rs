@@ -25,6 +25,10 @@ use crate::sse::SseLimits;
 /// assert_eq!(outcome["text"], "Hi");
 /// assert_eq!(outcome["finish_reason"], "stop");
 /// assert!(outcome["error"].is_null());
+///
+/// let failed = body.replace("[DONE]", r#"{"error":{"message":"late"}}"#);
+/// let outcome = provider_openai::aggregate_recording([failed], 1);
+/// assert_eq!((&outcome["finish_reason"], &outcome["error"]["kind"]), (&"stop".into(), &"provider".into()));
 /// ```
 #[must_use]
 pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, choices: u32) -> Value {

@@ -11,8 +11,8 @@ pub(crate) type Half = Option<String>;
 
 /// The same JSON in a form that any reader takes; `None` if it is malformed.
 ///
-/// A half character at the end of a text goes into `half`, and comes back before the half that begins a later text. Any other
-/// half becomes U+FFFD. Of several equal keys the last counts.
+/// A first half at the end of a text goes into `half`, and comes back before the second half that begins a later text, of whatever
+/// choice or field; if none does, nothing is left of it. Any other half becomes U+FFFD. Of several equal keys the last counts.
 pub(crate) fn tidy(json: &str, half: &mut Half) -> Option<String> {
     let value: Value = serde_json::from_str(&with_whole_characters(json, half)).ok()?;
     Some(value.to_string())

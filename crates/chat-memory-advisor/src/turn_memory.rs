@@ -122,13 +122,19 @@ impl TurnMemory {
         }
         let reason = &response.finish().reason;
         let goes_on = response.tool_calls().next().is_some() || *reason == FinishReason::Paused;
+        let is_told = self.0.is_told.load(Ordering::Relaxed);
         let addition = state.prompt.add([response.message().clone()]);
+        if addition.stored.is_empty() && is_told {
+            // There is nothing to be kept; whether the turn ends with it, others will tell.
+            state.prompt.take_over(addition);
+            return Ok(());
+        }
         let mut write = Write::new(response.round(), "answer", addition).answering();
         if !goes_on {
             write = write.ending(TurnEnd::Completed(reason.clone()));
         }
         self.0.write(state, write).await?;
-        if !goes_on && !self.0.is_told.load(Ordering::Relaxed) {
+        if !goes_on && !is_told {
             state.claim.release();
         }
         Ok(())

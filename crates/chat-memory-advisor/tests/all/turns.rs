@@ -309,7 +309,7 @@ async fn asking_again_after_an_empty_answer_keeps_the_roles_alternating() {
     assert_eq!(sent(&model, 1), "s:S u:1 a:[no answer] u:Say something.");
     let told = words(&memory.transcript(&key()).await.unwrap());
     assert_eq!(told, "u:1 a:[no answer] u:Say something. a:better");
-    assert_eq!(log_words(&store.log(&key()).await), "u:1 . a:[no answer] u:Say something. a:better .");
+    assert_eq!(log_words(&store.log(&key()).await), "u:1 a:[no answer] u:Say something. a:better .");
 }
 
 #[tokio::test]

@@ -353,11 +353,16 @@ async fn law_k3_a_rollback_reaches_a_turn_that_is_longer_than_the_window() {
 
 #[tokio::test]
 async fn law_k3_a_rollback_counts_until_the_end_was_seen() {
-    // Without a loop, the root records the end; the store takes its time.
-    let store = Arc::new(advisor_testkit::Gate::new());
-    let model = ScriptedModel::new([Answer::of_text("Regrettable.")]);
+    for answer in [Answer::of_text("Regrettable."), Answer::new().text("Half").error(broken())] {
+        rolled_back_while_it_ends(answer).await;
+    }
+}
+
+/// Without a loop, the root records the end; a recorder takes its time.
+async fn rolled_back_while_it_ends(answer: Answer) {
+    let model = ScriptedModel::new([answer]);
     let memory = memory();
-    let gate = Arc::clone(&store);
+    let gate = Arc::new(advisor_testkit::Gate::new());
     let slow = from_fn("slow recorder", move |request: ChatRequest, next: AdvisorChain| {
         let gate = Arc::clone(&gate);
         async move {

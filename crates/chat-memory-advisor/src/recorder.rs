@@ -80,9 +80,7 @@ impl Inner {
     }
 
     async fn record_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
-        if breaks_off(end) {
-            state.ending = Some((record.round, end.clone()));
-        }
+        state.broken_off |= breaks_off(end);
         let outcome = self.write_end(state, record, end).await;
         if outcome.is_ok() {
             self.registry.forget(&self.key, &self.turn);

@@ -224,7 +224,7 @@ impl Inner {
 
     /// A turn that goes on after its end is the running one again.
     pub(crate) fn begin_again(&self, state: &mut TurnState) -> Result<()> {
-        if state.ended.is_none() && state.ending.is_none() {
+        if state.ended.is_none() && !state.broken_off {
             return Ok(());
         }
         if !state.claim.renew() {
@@ -232,7 +232,7 @@ impl Inner {
         }
         self.registry.forget(&self.key, &self.turn);
         state.resumed |= state.ended.is_some();
-        (state.ended, state.ending) = (None, None);
+        (state.ended, state.broken_off) = (None, false);
         Ok(())
     }
 

@@ -24,8 +24,8 @@ pub(crate) struct TurnState {
     /// What was begun to be appended, until it is known to be.
     pub(crate) pending: Option<Pending>,
     pub(crate) ended: Option<TurnEnd>,
-    /// The end that is being written for a turn that will not go on, and its round.
-    pub(crate) ending: Option<(u32, TurnEnd)>,
+    /// An end was to be written for a turn that will not go on.
+    pub(crate) broken_off: bool,
     /// The turn went on after an end that was stored.
     pub(crate) resumed: bool,
     /// How often each step of each round was written.
@@ -93,7 +93,7 @@ impl TurnState {
             latest: 0,
             pending: None,
             ended: None,
-            ending: None,
+            broken_off: false,
             resumed: false,
             steps: HashMap::new(),
         }
@@ -148,7 +148,6 @@ impl TurnState {
 
     /// What is left to be written of a turn that stopped in `round`; nothing if all is.
     pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<Unfinished> {
-        let (round, end) = self.ending.as_ref().map_or((round, end), |(round, end)| (*round, end));
         if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;
         }

@@ -46,18 +46,20 @@ pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, 
     }
 }
 
-/// The same payloads, one a line, as server-sent events with the end marker: how a recording without its framing is read. A
-/// byte-order mark at the beginning is no part of them.
+/// Payloads, one a line, as server-sent events with the end marker: how a recording without its framing is read.
+///
+/// A byte-order mark at the beginning is no part of them. They stay bytes: whether they are UTF-8 is for the decoder to
+/// say, as for any other recording.
 ///
 /// ```
-/// assert_eq!(provider_openai::frame_json_lines("{}\n\n{}\n"), "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
-/// assert_eq!(provider_openai::frame_json_lines("\u{feff}{}"), "data: {}\n\ndata: [DONE]\n\n");
+/// assert_eq!(provider_openai::frame_json_lines(b"{}\n\n{}\n"), b"data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
+/// assert_eq!(provider_openai::frame_json_lines(b"\xEF\xBB\xBF{}"), b"data: {}\n\ndata: [DONE]\n\n");
 /// ```
 #[must_use]
-pub fn frame_json_lines(lines: &str) -> String {
-    let lines = lines.strip_prefix('\u{feff}').unwrap_or(lines);
-    let payloads = lines.lines().filter(|line| !line.trim().is_empty()).chain(["[DONE]"]);
-    payloads.map(|payload| format!("data: {payload}\n\n")).collect()
+pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
+    let lines = lines.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(lines);
+    let payloads = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    payloads.chain([&b"[DONE]"[..]]).flat_map(|payload| [b"data: ", payload, b"\n\n"].concat()).collect()
 }
 
 fn aggregate<B: Into<Bytes>>(

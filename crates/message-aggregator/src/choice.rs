@@ -71,7 +71,9 @@ impl ChoiceBlocks {
             DeltaKind::Finish(finish) => {
                 sink.bytes.add(of_finish(&finish))?;
                 // An answer that was cut stays cut, whatever the server says next.
-                if finish.reason.cuts() || !self.finish.as_ref().is_some_and(|before| before.reason.cuts()) {
+                if finish.reason.vetoes_calls()
+                    || !self.finish.as_ref().is_some_and(|before| before.reason.vetoes_calls())
+                {
                     self.finish = Some(finish);
                 }
                 self.calls.iter_mut().for_each(|call| call.vouched = true);

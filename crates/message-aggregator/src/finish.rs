@@ -35,7 +35,8 @@ pub enum FinishReason {
 
 impl FinishReason {
     /// Whether it says that the answer is not whole: no call of it is to be run.
-    pub(crate) fn cuts(&self) -> bool {
+    #[must_use]
+    pub fn vetoes_calls(&self) -> bool {
         matches!(self, Self::Length | Self::ContentFilter | Self::Refusal | Self::Interrupted)
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn decide(
             _ => Decision::Finish,
         };
     }
-    if vetoes(reason) {
+    if reason.vetoes_calls() {
         return Decision::Veto(reason.clone());
     }
     if !eligible {
@@ -71,16 +71,6 @@ pub(crate) fn decide(
     }
     let mut counts = counts.clone();
     Decision::Run(calls.map(|call| admit(call, &mut counts, limits)).collect())
-}
-
-fn vetoes(reason: &FinishReason) -> bool {
-    matches!(
-        reason,
-        FinishReason::Length
-            | FinishReason::ContentFilter
-            | FinishReason::Refusal
-            | FinishReason::Interrupted
-    )
 }
 
 /// Counts a call in, or says which bound keeps it out.

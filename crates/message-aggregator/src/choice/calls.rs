@@ -119,7 +119,7 @@ impl ChoiceBlocks {
             return false;
         };
         match self.finish.as_ref().map(|finish| &finish.reason) {
-            Some(reason) if reason.cuts() => false,
+            Some(reason) if reason.vetoes_calls() => false,
             Some(_) if call.vouched => true,
             // Only the end marker came after it: nothing vouches for the call but its arguments.
             _ if done => call

@@ -91,6 +91,30 @@ async fn law_k3_m4_text_shown_after_a_first_answer_survives_a_drop() {
     }
 }
 
+#[tokio::test]
+async fn law_k3_text_of_a_round_that_is_still_open_survives_although_a_later_one_is_stored() {
+    let model = ScriptedModel::new([Answer::new().text("Shown live").hang(), Answer::of_text("Hidden.")]);
+    let memory = memory();
+    let hedges = from_fn("hedges", |request: ChatRequest, next: AdvisorChain| async move {
+        let shown = next.next_stream(request.clone()).await?;
+        next.next_call(request).await?;
+        Ok(shown)
+    })
+    .placed(Placement::new(Phase::Round));
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .advisor(hedges)
+        .advisor(memory.clone())
+        .build()
+        .unwrap();
+    let mut turn = client.prompt().user("go").conversation("c").stream();
+    for _ in 0..20 {
+        read_what_is_there(&mut turn);
+    }
+    drop(turn);
+    assert_eq!(remembered(&memory, "c").await.last().unwrap(), "assistant: shown live [interrupted]");
+}
+
 /// Asks twice and gives the first answer if the second could not be had.
 fn second_opinion(phase: Phase) -> impl StreamAdvisor {
     from_fn("second opinion", |request: ChatRequest, next: AdvisorChain| async move {
@@ -128,6 +152,84 @@ async fn law_o6_a_turn_that_went_on_has_an_end_and_frees_its_conversation() {
             next.unwrap();
             drop(turn);
         }
+    }
+}
+
+#[tokio::test]
+async fn law_o6_a_turn_that_went_on_without_reaching_the_model_has_an_end_too() {
+    for place in PLACES {
+        let model = ScriptedModel::new(["First.", "Next."].map(Answer::of_text));
+        let memory = memory();
+        let asked = AtomicU32::new(0);
+        let fails_second = from_fn("fails second", move |request: ChatRequest, next: AdvisorChain| {
+            let fails = asked.fetch_add(1, Ordering::Relaxed) == 1;
+            async move { if fails { Err(broken()) } else { next.next_stream(request).await } }
+        })
+        .placed(Placement::new(Phase::ModelCall));
+        let client = ChatClient::builder(model)
+            .advisor(second_opinion(Phase::Turn))
+            .advisor(ToolCallAdvisor::new())
+            .advisor(fails_second)
+            .advisor_in(place, memory.clone())
+            .build()
+            .unwrap();
+        let mut turn = client.prompt().user("go").conversation("c").stream();
+        while let Some(item) = turn.next().await {
+            item.unwrap();
+        }
+        assert_eq!(remembered(&memory, "c").await, ["user: go", "assistant: first."], "{place:?}");
+        client.prompt().user("next").conversation("c").stream().next().await.unwrap().unwrap();
+        drop(turn);
+    }
+}
+
+#[tokio::test]
+async fn law_m5_the_answer_of_a_turn_inside_another_stays_there() {
+    for place in PLACES {
+        let classifier = AdvisorChain::builder(ScriptedModel::new([Answer::of_text("A secret.")]))
+            .advisor(from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
+                Ok(next.next_stream(request).await?.on_completed(|_| async { Err(broken()) }))
+            }))
+            .build()
+            .unwrap();
+        let asks = from_fn("asks a classifier", move |request: ChatRequest, next: AdvisorChain| {
+            let classifier = classifier.clone();
+            async move {
+                classifier.next_call(ChatRequest::new(Message::user("which?"))).await?;
+                next.next_stream(request).await
+            }
+        })
+        .placed(Placement::new(Phase::Round));
+        let memory = memory();
+        let model = ScriptedModel::new([]);
+        let client = looped(&model, place, &memory).advisor(asks).build().unwrap();
+        client.prompt().user("go").conversation("c").call().await.unwrap_err();
+        assert_eq!(remembered(&memory, "c").await, ["user: go", "assistant: [interrupted]"], "{place:?}");
+    }
+}
+
+/// Fails before anything else happens.
+struct NeverStarts;
+
+#[async_trait]
+impl LoopHooks for NeverStarts {
+    async fn loop_start(&self, _: ChatRequest) -> Result<ChatRequest> {
+        Err(broken())
+    }
+}
+
+#[tokio::test]
+async fn law_m4_a_loop_that_cannot_start_is_remembered_in_both_places() {
+    for place in PLACES {
+        let memory = memory();
+        let tool_loop = ToolCallAdvisor::builder().hooks(NeverStarts).build().unwrap();
+        let client = ChatClient::builder(ScriptedModel::new([]))
+            .advisor(tool_loop)
+            .advisor_in(place, memory.clone())
+            .build()
+            .unwrap();
+        client.prompt().user("go").conversation("c").call().await.unwrap_err();
+        assert_eq!(remembered(&memory, "c").await, ["user: go", "assistant: [interrupted]"], "{place:?}");
     }
 }
 
@@ -216,7 +318,7 @@ impl LoopHooks for ToTenant {
 }
 
 #[tokio::test]
-async fn law_m5_a_conversation_is_named_before_the_loop_begins() {
+async fn law_m5_the_conversation_that_was_named_last_remembers_the_turn() {
     let model = ScriptedModel::from_fn(|_| Answer::of_text("ok"));
     let hooked = memory();
     let tool_loop = ToolCallAdvisor::builder().hooks(ToTenant).build().unwrap();
@@ -247,11 +349,9 @@ async fn law_m5_a_conversation_is_named_before_the_loop_begins() {
         .advisor(late.clone())
         .build()
         .unwrap();
-    let error = client.prompt().user("go").conversation("c").call().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Configuration);
-    for conversation in ["c", "tenant"] {
-        assert!(remembered(&late, conversation).await.is_empty(), "nothing leaks into {conversation}");
-    }
+    client.prompt().user("go").conversation("c").call().await.unwrap();
+    assert_eq!(remembered(&late, "tenant").await, ["user: go", "assistant: ok"]);
+    assert!(remembered(&late, "c").await.is_empty(), "nothing leaks into the conversation named before");
 }
 
 #[tokio::test]
@@ -353,7 +453,12 @@ async fn law_k3_a_rollback_reaches_a_turn_that_is_longer_than_the_window() {
 
 #[tokio::test]
 async fn law_k3_a_rollback_counts_until_the_end_was_seen() {
-    for answer in [Answer::of_text("Regrettable."), Answer::new().text("Half").error(broken())] {
+    let gone = Error::new(ErrorKind::Cancelled, "the provider cancelled it");
+    for answer in [
+        Answer::of_text("Regrettable."),
+        Answer::new().text("Half").error(broken()),
+        Answer::new().text("Half").error(gone),
+    ] {
         rolled_back_while_it_ends(answer).await;
     }
 }

@@ -18,8 +18,8 @@ pub trait AdvisorInfo: Send + Sync + 'static {
     /// A tool loop outside this advisor is about to begin with `request`.
     ///
     /// Who records turns adds its [`TurnRecorder`](crate::TurnRecorder) here, so that it is told of all that
-    /// the loop makes final, also of rounds that an advisor between the two answers by itself. A loop may
-    /// begin more than once in a turn: a fact of the turn can say that the recorder is there.
+    /// the loop makes final, also of rounds that an advisor between the two answers by itself. It may be called
+    /// more than once in a turn: a fact of the turn can say that the recorder is there.
     ///
     /// # Errors
     /// If it cannot take part in this turn. Nothing is asked then.

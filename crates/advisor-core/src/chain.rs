@@ -63,6 +63,7 @@ impl AdvisorChain {
     /// # Errors
     /// Of the advisors and the model, before anything was shown.
     pub async fn next_stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        request.turn.go_on();
         match self.links.get(self.position) {
             Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()).await,
             None => self.ask_model(request).await,
@@ -89,7 +90,8 @@ impl AdvisorChain {
     }
 
     /// Tells every advisor of this rest of the chain that a tool loop begins with `request`; see
-    /// [`AdvisorInfo::join`](crate::AdvisorInfo::join). Whoever writes a tool loop calls it first.
+    /// [`AdvisorInfo::join`](crate::AdvisorInfo::join). Whoever writes a tool loop calls it first, and again
+    /// if something changes the request before the first round.
     ///
     /// # Errors
     /// That of the first advisor that cannot take part.
@@ -120,8 +122,12 @@ impl AdvisorChain {
         request.round = request.turn.next_round();
         request.turn.offer_tools(request.round, request.tools.clone());
         let span = spans::model_call(self.model.name(), &request);
+        let turn = Arc::clone(&request.turn);
         let stream = self.model.stream(request).instrument(span.clone()).await?;
-        Ok(stream.in_span(span))
+        Ok(stream.in_span(span).on_completed(move |response| async move {
+            turn.note_answer(response.message());
+            Ok(response)
+        }))
     }
 }
 

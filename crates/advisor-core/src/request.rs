@@ -93,6 +93,7 @@ impl ChatRequest {
     /// });
     /// ```
     pub fn answer(&self, response: ChatResponse) -> ChunkStream {
+        self.turn.note_answer(response.message());
         ChunkStream::answer(response.in_round(self.turn.next_round()))
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use message_aggregator::MessageList;
+use message_aggregator::{Message, MessageList};
 
 use crate::{Record, Result, Step, ToolSet, TurnId, TurnRecorder};
 
@@ -25,6 +25,7 @@ struct State {
     facts: HashMap<TypeId, Box<dyn Any + Send>>,
     recorders: Vec<Arc<dyn TurnRecorder>>,
     offered: Vec<(u32, ToolSet)>,
+    answers: Vec<Message>,
 }
 
 impl Turn {
@@ -50,8 +51,6 @@ impl Turn {
     ///
     /// The chain takes one for every model call; who answers without the model takes one as well.
     pub fn next_round(&self) -> u32 {
-        // A turn that goes on after its end has another one to come.
-        self.end_recorded.store(false, Ordering::Release);
         self.rounds.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
@@ -105,6 +104,23 @@ impl Turn {
     /// Whether the end of the turn has been recorded, and it has not gone on since.
     pub(crate) fn is_end_recorded(&self) -> bool {
         self.end_recorded.load(Ordering::Acquire)
+    }
+
+    /// The turn goes on: if its end was recorded, another one is to come.
+    pub(crate) fn go_on(&self) {
+        self.end_recorded.store(false, Ordering::Release);
+    }
+
+    /// Whether this message is an answer that this turn was given, by the model or in its place.
+    ///
+    /// An error may carry the answer of another turn, which ran inside this one.
+    #[must_use]
+    pub fn has_answer(&self, message: &Message) -> bool {
+        self.lock().answers.iter().any(|answer| answer.is_same(message))
+    }
+
+    pub(crate) fn note_answer(&self, message: &Message) {
+        self.lock().answers.push(message.clone());
     }
 
     /// The tools that were offered to the model in `round`, if the model was asked in it.

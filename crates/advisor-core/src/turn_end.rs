@@ -35,6 +35,7 @@ impl TurnStream {
     }
 
     pub(crate) fn cancel(&mut self, mode: OnDrop) {
+        self.on_drop = mode;
         let error = Error::new(ErrorKind::Cancelled, "the turn was cancelled");
         if mode == OnDrop::FinishTurn && self.spawner.is_some() {
             let error = if self.delivered.any() { error.after_emission() } else { error };
@@ -135,9 +136,7 @@ impl Drop for TurnStream {
             State::Waiting(_) => return self.control.settle(),
             State::Ending(_, ending) => match ending.end.take() {
                 // Nobody has seen the end yet, so that it can still be undone.
-                Some(_) if self.on_drop == OnDrop::Rollback && !ending.last.is_cancelled() => {
-                    Some(TurnEnd::RolledBack)
-                }
+                Some(_) if self.on_drop == OnDrop::Rollback => Some(TurnEnd::RolledBack),
                 // The end that was being recorded is still the one that is wanted.
                 Some(end) => Some(end),
                 None => return self.control.settle(),
@@ -151,12 +150,6 @@ impl Drop for TurnStream {
         // Everything of the turn stops here, before anyone is told that it has.
         self.state = State::Ended;
         self.hand_over(&end);
-    }
-}
-
-impl LastItem {
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Failed(error) if error.kind() == ErrorKind::Cancelled)
     }
 }
 

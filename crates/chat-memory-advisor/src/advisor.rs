@@ -70,7 +70,8 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
-        let snapshot = self.store.load(key, self.window.view()).await.map_err(StoreError::on_load)?;
+        let snapshot =
+            self.store.load(key, self.registry.view(key, self.window)).await.map_err(StoreError::on_load)?;
         let mut log = whole_turns(snapshot);
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
         let closed = closing(last, &end_of(last, &self.registry.unfinished(key)), &[]);
@@ -108,7 +109,10 @@ impl AdvisorInfo for ChatMemoryAdvisor {
     }
 
     fn join(&self, request: &ChatRequest) -> Result<()> {
-        TurnMemory::of(self, request)?.join();
+        // The conversation may still be named further in.
+        if request.conversation.is_some() {
+            TurnMemory::of(self, request)?.join();
+        }
         Ok(())
     }
 }

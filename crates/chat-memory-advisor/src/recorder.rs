@@ -14,6 +14,9 @@ use crate::turn_state::{TurnState, Write};
 impl TurnRecorder for TurnMemory {
     async fn record(&self, record: &Record) -> Result<()> {
         let mut stage = self.0.stage.lock().await;
+        if stage.retired {
+            return Ok(());
+        }
         if stage.state.is_none() {
             match &record.step {
                 // The message comes with the request.

@@ -6,6 +6,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
 use crate::seal::Unfinished;
+use crate::{View, Window};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -61,6 +62,12 @@ impl Registry {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
     }
 
+    /// What has to be read so that the window, and a turn whose end does not count, are there.
+    pub(crate) fn view(&self, key: &ConversationKey, window: Window) -> View {
+        let overridden = self.unfinished(key).iter().any(Unfinished::overrides);
+        if overridden { View::All } else { window.view() }
+    }
+
     /// All turns that stopped without their end being written, each with its conversation.
     pub(crate) fn all_unfinished(&self) -> Vec<(ConversationKey, Unfinished)> {
         let of_slot = |key: &ConversationKey, slot: &Slot| {
@@ -69,21 +76,24 @@ impl Registry {
         self.conversations.iter().flat_map(|slot| of_slot(slot.key(), slot.value())).collect()
     }
 
-    /// The turn stopped and its end is still to be written. What is known of it already is replaced. If there
-    /// is no room for it, it is closed as after a crash.
+    /// The turn stopped and its end is still to be written. What is known of it already is replaced. Where
+    /// there is no room for its texts, it is kept without them; where there is none at all, it is closed as
+    /// after a crash.
     pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) {
-        let fits = self.bytes.load(Ordering::Relaxed).saturating_add(turn.bytes()) <= self.most;
-        if !fits {
+        self.forget(key, &turn.turn);
+        let room = self.most.saturating_sub(self.bytes.load(Ordering::Relaxed));
+        let mut kept = turn;
+        if kept.bytes() > room {
             tracing::warn!(
                 conversation = %key,
-                turn = %turn.turn,
+                turn = %kept.turn,
                 "too much waits to be written of turns that were dropped, and what this one had shown is lost; give the client a spawner"
             );
+            kept = kept.without_texts();
         }
-        self.change(key, |slot| {
-            slot.unfinished.retain(|known| known.turn != turn.turn);
-            slot.unfinished.extend(fits.then_some(turn));
-        });
+        if kept.bytes() <= room {
+            self.change(key, |slot| slot.unfinished.push(kept));
+        }
     }
 
     /// The end of the turn is written.
@@ -184,11 +194,12 @@ mod tests {
             Unfinished { end: TurnEnd::Interrupted { partial }, ..Unfinished::silent(turn(name)) }
         };
         let key = |name: &str| ConversationKey::new(name).unwrap();
-        for name in ["a", "b", "c", "d", "d", "e"] {
+        for name in ["a", "b", "c", "c", "d", "e"] {
             registry.leave(&key(name), left(name));
         }
-        assert_eq!(registry.all_unfinished().len(), 3, "one that does not fit is not kept");
-        assert!(!registry.conversations.contains_key(&key("e")), "and leaves no trace");
+        let texts = |name: &str| registry.unfinished(&key(name)).iter().map(Unfinished::bytes).sum::<usize>();
+        assert!(texts("c") > 500 && texts("d") < 500, "what does not fit is kept without its text");
+        assert!(!registry.conversations.contains_key(&key("e")), "or leaves no trace");
         registry.forget(&key("a"), &turn("a"));
         registry.leave(&key("e"), left("e"));
         assert_eq!(registry.unfinished(&key("e")).len(), 1, "what was written makes room");

@@ -31,6 +31,11 @@ impl Unfinished {
         OVERHEAD + self.turn.as_str().len() + partial + answer.map_or(0, |answer| answer.len())
     }
 
+    /// The same turn, when its texts are not to be kept.
+    pub(crate) fn without_texts(self) -> Self {
+        Self { end: without_partial(self.end), unsure: None, ..self }
+    }
+
     /// Whether its end counts for more than one that the log has already.
     pub(crate) fn overrides(&self) -> bool {
         self.resumed || self.end == TurnEnd::RolledBack

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use crate::opening::{Opening, known_turn};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
-use crate::seal::{ATTEMPTS, Unfinished, append};
+use crate::seal::{ATTEMPTS, append};
 use crate::turn_state::{TurnState, Write};
 use crate::{Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, StoreError, Version, View, Window};
 
@@ -38,6 +38,8 @@ pub(crate) struct Stage {
     pub(crate) said: MessageList,
     /// Storing that was begun.
     pub(crate) tried: bool,
+    /// Another memory of the same turn has taken over, in another conversation.
+    pub(crate) retired: bool,
     /// Absent until it is stored.
     pub(crate) state: Option<TurnState>,
 }
@@ -51,21 +53,16 @@ impl TurnMemory {
             ));
         };
         let known: Option<Self> = request.turn.fact();
+        let known = known.filter(|known| known.0.key == *key || !known.retire());
         let memory = known.unwrap_or_else(|| {
             let memory = Self::new(advisor, request, key.clone());
             request.turn.put(memory.clone());
             request.turn.add_recorder(Arc::new(memory.clone()));
             memory
         });
-        let elsewhere = memory.0.key != *key;
-        if elsewhere && let Ok(mut stage) = memory.0.stage.try_lock() {
-            // Nothing of this turn belongs into the other conversation.
-            stage.tried = true;
-        }
-        if elsewhere || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
+        if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
             return Err(Error::configuration(
-                "a turn is remembered by one memory in one conversation, which has to be known when its tool loop begins; \
-                 give what runs inside it a turn of its own",
+                "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
             ));
         }
         Ok(memory)
@@ -79,9 +76,16 @@ impl TurnMemory {
             window: advisor.window,
             key,
             turn: request.turn.id().clone(),
-            stage: Mutex::new(Stage { said, tried: false, state: None }),
+            stage: Mutex::new(Stage { said, tried: false, retired: false, state: None }),
             is_told: AtomicBool::new(request.turn.input().is_some()),
         }))
+    }
+
+    /// Steps back for a memory in another conversation, as long as nothing was begun here.
+    fn retire(&self) -> bool {
+        let Ok(mut stage) = self.0.stage.try_lock() else { return false };
+        stage.retired = stage.state.is_none() && !stage.tried;
+        stage.retired
     }
 
     /// A tool loop outside memory begins.
@@ -161,9 +165,7 @@ impl Inner {
     async fn begin(&self, said: Vec<Message>, system: &[Message]) -> Result<TurnState> {
         let mut claim = self.registry.claim(&self.key, &self.turn).ok_or_else(busy)?;
         let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
-        // The turn that was left may be longer than the window.
-        let overridden = self.registry.unfinished(&self.key).iter().any(Unfinished::overrides);
-        let view = if answers_calls || overridden { View::All } else { self.window.view() };
+        let view = if answers_calls { View::All } else { self.registry.view(&self.key, self.window) };
         let mut found_open = None;
         let mut attempt = 0;
         loop {

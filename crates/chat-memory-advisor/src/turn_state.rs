@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use advisor_core::{Message, Role, TurnEnd, TurnId};
 
@@ -19,8 +19,8 @@ pub(crate) struct TurnState {
     pub(crate) answered: u32,
     /// Whether that answer had calls.
     pub(crate) called: bool,
-    /// The highest round of a stored answer. What was shown up to it is stored, or void.
-    latest: u32,
+    /// The rounds whose answers are stored, each with all that was shown of it.
+    stored: BTreeSet<u32>,
     /// What was begun to be appended, until it is known to be.
     pub(crate) pending: Option<Pending>,
     pub(crate) ended: Option<TurnEnd>,
@@ -90,7 +90,7 @@ impl TurnState {
             passes: 0,
             answered: 0,
             called: false,
-            latest: 0,
+            stored: BTreeSet::new(),
             pending: None,
             ended: None,
             broken_off: false,
@@ -121,7 +121,7 @@ impl TurnState {
         self.version = self.version.after(write.len());
         if let Some(round) = write.answered {
             self.answered = round;
-            self.latest = self.latest.max(round);
+            self.stored.insert(round);
             self.called = write.answer().is_some_and(|answer| answer.tool_calls().next().is_some());
         }
         self.resumed &= write.end.is_none();
@@ -135,7 +135,7 @@ impl TurnState {
         match (&self.ended, end) {
             (None, _) => false,
             (Some(_), TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) => {
-                partial.is_empty() || round <= self.latest
+                partial.is_empty() || self.stored.contains(&round)
             }
             (Some(ended), end) => ended == end,
         }
@@ -143,7 +143,7 @@ impl TurnState {
 
     /// The end of `round` or of the turn, without the text that a stored answer holds.
     pub(crate) fn end_in(&self, round: u32, end: &TurnEnd) -> TurnEnd {
-        if round <= self.latest { without_partial(end.clone()) } else { end.clone() }
+        if self.stored.contains(&round) { without_partial(end.clone()) } else { end.clone() }
     }
 
     /// What is left to be written of a turn that stopped in `round`; nothing if all is.

@@ -6,6 +6,7 @@ use crate::LoopEnd;
 use crate::loop_run::{LoopRun, has_calls, nonempty};
 use crate::outcome::Outcome;
 use crate::run_tools::finished;
+use crate::streaming::Filter;
 
 /// The ways in which a turn ends.
 impl LoopRun {
@@ -23,11 +24,7 @@ impl LoopRun {
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
         let withheld = |is_call| if is_call { filter.withheld_calls() } else { filter.withheld_answer() };
         let mut chunks = blocks_where(answer, withheld);
-        if filter.withheld_usage()
-            && let Some(usage) = answer.usage()
-        {
-            chunks.push(Chunk::Usage { round: answer.round(), usage: Box::new(*usage) });
-        }
+        chunks.extend(withheld_usage(filter, answer));
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::Ended(chunks))
     }
@@ -52,6 +49,7 @@ impl LoopRun {
         }
         let filter = self.filter(answer.round());
         let mut chunks = blocks_where(answer, |is_call| !is_call && filter.withheld_answer());
+        chunks.extend(withheld_usage(filter, answer));
         chunks.extend(self.round_completed(answer));
         if filter.shows_tools() {
             chunks.extend(finished(answer, &results, |_| true));
@@ -87,27 +85,32 @@ impl LoopRun {
         Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript.clone()))
     }
 
-    /// An error ends the turn: an answer that is complete, which memory may have stored already, becomes final,
-    /// and its calls are answered, as far as that is still possible.
-    pub(crate) async fn abandon(&mut self, error: Error) -> Error {
-        let Some(answer) = error.partial().filter(|answer| nonempty(answer).is_some()).cloned() else {
-            return error;
-        };
+    /// The round failed. If an answer of this turn had been read to its end by then, it becomes final.
+    pub(crate) async fn break_off(&mut self, error: Error) -> Error {
+        if let Some(answer) = error.partial().filter(|answer| self.request.turn.has_answer(answer.message()))
+        {
+            self.abandon(&answer.clone()).await;
+        }
+        error
+    }
+
+    /// An error ends the turn: the answer, which memory may have stored already, becomes final, and its calls are
+    /// answered, as far as that is still possible.
+    pub(crate) async fn abandon(&mut self, answer: &ChatResponse) {
         let is_answer = |message: &Message| message.is_same(answer.message());
         let is_final = self.transcript.iter_back().any(is_answer);
-        // An answer that was cut off is stored nowhere.
-        if !is_final && answer.finish().reason == FinishReason::Interrupted {
-            return error;
+        // An empty answer is stored nowhere, nor is one that was cut off.
+        if !is_final && (nonempty(answer).is_none() || answer.finish().reason == FinishReason::Interrupted) {
+            return;
         }
         // What fails here is repaired when the conversation is next read; the first error is the one to tell.
         if !is_final {
-            let _ = self.record_answer(&answer).await;
+            let _ = self.record_answer(answer).await;
         }
         if has_calls(answer.message()) && self.transcript.last().is_some_and(is_answer) {
-            let results = unrun(&answer, "not started: an error ended the turn");
-            let _ = self.record_results(&answer, &results).await;
+            let results = unrun(answer, "not started: an error ended the turn");
+            let _ = self.record_results(answer, &results).await;
         }
-        error
     }
 
     /// The loop ends with this error.
@@ -117,6 +120,11 @@ impl LoopRun {
         let error = if self.counts.calls > 0 { error.after_emission() } else { error };
         error.with_history(self.transcript.clone())
     }
+}
+
+fn withheld_usage(filter: Filter, answer: &ChatResponse) -> Option<Chunk> {
+    let usage = answer.usage().filter(|_| filter.withheld_usage())?;
+    Some(Chunk::Usage { round: answer.round(), usage: Box::new(*usage) })
 }
 
 /// The chunks of those blocks of an answer, calls or others, for which `shown` says yes.

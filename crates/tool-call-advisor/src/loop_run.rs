@@ -58,6 +58,7 @@ impl LoopRun {
 
     /// The first round, after the hook for the start.
     pub(crate) async fn begin(&mut self) -> Result<Outcome> {
+        self.next.join(&self.request)?;
         let hooks = Arc::clone(&self.config.hooks);
         let request = hooks.loop_start(self.request.clone()).await?;
         self.next.join(&request)?;
@@ -69,7 +70,7 @@ impl LoopRun {
         match self.ask().await {
             Ok(outcome) => Ok(outcome),
             // An advisor inside may have read an answer to its end before it failed.
-            Err(error) => Err(self.abandon(error).await),
+            Err(error) => Err(self.break_off(error).await),
         }
     }
 
@@ -154,7 +155,10 @@ impl LoopRun {
         }
         match self.steer(&answer).await {
             Ok(outcome) => Ok(outcome),
-            Err(error) => Err(self.abandon(error.with_partial(answer)).await),
+            Err(error) => {
+                self.abandon(&answer).await;
+                Err(error.with_partial(answer))
+            }
         }
     }
 

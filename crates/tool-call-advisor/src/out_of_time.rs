@@ -21,7 +21,10 @@ impl LoopRun {
         let text = format!("not started: {limit} was reached");
         match self.end_unrun(&answer, &text, FinishReason::Limit(limit)).await {
             Ok(outcome) => Ok(outcome.led_by(closed)),
-            Err(error) => Err(self.abandon(error.with_partial(answer)).await),
+            Err(error) => {
+                self.abandon(&answer).await;
+                Err(error.with_partial(answer))
+            }
         }
     }
 }

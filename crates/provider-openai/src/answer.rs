@@ -149,27 +149,31 @@ impl AnswerDecoder {
 
     fn fail(&mut self, error: Error) {
         self.body = Body::Over;
-        self.progress.failed.get_or_insert(error);
+        self.progress.fail_with(error);
     }
 
     /// Takes in the next event; false if there is none.
     fn read_event(&mut self) -> Result<bool> {
-        let Body::Events { decoder, from } = &mut self.body else {
-            return if mem::take(&mut self.ended) { self.refuse_other_types() } else { Ok(false) };
-        };
-        let from = *from;
-        if let Some(event) = decoder.next_event().map_err(|error| of_sse(&error, from))? {
-            self.progress.read_event(event, from);
-            return Ok(true);
+        let mut silent = true;
+        if let Body::Events { decoder, from } = &mut self.body {
+            let from = *from;
+            if let Some(event) = decoder.next_event().map_err(|error| of_sse(&error, from))? {
+                self.progress.read_event(event, from);
+                return Ok(true);
+            }
+            silent = decoder.events() == 0 && decoder.comments() == 0;
         }
-        let silent = decoder.events() == 0 && decoder.comments() == 0;
-        if silent && mem::take(&mut self.ended) { self.refuse_other_types() } else { Ok(false) }
+        if !mem::take(&mut self.ended) {
+            return Ok(false);
+        }
+        self.progress.fail_unanswered();
+        if silent { self.refuse_other_types() } else { Ok(self.progress.failed.is_some()) }
     }
 
     /// The body has ended and there was nothing in it that could be read: if it was meant to be something else, that is why.
     fn refuse_other_types(&self) -> Result<bool> {
         match self.content_type.as_str() {
-            _ if self.progress.events > 0 => Ok(false),
+            _ if self.progress.events > 0 => Ok(self.progress.failed.is_some()),
             "" | "text/event-stream" => Ok(false),
             other => Err(self.progress.failures.protocol(
                 None,

@@ -9,6 +9,7 @@
 mod content;
 mod error;
 mod loose;
+mod remark;
 mod tidy;
 mod tool_call;
 mod usage;
@@ -19,6 +20,7 @@ use serde_json::value::RawValue;
 pub(crate) use content::{Content, Part};
 pub(crate) use error::ErrorObject;
 pub(crate) use loose::{Few, Str, is_nothing};
+pub(crate) use remark::Says;
 pub(crate) use tidy::{Half, read, tidy};
 pub(crate) use tool_call::{Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};

@@ -10,7 +10,7 @@ use crate::convert::Converter;
 use crate::failure::Failures;
 use crate::profile::TextMode;
 use crate::sse::SseEvent;
-use crate::wire::{ErrorObject, Event, Half, read, tidy};
+use crate::wire::{ErrorObject, Event, Half, Says, read, tidy};
 
 /// What the events of an answer have told so far.
 #[derive(Debug)]
@@ -27,8 +27,10 @@ pub(super) struct Progress {
     finished: BTreeSet<u32>,
     /// A part of an answer came.
     answers: bool,
+    /// How the server said that it goes on, as long as no answer came.
+    remark: Option<ErrorObject>,
     /// A character that the last text was cut in.
-    half: Half,
+    half: Option<Half>,
 }
 
 /// What a piece of JSON was.
@@ -38,6 +40,8 @@ pub(super) enum Meaning {
     Answer { whole: bool },
     /// That the server failed.
     Failure,
+    /// Words about an answer that goes on, or is to come.
+    Remark,
     /// Nothing that is known here.
     Nothing,
 }
@@ -54,6 +58,7 @@ impl Progress {
             choices: choices.max(1),
             finished: BTreeSet::new(),
             answers: false,
+            remark: None,
             half: None,
         }
     }
@@ -71,7 +76,7 @@ impl Progress {
         if let Err(error) = self.read_json(data, event.event == Some("error")) {
             // A cut event at the end is as good as none, and nothing after the end marker matters.
             if !event.trailing && self.end != End::Done {
-                self.failed = Some(malformed(&error, from + event.position));
+                self.fail_with(malformed(&error, from + event.position));
             }
         }
     }
@@ -92,7 +97,14 @@ impl Progress {
             return self.read_other(json, named_error);
         }
         match serde_json::from_str(json) {
-            Ok(event) => Ok(self.read_object(json, event, named_error)),
+            Ok(event) => {
+                let before = self.deltas.len();
+                let meaning = self.read_object(json, event, named_error);
+                if self.deltas.len() > before {
+                    self.half = None;
+                }
+                Ok(meaning)
+            }
             Err(error) => {
                 let tidy = tidy(json, &mut self.half).ok_or(error)?;
                 let event = serde_json::from_str(&tidy)?;
@@ -105,15 +117,20 @@ impl Progress {
         let is_answer = event.choices.is_some() || event.usage.is_some() || event.x_groq.is_some();
         if named_error || !is_answer {
             let said: Value = read(json).unwrap_or_default();
-            let found =
-                ErrorObject::find(&said).filter(|_| !self.answers || ErrorObject::says_failure(&said));
-            if let Some(error) = found.or_else(|| named_error.then(|| ErrorObject::read(&said))) {
-                return self.fail(error);
+            if named_error {
+                return self.fail(ErrorObject::find(&said).unwrap_or_else(|| ErrorObject::read(&said)));
+            }
+            if let Some(words) = ErrorObject::find(&said) {
+                return self.read_words(words, said.as_object().map_or(Says::Words, Says::of));
             }
         }
-        self.answers |= is_answer;
+        if is_answer {
+            self.answers = true;
+            self.remark = None;
+        }
+        let before = self.deltas.len();
         let told = self.converter.convert(event, &mut self.deltas);
-        self.note_finished();
+        self.note_finished(before);
         match told.error {
             Some(error) => self.fail(error),
             None if is_answer => Meaning::Answer { whole: told.whole },
@@ -121,9 +138,20 @@ impl Progress {
         }
     }
 
-    fn note_finished(&mut self) {
+    fn read_words(&mut self, words: ErrorObject, says: Says) -> Meaning {
+        match says {
+            Says::Words | Says::GoesOn if self.answers => {}
+            Says::GoesOn => self.remark = Some(words),
+            Says::Failed | Says::Words => return self.fail(words),
+        }
+        Meaning::Remark
+    }
+
+    /// Looks for finish reasons among the deltas from number `new` on.
+    fn note_finished(&mut self, new: usize) {
         if self.end == End::Open {
-            let finishes = self.deltas.iter().filter(|delta| matches!(delta.kind, DeltaKind::Finish(_)));
+            let finishes =
+                self.deltas.range(new..).filter(|delta| matches!(delta.kind, DeltaKind::Finish(_)));
             self.finished.extend(finishes.map(|delta| delta.choice));
             if self.finished.len() >= self.choices as usize {
                 self.end = End::Finished;
@@ -144,9 +172,22 @@ impl Progress {
         }
     }
 
+    /// The body has ended. Where no answer came, what the server said instead is why.
+    pub(super) fn fail_unanswered(&mut self) {
+        if let Some(remark) = self.remark.take().filter(|_| self.end == End::Open) {
+            self.fail(remark);
+        }
+    }
+
+    /// The first error counts, and no remark any more.
+    pub(super) fn fail_with(&mut self, error: Error) {
+        self.failed.get_or_insert(error);
+        self.remark = None;
+    }
+
     fn fail(&mut self, error: ErrorObject) -> Meaning {
         if self.end != End::Done {
-            self.failed = Some(self.failures.in_answer(error));
+            self.fail_with(self.failures.in_answer(error));
         }
         Meaning::Failure
     }

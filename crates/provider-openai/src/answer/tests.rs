@@ -88,6 +88,23 @@ fn every_row_of_the_end_table() {
 }
 
 #[test]
+fn what_is_queued_is_not_looked_at_again() {
+    // A whole body is read before anything of it is taken: if each event looked at the queue, that would be quadratic.
+    let mut progress = Progress::new(1, TextMode::Increments, Failures::default());
+    let finish = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+    progress.read_json(finish, false).expect("an event");
+    let queued = mem::take(&mut progress.deltas);
+
+    let mut progress = Progress::new(1, TextMode::Increments, Failures::default());
+    progress.deltas = queued;
+    for (event, end) in [(r#"{"choices":[{"delta":{"content":"Hi"}}]}"#, End::Open), (finish, End::Finished)]
+    {
+        progress.read_json(event, false).expect("an event");
+        assert_eq!(progress.end, end, "{event}");
+    }
+}
+
+#[test]
 fn the_last_event_needs_no_blank_line_if_it_parses() {
     for last in [STOP, DONE] {
         assert_eq!(text(&[HI, last.trim_end()].concat()), "Hi");
@@ -232,28 +249,141 @@ fn characters_cut_in_two_are_put_together() {
 }
 
 #[test]
+fn halves_of_different_places_make_no_character() {
+    // What each choice has in the end, as text, reasoning and arguments.
+    let of = |choices: [&str; 3]| {
+        let body = choices.map(|choice| format!("data: {{\"choices\":[{choice}]}}\n\n")).concat();
+        let outcome = crate::aggregate_recording([body + DONE], 2);
+        assert!(outcome["error"].is_null(), "{outcome}");
+        let told = |choice: &serde_json::Value| {
+            let arguments =
+                choice["tool_calls"].as_array().expect("calls").iter().map(|call| &call["arguments"]);
+            let texts = [&choice["text"], &choice["reasoning"]].into_iter().chain(arguments);
+            texts
+                .filter_map(|text| text.as_str())
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join("|")
+        };
+        match outcome["choices"].as_array() {
+            Some(choices) => choices.iter().map(told).collect::<Vec<_>>(),
+            None => vec![told(&outcome), String::new()],
+        }
+    };
+    let cases = [
+        // Another choice, wherever its number stands.
+        (
+            [
+                r#"{"index":0,"delta":{"content":"a\ud83d"}}"#,
+                r#"{"index":1,"delta":{"content":"\ude00b"}}"#,
+                r#"{"index":0,"delta":{"content":"\ude01c"}}"#,
+            ],
+            ["a\u{FFFD}c", "\u{FFFD}b"],
+        ),
+        (
+            [
+                r#"{"delta":{"content":"a\ud83d"},"index":0}"#,
+                r#"{"delta":{"content":"\ude00b"},"index":1}"#,
+                r#"{"delta":{"content":"c"},"index":0}"#,
+            ],
+            ["ac", "\u{FFFD}b"],
+        ),
+        // Another field.
+        (
+            [
+                r#"{"index":0,"delta":{"reasoning":"a\ud83d"}}"#,
+                r#"{"index":0,"delta":{"content":"\ude00b"}}"#,
+                r#"{"index":1,"delta":{"content":"c"}}"#,
+            ],
+            ["\u{FFFD}b|a", "c"],
+        ),
+        // Another call.
+        (
+            [
+                r#"{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}},{"index":1,"id":"b","function":{"name":"f","arguments":""}}]}}"#,
+                r#"{"index":0,"delta":{"tool_calls":[{"function":{"arguments":"1\ud83d"},"index":0}]}}"#,
+                r#"{"index":0,"delta":{"tool_calls":[{"function":{"arguments":"\ude002"},"index":1}]}}"#,
+            ],
+            ["1|\u{FFFD}2", ""],
+        ),
+        // Two texts of one event.
+        (
+            [
+                r#"{"index":0,"delta":{"content":[{"text":"a\ud83d"},{"text":"\ude00b"}]}}"#,
+                r#"{"index":1,"delta":{"content":"c"}}"#,
+                r#"{"index":1,"delta":{"content":"d"}}"#,
+            ],
+            ["a\u{FFFD}b", "cd"],
+        ),
+        // Another text in between; an event without any is none.
+        (
+            [
+                r#"{"index":0,"delta":{"content":"a\ud83d"}}"#,
+                r#"{"index":0,"delta":{"content":"b"}}"#,
+                r#"{"index":0,"delta":{"content":"\ude00"}}"#,
+            ],
+            ["ab\u{FFFD}", ""],
+        ),
+        (
+            [
+                r#"{"index":0,"delta":{"content":"a\ud83d"}}"#,
+                r#"{"index":0,"delta":{"content":""}}"#,
+                r#"{"index":0,"delta":{"content":"\ude00"}}"#,
+            ],
+            ["a😀", ""],
+        ),
+        // The same place, though there are several choices.
+        (
+            [
+                r#"{"index":1,"delta":{"content":"a"}}"#,
+                r#"{"index":1,"delta":{"content":"\ud83d"}}"#,
+                r#"{"index":1,"delta":{"content":"\ude00"}}"#,
+            ],
+            ["", "a😀"],
+        ),
+    ];
+    for (choices, expected) in cases {
+        assert_eq!(of(choices), expected, "{choices:?}");
+    }
+}
+
+#[test]
 fn words_amid_an_answer_are_no_error_unless_they_say_so() {
+    let lines = |events: &str| events.replace("data: ", "").replace("\n\n", "\n");
+    let failed = ErrorKind::Provider { status: None };
     for remark in [
         r#"{"type":"status","message":"searching the web"}"#,
-        r#"{"type":"ping","msg":"m","code":0}"#,
-        r#"{"object":"progress","message":"m","code":200,"status":"running"}"#,
+        r#"{"code":20000,"message":"ok"}"#,
+        r#"{"type":"status","detail":"searching"}"#,
     ] {
-        assert_eq!(text(&format!("{HI}data: {remark}\n\n{STOP}{DONE}")), "Hi", "{remark}");
+        let body = format!("{HI}data: {remark}\n\n{STOP}");
+        assert_eq!([text(&body), text(&lines(&body))], ["Hi", "Hi"], "{remark}");
         // In place of an answer they are why there is none.
-        assert!(matches!(kind(&format!("data: {remark}\n\n")), ErrorKind::Provider { .. }), "{remark}");
+        assert_eq!(kind(&format!("data: {remark}\n\n")), failed, "{remark}");
+        assert_eq!(kind(remark), failed, "{remark}");
     }
-    for failure in [
-        r#"{"type":"server_error","message":"m"}"#,
-        r#"{"object":"error","message":"m"}"#,
-        r#"{"code":"Throttling","message":"m"}"#,
-        r#"{"code":503,"message":"m"}"#,
-        r#"{"code":1302,"message":"m"}"#,
-        r#"{"status":"failed","message":"m"}"#,
-        r#"{"detail":"m"}"#,
-    ] {
-        let error = read(format!("{HI}data: {failure}\n\n{STOP}").as_bytes()).0.expect_err(failure);
-        assert_ne!(error.kind(), ErrorKind::Truncated, "{failure}");
+    for failure in [r#"{"code":"Throttling","message":"m"}"#, r#"{"success":false,"message":"m"}"#] {
+        let body = format!("{HI}data: {failure}\n\n{STOP}{DONE}");
+        assert_ne!(kind(&body), ErrorKind::Truncated, "{failure}");
+        assert_ne!(kind(&lines(&body)), ErrorKind::Truncated, "{failure}");
     }
+}
+
+#[test]
+fn an_answer_may_wait_for_its_turn() {
+    let queued = "data: {\"status\":\"queued\",\"message\":\"two before you\"}\n\n";
+    assert_eq!(text(&[queued, queued, HI, STOP, DONE].concat()), "Hi");
+    // Where nothing follows, that is why.
+    let error = read([queued, ": x\n\n"].concat().as_bytes()).0.expect_err("no answer");
+    let said = std::error::Error::source(&error).map(ToString::to_string);
+    assert_eq!(said.as_deref(), Some("the provider said: two before you"));
+    // It is none once something else is.
+    assert_eq!(kind(&[queued, HI].concat()), ErrorKind::Truncated);
+    assert_eq!(kind(&[queued, ERROR].concat()), ErrorKind::Provider { status: Some(502) });
+    assert_eq!(
+        kind(&[queued, "data: {]}\n\n"].concat()),
+        ErrorKind::Protocol { position: Some(queued.len() as u64) }
+    );
 }
 
 #[test]
@@ -330,6 +460,25 @@ fn what_follows_a_whole_answer_is_ignored() {
         let (outcome, _) = read(&[WHOLE.as_bytes(), rest].concat());
         assert_eq!(outcome.expect("an answer").text(), "Hi");
     }
+}
+
+#[test]
+fn usage_may_follow_a_whole_answer() {
+    let usage = "\n{\"choices\":[],\"usage\":{\"prompt_tokens\":3}}";
+    for (rest, told) in [
+        (usage.to_owned(), true),
+        (format!("\nnull\n{{}}\n[]\n{{\"error\":\"late\"}}\n{WHOLE}{usage}\n{{broken"), true),
+        (format!(" \n{usage}\ntrailing"), true),
+        // What comes after something else than JSON is no longer looked for.
+        (format!("trailing{usage}"), false),
+    ] {
+        let (outcome, _) = read(format!("{WHOLE}{rest}").as_bytes());
+        let response = outcome.expect(&rest);
+        assert_eq!(response.text(), "Hi", "{rest}");
+        assert_eq!(response.usage().and_then(|usage| usage.input_tokens), told.then_some(3), "{rest}");
+    }
+    let (outcome, _) = read(&[WHOLE.as_bytes(), usage.as_bytes(), b"\xFF"].concat());
+    assert!(outcome.expect("an answer").usage().is_some());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 use super::progress::{Meaning, Progress};
-use super::{malformed, not_utf8};
+use super::{End, malformed, not_utf8};
 
 /// JSON, or a page.
 #[derive(Debug)]
@@ -41,35 +41,37 @@ impl Whole {
     }
 
     /// Reads an answer that was not streamed, or a stream framed as lines of JSON. `rest` is why the text ends where it does.
+    ///
+    /// After a whole answer only usage counts, and what is no JSON ends the body.
     fn read_values(&self, text: &str, rest: Result<()>, progress: &mut Progress) -> Result<()> {
         let mut unread = text.trim_ascii_start();
         while !unread.is_empty() {
             let position = self.from + (text.len() - unread.len()) as u64;
+            let is_over = progress.end == End::Done;
             let mut values = Deserializer::from_str(unread).into_iter::<&RawValue>();
             let value = match values.next() {
                 None => break,
                 Some(Ok(value)) => value.get(),
+                Some(Err(_)) if is_over => return Ok(()),
                 Some(Err(error)) if error.is_eof() => return rest.and(Err(cut())),
                 Some(Err(error)) => return Err(malformed(&error, position)),
             };
             progress.events += 1;
-            match progress.read_json(value, false).map_err(|error| malformed(&error, position))? {
-                Meaning::Answer { whole: false } => {}
-                // What follows a whole answer is none of it.
-                Meaning::Answer { whole: true } => {
-                    progress.mark_done();
-                    return Ok(());
-                }
-                Meaning::Failure => return Ok(()),
-                Meaning::Nothing => {
+            match progress.read_json(value, false) {
+                Ok(Meaning::Answer { whole: true }) => progress.mark_done(),
+                Ok(Meaning::Answer { whole: false } | Meaning::Remark) => {}
+                _ if is_over => {}
+                Ok(Meaning::Failure) => return Ok(()),
+                Ok(Meaning::Nothing) => {
                     let message =
                         "the provider answered with JSON that is no chat completion; check the base URL";
                     return Err(progress.failures.protocol(Some(position), message.to_owned(), value));
                 }
+                Err(error) => return Err(malformed(&error, position)),
             }
             unread = unread.get(values.byte_offset()..).unwrap_or_default().trim_ascii_start();
         }
-        rest
+        if progress.end == End::Done { Ok(()) } else { rest }
     }
 }
 

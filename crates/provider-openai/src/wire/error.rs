@@ -4,10 +4,6 @@ use serde_json::{Map, Value};
 
 /// The keys under which an error stands.
 const STANDS_UNDER: [&str; 3] = ["error", "errors", "detail"];
-/// What is in the words by which servers call a failure.
-const ABOUT_FAILURE: [&str; 8] =
-    ["error", "exception", "fail", "invalid", "denied", "exceeded", "overload", "unavailable"];
-
 /// What a server said about a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ErrorObject {
@@ -54,23 +50,6 @@ impl ErrorObject {
         }
     }
 
-    /// Whether what stands at the top says that something failed. Words alone, amid an answer, may as well tell how it goes on.
-    pub(crate) fn says_failure(body: &Value) -> bool {
-        let Value::Object(fields) = body else {
-            return true;
-        };
-        let is_about_failure = |key: &&str| {
-            let word = fields.get(*key).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
-            ABOUT_FAILURE.iter().any(|part| word.contains(part))
-        };
-        let code = fields.get("code").filter(is_something);
-        let succeeded = code.and_then(number).is_some_and(|code| code < 400);
-        STANDS_UNDER.iter().any(|key| fields.get(*key).as_ref().is_some_and(is_something))
-            || ["type", "object", "status"].iter().any(is_about_failure)
-            || (code.is_some() && !succeeded)
-            || status(fields).is_some()
-    }
-
     fn from_fields(fields: &Map<String, Value>) -> Self {
         let word = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         let message = ["message", "msg", "detail", "error_message"]
@@ -98,7 +77,7 @@ fn number(value: &Value) -> Option<u64> {
 }
 
 /// The first field that holds an HTTP status of a failure.
-fn status(fields: &Map<String, Value>) -> Option<u16> {
+pub(super) fn status(fields: &Map<String, Value>) -> Option<u16> {
     ["code", "status_code", "status"]
         .iter()
         .filter_map(|key| fields.get(*key).and_then(number))
@@ -118,7 +97,7 @@ fn as_text(value: &Value) -> String {
     }
 }
 
-fn is_something(value: &&Value) -> bool {
+pub(super) fn is_something(value: &&Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
         Value::Number(number) => number.as_u64() != Some(0),

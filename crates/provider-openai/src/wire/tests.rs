@@ -214,6 +214,50 @@ fn errors_are_read_in_every_shape() {
 }
 
 #[test]
+fn a_remark_is_told_from_a_failure() {
+    let cases = [
+        // That it failed.
+        (json!({"error": "m"}), Says::Failed),
+        (json!({"errors": [{"message": "m"}]}), Says::Failed),
+        (json!({"detail": "m"}), Says::Failed),
+        (json!({"type": "server_error", "message": "m"}), Says::Failed),
+        (json!({"object": "error", "message": "m"}), Says::Failed),
+        (json!({"status": "failed", "message": "m"}), Says::Failed),
+        (json!({"code": "Throttling", "message": "m"}), Says::Failed),
+        (json!({"code": "RATE_LIMIT", "message": "m"}), Says::Failed),
+        (json!({"code": "insufficient_quota", "message": "m"}), Says::Failed),
+        (json!({"code": "ModelNotFound", "message": "m"}), Says::Failed),
+        (json!({"code": 400, "message": "m"}), Says::Failed),
+        (json!({"code": "599", "message": "m"}), Says::Failed),
+        (json!({"status": 429, "message": "m"}), Says::Failed),
+        (json!({"success": false, "message": "insufficient balance"}), Says::Failed),
+        // Also where it says how it went on.
+        (json!({"type": "status", "code": 503, "message": "m"}), Says::Failed),
+        (json!({"type": "progress", "error": "m"}), Says::Failed),
+        (json!({"type": "status", "success": false, "message": "m"}), Says::Failed),
+        (json!({"status": "queue_exceeded", "message": "m"}), Says::Failed),
+        // How it goes on.
+        (json!({"type": "status", "message": "m"}), Says::GoesOn),
+        (json!({"type": "status", "detail": "m"}), Says::GoesOn),
+        (json!({"type": "ping", "msg": "m", "code": 0}), Says::GoesOn),
+        (json!({"object": "progress", "message": "m", "code": 200, "status": "running"}), Says::GoesOn),
+        (json!({"status": "QUEUED", "message": "m"}), Says::GoesOn),
+        (json!({"type": "queue", "error": null, "success": true, "message": "m"}), Says::GoesOn),
+        // Neither.
+        (json!({"message": "m"}), Says::Words),
+        (json!({"code": "OK", "message": "still working"}), Says::Words),
+        (json!({"code": 20000, "message": "ok"}), Says::Words),
+        (json!({"code": "1302", "message": "m"}), Says::Words),
+        (json!({"code": 399, "status": 600, "message": "m"}), Says::Words),
+        (json!({"success": true, "message": "m"}), Says::Words),
+    ];
+    for (remark, expected) in cases {
+        let fields = remark.as_object().expect("an object");
+        assert_eq!(Says::of(fields), expected, "{remark}");
+    }
+}
+
+#[test]
 fn nothing_is_told_from_something() {
     for (json, nothing) in [
         ("null", true),

@@ -6,14 +6,22 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The first half of a character outside the Basic Multilingual Plane, where a server cut a text between the two: the second half
-/// begins the next one.
-pub(crate) type Half = Option<String>;
+/// begins the next text of the same place.
+#[derive(Debug)]
+pub(crate) struct Half {
+    escape: String,
+    /// What its event says of the choice up to the text that it was in.
+    before: String,
+    /// The numbers that are told only behind that text.
+    numbers: Vec<String>,
+}
 
 /// The same JSON in a form that any reader takes; `None` if it is malformed.
 ///
-/// A first half at the end of a text goes into `half`, and comes back before the second half that begins a later text, of whatever
-/// choice or field; if none does, nothing is left of it. Any other half becomes U+FFFD. Of several equal keys the last counts.
-pub(crate) fn tidy(json: &str, half: &mut Half) -> Option<String> {
+/// A first half at the end of a text goes into `half`, and comes back before the second half that the next event's text in the
+/// same choice, field and call begins with; if none does, nothing is left of it. Any other half becomes U+FFFD: better none than a
+/// character that nobody sent. Of several equal keys the last counts.
+pub(crate) fn tidy(json: &str, half: &mut Option<Half>) -> Option<String> {
     let value: Value = serde_json::from_str(&with_whole_characters(json, half)).ok()?;
     Some(value.to_string())
 }
@@ -23,21 +31,33 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Option<T> {
     serde_json::from_str(json).ok().or_else(|| serde_json::from_str(&tidy(json, &mut None)?).ok())
 }
 
-fn with_whole_characters(json: &str, half: &mut Half) -> String {
+fn with_whole_characters(json: &str, half: &mut Option<Half>) -> String {
     let mut whole = String::with_capacity(json.len());
     let mut rest = json;
+    let choices = json.find("\"choices\"").unwrap_or(json.len());
+    let held = half.take();
+    let mut cut = None;
+    // Where the text begins that is being read.
+    let mut from = 0;
     while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        if let Some(quote) = before.rfind('"') {
+            from = json.len() - rest.len() + quote + 1;
+        }
         whole.push_str(before);
+        // Nothing before the choices is a text that goes on.
+        let place = json.get(choices..from);
         let length = match (surrogate(escape), escape.get(6..).unwrap_or_default()) {
             (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
             (Some(Surrogate::First), after) if surrogate(after) == Some(Surrogate::Second) => 12,
             (Some(Surrogate::First), after) if after.starts_with('"') => {
-                *half = escape.get(..6).map(str::to_owned);
+                cut = place.map(|place| (place, escape));
                 rest = after;
                 continue;
             }
-            (Some(Surrogate::Second), _) if before.ends_with('"') && half.is_some() => {
-                whole.push_str(&half.take().unwrap_or_default());
+            (Some(Surrogate::Second), after)
+                if before.ends_with('"') && held.as_ref().is_some_and(|held| held.fits(place, after)) =>
+            {
+                whole.push_str(held.as_ref().map_or("", |held| &held.escape));
                 6
             }
             (Some(_), after) => {
@@ -51,7 +71,27 @@ fn with_whole_characters(json: &str, half: &mut Half) -> String {
         rest = after;
     }
     whole.push_str(rest);
+    *half = cut.map(|(place, escape)| Half::new(place, escape));
     whole
+}
+
+impl Half {
+    /// The half that `escape` begins with, at the end of the text behind `before`.
+    fn new(before: &str, escape: &str) -> Self {
+        let (escape, after) = escape.split_at_checked(6).unwrap_or((escape, ""));
+        let numbers = numbers(after).map(str::to_owned).collect();
+        Self { escape: escape.to_owned(), before: before.to_owned(), numbers }
+    }
+
+    /// Whether the text between `before` and `after` is in the same place.
+    fn fits(&self, before: Option<&str>, after: &str) -> bool {
+        before == Some(&self.before) && numbers(after).eq(self.numbers.iter())
+    }
+}
+
+/// The numbers of choices and calls, as they are written.
+fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    json.split("\"index\"").skip(1).filter_map(|number| number.split([',', '}']).next())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@ use advisor_core::{
 };
 
 use crate::LoopEnd;
-use crate::loop_run::{LoopRun, has_calls, nonempty};
+use crate::history::{has_calls, nonempty};
+use crate::loop_run::LoopRun;
 use crate::outcome::Outcome;
 use crate::run_tools::finished;
 use crate::streaming::Filter;

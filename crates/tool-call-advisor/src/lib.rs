@@ -42,6 +42,7 @@ mod decide;
 mod endings;
 mod execution;
 mod fn_tool;
+mod history;
 mod hooks;
 mod limits;
 mod loop_run;

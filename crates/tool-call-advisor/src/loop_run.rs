@@ -1,10 +1,9 @@
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, Message,
-    MessageList, Record, Result, Role, Step, ToolCall, ToolChoice, ToolEvent, ToolSet, Usage,
+    AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, MessageList,
+    Result, ToolCall, ToolChoice, ToolEvent, ToolSet, Usage,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -14,6 +13,7 @@ use crate::advisor::Config;
 use crate::decide::{Counts, Decision, decide};
 use crate::endings::cut_by;
 use crate::execution::ToolEvents;
+use crate::history::has_calls;
 use crate::outcome::Outcome;
 use crate::run_tools::ToolPlan;
 use crate::streaming::Filter;
@@ -25,7 +25,7 @@ pub(crate) struct LoopRun {
     next: AdvisorChain,
     /// What is sent in the next round, and what was sent in the last one.
     pub(crate) request: ChatRequest,
-    own_history: bool,
+    pub(crate) own_history: bool,
     pub(crate) counts: Counts,
     pub(crate) usage: Option<Usage>,
     /// The messages of the turn that are final.
@@ -94,22 +94,6 @@ impl LoopRun {
             Ok(stream) => Ok(Outcome::Opened(stream?.in_span(span))),
             Err(_) => self.end_at_limit(self.time_limit()).await,
         }
-    }
-
-    /// Takes a request as a hook gave it; messages that the hook added are final from now on.
-    async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
-        let added = request.messages.added_since(&self.request.messages);
-        self.request = request;
-        self.inject(added, round).await
-    }
-
-    pub(crate) async fn inject(&mut self, added: Vec<Message>, round: u32) -> Result<()> {
-        let kept = kept(added);
-        if kept.is_empty() {
-            return Ok(());
-        }
-        self.transcript.extend(kept.iter().cloned());
-        self.record(round, Step::Injected, kept).await
     }
 
     /// Whether a chunk of the running round comes out.
@@ -223,34 +207,6 @@ impl LoopRun {
         Limit::Time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// What the loop sends after this answer: all of it again, or what memory inside it has not seen.
-    pub(crate) fn messages_after(&self, answer: &ChatResponse, results: &[Message]) -> MessageList {
-        let mut messages = if self.own_history {
-            let mut messages = self.request.messages.clone();
-            messages.extend(nonempty(answer));
-            messages
-        } else {
-            self.request.messages.split_system().0.into()
-        };
-        messages.extend(results.iter().cloned());
-        messages
-    }
-
-    pub(crate) async fn record_answer(&mut self, answer: &ChatResponse) -> Result<()> {
-        let messages: Vec<_> = nonempty(answer).into_iter().collect();
-        self.transcript.extend(messages.iter().cloned());
-        self.record(answer.round(), Step::Answer, messages).await
-    }
-
-    pub(crate) async fn record_results(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {
-        self.transcript.extend(results.iter().cloned());
-        self.record(answer.round(), Step::Results, results.to_vec()).await
-    }
-
-    pub(crate) async fn record(&self, round: u32, step: Step, messages: Vec<Message>) -> Result<()> {
-        self.request.turn.record(&Record::new(round, step, messages)).await
-    }
-
     pub(crate) fn round_completed(&mut self, answer: &ChatResponse) -> Vec<Chunk> {
         let shown = self.filter(answer.round()).shows_round_end();
         shown.then(|| Chunk::RoundCompleted(answer.clone())).into_iter().collect()
@@ -276,33 +232,4 @@ impl Drop for LoopRun {
         // A hook that panics here must not keep the rest of the turn from being dropped.
         let _ = catch_unwind(AssertUnwindSafe(|| self.finalize(LoopEnd::Dropped)));
     }
-}
-
-/// What of the messages that a hook added becomes part of the transcript. Calls and results do if they come together:
-/// a hook that changes those of the turn changes what is sent, not what happened.
-fn kept(added: Vec<Message>) -> Vec<Message> {
-    let answered: HashSet<_> =
-        added.iter().filter_map(|message| Some(message.tool_result()?.call_id.clone())).collect();
-    let is_whole = |message: &Message| message.tool_calls().all(|call| answered.contains(&call.id));
-    let called: HashSet<_> = added
-        .iter()
-        .filter(|message| is_whole(message))
-        .flat_map(|message| message.tool_calls().map(|call| call.id.clone()))
-        .collect();
-    let is_kept = |message: &Message| match message.role() {
-        Role::System => false,
-        _ if message.is_ephemeral() => false,
-        Role::Tool => message.tool_result().is_some_and(|result| called.contains(&result.call_id)),
-        _ => is_whole(message),
-    };
-    added.into_iter().filter(is_kept).collect()
-}
-
-pub(crate) fn has_calls(message: &Message) -> bool {
-    message.tool_calls().next().is_some()
-}
-
-/// The answer's message, unless it is empty: nothing empty is ever remembered or sent.
-pub(crate) fn nonempty(answer: &ChatResponse) -> Option<Message> {
-    Some(answer.message()).filter(|message| !message.is_empty_answer()).cloned()
 }

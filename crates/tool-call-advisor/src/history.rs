@@ -1,0 +1,81 @@
+use std::collections::HashSet;
+
+use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Record, Result, Role, Step};
+
+use crate::loop_run::LoopRun;
+
+/// What is sent next and what is final: the two lists of messages that the loop keeps.
+impl LoopRun {
+    /// Takes a request as a hook gave it; messages that the hook added are final from now on.
+    pub(crate) async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
+        let added = request.messages.added_since(&self.request.messages);
+        self.request = request;
+        self.inject(added, round).await
+    }
+
+    pub(crate) async fn inject(&mut self, added: Vec<Message>, round: u32) -> Result<()> {
+        let kept = kept(added);
+        if kept.is_empty() {
+            return Ok(());
+        }
+        self.transcript.extend(kept.iter().cloned());
+        self.record(round, Step::Injected, kept).await
+    }
+
+    /// What the loop sends after this answer: all of it again, or what memory inside it has not seen.
+    pub(crate) fn messages_after(&self, answer: &ChatResponse, results: &[Message]) -> MessageList {
+        let mut messages = if self.own_history {
+            let mut messages = self.request.messages.clone();
+            messages.extend(nonempty(answer));
+            messages
+        } else {
+            self.request.messages.split_system().0.into()
+        };
+        messages.extend(results.iter().cloned());
+        messages
+    }
+
+    pub(crate) async fn record_answer(&mut self, answer: &ChatResponse) -> Result<()> {
+        let messages: Vec<_> = nonempty(answer).into_iter().collect();
+        self.transcript.extend(messages.iter().cloned());
+        self.record(answer.round(), Step::Answer, messages).await
+    }
+
+    pub(crate) async fn record_results(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {
+        self.transcript.extend(results.iter().cloned());
+        self.record(answer.round(), Step::Results, results.to_vec()).await
+    }
+
+    pub(crate) async fn record(&self, round: u32, step: Step, messages: Vec<Message>) -> Result<()> {
+        self.request.turn.record(&Record::new(round, step, messages)).await
+    }
+}
+
+/// What of the messages that a hook added becomes part of the transcript. Calls and results do if they come together:
+/// a hook that changes those of the turn changes what is sent, not what happened.
+fn kept(added: Vec<Message>) -> Vec<Message> {
+    let answered: HashSet<_> =
+        added.iter().filter_map(|message| Some(message.tool_result()?.call_id.clone())).collect();
+    let is_whole = |message: &Message| message.tool_calls().all(|call| answered.contains(&call.id));
+    let called: HashSet<_> = added
+        .iter()
+        .filter(|message| is_whole(message))
+        .flat_map(|message| message.tool_calls().map(|call| call.id.clone()))
+        .collect();
+    let is_kept = |message: &Message| match message.role() {
+        Role::System => false,
+        _ if message.is_ephemeral() => false,
+        Role::Tool => message.tool_result().is_some_and(|result| called.contains(&result.call_id)),
+        _ => is_whole(message),
+    };
+    added.into_iter().filter(is_kept).collect()
+}
+
+pub(crate) fn has_calls(message: &Message) -> bool {
+    message.tool_calls().next().is_some()
+}
+
+/// The answer's message, unless it is empty: nothing empty is ever remembered or sent.
+pub(crate) fn nonempty(answer: &ChatResponse) -> Option<Message> {
+    Some(answer.message()).filter(|message| !message.is_empty_answer()).cloned()
+}

@@ -12,7 +12,8 @@ use crate::repair::Repair;
 use crate::seal::{closing, end_of, seal};
 use crate::turn_memory::several_choices;
 use crate::view::same_turn;
-use crate::{ConversationStore, Entry, StoreError, TurnMemory, Window};
+use crate::window::Measure;
+use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, Window};
 
 /// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
 ///
@@ -46,20 +47,26 @@ use crate::{ConversationStore, Entry, StoreError, TurnMemory, Window};
 #[derive(Clone)]
 pub struct ChatMemoryAdvisor {
     pub(crate) store: Arc<dyn ConversationStore>,
-    pub(crate) window: Window,
+    pub(crate) measure: Measure,
     pub(crate) registry: Arc<Registry>,
 }
 
 impl ChatMemoryAdvisor {
     /// A memory that keeps conversations in `store` and sends all of them.
     pub fn new(store: impl ConversationStore) -> Self {
-        Self { store: Arc::new(store), window: Window::All, registry: Arc::default() }
+        Self { store: Arc::new(store), measure: Window::All.into(), registry: Arc::default() }
     }
 
     /// The same memory, which sends no more of a conversation than `window`.
     #[must_use]
     pub fn with_window(self, window: Window) -> Self {
-        Self { window, ..self }
+        Self { measure: Measure { window, ..self.measure }, ..self }
+    }
+
+    /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).
+    #[must_use]
+    pub fn with_token_counter(self, counter: impl TokenCounter) -> Self {
+        Self { measure: Measure { counter: Arc::new(counter), ..self.measure }, ..self }
     }
 
     /// What the next turn of a conversation would be sent before its own messages: the view of what is
@@ -71,15 +78,15 @@ impl ChatMemoryAdvisor {
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
         let snapshot =
-            self.store.load(key, self.registry.view(key, self.window)).await.map_err(StoreError::on_load)?;
+            self.registry.load(&*self.store, key, &self.measure).await.map_err(StoreError::on_load)?;
         let mut log = whole_turns(snapshot);
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
         let closed = closing(last, &end_of(last, &self.registry.unfinished(key)), &[]);
         log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
         let mut pieces = Repair::of(&log).finish();
         pieces.push(Vec::new());
-        let lengths: Vec<_> = pieces.iter().map(Vec::len).collect();
-        Ok(pieces.into_iter().skip(self.window.first_kept(&lengths)).flatten().collect())
+        let from = self.measure.first_kept(&pieces);
+        Ok(pieces.into_iter().skip(from).flatten().collect())
     }
 
     /// Closes the turns of this process that were dropped and whose end is not written yet, in all
@@ -137,6 +144,6 @@ impl Advisor for ChatMemoryAdvisor {
 
 impl fmt::Debug for ChatMemoryAdvisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatMemoryAdvisor").field("window", &self.window).finish_non_exhaustive()
+        f.debug_struct("ChatMemoryAdvisor").field("window", &self.measure).finish_non_exhaustive()
     }
 }

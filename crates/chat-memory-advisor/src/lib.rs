@@ -36,7 +36,7 @@
 //! | entry: a message, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
 //! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
-//! | window: what is sent of a conversation | [`Window`] |
+//! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
 //! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`] |
 //!
 //! # Features
@@ -62,6 +62,7 @@ mod repair;
 mod seal;
 mod store;
 mod store_error;
+mod token_counter;
 mod turn_memory;
 mod turn_state;
 mod view;
@@ -75,6 +76,7 @@ pub use in_memory::InMemoryStore;
 pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, OUTCOME_UNKNOWN, repair};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;
+pub use token_counter::{ApproximateTokens, TokenCounter};
 pub use turn_memory::TurnMemory;
 pub use view::{OpenTurn, Snapshot, View};
 pub use window::Window;

@@ -4,7 +4,8 @@ use crate::calls::OpenCalls;
 use crate::repair::{Repair, is_remembered, results_first};
 use crate::seal::{Unfinished, closing, end_of};
 use crate::view::same_turn;
-use crate::{Entry, EntryKind, NewEntry, Snapshot, Version, Window};
+use crate::window::Measure;
+use crate::{Entry, EntryKind, NewEntry, Snapshot, Version};
 
 /// How a turn begins: what is written and what is sent.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Opening {
         said: Vec<Message>,
         snapshot: Snapshot,
         unfinished: &[Unfinished],
-        window: Window,
+        measure: &Measure,
     ) -> Result<Self> {
         let version = snapshot.version;
         let mut log = whole_turns(snapshot);
@@ -49,8 +50,8 @@ impl Opening {
         let repair = Repair::of(&log);
         refuse_orphans(repair.open_calls().clone(), &input)?;
         let pieces = repair.begin(input);
-        let lengths: Vec<_> = pieces.iter().map(Vec::len).collect();
-        let messages = pieces.into_iter().skip(window.first_kept(&lengths)).flatten().collect();
+        let from = measure.first_kept(&pieces);
+        let messages = pieces.into_iter().skip(from).flatten().collect();
         Ok(Self { version, entries, messages })
     }
 }

@@ -6,7 +6,8 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
 use crate::seal::Unfinished;
-use crate::{View, Window};
+use crate::window::Measure;
+use crate::{ConversationStore, Snapshot, StoreError, View};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -62,10 +63,22 @@ impl Registry {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
     }
 
-    /// What has to be read so that the window, and a turn whose end does not count, are there.
-    pub(crate) fn view(&self, key: &ConversationKey, window: Window) -> View {
+    /// Reads what is needed so that the window, and a turn whose end does not count, are there.
+    pub(crate) async fn load(
+        &self,
+        store: &dyn ConversationStore,
+        key: &ConversationKey,
+        measure: &Measure,
+    ) -> Result<Snapshot, StoreError> {
         let overridden = self.unfinished(key).iter().any(Unfinished::overrides);
-        if overridden { View::All } else { window.view() }
+        let mut view = if overridden { View::All } else { measure.view() };
+        loop {
+            let snapshot = store.load(key, view).await?;
+            match measure.view_after(view, &snapshot) {
+                Some(larger) => view = larger,
+                None => return Ok(snapshot),
+            }
+        }
     }
 
     /// All turns that stopped without their end being written, each with its conversation.

@@ -13,7 +13,8 @@ use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::seal::{ATTEMPTS, append};
 use crate::turn_state::{TurnState, Write};
-use crate::{Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, StoreError, Version, View, Window};
+use crate::window::Measure;
+use crate::{Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, StoreError, Version, View};
 
 /// What memory keeps of one turn, from its first request to its end.
 ///
@@ -24,7 +25,7 @@ pub struct TurnMemory(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) registry: Arc<Registry>,
-    window: Window,
+    measure: Measure,
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
     pub(crate) stage: Mutex<Stage>,
@@ -73,7 +74,7 @@ impl TurnMemory {
         Self(Arc::new(Inner {
             store: Arc::clone(&advisor.store),
             registry: Arc::clone(&advisor.registry),
-            window: advisor.window,
+            measure: advisor.measure.clone(),
             key,
             turn: request.turn.id().clone(),
             stage: Mutex::new(Stage { said, tried: false, retired: false, state: None }),
@@ -165,12 +166,16 @@ impl Inner {
     async fn begin(&self, said: Vec<Message>, system: &[Message]) -> Result<TurnState> {
         let mut claim = self.registry.claim(&self.key, &self.turn).ok_or_else(busy)?;
         let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
-        let view = if answers_calls { View::All } else { self.registry.view(&self.key, self.window) };
         let mut found_open = None;
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let snapshot = self.store.load(&self.key, view).await.map_err(StoreError::on_load)?;
+            let snapshot = if answers_calls {
+                self.store.load(&self.key, View::All).await
+            } else {
+                self.registry.load(&*self.store, &self.key, &self.measure).await
+            };
+            let snapshot = snapshot.map_err(StoreError::on_load)?;
             let unfinished = self.registry.unfinished(&self.key);
             let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
             let dead = |turn: &TurnId| {
@@ -181,7 +186,7 @@ impl Inner {
             if attempt > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
                 return Err(StoreError::Conflict { current: snapshot.version }.into());
             }
-            let opening = Opening::plan(&self.turn, said.clone(), snapshot, &unfinished, self.window)?;
+            let opening = Opening::plan(&self.turn, said.clone(), snapshot, &unfinished, &self.measure)?;
             claim.beginning |= !opening.entries.is_empty();
             match self.append_input(&opening).await {
                 // What an earlier turn of this process wrote last may have come late.

@@ -1,9 +1,14 @@
-use crate::View;
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::Message;
+
+use crate::{ApproximateTokens, Snapshot, TokenCounter, View};
 
 /// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
 ///
 /// Whole turns are left out, oldest first. A call and its results never part, and the turn that is
-/// running always stays whole.
+/// running always stays whole. Turns that were rolled back count towards what is looked through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Window {
@@ -11,28 +16,57 @@ pub enum Window {
     #[default]
     All,
     /// At most so many messages, those of the running turn's input included; more only if that alone is
-    /// longer. Turns that were rolled back count towards what is looked through.
+    /// longer.
     Messages(usize),
+    /// At most so many turns, the running one included. Turns of which one answers the calls of the other
+    /// count as one.
+    Turns(usize),
+    /// At most so many tokens, those of the running turn's input included; more only if that alone is longer.
+    /// The memory's [`TokenCounter`] counts them. System messages and tools are not counted.
+    Tokens(usize),
 }
 
-impl Window {
-    /// What has to be read so that everything that can be in the window is there.
+/// A window and what it is measured with.
+#[derive(Clone)]
+pub(crate) struct Measure {
+    pub(crate) window: Window,
+    pub(crate) counter: Arc<dyn TokenCounter>,
+}
+
+/// How many turns are read first where nobody knows how long they are.
+const FIRST_TURNS: usize = 16;
+
+impl Measure {
+    /// What has to be read so that everything that can be in the window is there, as far as that is known.
     ///
     /// An ordinary turn has one entry that is no message, so twice as many entries hold the messages. Where
     /// turns went on after their end there are more, and the view may be of fewer messages than would fit.
-    pub(crate) fn view(self) -> View {
-        match self {
-            Self::All => View::All,
-            Self::Messages(count) => View::LastEntries(count.saturating_mul(2)),
+    pub(crate) fn view(&self) -> View {
+        match self.window {
+            Window::All => View::All,
+            Window::Messages(count) => View::LastEntries(count.saturating_mul(2)),
+            Window::Turns(count) => View::LastTurns(count),
+            Window::Tokens(_) => View::LastTurns(FIRST_TURNS),
         }
     }
 
-    /// The first piece that stays, given the lengths of all; the last one is the running turn's.
-    pub(crate) fn first_kept(self, lengths: &[usize]) -> usize {
-        let Self::Messages(mut room) = self else { return 0 };
-        let Some((running, earlier)) = lengths.split_last() else { return 0 };
-        room = room.saturating_sub(*running);
-        let fits = |length: &&usize| match room.checked_sub(**length) {
+    /// The next larger view, if what this one showed may leave room in the window.
+    pub(crate) fn view_after(&self, view: View, snapshot: &Snapshot) -> Option<View> {
+        let (Window::Tokens(limit), View::LastTurns(count)) = (self.window, view) else { return None };
+        let begins = snapshot.entries.first().is_none_or(|entry| entry.seq <= 1);
+        let tokens = snapshot.entries.iter().filter_map(|entry| entry.kind.as_message());
+        let full = tokens.map(|message| self.counter.count(message)).sum::<usize>() > limit;
+        (!begins && !full).then(|| View::LastTurns(count.saturating_mul(4)))
+    }
+
+    /// The first piece that stays; the last one is the running turn's.
+    pub(crate) fn first_kept(&self, pieces: &[Vec<Message>]) -> usize {
+        let (Window::Messages(room) | Window::Turns(room) | Window::Tokens(room)) = self.window else {
+            return 0;
+        };
+        let Some((running, earlier)) = pieces.split_last() else { return 0 };
+        let mut room = room.saturating_sub(self.size(running));
+        let fits = |piece: &&Vec<Message>| match room.checked_sub(self.size(piece)) {
             Some(left) => {
                 room = left;
                 true
@@ -41,6 +75,26 @@ impl Window {
         };
         earlier.len() - earlier.iter().rev().take_while(fits).count()
     }
+
+    fn size(&self, piece: &[Message]) -> usize {
+        match self.window {
+            Window::Turns(_) => 1,
+            Window::Tokens(_) => piece.iter().map(|message| self.counter.count(message)).sum(),
+            _ => piece.len(),
+        }
+    }
+}
+
+impl From<Window> for Measure {
+    fn from(window: Window) -> Self {
+        Self { window, counter: Arc::new(ApproximateTokens) }
+    }
+}
+
+impl fmt::Debug for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.window.fmt(f)
+    }
 }
 
 #[cfg(test)]
@@ -48,20 +102,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn pieces(lengths: &[usize]) -> Vec<Vec<Message>> {
+        lengths.iter().map(|length| vec![Message::user("x"); *length]).collect()
+    }
+
+    type Size = fn(usize) -> usize;
+
+    fn measures(count: usize) -> [(Measure, Size); 3] {
+        let two = |_: &Message| 2_usize;
+        let tokens = Measure { window: Window::Tokens(count), counter: Arc::new(two) };
+        [
+            (Window::Messages(count).into(), |length| length),
+            (Window::Turns(count).into(), |_| 1),
+            (tokens, |length| 2 * length),
+        ]
+    }
+
     proptest! {
         #[test]
         fn the_window_is_filled_from_the_end_and_never_cuts(
             lengths in prop::collection::vec(1..9_usize, 1..12),
             count in 0..40_usize,
         ) {
-            let from = Window::Messages(count).first_kept(&lengths);
-            let kept: usize = lengths[from..].iter().sum();
-            prop_assert!(from < lengths.len(), "the running turn stays");
-            prop_assert!(kept <= count || from == lengths.len() - 1);
-            if from > 0 {
-                prop_assert!(kept + lengths[from - 1] > count, "another turn would have fitted");
+            for (measure, size) in measures(count) {
+                let from = measure.first_kept(&pieces(&lengths));
+                let kept: usize = lengths[from..].iter().map(|length| size(*length)).sum();
+                prop_assert!(from < lengths.len(), "the running turn stays");
+                prop_assert!(kept <= count || from == lengths.len() - 1);
+                if from > 0 {
+                    prop_assert!(kept + size(lengths[from - 1]) > count, "another turn would have fitted");
+                }
             }
-            prop_assert_eq!(Window::All.first_kept(&lengths), 0);
+            prop_assert_eq!(Measure::from(Window::All).first_kept(&pieces(&lengths)), 0);
         }
     }
 }

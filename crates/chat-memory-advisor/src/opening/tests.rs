@@ -5,7 +5,7 @@ use super::*;
 use crate::logs::{
     answer, any_log, calls, completed, handed_out, log, ordinary_log, result, turn, user, words,
 };
-use crate::{View, check_transcript, repair};
+use crate::{View, Window, check_transcript, repair};
 
 fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
     plan_in(Window::All, log, said, unfinished)
@@ -13,8 +13,9 @@ fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Op
 
 fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
-    let view = if answers_calls { View::All } else { window.view() };
-    Opening::plan(&turn("new"), said.to_vec(), Snapshot::of(log, view), unfinished, window)
+    let measure = Measure::from(window);
+    let view = if answers_calls { View::All } else { measure.view() };
+    Opening::plan(&turn("new"), said.to_vec(), Snapshot::of(log, view), unfinished, &measure)
 }
 
 /// What is written, one word per entry with its turn: `t:u:hello`, `t:end`.
@@ -214,7 +215,7 @@ proptest! {
     fn the_windows_view_holds_all_that_can_be_in_the_window(log in ordinary_log(), count in 0..16_usize) {
         let window = Window::Messages(count);
         let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        let from_all = Opening::plan(&turn("new"), vec![user("v")], Snapshot::of(&log, View::All), &[], window);
+        let from_all = Opening::plan(&turn("new"), vec![user("v")], Snapshot::of(&log, View::All), &[], &window.into());
         prop_assert_eq!(words(&from_view.messages), words(&from_all.unwrap().messages));
     }
 

@@ -72,6 +72,45 @@ async fn a_transcript_is_what_the_window_holds() {
 }
 
 #[tokio::test]
+async fn windows_of_turns_and_of_tokens_hold_whole_turns() {
+    let (memory, _) = memory();
+    let answers = [Answer::of_text("one"), Answer::of_calls([("1", "f", "{}")]), Answer::of_text("two")];
+    let (client, _) = client(&memory, Phase::Round, answers);
+    ask(&client, "1").await.unwrap();
+    ask(&client, "2").await.unwrap();
+    let second = "u:2 a(1) r1 a:two";
+    let all = format!("u:1 a:one {second}");
+    // What is shown is what the next turn is sent beside its own messages, which are a turn themselves.
+    for (turns, held) in [(0, ""), (1, ""), (2, second), (3, &*all), (9, &*all)] {
+        let memory = memory.clone().with_window(Window::Turns(turns));
+        assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {turns} turns");
+    }
+    for (tokens, held) in [(39, ""), (40, second), (59, second), (60, &*all)] {
+        let memory = memory.clone().with_window(Window::Tokens(tokens)).with_token_counter(|_: &Message| 10);
+        assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {tokens} tokens");
+    }
+}
+
+#[tokio::test]
+async fn a_window_of_tokens_reads_as_much_as_it_needs() {
+    let (memory, store) = memory();
+    let (client, model) = plain(&memory, (0..40).map(|nth| Answer::of_text(format!("a{nth}"))));
+    for nth in 0..39 {
+        ask(&client, &nth.to_string()).await.unwrap();
+    }
+    let few = memory.clone().with_window(Window::Tokens(8)).with_token_counter(|_: &Message| 1);
+    let loads = store.loads();
+    assert_eq!(few.transcript(&key()).await.unwrap().len(), 8);
+    assert_eq!(store.loads(), loads + 1, "one read is enough");
+    let many = memory.with_window(Window::Tokens(70)).with_token_counter(|_: &Message| 1);
+    assert_eq!(many.transcript(&key()).await.unwrap().len(), 70);
+    let (client, model_of_many) = plain(&many, [Answer::of_text("last")]);
+    ask(&client, "39").await.unwrap();
+    assert_eq!(model_of_many.prompts()[0].messages.len(), 1 + 68 + 1, "the running turn's input counts");
+    assert_eq!(model.calls(), 39);
+}
+
+#[tokio::test]
 async fn law_m5_conversations_are_isolated() {
     let (memory, _) = memory();
     let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::of_text));

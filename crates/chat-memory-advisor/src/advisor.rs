@@ -13,7 +13,7 @@ use crate::seal::{closing, end_of, seal};
 use crate::turn_memory::several_choices;
 use crate::view::same_turn;
 use crate::window::Measure;
-use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, Window};
+use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, WhenBusy, Window};
 
 /// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
 ///
@@ -36,7 +36,7 @@ use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, Wind
 ///
 /// # Errors
 /// Of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the
-/// conversation runs, [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
+/// conversation runs, unless it is to [`Queue`](WhenBusy::Queue), [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
 /// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
 /// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored, and
 /// [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation, one that
@@ -48,19 +48,31 @@ use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, Wind
 pub struct ChatMemoryAdvisor {
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) measure: Measure,
+    pub(crate) when_busy: WhenBusy,
     pub(crate) registry: Arc<Registry>,
 }
 
 impl ChatMemoryAdvisor {
     /// A memory that keeps conversations in `store` and sends all of them.
     pub fn new(store: impl ConversationStore) -> Self {
-        Self { store: Arc::new(store), measure: Window::All.into(), registry: Arc::default() }
+        Self {
+            store: Arc::new(store),
+            measure: Window::All.into(),
+            when_busy: WhenBusy::Reject,
+            registry: Arc::default(),
+        }
     }
 
     /// The same memory, which sends no more of a conversation than `window`.
     #[must_use]
     pub fn with_window(self, window: Window) -> Self {
         Self { measure: Measure { window, ..self.measure }, ..self }
+    }
+
+    /// The same memory, with what becomes of a turn while another one of its conversation runs.
+    #[must_use]
+    pub fn with_when_busy(self, when_busy: WhenBusy) -> Self {
+        Self { when_busy, ..self }
     }
 
     /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).

@@ -46,6 +46,7 @@
 
 mod advisor;
 mod batch;
+mod beginning;
 mod calls;
 mod check;
 #[cfg(any(test, feature = "conformance"))]
@@ -66,6 +67,7 @@ mod token_counter;
 mod turn_memory;
 mod turn_state;
 mod view;
+mod when_busy;
 mod window;
 
 pub use advisor::ChatMemoryAdvisor;
@@ -79,6 +81,7 @@ pub use store_error::StoreError;
 pub use token_counter::{ApproximateTokens, TokenCounter};
 pub use turn_memory::TurnMemory;
 pub use view::{OpenTurn, Snapshot, View};
+pub use when_busy::WhenBusy;
 pub use window::Window;
 
 /// The README's examples are tests, too.

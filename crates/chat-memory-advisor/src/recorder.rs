@@ -2,12 +2,12 @@ use advisor_core::{Error, Message, Record, Result, Role, Step, TurnEnd, TurnReco
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::TurnMemory;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
 use crate::seal::{Unfinished, seal};
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::{TurnState, Write};
+use crate::{TurnMemory, WhenBusy};
 
 /// What the loop and the root announce. What memory has stored already is recognised and not stored again.
 #[async_trait]
@@ -30,7 +30,8 @@ impl TurnRecorder for TurnMemory {
                 _ => {}
             }
         }
-        let state = self.0.begun(&mut stage, &[]).await?;
+        // What is announced cannot wait for the end of another turn.
+        let state = self.0.begun(&mut stage, &[], WhenBusy::Reject).await?;
         match &record.step {
             Step::End(end) => self.0.record_end(state, record, end).await,
             step => self.0.record_step(state, record, step).await,

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use advisor_core::{ConversationKey, TurnId};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
+use tokio::sync::Notify;
 
 use crate::seal::Unfinished;
 use crate::window::Measure;
@@ -32,6 +33,8 @@ struct Slot {
     /// The claim of the turn that runs. Its id would not do: a turn may be submitted twice.
     running: Option<u64>,
     unfinished: Vec<Unfinished>,
+    /// Wakes the turns that wait, one at a time. They hold it, too.
+    freed: Arc<Notify>,
 }
 
 /// The right of a turn to be the one that runs in its conversation. It ends with the claim.
@@ -48,14 +51,30 @@ pub(crate) struct Claim {
 impl Registry {
     /// Claims a conversation for a turn, unless one runs in it.
     pub(crate) fn claim(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Option<Claim> {
+        self.claim_or_wait(key, turn).ok()
+    }
+
+    /// Claims a conversation for a turn, after those that came before.
+    pub(crate) async fn claim_in_turn(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Claim {
+        loop {
+            match self.claim_or_wait(key, turn) {
+                Ok(claim) => return claim,
+                Err(waiting) => waiting.freed.notified().await,
+            }
+        }
+    }
+
+    fn claim_or_wait(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Result<Claim, Waiting> {
         let number = self.claims.fetch_add(1, Ordering::Relaxed);
         let mut slot = self.conversations.entry(key.clone()).or_default();
+        let (registry, key) = (Arc::clone(self), key.clone());
         if slot.running.is_some() {
-            return None;
+            let freed = Arc::clone(&slot.freed);
+            drop(slot);
+            return Err(Waiting { registry, key, freed });
         }
         slot.running = Some(number);
-        let (registry, key, turn) = (Arc::clone(self), key.clone(), turn.clone());
-        Some(Claim { registry, key, turn, number, beginning: false })
+        Ok(Claim { registry, key, turn: turn.clone(), number, beginning: false })
     }
 
     /// The turns of a conversation that stopped without their end being written.
@@ -127,9 +146,25 @@ impl Registry {
         let before = slot.get().bytes();
         change(slot.get_mut());
         self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
-        if slot.get().running.is_none() && slot.get().unfinished.is_empty() {
+        let waited_for = Arc::strong_count(&slot.get().freed) > 1;
+        if slot.get().running.is_none() && slot.get().unfinished.is_empty() && !waited_for {
             slot.remove();
         }
+    }
+}
+
+/// A turn that waits for its conversation.
+struct Waiting {
+    registry: Arc<Registry>,
+    key: ConversationKey,
+    freed: Arc<Notify>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.freed = Arc::default();
+        // The slot may have been kept for this turn alone.
+        self.registry.change(&self.key, |_| {});
     }
 }
 
@@ -149,7 +184,9 @@ impl Claim {
     /// The turn runs no longer.
     pub(crate) fn release(&self) {
         self.registry.change(&self.key, |slot| {
-            slot.running.take_if(|running| *running == self.number);
+            if slot.running.take_if(|running| *running == self.number).is_some() {
+                slot.freed.notify_one();
+            }
         });
     }
 }
@@ -181,6 +218,35 @@ mod tests {
         assert!(registry.claim(&key, &turn("c")).is_none());
         drop(second);
         assert!(registry.conversations.is_empty());
+    }
+
+    #[tokio::test]
+    async fn turns_that_wait_begin_in_their_order_and_leave_no_trace() {
+        use futures::{FutureExt, poll};
+        let registry = Arc::new(Registry::default());
+        let key = ConversationKey::new("c").unwrap();
+        let running = registry.claim(&key, &turn("a")).unwrap();
+        let (b, c, d) = (turn("b"), turn("c"), turn("d"));
+        let mut second = Box::pin(registry.claim_in_turn(&key, &b));
+        let mut dropped = Box::pin(registry.claim_in_turn(&key, &c));
+        let mut last = Box::pin(registry.claim_in_turn(&key, &d));
+        for _ in 0..2 {
+            assert!(poll!(&mut second).is_pending() && poll!(&mut dropped).is_pending());
+            assert!(poll!(&mut last).is_pending());
+        }
+        drop(running);
+        let second = second.now_or_never().unwrap();
+        drop(dropped);
+        assert!(poll!(&mut last).is_pending());
+        drop(second);
+        drop(last.now_or_never().unwrap());
+        assert!(registry.conversations.is_empty());
+        let running = registry.claim(&key, &turn("a")).unwrap();
+        let mut given_up = Box::pin(registry.claim_in_turn(&key, &b));
+        assert!(poll!(&mut given_up).is_pending());
+        drop(running);
+        drop(given_up);
+        assert!(registry.conversations.is_empty(), "also if the one that was woken gives up");
     }
 
     #[test]

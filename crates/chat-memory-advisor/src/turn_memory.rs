@@ -4,17 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use advisor_core::{
     ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, MessageList, Result,
-    Role, TurnEnd, TurnId,
+    TurnEnd, TurnId,
 };
 use tokio::sync::Mutex;
 
-use crate::opening::{Opening, known_turn};
-use crate::prompt::Prompt;
 use crate::registry::Registry;
-use crate::seal::{ATTEMPTS, append};
+use crate::seal::append;
 use crate::turn_state::{TurnState, Write};
 use crate::window::Measure;
-use crate::{Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, StoreError, Version, View};
+use crate::{Batch, ChatMemoryAdvisor, ConversationStore, StoreError, WhenBusy};
 
 /// What memory keeps of one turn, from its first request to its end.
 ///
@@ -25,7 +23,8 @@ pub struct TurnMemory(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) registry: Arc<Registry>,
-    measure: Measure,
+    pub(crate) measure: Measure,
+    when_busy: WhenBusy,
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
     pub(crate) stage: Mutex<Stage>,
@@ -75,6 +74,7 @@ impl TurnMemory {
             store: Arc::clone(&advisor.store),
             registry: Arc::clone(&advisor.registry),
             measure: advisor.measure.clone(),
+            when_busy: advisor.when_busy,
             key,
             turn: request.turn.id().clone(),
             stage: Mutex::new(Stage { said, tried: false, retired: false, state: None }),
@@ -105,7 +105,7 @@ impl TurnMemory {
             }
             None => {
                 stage.said = said.into();
-                self.0.begun(&mut stage, &system).await?
+                self.0.begun(&mut stage, &system, self.0.when_busy).await?
             }
         };
         state.prompt.note_asked();
@@ -147,78 +147,6 @@ impl TurnMemory {
 }
 
 impl Inner {
-    /// The state of the turn; its input is stored first, unless it is already.
-    pub(crate) async fn begun<'a>(
-        &self,
-        stage: &'a mut Stage,
-        system: &[Message],
-    ) -> Result<&'a mut TurnState> {
-        match &mut stage.state {
-            Some(state) => Ok(state),
-            none => {
-                stage.tried = true;
-                let said = stage.said.iter().cloned().collect();
-                Ok(none.insert(self.begin(said, system).await?))
-            }
-        }
-    }
-
-    async fn begin(&self, said: Vec<Message>, system: &[Message]) -> Result<TurnState> {
-        let mut claim = self.registry.claim(&self.key, &self.turn).ok_or_else(busy)?;
-        let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
-        let mut found_open = None;
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            let snapshot = if answers_calls {
-                self.store.load(&self.key, View::All).await
-            } else {
-                self.registry.load(&*self.store, &self.key, &self.measure).await
-            };
-            let snapshot = snapshot.map_err(StoreError::on_load)?;
-            let unfinished = self.registry.unfinished(&self.key);
-            let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
-            let dead = |turn: &TurnId| {
-                *turn == self.turn
-                    || Some(turn) == found_open.as_ref()
-                    || unfinished.iter().any(|known| known.turn == *turn)
-            };
-            if attempt > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
-                return Err(StoreError::Conflict { current: snapshot.version }.into());
-            }
-            let opening = Opening::plan(&self.turn, said.clone(), snapshot, &unfinished, &self.measure)?;
-            claim.beginning |= !opening.entries.is_empty();
-            match self.append_input(&opening).await {
-                // What an earlier turn of this process wrote last may have come late.
-                Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
-                // The key of the input is the turn's id: the turn is further back than the window reaches.
-                Err(StoreError::KeyReused) => {
-                    claim.beginning = false;
-                    return Err(known_turn(&self.turn));
-                }
-                Err(error) => return Err(error.into()),
-                Ok(version) => {
-                    claim.beginning = false;
-                    if version != opening.version.after(opening.entries.len()) {
-                        return Err(known_turn(&self.turn));
-                    }
-                    self.registry.forget_all(&self.key);
-                    let prompt = Prompt::new(system.to_vec(), opening.messages);
-                    return Ok(TurnState::new(claim, version, prompt));
-                }
-            }
-        }
-    }
-
-    async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
-        if opening.entries.is_empty() {
-            return Ok(opening.version);
-        }
-        let key = BatchKey::new(self.turn.clone(), 0, "input");
-        let batch = Batch::new(key, opening.entries.clone());
-        append(&*self.store, &self.key, opening.version, batch).await
-    }
-
     async fn go_on(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
         self.begin_again(state)?;
@@ -275,7 +203,7 @@ impl Inner {
     }
 }
 
-fn busy() -> Error {
+pub(crate) fn busy() -> Error {
     Error::new(
         ErrorKind::ConversationBusy,
         "another turn of this conversation is running; wait for its end or cancel it, then ask again",

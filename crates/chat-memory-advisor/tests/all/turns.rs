@@ -7,7 +7,7 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use chat_memory_advisor::{
-    ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, Window, check_transcript,
+    ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, WhenBusy, Window, check_transcript,
 };
 use futures::StreamExt;
 
@@ -141,6 +141,31 @@ async fn a_conversation_is_busy_until_its_turn_has_ended() {
     }
     // The stream is still there, but the turn has ended.
     assert_eq!(ask(&client, "2").await.unwrap(), "next");
+}
+
+#[tokio::test]
+async fn turns_of_a_busy_conversation_can_wait_and_build_on_each_other() {
+    let (memory, _) = memory();
+    let memory = memory.with_when_busy(WhenBusy::Queue);
+    let gate = Gate::new();
+    let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
+    let (client, model) = plain(&memory, [slow, Answer::of_text("two"), Answer::of_text("three")]);
+    let mut first = turn(&client, "1");
+    read_until(&mut first, "a").await;
+    let mut second = turn(&client, "2");
+    let mut dropped = turn(&client, "dropped");
+    let mut third = turn(&client, "3");
+    for _ in 0..3 {
+        for waiting in [&mut second, &mut dropped, &mut third] {
+            assert!(futures::poll!(waiting.next()).is_pending());
+        }
+    }
+    assert_eq!(model.calls(), 1);
+    drop(dropped);
+    gate.release();
+    let (first, second, third) = futures::join!(first.call(), second.call(), third.call());
+    assert_eq!([first, second, third].map(|answer| answer.unwrap().text()), ["ab", "two", "three"]);
+    assert_eq!(sent(&model, 2), "s:S u:1 a:ab u:2 a:two u:3");
 }
 
 #[tokio::test]

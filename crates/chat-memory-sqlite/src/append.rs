@@ -1,0 +1,164 @@
+use advisor_core::ConversationKey;
+use chat_memory_advisor::{Batch, BatchKey, NewEntry, StoreError, Version};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use crate::failure::{commit, lasting, nothing_written};
+use crate::log::{Log, read};
+
+/// Appends a batch in one transaction that no other write can come between.
+///
+/// However late it runs, it looks at the key, the fence and the version before it writes.
+pub(crate) fn append(
+    connection: &mut Connection,
+    key: &ConversationKey,
+    expected: Version,
+    batch: &Batch,
+    largest: usize,
+) -> Result<Version, StoreError> {
+    if batch.parent.is_some() {
+        return Err(StoreError::Unsupported { what: "branches of a conversation" });
+    }
+    let entries = encode(&batch.entries, largest)?;
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
+    let log = match Log::find(&transaction, key)? {
+        // A conversation that is not there is only made by a batch that expects it so.
+        None if expected > Version::EMPTY => return Err(StoreError::Gone),
+        None if entries.is_empty() => return Ok(Version::EMPTY),
+        None => Log::begin(&transaction, key)?,
+        Some(log) => log,
+    };
+    if let Some((before, after)) = log.batch(&transaction, &batch.key)? {
+        let same = log.holds(&transaction, before, after, &entries)?;
+        return if same { Ok(Version::new(after)) } else { Err(StoreError::KeyReused) };
+    }
+    if batch.fence.is_some() && batch.fence.map(|own| own.as_u64()) < log.fence {
+        return Err(StoreError::Fenced);
+    }
+    if Version::new(log.version) != expected {
+        return Err(StoreError::Conflict { current: Version::new(log.version) });
+    }
+    let version = log.write(&transaction, batch, &entries)?;
+    commit(transaction)?;
+    Ok(version)
+}
+
+/// An entry and its JSON form.
+type Encoded<'a> = (&'a NewEntry, String);
+
+/// The entries in their JSON form, which has `largest` bytes in all at the most.
+fn encode(entries: &[NewEntry], largest: usize) -> Result<Vec<Encoded<'_>>, StoreError> {
+    let mut left = largest;
+    let mut encoded = Vec::with_capacity(entries.len());
+    for entry in entries {
+        // What the encoder says may quote the conversation, so it is not passed on.
+        let json = serde_json::to_string(&entry.kind).map_err(|_| lasting("an entry has no JSON form"))?;
+        left = left.checked_sub(json.len()).ok_or(StoreError::TooLarge)?;
+        encoded.push((entry, json));
+    }
+    Ok(encoded)
+}
+
+impl Log {
+    /// The versions before and after the batch of this key, if it was applied.
+    fn batch(&self, transaction: &Transaction<'_>, key: &BatchKey) -> Result<Option<(u64, u64)>, StoreError> {
+        let mut statement = transaction
+            .prepare_cached(
+                "SELECT before, after FROM batches
+                 WHERE conversation = ?1 AND turn = ?2 AND round = ?3 AND step = ?4",
+            )
+            .map_err(nothing_written)?;
+        let of_key = params![self.id, key.turn.as_str(), key.round, key.step.as_str()];
+        let found = statement.query_row(of_key, |row| Ok((row.get(0)?, row.get(1)?)));
+        found.optional().map_err(nothing_written)
+    }
+
+    /// Whether the log holds these entries between two versions. Equal JSON says the same; other JSON may,
+    /// too, since another version of this program may have written it.
+    fn holds(
+        &self,
+        transaction: &Transaction<'_>,
+        before: u64,
+        after: u64,
+        entries: &[Encoded<'_>],
+    ) -> Result<bool, StoreError> {
+        let mut statement = Self::rows(transaction)?;
+        let mut rows = statement.query(params![self.id, before, after]).map_err(nothing_written)?;
+        let mut entries = entries.iter();
+        while let Some(row) = rows.next().map_err(nothing_written)? {
+            let Some((new, json)) = entries.next() else { return Ok(false) };
+            let column = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+            if column(1) == Some(new.turn.as_str()) && column(2) == Some(json) {
+                continue;
+            }
+            let held = read(row)?;
+            if held.turn != new.turn || held.kind != new.kind {
+                return Ok(false);
+            }
+        }
+        Ok(entries.next().is_none())
+    }
+
+    /// Writes a batch after the last entry and gives the version that this leads to.
+    fn write(
+        &self,
+        transaction: &Transaction<'_>,
+        batch: &Batch,
+        entries: &[Encoded<'_>],
+    ) -> Result<Version, StoreError> {
+        let version = Version::new(self.version).after(entries.len()).as_u64();
+        let fence = batch.fence.map(|fence| fence.as_u64()).or(self.fence);
+        self.write_entries(transaction, entries).map_err(nothing_written)?;
+        transaction
+            .prepare_cached(
+                "INSERT INTO batches (conversation, turn, round, step, before, after)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )
+            .and_then(|mut statement| {
+                let BatchKey { turn, round, step, .. } = &batch.key;
+                statement.execute(params![
+                    self.id,
+                    turn.as_str(),
+                    round,
+                    step.as_str(),
+                    self.version,
+                    version
+                ])
+            })
+            .map_err(nothing_written)?;
+        transaction
+            .prepare_cached("UPDATE conversations SET version = ?2, fence = ?3 WHERE id = ?1")
+            .and_then(|mut statement| {
+                statement.execute(params![self.id, version, fence.map(u64::cast_signed)])
+            })
+            .map_err(nothing_written)?;
+        Ok(Version::new(version))
+    }
+
+    fn write_entries(&self, transaction: &Transaction<'_>, entries: &[Encoded<'_>]) -> rusqlite::Result<()> {
+        let (mut turn, mut number) = self.last_turn_written(transaction)?;
+        let mut statement = transaction.prepare_cached(
+            "INSERT INTO entries (conversation, seq, turn_number, turn, entry) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for (seq, (entry, json)) in (self.version.saturating_add(1)..).zip(entries) {
+            let own = entry.turn.as_str();
+            if turn != own.as_bytes() {
+                turn = own.as_bytes().to_vec();
+                number = number.saturating_add(1);
+            }
+            statement.execute(params![self.id, seq, number, own, json])?;
+        }
+        Ok(())
+    }
+
+    /// The id of the last entry's turn, and its number. Bytes, since a row that is broken must not keep
+    /// others from being written.
+    fn last_turn_written(&self, transaction: &Transaction<'_>) -> rusqlite::Result<(Vec<u8>, u64)> {
+        let mut statement = transaction.prepare_cached(
+            "SELECT turn, turn_number FROM entries WHERE conversation = ?1 ORDER BY seq DESC LIMIT 1",
+        )?;
+        let last =
+            statement.query_row([self.id], |row| Ok((row.get_ref(0)?.as_bytes()?.to_vec(), row.get(1)?)));
+        Ok(last.optional()?.unwrap_or_default())
+    }
+}

@@ -1,0 +1,48 @@
+use std::cmp::Ordering;
+
+use advisor_core::ConversationKey;
+use chat_memory_advisor::{Page, StoreError};
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use crate::failure::{commit, lasting, nothing_written};
+use crate::log::Log;
+
+/// Removes a conversation with its entries and keys, in one transaction.
+pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Result<(), StoreError> {
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
+    let Some(log) = Log::find(&transaction, key)? else { return Ok(()) };
+    for statement in [
+        "DELETE FROM batches WHERE conversation = ?1",
+        "DELETE FROM entries WHERE conversation = ?1",
+        "DELETE FROM conversations WHERE id = ?1",
+    ] {
+        transaction.execute(statement, [log.id]).map_err(nothing_written)?;
+    }
+    commit(transaction)
+}
+
+/// One page of a tenant's conversations, a range of the index of names.
+pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    let tenant = page.tenant.as_str();
+    // Keys are ordered by tenant first, and no id is empty.
+    let after = match page.after.as_ref().map(|after| (after.tenant().cmp(tenant), after.conversation())) {
+        None | Some((Ordering::Less, _)) => "",
+        Some((Ordering::Equal, conversation)) => conversation,
+        Some((Ordering::Greater, _)) => return Ok(Vec::new()),
+    };
+    let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT conversation FROM conversations WHERE tenant = ?1 AND conversation > ?2
+             ORDER BY conversation LIMIT ?3",
+        )
+        .map_err(nothing_written)?;
+    let mut rows = statement.query(params![tenant, after, limit]).map_err(nothing_written)?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(nothing_written)? {
+        let conversation: String = row.get(0).map_err(nothing_written)?;
+        keys.push(ConversationKey::in_tenant(tenant, &conversation).map_err(lasting)?);
+    }
+    Ok(keys)
+}

@@ -1,0 +1,74 @@
+//! What SQLite's errors mean to whoever uses a store.
+
+use advisor_core::BoxError;
+use chat_memory_advisor::StoreError;
+use rusqlite::{Error, ErrorCode, Transaction};
+
+/// The error of work after which nothing was written.
+pub(crate) fn nothing_written(error: Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::TooBig) => StoreError::TooLarge,
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::DiskFull
+            | ErrorCode::OutOfMemory
+            | ErrorCode::OperationInterrupted,
+        ) => StoreError::unavailable(error),
+        _ => lasting(error),
+    }
+}
+
+/// Trying again will not help.
+pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
+    StoreError::Unavailable { retryable: false, source: Some(source.into()) }
+}
+
+/// Commits. Where that fails, it is only known of a lock that nothing was written: an error on the way to
+/// the disk may come after the last byte of the transaction got there.
+pub(crate) fn commit(transaction: Transaction<'_>) -> Result<(), StoreError> {
+    transaction.commit().map_err(commit_failed)
+}
+
+fn commit_failed(error: Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::unavailable(error),
+        _ => StoreError::outcome_unknown(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    fn of(code: i32) -> Error {
+        Error::SqliteFailure(ffi::Error::new(code), None)
+    }
+
+    #[test]
+    fn what_may_pass_can_be_tried_again_and_nothing_else() {
+        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_FULL] {
+            let error = nothing_written(of(code));
+            assert!(matches!(error, StoreError::Unavailable { retryable: true, .. }), "{error:?}");
+        }
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_READONLY, ffi::SQLITE_NOTADB] {
+            let error = nothing_written(of(code));
+            assert!(matches!(error, StoreError::Unavailable { retryable: false, .. }), "{error:?}");
+        }
+        assert!(matches!(nothing_written(of(ffi::SQLITE_TOOBIG)), StoreError::TooLarge));
+    }
+
+    #[test]
+    fn a_failed_commit_may_have_happened_unless_the_file_was_locked() {
+        assert!(matches!(
+            commit_failed(of(ffi::SQLITE_BUSY)),
+            StoreError::Unavailable { retryable: true, .. }
+        ));
+        for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_FULL] {
+            let error = commit_failed(of(code));
+            assert!(matches!(error, StoreError::OutcomeUnknown { .. }), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chat_memory_advisor::StoreError;
+use rusqlite::Connection;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::failure::lasting;
+
+/// A few connections, and work for them: off the async threads, and never more at once than there are
+/// connections.
+///
+/// Who waits for a connection waits asynchronously and in line; dropping that future gives up the place.
+/// Work that has begun goes on after its future was dropped, and keeps its connection until it has ended.
+pub(crate) struct Lane {
+    places: Arc<Semaphore>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Lane {
+    pub(crate) fn new(connections: Vec<Connection>) -> Arc<Self> {
+        Arc::new(Self { places: Arc::new(Semaphore::new(connections.len())), idle: Mutex::new(connections) })
+    }
+
+    /// Does this work. `lost` is the error where the work has broken off and may have been done or not.
+    pub(crate) async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        lost: fn(&'static str) -> StoreError,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let runtime = Handle::try_current().map_err(lasting)?;
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(lasting)?;
+        let lane = Arc::clone(self);
+        let working = runtime.spawn_blocking(move || {
+            let mut borrowed = Borrowed { connection: lane.take(), lane, _place: place };
+            let connection =
+                borrowed.connection.as_mut().ok_or_else(|| lasting("there is no connection left"))?;
+            work(connection)
+        });
+        working.await.unwrap_or_else(|_| Err(lost("the work on the file has broken off")))
+    }
+
+    fn take(&self) -> Option<Connection> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
+
+/// Closing a file may write to it, so that, too, is done off the async threads.
+impl Drop for Lane {
+    fn drop(&mut self) {
+        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let connections = std::mem::take(idle);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn_blocking(move || drop(connections));
+        }
+    }
+}
+
+/// A connection that goes back to its lane, also when the work panics. The place goes after it.
+struct Borrowed {
+    connection: Option<Connection>,
+    lane: Arc<Lane>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        let connection = self.connection.take();
+        self.lane.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(connection);
+    }
+}

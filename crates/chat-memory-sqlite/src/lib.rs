@@ -1,0 +1,51 @@
+//! Conversation memory in one SQLite file, for advisor chains: what is acknowledged is on the disk.
+//!
+//! [`SqliteStore`] is a [`ConversationStore`](chat_memory_advisor::ConversationStore). SQLite is built in;
+//! nothing has to be installed or started.
+//!
+//! # Example
+//! ```
+//! use advisor_core::{ChatClient, ConversationKey};
+//! use advisor_testkit::{Answer, ScriptedModel};
+//! use chat_memory_advisor::ChatMemoryAdvisor;
+//! use chat_memory_sqlite::SqliteStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("conversations.sqlite");
+//! let memory = ChatMemoryAdvisor::new(SqliteStore::open(&path).await?);
+//! let model = ScriptedModel::new([Answer::of_text("Hello, Ada.")]);
+//! let client = ChatClient::builder(model).advisor(memory).build()?;
+//! client.prompt().user("I am Ada.").conversation("c1").call().await?;
+//! drop(client);
+//!
+//! // Whoever opens the file later finds it all.
+//! let memory = ChatMemoryAdvisor::new(SqliteStore::open(&path).await?);
+//! assert_eq!(memory.transcript(&ConversationKey::new("c1")?).await?.len(), 2);
+//! # Ok(()) }
+//! ```
+//!
+//! # Words
+//! | word | type |
+//! | --- | --- |
+//! | store: conversations in one file | [`SqliteStore`] |
+//! | why a file was not opened, and what to do | [`OpenError`] |
+
+mod append;
+mod conversations;
+mod failure;
+mod lane;
+mod load;
+mod log;
+mod open_error;
+mod schema;
+mod store;
+
+pub use open_error::OpenError;
+pub use store::SqliteStore;
+
+/// The README's examples are tests, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,103 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use advisor_core::{FinishReason, Message, TurnEnd, TurnId};
+use chat_memory_advisor::{Batch, BatchKey, Entry, NewEntry};
+
+use super::*;
+use crate::append::append;
+use crate::schema;
+
+fn key() -> ConversationKey {
+    ConversationKey::new("c").unwrap()
+}
+
+fn said(text: &str) -> EntryKind {
+    EntryKind::Message(Message::user(text))
+}
+
+fn end() -> EntryKind {
+    EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))
+}
+
+fn log(turns: impl IntoIterator<Item = (String, Vec<EntryKind>)>) -> Vec<NewEntry> {
+    let turns = turns.into_iter().map(|(turn, kinds)| (TurnId::new(&turn).unwrap(), kinds));
+    turns
+        .flat_map(|(turn, kinds)| kinds.into_iter().map(move |kind| NewEntry::new(turn.clone(), kind)))
+        .collect()
+}
+
+/// A conversation of these entries, in batches of `size`.
+fn written(entries: &[NewEntry], size: usize) -> Connection {
+    let mut connection = schema::in_memory().unwrap();
+    let mut version = Version::EMPTY;
+    for (round, entries) in (0..).zip(entries.chunks(size)) {
+        let batch = Batch::new(BatchKey::new(TurnId::new("w").unwrap(), round, "x"), entries.to_vec());
+        version = append(&mut connection, &key(), version, &batch, usize::MAX).unwrap();
+    }
+    connection
+}
+
+/// Every view of logs of all sorts, written in batches of all sizes, is what the contract's own function says.
+#[test]
+fn a_view_is_what_the_whole_log_gives() {
+    let summary = || EntryKind::Summary("s".into());
+    let logs: [&[(&str, Vec<EntryKind>)]; 6] = [
+        &[("a", vec![said("1"), end()]), ("b", vec![said("2"), said("3"), end()]), ("c", vec![said("4")])],
+        &[("a", vec![said("1"), end(), said("2"), summary()])],
+        &[("a", vec![said("1"), end(), summary()])],
+        &[("a", vec![said("1")]), ("b", vec![summary()])],
+        &[("a", vec![said("1"), end()]), ("b", vec![said("2")]), ("a", vec![said("3"), end()])],
+        &[("a", vec![summary(), end()])],
+    ];
+    for turns in logs {
+        let new = log(turns.iter().map(|(turn, kinds)| (String::from(*turn), kinds.clone())));
+        let whole: Vec<_> =
+            (1..).zip(&new).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())).collect();
+        for size in 1..=new.len() {
+            let mut connection = written(&new, size);
+            let counts = (0..8).chain([usize::MAX]);
+            let views = counts.flat_map(|count| [View::LastEntries(count), View::LastTurns(count)]);
+            for view in views.chain([View::All]) {
+                let read = load(&mut connection, &key(), view).unwrap();
+                assert_eq!(read, Snapshot::of(&whole, view), "{view:?} of {turns:?}");
+            }
+        }
+    }
+}
+
+/// Steps of SQLite's machine that a load takes; each row costs some. The statements are prepared before.
+fn steps(connection: &mut Connection, view: View) -> (u64, usize) {
+    load(connection, &key(), view).unwrap();
+    let steps = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&steps);
+    let count = move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    connection.progress_handler(1, Some(count)).unwrap();
+    let entries = load(connection, &key(), view).unwrap().entries.len();
+    (steps.load(Ordering::Relaxed), entries)
+}
+
+#[test]
+fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
+    let turns =
+        |count: usize| log((0..count).map(|turn| (format!("t{turn}"), vec![said("u"), said("a"), end()])));
+    // One turn that is longer than what is read of it, as many rounds make it.
+    let one_turn = |count| log([(String::from("t"), [vec![said("u"); count - 1], vec![end()]].concat())]);
+    let shapes: [(&dyn Fn(usize) -> Vec<NewEntry>, usize); 2] = [(&turns, 3), (&one_turn, 1)];
+    for (shape, per_entry) in shapes {
+        let mut short = written(&shape(102 / per_entry), 100);
+        let mut long = written(&shape(99_999 / per_entry), 1000);
+        for view in [View::LastEntries(20), View::LastEntries(0), View::LastTurns(7)] {
+            if per_entry == 1 && matches!(view, View::LastTurns(_)) {
+                continue;
+            }
+            let ((short, few), (long, many)) = (steps(&mut short, view), steps(&mut long, view));
+            assert_eq!(few, many);
+            assert!(short > 20, "the steps are counted");
+            assert!(long <= short, "{view:?}: {long} steps for the end of many entries, {short} for few");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+use rusqlite::ErrorCode;
+
+/// Why a store could not be opened. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A newer version of this crate has written the file.
+    #[error(
+        "the file has version {found} of the store's schema, and this program knows versions up to {known}; \
+         update the program or open another file"
+    )]
+    NewerSchema {
+        /// The version of the file's schema.
+        found: u32,
+        /// The newest version that is known.
+        known: u32,
+    },
+    /// The file is no database, or the database of something else.
+    #[error("the file is there and is no store of conversations; choose another path")]
+    NotAStore,
+    /// The file cannot be opened, made or written.
+    #[error("the file cannot be opened; see that its folder exists and that both can be written")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Somebody else kept the file locked for longer than this store waits.
+    #[error("another process keeps the file locked; try again later")]
+    Busy,
+    /// The file system cannot do what several processes at one file need.
+    #[error(
+        "the file's journal cannot be a write-ahead log but is `{journal}`; choose a path on a local disk"
+    )]
+    NoWriteAheadLog {
+        /// The kind of journal that the file has.
+        journal: String,
+    },
+    /// No tokio runtime runs here.
+    #[error("a store works off the async threads; open it within a tokio runtime")]
+    NoRuntime,
+    /// SQLite failed otherwise.
+    #[error("the database cannot be used; its source says why")]
+    Sqlite(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotAStore,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+                Self::Unreachable(error.into())
+            }
+            _ => Self::Sqlite(error.into()),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Opening a database: how its connections are set, and how its schema came to be.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::OpenError;
+
+/// Marks the file as one of this crate's (`cmsq`).
+const APPLICATION: u32 = 0x636D_7371;
+
+/// How long a connection waits for a lock that another process holds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The step from each version of the schema to the next; `user_version` counts those that were taken.
+/// A step that was released is never changed.
+const MIGRATIONS: [&str; 1] = [
+    // `turn_number` counts the turns of a conversation, so that its last turns are found by the index
+    // without reading others. The rows have rowids, since those of messages are long.
+    "CREATE TABLE conversations (
+        id INTEGER PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        version INTEGER NOT NULL CHECK (version >= 0),
+        fence INTEGER,
+        UNIQUE (tenant, conversation)
+    ) STRICT;
+    CREATE TABLE entries (
+        conversation INTEGER NOT NULL,
+        seq INTEGER NOT NULL CHECK (seq > 0),
+        turn_number INTEGER NOT NULL,
+        turn TEXT NOT NULL,
+        entry TEXT NOT NULL,
+        PRIMARY KEY (conversation, seq)
+    ) STRICT;
+    CREATE INDEX entries_by_turn ON entries (conversation, turn_number, seq);
+    CREATE TABLE batches (
+        conversation INTEGER NOT NULL,
+        turn TEXT NOT NULL,
+        round INTEGER NOT NULL,
+        step TEXT NOT NULL,
+        before INTEGER NOT NULL,
+        after INTEGER NOT NULL,
+        PRIMARY KEY (conversation, turn, round, step)
+    ) STRICT, WITHOUT ROWID;",
+];
+
+/// The newest version of the schema that is known.
+const KNOWN: u32 = MIGRATIONS.len() as u32;
+
+/// A connection that writes, to a file whose schema is up to date.
+pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
+    let mut connection = connect(path)?;
+    // A file that is refused is left as it is.
+    version(&connection)?;
+    let journal: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if journal != "wal" {
+        return Err(OpenError::NoWriteAheadLog { journal });
+    }
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection that only reads, to a file that a writer has opened.
+pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// A database in this process's memory, which ends with its connection.
+pub(crate) fn in_memory() -> Result<Connection, OpenError> {
+    let mut connection = Connection::open_in_memory()?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> Result<Connection, OpenError> {
+    // Without the flag for URIs, which would give a meaning to paths that begin with `file:`.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    // A commit is acknowledged when the disk has it; where `fsync` does not go that far, more is asked for.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    Ok(connection)
+}
+
+/// The version of the schema, 0 for an empty database, if it is one that this crate can work with.
+fn version(connection: &Connection) -> Result<u32, OpenError> {
+    let read = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
+    let (application, found) = (read("application_id")?, read("user_version")?);
+    let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match application {
+        APPLICATION if found > KNOWN => Err(OpenError::NewerSchema { found, known: KNOWN }),
+        APPLICATION => Ok(found),
+        0 if found == 0 && tables == 0 => Ok(0),
+        _ => Err(OpenError::NotAStore),
+    }
+}
+
+/// Takes the steps that are missing, all or none, and one process after the other.
+fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    if version(connection)? == KNOWN {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    for step in MIGRATIONS.iter().skip(found as usize) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", KNOWN)?;
+    Ok(transaction.commit()?)
+}

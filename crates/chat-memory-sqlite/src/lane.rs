@@ -13,13 +13,18 @@ use crate::failure::lasting;
 /// Who waits for a connection waits asynchronously and in line; dropping that future gives up the place.
 /// Work that has begun goes on after its future was dropped, and keeps its connection until it has ended.
 pub(crate) struct Lane {
+    connections: u32,
     places: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Lane {
     pub(crate) fn new(connections: Vec<Connection>) -> Arc<Self> {
-        Arc::new(Self { places: Arc::new(Semaphore::new(connections.len())), idle: Mutex::new(connections) })
+        Arc::new(Self {
+            connections: u32::try_from(connections.len()).unwrap_or(u32::MAX),
+            places: Arc::new(Semaphore::new(connections.len())),
+            idle: Mutex::new(connections),
+        })
     }
 
     /// Does this work. `lost` is the error where the work has broken off and may have been done or not.
@@ -38,6 +43,19 @@ impl Lane {
             work(connection)
         });
         working.await.unwrap_or_else(|_| Err(lost("the work on the file has broken off")))
+    }
+
+    /// Closes the connections, when what was asked for before has been done. Nothing is taken any more.
+    pub(crate) async fn close(&self) {
+        let (Ok(runtime), Ok(_places)) =
+            (Handle::try_current(), self.places.acquire_many(self.connections).await)
+        else {
+            return;
+        };
+        self.places.close();
+        let connections = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        // It fails only where the runtime ends, and the connections with it.
+        runtime.spawn_blocking(move || drop(connections)).await.unwrap_or_default();
     }
 
     fn take(&self) -> Option<Connection> {

@@ -1,3 +1,4 @@
+use advisor_core::BoxError;
 use rusqlite::ErrorCode;
 
 /// Why a store could not be opened. The file is as it was.
@@ -20,7 +21,7 @@ pub enum OpenError {
     NotAStore,
     /// The file cannot be opened, made or written.
     #[error("the file cannot be opened; see that its folder exists and that both can be written")]
-    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Unreachable(#[source] BoxError),
     /// Somebody else kept the file locked for longer than this store waits.
     #[error("another process keeps the file locked; try again later")]
     Busy,
@@ -37,7 +38,7 @@ pub enum OpenError {
     NoRuntime,
     /// SQLite failed otherwise.
     #[error("the database cannot be used; its source says why")]
-    Sqlite(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Sqlite(#[source] BoxError),
 }
 
 impl From<rusqlite::Error> for OpenError {

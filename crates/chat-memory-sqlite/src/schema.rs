@@ -1,9 +1,9 @@
 //! Opening a database: how its connections are set, and how its schema came to be.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::OpenError;
 
@@ -53,12 +53,8 @@ const KNOWN: u32 = MIGRATIONS.len() as u32;
 pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = connect(path)?;
     // A file that is refused is left as it is.
-    version(&connection)?;
-    let journal: String =
-        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    if journal != "wal" {
-        return Err(OpenError::NoWriteAheadLog { journal });
-    }
+    version(&connection.transaction()?)?;
+    write_ahead(&connection)?;
     migrate(&mut connection)?;
     Ok(connection)
 }
@@ -92,11 +88,30 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
+/// Makes the journal a write-ahead log. Of several who do that to a new file at once, SQLite turns some
+/// away without waiting; those wait for the lock, and try again.
+fn write_ahead(connection: &Connection) -> Result<(), OpenError> {
+    let begun = Instant::now();
+    loop {
+        let set = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0));
+        match set.map_err(OpenError::from) {
+            Ok(journal) if journal == "wal" => return Ok(()),
+            Ok(journal) => return Err(OpenError::NoWriteAheadLog { journal }),
+            Err(OpenError::Busy) if begun.elapsed() < PATIENCE => {
+                connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// The version of the schema, 0 for an empty database, if it is one that this crate can work with.
-fn version(connection: &Connection) -> Result<u32, OpenError> {
-    let read = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
+///
+/// Read in one transaction, since another process may be making the tables.
+fn version(transaction: &Transaction<'_>) -> Result<u32, OpenError> {
+    let read = |pragma| transaction.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
     let (application, found) = (read("application_id")?, read("user_version")?);
-    let tables: u32 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let tables: u32 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match application {
         APPLICATION if found > KNOWN => Err(OpenError::NewerSchema { found, known: KNOWN }),
         APPLICATION => Ok(found),
@@ -107,7 +122,7 @@ fn version(connection: &Connection) -> Result<u32, OpenError> {
 
 /// Takes the steps that are missing, all or none, and one process after the other.
 fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
-    if version(connection)? == KNOWN {
+    if version(&connection.transaction()?)? == KNOWN {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -118,4 +133,32 @@ fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", KNOWN)?;
     Ok(transaction.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_waits_for_the_disk_and_a_reader_cannot_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.sqlite");
+        let (writer, reader) = (writer(&path).unwrap(), reader(&path).unwrap());
+        let pragma = |pragma| writer.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!((pragma("synchronous"), pragma("fullfsync"), pragma("checkpoint_fullfsync")), (2, 1, 1));
+        let journal: String = writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(journal, "wal");
+        assert!(reader.execute("DELETE FROM entries", []).is_err());
+    }
+
+    #[test]
+    fn a_schema_is_made_once() {
+        let mut connection = in_memory().unwrap();
+        let steps = |connection: &Connection| {
+            connection.query_row("PRAGMA schema_version", [], |row| row.get::<_, u32>(0)).unwrap()
+        };
+        let made = steps(&connection);
+        migrate(&mut connection).unwrap();
+        assert_eq!((steps(&connection), version(&connection.transaction().unwrap()).unwrap()), (made, KNOWN));
+    }
 }

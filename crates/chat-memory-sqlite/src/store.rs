@@ -90,6 +90,16 @@ impl SqliteStore {
     pub fn with_largest_batch(self, bytes: usize) -> Self {
         Self { largest_batch: bytes, ..self }
     }
+
+    /// Closes the file when what was asked for before has been done. Whoever has another clone gets
+    /// [`StoreError::Unavailable`] from then on.
+    ///
+    /// A store that is only dropped closes its file soon after, off the async threads.
+    pub async fn close(self) {
+        self.reading.close().await;
+        // The last connection to be closed tidies up, and the one that writes can.
+        self.writing.close().await;
+    }
 }
 
 /// The one connection that writes, and those that read.

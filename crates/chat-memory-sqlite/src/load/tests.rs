@@ -80,21 +80,23 @@ fn steps(connection: &mut Connection, view: View) -> (u64, usize) {
     (steps.load(Ordering::Relaxed), entries)
 }
 
+fn turns_of_three(count: usize) -> Vec<NewEntry> {
+    log((0..count / 3).map(|turn| (format!("t{turn}"), vec![said("u"), said("a"), end()])))
+}
+
+/// One turn that is longer than what is read of it, as many rounds make it.
+fn one_turn(count: usize) -> Vec<NewEntry> {
+    log([(String::from("t"), [vec![said("u"); count - 1], vec![end()]].concat())])
+}
+
 #[test]
 fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
-    let turns =
-        |count: usize| log((0..count).map(|turn| (format!("t{turn}"), vec![said("u"), said("a"), end()])));
-    // One turn that is longer than what is read of it, as many rounds make it.
-    let one_turn = |count| log([(String::from("t"), [vec![said("u"); count - 1], vec![end()]].concat())]);
-    let shapes: [(&dyn Fn(usize) -> Vec<NewEntry>, usize); 2] = [(&turns, 3), (&one_turn, 1)];
-    for (shape, per_entry) in shapes {
-        let mut short = written(&shape(102 / per_entry), 100);
-        let mut long = written(&shape(99_999 / per_entry), 1000);
-        for view in [View::LastEntries(20), View::LastEntries(0), View::LastTurns(7)] {
-            if per_entry == 1 && matches!(view, View::LastTurns(_)) {
-                continue;
-            }
-            let ((short, few), (long, many)) = (steps(&mut short, view), steps(&mut long, view));
+    let views = [View::LastEntries(20), View::LastEntries(0), View::LastTurns(7)];
+    let shapes: [fn(usize) -> Vec<NewEntry>; 2] = [turns_of_three, one_turn];
+    for (shape, views) in shapes.into_iter().zip([&views[..], &views[..2]]) {
+        let (mut short, mut long) = (written(&shape(102), 100), written(&shape(99_999), 1000));
+        for view in views {
+            let ((short, few), (long, many)) = (steps(&mut short, *view), steps(&mut long, *view));
             assert_eq!(few, many);
             assert!(short > 20, "the steps are counted");
             assert!(long <= short, "{view:?}: {long} steps for the end of many entries, {short} for few");

@@ -1,0 +1,146 @@
+//! Files that are opened again, at once, or refused.
+
+use chat_memory_advisor::{ConversationStore, Page, StoreError, Version, View};
+use chat_memory_sqlite::{OpenError, SqliteStore};
+use futures::FutureExt;
+use rusqlite::Connection;
+
+use crate::support::{File, key, said, texts};
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_when_the_file_is_opened_again() {
+    let file = File::new();
+    let store = file.open().await;
+    let version = store.append(&key(), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
+    drop(store);
+    let store = file.open().await;
+    let read = store.load(&key(), View::All).await.unwrap();
+    assert_eq!((texts(&read.entries), read.version), (vec![String::from("a"), "b".into()], version));
+    assert_eq!(read.open_turn.unwrap().entries.len(), 2);
+    assert_eq!(store.append(&key(), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap(), version);
+    let reused = store.append(&key(), version, said("t", 0, &["c"])).await;
+    assert!(matches!(reused, Err(StoreError::KeyReused)), "{reused:?}");
+    assert_eq!(store.list(&Page::first("default", 9)).await.unwrap(), [key()]);
+}
+
+#[tokio::test]
+async fn an_acknowledged_append_is_in_the_files_of_an_open_store() {
+    let file = File::new();
+    let store = file.open().await;
+    store.append(&key(), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    // As whoever comes after a killed process finds them.
+    let copy = File::new();
+    for ending in ["", "-wal"] {
+        let name = |file: &File| format!("{}{ending}", file.path().display());
+        std::fs::copy(name(&file), name(&copy)).unwrap();
+    }
+    let read = copy.open().await.load(&key(), View::All).await.unwrap();
+    assert_eq!(texts(&read.entries), ["a"]);
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_refused_and_left_alone() {
+    let file = File::new();
+    file.open().await.close().await;
+    file.tamper("PRAGMA journal_mode = delete; PRAGMA user_version = 99");
+    let before = std::fs::read(file.path()).unwrap();
+    let error = SqliteStore::open(file.path()).await.unwrap_err();
+    assert!(matches!(error, OpenError::NewerSchema { found: 99, known: 1 }), "{error:?}");
+    assert!(error.to_string().contains("update the program"), "{error}");
+    assert_eq!(std::fs::read(file.path()).unwrap(), before);
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_refused_and_left_alone() {
+    let other = File::new();
+    other.tamper("CREATE TABLE notes (text)");
+    let newer_other = File::new();
+    newer_other.tamper("PRAGMA user_version = 7");
+    let text = File::new();
+    std::fs::write(text.path(), "a text that is no database at all".repeat(40)).unwrap();
+    for file in [other, newer_other, text] {
+        let before = std::fs::read(file.path()).unwrap();
+        let error = SqliteStore::open(file.path()).await.unwrap_err();
+        assert!(matches!(error, OpenError::NotAStore), "{error:?}");
+        assert_eq!(std::fs::read(file.path()).unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
+    let file = File::new();
+    for path in [file.path().join("deeper"), file.path().parent().unwrap().into()] {
+        let error = SqliteStore::open(path).await.unwrap_err();
+        assert!(matches!(error, OpenError::Unreachable(_)), "{error:?}");
+        assert!(error.to_string().contains("folder"), "{error}");
+    }
+    assert!(matches!(SqliteStore::open("").await, Err(OpenError::Unreachable(_))));
+}
+
+#[test]
+fn without_a_runtime_there_is_an_error_and_no_panic() {
+    let file = File::new();
+    let opened = SqliteStore::open(file.path()).now_or_never().unwrap();
+    assert!(matches!(opened, Err(OpenError::NoRuntime)), "{opened:?}");
+    let store = SqliteStore::in_memory().unwrap();
+    let read = store.load(&key(), View::All).now_or_never().unwrap();
+    assert!(matches!(read, Err(StoreError::Unavailable { retryable: false, .. })), "{read:?}");
+}
+
+/// Whoever comes first makes the tables; the others find them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_open_a_new_file_at_once() {
+    for _ in 0..20 {
+        let file = File::new();
+        let opened = futures::future::join_all((0..8).map(|_| {
+            let path = file.path();
+            tokio::task::spawn(SqliteStore::open(path))
+        }));
+        for (number, store) in (0..).zip(opened.await) {
+            let (store, round) = (store.unwrap().unwrap(), u32::try_from(number).unwrap());
+            let written = store.append(&key(), Version::new(number), said("t", round, &["x"])).await;
+            assert_eq!(written.unwrap(), Version::new(number + 1));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_stays_locked_is_unavailable_for_now() {
+    let file = File::new();
+    let store = file.open().await;
+    let other = Connection::open(file.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Reading waits for nobody.
+    assert_eq!(store.load(&key(), View::All).await.unwrap().version, Version::EMPTY);
+    let refused = store.append(&key(), Version::EMPTY, said("t", 0, &["a"])).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable { retryable: true, .. })), "{refused:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    store.append(&key(), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_store_has_done_its_work_and_takes_no_more() {
+    for in_memory in [false, true] {
+        let file = File::new();
+        let store = if in_memory { SqliteStore::in_memory().unwrap() } else { file.open().await };
+        let clone = store.clone();
+        let key = key();
+        let append = store.append(&key, Version::EMPTY, said("t", 0, &["a"]));
+        let (appended, ()) = futures::future::join(append, clone.close()).await;
+        assert_eq!(appended.unwrap(), Version::new(1));
+        let refused = store.load(&key, View::All).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable { retryable: false, .. })), "{refused:?}");
+        let ending = |ending: &str| std::fs::exists(format!("{}{ending}", file.path().display())).unwrap();
+        assert!(!ending("-wal") && !ending("-shm"), "the last connection has tidied up");
+        assert_eq!(ending(""), !in_memory);
+    }
+}
+
+#[tokio::test]
+async fn debug_shows_the_path_and_nothing_else() {
+    let file = File::new();
+    let store = file.open().await;
+    store.append(&key(), Version::EMPTY, said("t", 0, &["secret"])).await.unwrap();
+    let path = std::path::absolute(file.path()).unwrap();
+    assert_eq!(format!("{store:?}"), format!("SqliteStore {{ path: Some({path:?}), .. }}"));
+}

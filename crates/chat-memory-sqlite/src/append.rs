@@ -162,3 +162,6 @@ impl Log {
         Ok(last.optional()?.unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests;

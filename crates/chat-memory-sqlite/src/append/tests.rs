@@ -1,0 +1,49 @@
+use advisor_core::{Message, TurnId};
+use chat_memory_advisor::{EntryKind, View};
+
+use super::*;
+use crate::load::load;
+use crate::schema;
+
+fn key() -> ConversationKey {
+    ConversationKey::new("c").unwrap()
+}
+
+fn said(round: u32, text: &str) -> Batch {
+    let turn = TurnId::new("t").unwrap();
+    let entry = NewEntry::new(turn.clone(), EntryKind::Message(Message::user(text)));
+    Batch::new(BatchKey::new(turn, round, "said"), vec![entry.clone(), entry])
+}
+
+fn version(connection: &mut Connection) -> Version {
+    load(connection, &key(), View::All).unwrap().version
+}
+
+#[test]
+fn a_full_disk_leaves_no_trace_and_passes() {
+    let mut connection = schema::in_memory().unwrap();
+    let version_1 = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX).unwrap();
+    let pages: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    connection.pragma_update_and_check(None, "max_page_count", pages + 3, |_| Ok(())).unwrap();
+    let large = said(1, &"x".repeat(10_000));
+    let refused = append(&mut connection, &key(), version_1, &large, usize::MAX);
+    assert!(matches!(refused, Err(StoreError::Unavailable { retryable: true, .. })), "{refused:?}");
+    assert_eq!(version(&mut connection), version_1);
+    connection.pragma_update_and_check(None, "max_page_count", 9999, |_| Ok(())).unwrap();
+    append(&mut connection, &key(), version_1, &large, usize::MAX).unwrap();
+}
+
+/// Whoever gets this error asks again under the same key.
+#[test]
+fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {
+    let mut connection = schema::in_memory().unwrap();
+    connection.commit_hook(Some(|| true)).unwrap();
+    let unknown = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
+    assert!(matches!(unknown, Err(StoreError::OutcomeUnknown { .. })), "{unknown:?}");
+    connection.commit_hook(None::<fn() -> bool>).unwrap();
+    for _ in 0..2 {
+        let version = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX).unwrap();
+        assert_eq!(version, Version::new(2));
+    }
+    assert_eq!(version(&mut connection), Version::new(2));
+}

@@ -33,6 +33,19 @@ fn a_full_disk_leaves_no_trace_and_passes() {
     append(&mut connection, &key(), version_1, &large, usize::MAX).unwrap();
 }
 
+#[test]
+fn a_file_that_stays_locked_is_unavailable_for_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    let (mut connection, other) = (schema::writer(&path).unwrap(), schema::writer(&path).unwrap());
+    connection.busy_timeout(std::time::Duration::ZERO).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
+    assert!(matches!(refused, Err(StoreError::Unavailable { retryable: true, .. })), "{refused:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX).unwrap();
+}
+
 /// Whoever gets this error asks again under the same key.
 #[test]
 fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {

@@ -3,7 +3,6 @@
 use chat_memory_advisor::{ConversationStore, Page, StoreError, Version, View};
 use chat_memory_sqlite::{OpenError, SqliteStore};
 use futures::FutureExt;
-use rusqlite::Connection;
 
 use crate::support::{File, key, said, texts};
 
@@ -102,20 +101,6 @@ async fn many_open_a_new_file_at_once() {
             assert_eq!(written.unwrap(), Version::new(number + 1));
         }
     }
-}
-
-#[tokio::test]
-async fn a_file_that_stays_locked_is_unavailable_for_now() {
-    let file = File::new();
-    let store = file.open().await;
-    let other = Connection::open(file.path()).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    // Reading waits for nobody.
-    assert_eq!(store.load(&key(), View::All).await.unwrap().version, Version::EMPTY);
-    let refused = store.append(&key(), Version::EMPTY, said("t", 0, &["a"])).await;
-    assert!(matches!(refused, Err(StoreError::Unavailable { retryable: true, .. })), "{refused:?}");
-    other.execute_batch("ROLLBACK").unwrap();
-    store.append(&key(), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

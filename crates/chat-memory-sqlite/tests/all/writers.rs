@@ -64,6 +64,8 @@ async fn an_append_that_is_dropped_while_it_waits_is_never_made() {
     assert!(matches!(futures::poll!(&mut begun), Poll::Pending));
     assert!(matches!(futures::poll!(&mut waiting), Poll::Pending));
     drop((begun, waiting));
+    // Reading waits for nobody.
+    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
     other.execute_batch("ROLLBACK").unwrap();
     // One append of a store is made after the other.
     let last = store.append(&key, Version::new(2), said("last", 0, &["d"])).await;

@@ -8,6 +8,7 @@
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
 //! | say what happened in which order, and check it | [`Journal`] |
 //! | have a store tell what it stored, with the feature `stores` | `JournalStore` |
+//! | have a store fail, hang or take its time at an operation, with the feature `stores` | `FaultStore` |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
@@ -26,7 +27,7 @@ pub use journal::{Event, Journal, OutOfOrder};
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
 pub use scripted::{Answer, ReceivedPrompt, ScriptedModel};
 #[cfg(feature = "stores")]
-pub use stores::JournalStore;
+pub use stores::{FaultStore, JournalStore, StoreFault};
 pub use transcript::ChatTranscript;
 
 /// The README's examples are tests, too.

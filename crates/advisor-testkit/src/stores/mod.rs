@@ -1,5 +1,7 @@
 //! Stores for tests of memory.
 
+mod fault;
 mod journal;
 
+pub use fault::{FaultStore, StoreFault};
 pub use journal::JournalStore;

@@ -1,0 +1,161 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use advisor_core::ConversationKey;
+use async_trait::async_trait;
+use chat_memory_advisor::{Batch, ConversationStore, Page, Snapshot, StoreError, Version, View};
+use tokio::task::yield_now;
+
+/// What goes wrong with an operation of a [`FaultStore`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreFault {
+    /// It fails and has no effect: [`StoreError::Unavailable`], which may pass.
+    Unavailable,
+    /// It has its effect, but nobody hears of it: [`StoreError::OutcomeUnknown`].
+    AnswerLost,
+    /// It has no effect, as if another writer had been there: [`StoreError::Conflict`].
+    Conflict,
+    /// It never ends and has no effect.
+    HangBefore,
+    /// It has its effect and never ends.
+    HangAfter,
+    /// It lets other tasks run so many times before its effect.
+    Slow(u32),
+}
+
+/// A store that fails, hangs and takes its time at the operations that a test names.
+///
+/// Loads and appends are counted from 0. Each lets other tasks run once before and once after its effect.
+/// Clones share everything.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatClient, ErrorKind};
+/// use advisor_testkit::{Answer, FaultStore, ScriptedModel, StoreFault};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> advisor_core::Result<()> {
+/// let store = FaultStore::new(InMemoryStore::new());
+/// // Operation 0 loads the conversation, 1 stores the input, 2 the answer.
+/// store.fail_at(2, StoreFault::Unavailable);
+/// let model = ScriptedModel::new([Answer::of_text("Hi")]);
+/// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(store.clone())).build()?;
+/// let error = client.prompt().user("Hello").conversation("c").call().await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::NotPersisted);
+/// assert_eq!(store.pending_faults(), 0);
+/// # Ok(()) }
+/// ```
+pub struct FaultStore<S> {
+    inner: Arc<S>,
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    operations: usize,
+    faults: Vec<(usize, StoreFault)>,
+}
+
+impl<S: ConversationStore> FaultStore<S> {
+    /// Wraps a store, in which nothing fails yet.
+    pub fn new(inner: S) -> Self {
+        Self { inner: Arc::new(inner), shared: Arc::default() }
+    }
+
+    /// The operation with this number, counted from the store's making on, goes wrong so. Of several faults for
+    /// one operation the first counts.
+    pub fn fail_at(&self, operation: usize, fault: StoreFault) {
+        self.lock().faults.push((operation, fault));
+    }
+
+    /// How many loads and appends there were.
+    #[must_use]
+    pub fn operations(&self) -> usize {
+        self.lock().operations
+    }
+
+    /// How many faults have not come yet.
+    #[must_use]
+    pub fn pending_faults(&self) -> usize {
+        self.lock().faults.len()
+    }
+
+    /// From now on nothing fails.
+    pub fn mend(&self) {
+        self.lock().faults.clear();
+    }
+
+    fn next_fault(&self) -> Option<StoreFault> {
+        let mut shared = self.lock();
+        let operation = shared.operations;
+        shared.operations += 1;
+        let due = shared.faults.iter().position(|(at, _)| *at == operation)?;
+        Some(shared.faults.remove(due).1)
+    }
+
+    async fn run<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let fault = self.next_fault();
+        match fault {
+            Some(StoreFault::Unavailable) => return Err(StoreError::unavailable("the test wants it so")),
+            Some(StoreFault::Conflict) => {
+                return Err(StoreError::Conflict { current: Version::new(u64::MAX) });
+            }
+            Some(StoreFault::HangBefore) => std::future::pending().await,
+            Some(StoreFault::Slow(times)) => {
+                for _ in 0..times {
+                    yield_now().await;
+                }
+            }
+            _ => yield_now().await,
+        }
+        let done = work.await;
+        match fault {
+            Some(StoreFault::AnswerLost) => return Err(StoreError::outcome_unknown("the test wants it so")),
+            Some(StoreFault::HangAfter) => std::future::pending().await,
+            _ => yield_now().await,
+        }
+        done
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl<S: ConversationStore> ConversationStore for FaultStore<S> {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        self.run(self.inner.load(key, view)).await
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        self.run(self.inner.append(key, expected, batch)).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.inner.list(page).await
+    }
+}
+
+impl<S> Clone for FaultStore<S> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S> fmt::Debug for FaultStore<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultStore").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,208 @@
+//! The store fails at every operation of a turn, and at every pair of them, in every way: whatever becomes of that
+//! turn, the conversation stays valid and the next turn works.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod matrix;
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role,
+    ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolError, ToolLimits, check_transcript,
+};
+use advisor_testkit::{Answer, FaultStore, ScriptedModel, StoreFault};
+use futures::StreamExt;
+use matrix::MODES;
+use serde_json::{Value, json};
+
+const FAULTS: [StoreFault; 6] = [
+    StoreFault::Unavailable,
+    StoreFault::AnswerLost,
+    StoreFault::Conflict,
+    StoreFault::HangBefore,
+    StoreFault::HangAfter,
+    StoreFault::Slow(9),
+];
+
+/// A turn, as what the model answers in it.
+struct Scenario {
+    name: &'static str,
+    answers: fn() -> Vec<Answer>,
+    rounds: u32,
+}
+
+fn scenarios() -> [Scenario; 5] {
+    fn two(round: usize, tool: &str) -> Answer {
+        let ids = [format!("r{round}a"), format!("r{round}b")];
+        Answer::of_calls(ids.iter().map(|id| (id.as_str(), tool, "{}")))
+    }
+    [
+        Scenario { name: "a plain answer", answers: || vec![Answer::of_text("Done.")], rounds: 9 },
+        Scenario {
+            name: "three rounds of two calls",
+            answers: || vec![two(1, "work"), two(2, "work"), two(3, "work"), Answer::of_text("Done.")],
+            rounds: 9,
+        },
+        Scenario { name: "return-direct", answers: || vec![two(1, "direct")], rounds: 9 },
+        Scenario { name: "the last round", answers: || vec![two(1, "work"), two(2, "work")], rounds: 2 },
+        Scenario {
+            name: "tools that fail and panic",
+            answers: || vec![two(1, "fails"), two(2, "panics"), Answer::of_text("Done.")],
+            rounds: 9,
+        },
+    ]
+}
+
+/// Everything that one case needs.
+struct Setting {
+    client: ChatClient,
+    model: ScriptedModel,
+    store: FaultStore<InMemoryStore>,
+    /// How often a tool was started.
+    started: Arc<AtomicUsize>,
+}
+
+fn setting(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming) -> Setting {
+    let script = std::sync::Mutex::new((scenario.answers)().into_iter());
+    let model = ScriptedModel::from_fn(move |prompt| {
+        // Whatever came of the turn before, the next one is answered.
+        let is_next = prompt.messages.last().is_some_and(|message| message.text() == "next");
+        let scripted = script.lock().unwrap().next().filter(|_| !is_next);
+        scripted.unwrap_or_else(|| Answer::of_text("Next."))
+    });
+    let store = FaultStore::new(InMemoryStore::new());
+    let tool_loop = ToolCallAdvisor::builder()
+        .streaming(mode)
+        .limits(ToolLimits::default().with_rounds(scenario.rounds))
+        .build()
+        .unwrap();
+    let started = Arc::new(AtomicUsize::new(0));
+    let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
+    let counted = |name: &'static str, definition: ToolDefinition| {
+        let started = Arc::clone(&started);
+        FnTool::new(definition, move |_: Value| {
+            started.fetch_add(1, Ordering::Relaxed);
+            async move {
+                match name {
+                    "fails" => Err(ToolError::new("it failed")),
+                    "panics" => panic!("as the test wants"),
+                    _ => Ok("worked"),
+                }
+            }
+        })
+    };
+    let client = ChatClient::builder(model.clone())
+        .advisor(tool_loop)
+        .advisor_in(memory, ChatMemoryAdvisor::new(store.clone()))
+        .tool(counted("work", definition("work")))
+        .tool(counted("direct", definition("direct").return_direct()))
+        .tool(counted("fails", definition("fails")))
+        .tool(counted("panics", definition("panics")))
+        .build()
+        .unwrap();
+    Setting { client, model, store, started }
+}
+
+/// Reads a turn to its end, or until it only waits, and drops it then. Gives the text of its response.
+async fn run(client: &ChatClient) -> Option<String> {
+    let mut turn = client.prompt().user("go").conversation("c").stream();
+    let mut waits = 0;
+    while waits < 60 {
+        match futures::poll!(turn.next()) {
+            std::task::Poll::Ready(Some(Ok(chunk))) => {
+                if let Some(response) = chunk.completed() {
+                    return Some(response.text());
+                }
+            }
+            std::task::Poll::Ready(_) => return None,
+            std::task::Poll::Pending => waits += 1,
+        }
+        // Tools run in this task; nothing else is to be waited for.
+        tokio::task::yield_now().await;
+    }
+    None
+}
+
+/// Runs a turn with these faults, then the next turn, and checks what the model is sent in it.
+async fn case(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, faults: &[(usize, StoreFault)]) {
+    let what = format!("{} {memory:?} {mode:?} {faults:?}", scenario.name);
+    let Setting { client, model, store, started } = setting(scenario, memory, mode);
+    faults.iter().for_each(|(operation, fault)| store.fail_at(*operation, *fault));
+    let answered = run(&client).await;
+    store.mend();
+    let calls: usize = (scenario.answers)().len() * 2;
+    assert!(started.load(Ordering::Relaxed) <= calls, "{what}: no tool runs twice");
+    let next = client.prompt().user("next").conversation("c").call().await;
+    let next = next.unwrap_or_else(|error| panic!("{what}: the next turn failed: {error:?}"));
+    assert_eq!((next.text().as_str(), &next.finish().reason), ("Next.", &FinishReason::Stop), "{what}");
+    for prompt in model.prompts() {
+        assert_eq!(check_transcript(&prompt.messages), [], "{what}: {:?}", prompt.messages);
+    }
+    let prompts = model.prompts();
+    let sent = &prompts.last().unwrap().messages;
+    let users: Vec<_> =
+        sent.iter().filter(|message| message.role() == Role::User).map(Message::text).collect();
+    assert!(users == ["go", "next"] || (users == ["next"] && answered.is_none()), "{what}: {users:?}");
+    if let Some(text) = answered {
+        let remembered = sent.iter().rev().find(|message| message.role() == Role::Assistant).unwrap();
+        assert_eq!(remembered.text(), text, "{what}: what was answered is remembered");
+    }
+    let busy = client.prompt().user("again").conversation("c").call().await;
+    assert!(!busy.is_err_and(|error| error.kind() == ErrorKind::ConversationBusy), "{what}");
+}
+
+/// The number of store operations of this turn when nothing fails.
+async fn operations(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming) -> usize {
+    let Setting { client, store, .. } = setting(scenario, memory, mode);
+    assert!(run(&client).await.is_some(), "{} {memory:?} {mode:?}", scenario.name);
+    store.operations()
+}
+
+#[tokio::test]
+async fn law_m6_o5_t1_the_store_may_fail_at_any_operation() {
+    let mut cases = 0;
+    for scenario in scenarios() {
+        for memory in [Phase::Round, Phase::Turn] {
+            for mode in MODES {
+                for operation in 0..operations(&scenario, memory, mode).await {
+                    for fault in FAULTS {
+                        case(&scenario, memory, mode, &[(operation, fault)]).await;
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "{cases} turns in which the store failed once");
+}
+
+#[tokio::test]
+async fn law_m6_k4_the_store_may_fail_at_any_two_operations() {
+    let mut cases = 0;
+    let mode = ToolCallStreaming::TextOnly;
+    for scenario in scenarios() {
+        for memory in [Phase::Round, Phase::Turn] {
+            // A fault may bring further operations about.
+            let operations = operations(&scenario, memory, mode).await + 2;
+            for first in 0..operations {
+                for second in first + 1..operations {
+                    for one in FAULTS {
+                        for other in FAULTS {
+                            case(&scenario, memory, mode, &[(first, one), (second, other)]).await;
+                            cases += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "{cases} turns in which the store failed twice");
+}

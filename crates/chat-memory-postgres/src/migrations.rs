@@ -1,0 +1,61 @@
+//! The versions of the schema, in one place, and how a database comes to the newest.
+
+use deadpool_postgres::{Client, Transaction};
+
+use crate::failure::before_sending;
+use crate::{Schema, SetupError};
+
+/// The n-th of these leads to version n. One that was released is never changed; another follows it.
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/1.sql")];
+
+/// Half of the name of the lock under which a schema is brought to its version; the other half is a hash
+/// of the schema's name.
+const LOCK: i32 = 0x6164_7663;
+
+/// Brings the schema to the newest version, in one transaction, while everybody else who wants to waits.
+/// A schema that is there already is only read, so that a role without the right to make one can use it.
+pub(crate) async fn migrate(client: &mut Client, schema: &Schema) -> Result<(), SetupError> {
+    let transaction = client.transaction().await.map_err(before_sending)?;
+    check_encoding(&transaction).await?;
+    transaction
+        .execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&LOCK, &schema.as_str()])
+        .await
+        .map_err(before_sending)?;
+    let found = version(&transaction, schema).await?;
+    let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
+    if found > known {
+        return Err(SetupError::Newer { found, known });
+    }
+    let missing = (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found);
+    for (version, sql) in missing {
+        let note = "INSERT INTO {schema}.migrations (version) VALUES ($1)";
+        transaction.batch_execute(&schema.name_in(sql)).await.map_err(before_sending)?;
+        transaction.execute(&schema.name_in(note), &[&version]).await.map_err(before_sending)?;
+    }
+    Ok(transaction.commit().await.map_err(before_sending)?)
+}
+
+/// The version of the schema. One that is not there is made, at version 0.
+async fn version(transaction: &Transaction<'_>, schema: &Schema) -> Result<i32, SetupError> {
+    let there: bool = transaction
+        .query_one("SELECT to_regclass($1::text) IS NOT NULL", &[&schema.name_in("{schema}.migrations")])
+        .await
+        .and_then(|row| row.try_get(0))
+        .map_err(before_sending)?;
+    if !there {
+        let make = "CREATE SCHEMA IF NOT EXISTS {schema}; \
+            CREATE TABLE {schema}.migrations \
+                (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())";
+        transaction.batch_execute(&schema.name_in(make)).await.map_err(before_sending)?;
+        return Ok(0);
+    }
+    let newest = "SELECT coalesce(max(version), 0) FROM {schema}.migrations";
+    let row = transaction.query_one(&schema.name_in(newest), &[]).await.map_err(before_sending)?;
+    Ok(row.try_get(0).map_err(before_sending)?)
+}
+
+async fn check_encoding(transaction: &Transaction<'_>) -> Result<(), SetupError> {
+    let row = transaction.query_one("SHOW server_encoding", &[]).await.map_err(before_sending)?;
+    let found: String = row.try_get(0).map_err(before_sending)?;
+    if found == "UTF8" { Ok(()) } else { Err(SetupError::Encoding { found }) }
+}

@@ -1,0 +1,170 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, async_trait};
+use chat_memory_advisor::{Batch, ConversationStore, Page, Snapshot, StoreError, Version, View};
+use deadpool_postgres::{Client, Pool};
+use tokio::time::timeout;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::Schema;
+use crate::failure::{before_sending, lasting, lost_a_race, of_pool, of_reading, of_statement};
+use crate::rows::{Columns, column, outcome, snapshot};
+use crate::statements::Statements;
+
+/// Conversations in a PostgreSQL database. Clones share the pool of connections.
+///
+/// Needs a tokio runtime with I/O and time. It keeps no branches: a batch with a parent is refused.
+///
+/// # Durability
+/// Who has been told of an append finds it after a crash of the server, as far as the server's
+/// `synchronous_commit` and `fsync` promise it; they do, unless someone turned them off.
+///
+/// # Cancellation
+/// An append that is dropped, or whose time is over, after it was sent may still be applied by the server, as
+/// a whole, unless a later append came first.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] as long as nothing was sent or the server says that it undid the statement.
+/// [`StoreError::OutcomeUnknown`] when the connection was lost, or the time was over, after an append or a
+/// delete was sent. [`StoreError::TooLarge`] beyond the [bound](Self::with_largest_batch) on a batch, or for
+/// a step of a batch's key of more than 1,024 bytes.
+#[derive(Clone)]
+pub struct PostgresStore {
+    pub(crate) pool: Pool,
+    pub(crate) schema: Schema,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) time: Duration,
+    pub(crate) largest_batch: usize,
+}
+
+/// The most bytes of the step in a batch's key: it is part of an index, whose rows are small.
+const LONGEST_STEP: usize = 1_024;
+
+/// How often a statement is run that others get in the way of. That happens only where the database's
+/// transactions are stricter than `read committed`, the server's default.
+const ATTEMPTS: u32 = 32;
+
+type Parameters<'a> = [&'a (dyn ToSql + Sync)];
+
+#[async_trait]
+impl ConversationStore for PostgresStore {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        let (statement, count) = match view {
+            View::All => (&self.statements.load_entries, i64::MAX),
+            View::LastEntries(count) => (&self.statements.load_entries, clipped(count)),
+            View::LastTurns(count) => (&self.statements.load_turns, clipped(count)),
+            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
+        };
+        let rows = self.run(statement, &[&key.tenant(), &key.conversation(), &count]).await;
+        rows.and_then(|rows| snapshot(&rows)).map_err(of_reading)
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        if batch.parent.is_some() {
+            return Err(StoreError::Unsupported { what: "branches of a conversation" });
+        }
+        let step = batch.key.step.as_bytes();
+        if step.len() > LONGEST_STEP {
+            return Err(StoreError::TooLarge);
+        }
+        let fence = batch.fence.map(|fence| i64::try_from(fence.as_u64())).transpose();
+        let fence = fence.map_err(|_| StoreError::Unsupported { what: "a fence above 2^63 - 1" })?;
+        let columns = Columns::of(&batch, self.largest_batch)?;
+        // No conversation gets to this version, so one beyond the column's range fits none, either.
+        let expected = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
+        let parameters: &Parameters<'_> = &[
+            &key.tenant(),
+            &key.conversation(),
+            &expected,
+            &batch.key.turn.as_str(),
+            &i64::from(batch.key.round),
+            &step,
+            &fence,
+            &columns.turns,
+            &columns.bodies,
+            &columns.opens,
+        ];
+        let rows = self.run(&self.statements.append, parameters).await?;
+        let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
+        outcome(answer, &batch, &columns)
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.run(&self.statements.delete, &[&key.tenant(), &key.conversation()]).await.map(drop)
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        let tenant = &*page.tenant;
+        // The order is that of tenants, then of conversations; a tenant that no key can have has none.
+        let after = match page.after.as_ref().filter(|after| after.tenant() >= tenant) {
+            Some(after) if after.tenant() > tenant => return Ok(Vec::new()),
+            Some(after) => after.conversation(),
+            None => "",
+        };
+        if ConversationKey::in_tenant(tenant, "any").is_err() {
+            return Ok(Vec::new());
+        }
+        let rows = self.run(&self.statements.list, &[&tenant, &after, &clipped(page.limit)]).await;
+        let key =
+            |row: &Row| ConversationKey::in_tenant(tenant, column(row, "conversation")?).map_err(lasting);
+        rows.and_then(|rows| rows.iter().map(key).collect()).map_err(of_reading)
+    }
+}
+
+impl PostgresStore {
+    /// Runs a statement and gives its rows.
+    async fn run(&self, statement: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>, StoreError> {
+        let client = self.client().await?;
+        let prepared = timeout(self.time, client.prepare_cached(statement)).await;
+        let Ok(prepared) = prepared else {
+            discard(client);
+            return Err(StoreError::unavailable("the server did not answer in time"));
+        };
+        let prepared = prepared.map_err(before_sending)?;
+        let mut again = 1..ATTEMPTS;
+        loop {
+            let Ok(answer) = timeout(self.time, client.query(&prepared, parameters)).await else {
+                discard(client);
+                return Err(StoreError::outcome_unknown("the server did not answer in time"));
+            };
+            match answer {
+                Err(error) if lost_a_race(&error) && again.next().is_some() => {}
+                answer => return answer.map_err(of_statement),
+            }
+        }
+    }
+
+    async fn client(&self) -> Result<Client, StoreError> {
+        match timeout(self.time, self.pool.get()).await {
+            Ok(client) => client.map_err(of_pool),
+            Err(_) => Err(StoreError::unavailable("no connection came free or was made in time")),
+        }
+    }
+}
+
+/// Closes a connection that does not answer, so that nobody waits for it again.
+fn discard(client: Client) {
+    drop(Client::take(client));
+}
+
+fn clipped(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let connections = self.pool.status().size;
+        f.debug_struct("PostgresStore")
+            .field("schema", &self.schema.as_str())
+            .field("connections", &connections)
+            .finish_non_exhaustive()
+    }
+}

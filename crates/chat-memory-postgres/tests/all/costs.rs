@@ -1,0 +1,98 @@
+//! What a load reads, counted by the server.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use chat_memory_advisor::{ConversationStore, View};
+use chat_memory_postgres::PostgresStore;
+use chat_memory_postgres::deadpool_postgres::Pool;
+
+use crate::support::{Place, ended, key, said};
+
+/// Rows and pages that the tables and their indexes were read for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Read {
+    rows: i64,
+    pages: i64,
+}
+
+const COUNTS: &str = "SELECT \
+    (sum(seq_tup_read) + sum(idx_tup_fetch))::bigint, \
+    (sum(heap_blks_read) + sum(heap_blks_hit) + sum(idx_blks_read) + sum(idx_blks_hit))::bigint \
+    FROM pg_stat_user_tables JOIN pg_statio_user_tables USING (relid) \
+    WHERE pg_stat_user_tables.schemaname = $1";
+
+async fn counts(pool: &Pool, place: &Place) -> Read {
+    let client = pool.get().await.unwrap();
+    client.batch_execute("SELECT pg_stat_force_next_flush()").await.unwrap();
+    let row = client.query_one(COUNTS, &[&place.schema.as_str()]).await.unwrap();
+    Read { rows: row.get(0), pages: row.get(1) }
+}
+
+/// What one load costs, on the pool's only connection, when it is asked for the second time.
+async fn cost(store: &PostgresStore, pool: &Pool, place: &Place, name: &str, view: View) -> (Read, Duration) {
+    store.load(&key(name), view).await.unwrap();
+    let before = counts(pool, place).await;
+    let read = store.load(&key(name), view).await.unwrap();
+    let after = counts(pool, place).await;
+    assert!(!read.entries.is_empty());
+    let started = Instant::now();
+    for _ in 0..200 {
+        store.load(&key(name), view).await.unwrap();
+    }
+    (Read { rows: after.rows - before.rows, pages: after.pages - before.pages }, started.elapsed() / 200)
+}
+
+/// A conversation of so many entries: turns of three messages and an end, and at last one of so many.
+async fn write(store: &PostgresStore, name: &str, entries: u32, last_turn: u32) {
+    let mut version = store.load(&key(name), View::LastEntries(0)).await.unwrap().version;
+    let (mut turns, mut first) = (Vec::new(), Vec::new());
+    for number in 0..(entries - last_turn) / 4 {
+        let turn = format!("t{number}");
+        first.extend(said(&turn, 0, &["a question", "an answer of some length", "thanks"]).entries);
+        first.extend(ended(&turn, 1).entries);
+    }
+    for part in first.chunks(2_000) {
+        let mut batch = said("writer", u32::try_from(turns.len()).unwrap(), &[]);
+        batch.entries = part.to_vec();
+        turns.push(version);
+        version = store.append(&key(name), version, batch).await.unwrap();
+    }
+    let mut last = said("last", 0, &vec!["x"; usize::try_from(last_turn - 1).unwrap()]);
+    last.entries.extend(ended("last", 1).entries);
+    version = store.append(&key(name), version, last).await.unwrap();
+    assert_eq!(version.as_u64(), u64::from(entries));
+}
+
+#[tokio::test]
+async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
+    let Some(place) = Place::new() else { return };
+    let pool = place.pool(1);
+    let store = PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
+    write(&store, "short", 100, 4).await;
+    write(&store, "long", 100_000, 4).await;
+    write(&store, "long-turn", 20_000, 10_000).await;
+    let mut report = String::new();
+    for analysed in [false, true] {
+        if analysed {
+            place
+                .execute("ANALYZE {schema}.entries; ANALYZE {schema}.turns; ANALYZE {schema}.conversations")
+                .await;
+        }
+        for view in [View::LastEntries(40), View::LastEntries(20), View::LastTurns(7)] {
+            let (short, short_time) = cost(&store, &pool, &place, "short", view).await;
+            // The turns of the one with a long turn are another matter: they are as long as they are.
+            let turns = matches!(view, View::LastTurns(_));
+            for name in if turns { &["long"][..] } else { &["long", "long-turn"] } {
+                let (long, long_time) = cost(&store, &pool, &place, name, view).await;
+                let ratio = long_time.as_secs_f64() / short_time.as_secs_f64();
+                writeln!(report, "{view:?} of {name}: {long:?}, of short: {short:?}; time {ratio:.2}")
+                    .unwrap();
+                assert!(long.rows <= 2 * short.rows && long.rows < 60, "rows read\n{report}");
+                assert!(long.pages <= 2 * short.pages, "pages read\n{report}");
+            }
+        }
+    }
+    eprintln!("{report}");
+    place.remove().await;
+}

@@ -1,0 +1,251 @@
+//! What goes wrong, and which error it is.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use chat_memory_advisor::{ConversationStore, EntryId, EntryKind, Fence, Page, StoreError, Version, View};
+use tokio::task::yield_now;
+
+use crate::support::{Place, ended, key, said};
+
+/// Holds the row of the conversation in a transaction, until it is committed.
+const HOLD: &str = "BEGIN; SELECT id FROM {schema}.conversations WHERE conversation = 'c' FOR UPDATE";
+
+/// The backends that wait for a lock in the middle of an append to this schema.
+const WAITING: &str = "SELECT pid FROM pg_stat_activity \
+    WHERE wait_event_type = 'Lock' AND state = 'active' AND query LIKE '%' || $1 || '%append_batch%'";
+
+/// The backend of an append that has come to the row's lock.
+async fn waiting(place: &Place) -> i32 {
+    let client = place.client().await;
+    loop {
+        if let Some(row) = client.query_opt(WAITING, &[&place.schema.as_str()]).await.unwrap() {
+            return row.get(0);
+        }
+        yield_now().await;
+    }
+}
+
+fn unavailable(error: &StoreError) -> Option<bool> {
+    match error {
+        StoreError::Unavailable { retryable, .. } => Some(*retryable),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn an_entry_that_cannot_be_read_is_reported_and_hides_no_other() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(2).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
+    let version = store.append(&key("c"), version, ended("one", 1)).await.unwrap();
+    let version = store.append(&key("c"), version, said("two", 0, &["d", "e"])).await.unwrap();
+    for damage in ["body = 'secret'", "body = '\"secret\"'", "body = '{}'", "turn = 'no turn'"] {
+        place.execute("CREATE TABLE {schema}.kept AS SELECT * FROM {schema}.entries").await;
+        place.execute(&format!("UPDATE {{schema}}.entries SET {damage} WHERE seq = 2")).await;
+        for view in [View::All, View::LastEntries(5), View::LastTurns(2)] {
+            let error = store.load(&key("c"), view).await.unwrap_err();
+            assert!(matches!(error, StoreError::Corrupt { seq: 2, .. }), "{damage}: {error:?}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        }
+        for (view, expected) in [(View::LastEntries(4), 4), (View::LastTurns(1), 2)] {
+            let read = store.load(&key("c"), view).await.unwrap();
+            assert_eq!((read.entries.len(), read.version), (expected, version));
+        }
+        place.execute("UPDATE {schema}.entries e SET turn = k.turn, body = k.body FROM {schema}.kept k WHERE e.seq = k.seq; DROP TABLE {schema}.kept").await;
+    }
+    place.execute("DELETE FROM {schema}.entries WHERE seq = 2").await;
+    let read = store.load(&key("c"), View::All).await.unwrap();
+    assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 3, 4, 5, 6]));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let holder = place.client().await;
+    holder.batch_execute(&place.sql(HOLD)).await.unwrap();
+    let (conversation, batch) = (key("c"), said("t", 1, &["b"]));
+    let (appended, killed) = tokio::join!(store.append(&conversation, version, batch.clone()), async {
+        let pid = waiting(&place).await;
+        place.client().await.query_one("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap()
+    });
+    assert!(killed.get::<_, bool>(0));
+    assert!(matches!(appended, Err(StoreError::OutcomeUnknown { .. })), "{appended:?}");
+    holder.batch_execute("COMMIT").await.unwrap();
+    // The same batch under the same key tells, on a new connection.
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses_the_connection() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let holder = place.client().await;
+    holder.batch_execute(&place.sql(HOLD)).await.unwrap();
+    let hurried = store.clone().with_time(Duration::from_millis(300));
+    let batch = said("t", 1, &["b"]);
+    let late = hurried.append(&key("c"), version, batch.clone()).await;
+    assert!(matches!(late, Err(StoreError::OutcomeUnknown { .. })), "{late:?}");
+    // The pool's only connection hung; another one reads.
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    holder.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_dropped_append_is_never_applied_after_a_later_one() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(2).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let holder = place.client().await;
+    holder.batch_execute(&place.sql(HOLD)).await.unwrap();
+    let conversation = key("c");
+    let mut dropped = store.append(&conversation, version, said("t", 1, &["late"]));
+    let pid = tokio::select! {
+        written = &mut dropped => panic!("{written:?}"),
+        pid = waiting(&place) => pid,
+    };
+    drop(dropped);
+    let later = "SELECT {schema}.append_batch('default', 'c', 1, 't', 2, 'x', NULL, ARRAY['t'], \
+        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":\"later\"}'], ARRAY[NULL]::boolean[]); COMMIT";
+    holder.batch_execute(&place.sql(later)).await.unwrap();
+    let ended = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'";
+    while holder.query_opt(ended, &[&pid]).await.unwrap().is_some() {
+        yield_now().await;
+    }
+    let read = store.load(&key("c"), View::All).await.unwrap();
+    assert_eq!((read.version, read.entries.len()), (Version::new(2), 2));
+    assert_eq!(read.entries[1].kind, EntryKind::Summary("later".into()));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn idle_connections_that_the_server_closed_are_replaced() {
+    let Some(place) = Place::new() else { return };
+    let pool = place.pool(1);
+    let store =
+        chat_memory_postgres::PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let client = pool.get().await.unwrap();
+    let row = client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap();
+    let end = "SELECT pg_terminate_backend($1)";
+    place.client().await.query_one(end, &[&row.get::<_, i32>(0)]).await.unwrap();
+    while !client.is_closed() {
+        yield_now().await;
+    }
+    drop(client);
+    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_pool_without_a_free_connection_is_unavailable_for_now() {
+    let Some(place) = Place::new() else { return };
+    let pool = place.pool(1);
+    let store =
+        chat_memory_postgres::PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
+    let held = pool.get().await.unwrap();
+    let hurried = store.clone().with_time(Duration::ZERO);
+    let mut refused = hurried.load(&key("c"), View::All).await.unwrap_err();
+    assert_eq!(unavailable(&refused), Some(true), "{refused:?}");
+    refused = hurried.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap_err();
+    assert_eq!(unavailable(&refused), Some(true), "{refused:?}");
+    drop(held);
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+    pool.close();
+    refused = store.load(&key("c"), View::All).await.unwrap_err();
+    assert_eq!(unavailable(&refused), Some(false), "{refused:?}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn what_the_server_refuses_was_not_written() {
+    let Some(mut place) = Place::new() else { return };
+    let version = place.store(1).await.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let open = place.config.clone();
+    // A server that only reads, such as one that is not promoted yet.
+    place.config.options("-c default_transaction_read_only=on");
+    let refused = place.store(1).await.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap_err();
+    assert_eq!(unavailable(&refused), Some(true), "{refused:?}");
+    // A statement that takes too long by the server's own clock.
+    place.config = open.clone();
+    let holder = place.client().await;
+    place.config.options("-c statement_timeout=200");
+    let store = place.store(1).await;
+    holder.batch_execute(&place.sql(HOLD)).await.unwrap();
+    let refused = store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap_err();
+    assert_eq!(unavailable(&refused), Some(true), "{refused:?}");
+    holder.batch_execute("COMMIT").await.unwrap();
+    place.config = open;
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    // A schema that was removed under a store that is open.
+    place.execute("DROP SCHEMA {schema} CASCADE").await;
+    let refused = store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap_err();
+    assert_eq!(unavailable(&refused), Some(false), "{refused:?}");
+}
+
+#[tokio::test]
+async fn bounds_and_numbers_out_of_range_are_typed_errors() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
+    assert!(matches!(append(u64::MAX, said("t", 0, &["a"])).await, Err(StoreError::Gone)));
+    append(0, said("t", 0, &["a"])).await.unwrap();
+    let conflict = append(u64::MAX, said("t", 1, &["a"])).await;
+    assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current.as_u64() == 1));
+    let fence = append(1, said("t", 1, &["a"]).with_fence(Fence::new(u64::MAX))).await;
+    assert!(matches!(fence, Err(StoreError::Unsupported { .. })), "{fence:?}");
+    let parent = append(1, said("t", 1, &["a"]).with_parent(EntryId::new(1))).await;
+    assert!(matches!(parent, Err(StoreError::Unsupported { .. })), "{parent:?}");
+    let mut long = said("t", 1, &["a"]);
+    long.key.step = "s".repeat(1_025).into();
+    assert!(matches!(append(1, long.clone()).await, Err(StoreError::TooLarge)));
+    long.key.step = "\u{0}".repeat(1_024).into();
+    append(1, long).await.unwrap();
+    let bounded = store.clone().with_largest_batch(200);
+    let large = bounded.append(&key("c"), Version::new(2), said("t", 2, &[&"x".repeat(200)])).await;
+    assert!(matches!(large, Err(StoreError::TooLarge)), "{large:?}");
+    bounded.append(&key("c"), Version::new(2), said("t", 2, &["x"])).await.unwrap();
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn pages_of_other_tenants_begin_and_end_as_their_order_says() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    store.append(&key("m"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let listed = async |tenant: &str, after: Option<(&str, &str)>| {
+        let after = after.map(|(tenant, id)| advisor_core::ConversationKey::in_tenant(tenant, id).unwrap());
+        let first = Page::first(tenant, usize::MAX);
+        store.list(&after.map_or(first.clone(), |after| first.after(after))).await.unwrap().len()
+    };
+    assert_eq!(listed("default", None).await, 1);
+    assert_eq!(listed("default", Some(("default", "l"))).await, 1);
+    assert_eq!(listed("default", Some(("default", "m"))).await, 0);
+    assert_eq!(listed("default", Some(("a", "z"))).await, 1);
+    assert_eq!(listed("default", Some(("e", "a"))).await, 0);
+    assert_eq!(listed("no\u{0}tenant", None).await, 0);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_the_first_poll() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    drop(store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])));
+    let conversation = key("c");
+    let mut polled = store.append(&conversation, Version::EMPTY, said("t", 1, &["b"]));
+    poll_fn(|cx| Poll::Ready(polled.as_mut().poll(cx).is_ready())).await;
+    drop(polled);
+    let read = store.load(&conversation, View::All).await.unwrap();
+    assert!(read.entries.iter().all(|entry| entry.seq == 1) && read.entries.len() < 2);
+    assert!(read.entries.iter().all(|entry| entry.kind.as_message().unwrap().text() == "b"));
+    place.remove().await;
+}

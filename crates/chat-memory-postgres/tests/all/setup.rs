@@ -1,0 +1,106 @@
+//! How a store is opened, and what it refuses to open.
+
+use std::error::Error;
+
+use chat_memory_advisor::{ConversationStore, Version, View};
+use chat_memory_postgres::{PostgresStore, Schema, SetupError};
+use tokio::task::JoinSet;
+
+use crate::support::{Place, key, said};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_who_open_a_new_schema_at_once_prepare_it_once() {
+    let Some(place) = Place::new() else { return };
+    let mut opening = JoinSet::new();
+    for _ in 0..8 {
+        opening.spawn(PostgresStore::from_pool(place.pool(1), place.schema.clone()));
+    }
+    for store in opening.join_all().await {
+        store.unwrap();
+    }
+    let count = place.sql("SELECT count(*) FROM {schema}.migrations");
+    let row = place.client().await.query_one(&count, &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), 1);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_schema_of_a_newer_version_is_refused() {
+    let Some(place) = Place::new() else { return };
+    drop(place.store(1).await);
+    place.execute("INSERT INTO {schema}.migrations (version) VALUES (99)").await;
+    let refused = PostgresStore::from_pool(place.pool(1), place.schema.clone()).await;
+    assert!(matches!(refused, Err(SetupError::Newer { found: 99, known: 1 })), "{refused:?}");
+    place.execute("DELETE FROM {schema}.migrations WHERE version = 99").await;
+    drop(place.store(1).await);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn schemas_of_one_database_share_nothing() {
+    let (Some(place), Some(other)) = (Place::new(), Place::new()) else { return };
+    let (one, two) = (place.store(1).await, other.store(1).await);
+    one.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
+    assert_eq!(two.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+    place.remove().await;
+    other.remove().await;
+}
+
+#[tokio::test]
+async fn a_role_that_may_only_use_the_tables_opens_a_prepared_schema() {
+    let Some(mut place) = Place::new() else { return };
+    drop(place.store(1).await);
+    let role = place.schema.as_str().replace("test_", "role_");
+    let rights = "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}; \
+        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
+        REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}";
+    place.execute(&rights.replace("{role}", &role)).await;
+    let owner = place.config.clone();
+    place.config.options(format!("-c role={role}"));
+    let store = place.store(1).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    store.delete(&key("c")).await.unwrap();
+    place.config = owner;
+    place.execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn addresses_that_cannot_be_used_are_refused_without_being_repeated() {
+    let address = PostgresStore::connect("postgres://u:hun?ter2=1@localhost/d").await.unwrap_err();
+    assert!(matches!(address, SetupError::Address), "{address:?}");
+    let tls = PostgresStore::connect("postgres://u:hunter2@localhost/d?sslmode=require").await.unwrap_err();
+    assert!(matches!(tls, SetupError::NeedsTls), "{tls:?}");
+    // Nobody listens on port 1.
+    let nobody = PostgresStore::connect("postgres://u:hunter2@127.0.0.1:1/d").await.unwrap_err();
+    assert!(matches!(nobody, SetupError::Store(_)), "{nobody:?}");
+    for error in [address, tls, nobody] {
+        assert_quiet(&error);
+    }
+}
+
+#[tokio::test]
+async fn neither_a_store_nor_its_errors_show_the_password() {
+    let Some(mut place) = Place::new() else { return };
+    let config = place.config.clone();
+    place.config.password("hunter2");
+    let store = place.store(1).await;
+    assert!(!format!("{store:?}{:?}", Schema::default()).contains("hunter"), "{store:?}");
+    place.config.dbname("no_such_database");
+    let error = PostgresStore::from_pool(place.pool(1), place.schema.clone()).await.unwrap_err();
+    assert!(format!("{error:?}").contains("3D000"), "{error:?}");
+    assert_quiet(&error);
+    place.config = config;
+    place.remove().await;
+}
+
+fn assert_quiet(error: &SetupError) {
+    let mut shown = format!("{error:?}");
+    let mut source: Option<&dyn Error> = Some(error);
+    while let Some(error) = source {
+        shown += &format!("{error} {error:?}");
+        source = error.source();
+    }
+    assert!(!shown.contains("hun") && !shown.contains("ter2"), "{shown}");
+}

@@ -1,0 +1,81 @@
+//! What the tests share.
+
+use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
+use chat_memory_postgres::deadpool_postgres::{Client, Manager, Pool};
+use chat_memory_postgres::{PostgresStore, Schema};
+use tokio_postgres::{Config, NoTls};
+
+/// The address of the server, or nothing where there is none.
+pub(crate) fn server() -> Option<String> {
+    let url = std::env::var("ADVISOR_POSTGRES_URL").ok().filter(|url| !url.is_empty());
+    let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
+    if url.is_none() {
+        assert!(!required, "ADVISOR_REQUIRE_SERVERS=1, but ADVISOR_POSTGRES_URL names no database");
+        eprintln!("left out: no PostgreSQL server; name one in ADVISOR_POSTGRES_URL");
+    }
+    url
+}
+
+/// A schema of one test alone.
+pub(crate) struct Place {
+    pub(crate) config: Config,
+    pub(crate) schema: Schema,
+}
+
+impl Place {
+    /// A place on the server, or nothing where there is none.
+    pub(crate) fn new() -> Option<Self> {
+        let config = server()?.parse().unwrap();
+        let name = format!("test_{}", String::from(TurnId::mint()).replace('-', "_"));
+        Some(Self { config, schema: Schema::new(&name).unwrap() })
+    }
+
+    pub(crate) fn pool(&self, connections: usize) -> Pool {
+        let manager = Manager::new(self.config.clone(), NoTls);
+        Pool::builder(manager).max_size(connections).build().unwrap()
+    }
+
+    pub(crate) async fn store(&self, connections: usize) -> PostgresStore {
+        PostgresStore::from_pool(self.pool(connections), self.schema.clone()).await.unwrap()
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        self.pool(1).get().await.unwrap()
+    }
+
+    /// This SQL with the schema's name in it.
+    pub(crate) fn sql(&self, sql: &str) -> String {
+        sql.replace("{schema}", self.schema.as_str())
+    }
+
+    /// Runs SQL in the schema, around the store.
+    pub(crate) async fn execute(&self, sql: &str) {
+        self.client().await.batch_execute(&self.sql(sql)).await.unwrap();
+    }
+
+    pub(crate) async fn remove(self) {
+        self.execute("DROP SCHEMA {schema} CASCADE").await;
+    }
+}
+
+pub(crate) fn key(conversation: &str) -> ConversationKey {
+    ConversationKey::new(conversation).unwrap()
+}
+
+/// What a user said, each text an entry.
+pub(crate) fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
+    let kinds = texts.iter().map(|text| EntryKind::Message(Message::user(*text)));
+    batch(turn, round, kinds)
+}
+
+/// The end of a turn.
+pub(crate) fn ended(turn: &str, round: u32) -> Batch {
+    batch(turn, round, [EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))])
+}
+
+pub(crate) fn batch(turn: &str, round: u32, kinds: impl IntoIterator<Item = EntryKind>) -> Batch {
+    let turn = TurnId::new(turn).unwrap();
+    let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+    Batch::new(BatchKey::new(turn, round, "step"), entries)
+}

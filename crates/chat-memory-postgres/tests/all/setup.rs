@@ -68,7 +68,7 @@ async fn a_role_that_may_only_use_the_tables_opens_a_prepared_schema() {
 
 #[tokio::test]
 async fn addresses_that_cannot_be_used_are_refused_without_being_repeated() {
-    let address = PostgresStore::connect("postgres://u:hun?ter2=1@localhost/d").await.unwrap_err();
+    let address = PostgresStore::connect("postgres://u@localhost/d?hunter2=1").await.unwrap_err();
     assert!(matches!(address, SetupError::Address), "{address:?}");
     let tls = PostgresStore::connect("postgres://u:hunter2@localhost/d?sslmode=require").await.unwrap_err();
     assert!(matches!(tls, SetupError::NeedsTls), "{tls:?}");

@@ -60,6 +60,11 @@ pub(crate) fn lost_a_race(error: &Error) -> bool {
     code == Some(&SqlState::T_R_SERIALIZATION_FAILURE) || code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
 }
 
+/// Whether the connection that gave this error is of no more use.
+pub(crate) fn ends_connection(error: &Error) -> bool {
+    error.as_db_error().is_none_or(|said| !matches!(said.parsed_severity(), Some(Severity::Error)))
+}
+
 /// An error below `FATAL` undoes its statement. One that ends the connection may come after the commit.
 fn leaves_open(said: &DbError) -> bool {
     let undone = matches!(said.parsed_severity(), Some(Severity::Error));

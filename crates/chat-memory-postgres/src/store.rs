@@ -6,11 +6,13 @@ use advisor_core::{ConversationKey, async_trait};
 use chat_memory_advisor::{Batch, ConversationStore, Page, Snapshot, StoreError, Version, View};
 use deadpool_postgres::{Client, Pool};
 use tokio::time::timeout;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
 
 use crate::Schema;
-use crate::failure::{before_sending, lasting, lost_a_race, of_pool, of_reading, of_statement};
+use crate::failure::{
+    before_sending, ends_connection, lasting, lost_a_race, of_pool, of_reading, of_statement,
+};
 use crate::rows::{Columns, column, outcome, snapshot};
 use crate::statements::Statements;
 
@@ -123,21 +125,29 @@ impl PostgresStore {
     /// Runs a statement and gives its rows.
     async fn run(&self, statement: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>, StoreError> {
         let client = self.client().await?;
+        let answer = self.answer(&client, statement, parameters).await;
+        // A connection that was lost or does not answer is closed, so that nobody else is given it.
+        if let Err(Lost { connection: true, .. }) = &answer {
+            drop(Client::take(client));
+        }
+        answer.map_err(|lost| lost.error)
+    }
+
+    async fn answer(
+        &self,
+        client: &Client,
+        statement: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Vec<Row>, Lost> {
         let prepared = timeout(self.time, client.prepare_cached(statement)).await;
-        let Ok(prepared) = prepared else {
-            discard(client);
-            return Err(StoreError::unavailable("the server did not answer in time"));
-        };
-        let prepared = prepared.map_err(before_sending)?;
+        let prepared = prepared.map_err(|_| Lost::hung(StoreError::unavailable))?;
+        let prepared = prepared.map_err(|error| Lost::to(error, before_sending))?;
         let mut again = 1..ATTEMPTS;
         loop {
-            let Ok(answer) = timeout(self.time, client.query(&prepared, parameters)).await else {
-                discard(client);
-                return Err(StoreError::outcome_unknown("the server did not answer in time"));
-            };
-            match answer {
+            let answer = timeout(self.time, client.query(&prepared, parameters)).await;
+            match answer.map_err(|_| Lost::hung(StoreError::outcome_unknown))? {
                 Err(error) if lost_a_race(&error) && again.next().is_some() => {}
-                answer => return answer.map_err(of_statement),
+                answer => return answer.map_err(|error| Lost::to(error, of_statement)),
             }
         }
     }
@@ -150,9 +160,22 @@ impl PostgresStore {
     }
 }
 
-/// Closes a connection that does not answer, so that nobody waits for it again.
-fn discard(client: Client) {
-    drop(Client::take(client));
+/// An answer that did not come.
+struct Lost {
+    error: StoreError,
+    /// Whether the connection is lost with it.
+    connection: bool,
+}
+
+impl Lost {
+    fn hung(error: impl FnOnce(&'static str) -> StoreError) -> Self {
+        Self { error: error("the server did not answer in time"), connection: true }
+    }
+
+    fn to(error: Error, meaning: impl FnOnce(Error) -> StoreError) -> Self {
+        let connection = ends_connection(&error);
+        Self { error: meaning(error), connection }
+    }
 }
 
 fn clipped(count: usize) -> i64 {

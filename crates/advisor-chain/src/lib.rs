@@ -31,6 +31,7 @@
 //! | --- | --- | --- |
 //! | `tools` | the tool loop, [`ToolCallAdvisor`] | yes |
 //! | `memory` | memory and the in-memory store, [`ChatMemoryAdvisor`] | yes |
+//! | `sqlite` | conversations in one SQLite file, `SqliteStore` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] | yes |
 //!
 //! Without a feature its crate is not built. No feature changes what another does.
@@ -40,6 +41,9 @@ pub use advisor_core::*;
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use chat_memory_advisor::*;
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use chat_memory_sqlite::SqliteStore;
 #[cfg(feature = "openai")]
 pub use provider_openai as openai;
 #[cfg(feature = "openai")]

@@ -1,12 +1,14 @@
 //! `advisor chat`: talks with a model behind any compatible endpoint.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, Error, ErrorKind, InMemoryStore, OnDrop, OpenAiModel, Result,
-    ToolCallAdvisor, ToolCallStreaming, TurnStream,
+    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, InMemoryStore, OnDrop,
+    OpenAiModel, Result, ToolCallAdvisor, ToolCallStreaming, TurnStream,
 };
+use chat_memory_sqlite::{OpenError, SqliteStore};
 use futures::{FutureExt, StreamExt};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -14,21 +16,58 @@ use rustyline::error::ReadlineError;
 use crate::failure::Failure;
 use crate::{chat_tools, screen};
 
-pub(crate) async fn run(
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The model. Also from OPENAI_MODEL.
+    #[arg(long)]
     model: Option<String>,
+    /// The endpoint's base URL, such as http://localhost:11434/v1. Also from OPENAI_BASE_URL; the key from OPENAI_API_KEY.
+    #[arg(long)]
     base_url: Option<String>,
+    /// Instructions for the model.
+    #[arg(long)]
     system: Option<String>,
+    /// A file to remember conversations in, so that they can be gone on with later. Left out, the chat ends with the program.
+    #[arg(long, value_name = "FILE")]
+    memory: Option<PathBuf>,
+    /// The conversation to go on with.
+    #[arg(long, value_name = "ID", default_value = "chat")]
+    conversation: String,
+}
+
+pub(crate) async fn run(arguments: Arguments, out: &mut impl Write) -> Result<(), Failure> {
+    let model = named(arguments.model, std::env::var("OPENAI_MODEL").ok())?;
+    let conversation = ConversationKey::new(&arguments.conversation)?;
+    let store = match &arguments.memory {
+        Some(file) => Some(SqliteStore::open(file).await.map_err(|error| unusable(file, error))?),
+        None => None,
+    };
+    let memory = match store.clone() {
+        Some(store) => ChatMemoryAdvisor::new(store),
+        None => ChatMemoryAdvisor::new(InMemoryStore::new()),
+    };
+    let client = client(&model, arguments.base_url, arguments.system, memory.clone())?;
+    let outcome = talk(&client, &conversation, out).await;
+    // What a cancelled answer had shown is written before the file is closed.
+    let closed = memory.close_unfinished().await;
+    if let Some(store) = store {
+        store.close().await;
+    }
+    outcome.and(closed.map_err(Failure::from))
+}
+
+async fn talk(
+    client: &ChatClient,
+    conversation: &ConversationKey,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let model = named(model, std::env::var("OPENAI_MODEL").ok())?;
-    let client = client(&model, base_url, system)?;
     writeln!(out, "Ctrl-C cancels an answer, Ctrl-D ends the chat. Tools: current_time, read_file.")?;
     let mut editor = Some(DefaultEditor::new().map_err(unreadable)?);
     while let Some(line) = read_line(&mut editor).await? {
         if line.trim().is_empty() {
             continue;
         }
-        let turn = client.prompt().user(line).conversation("chat").stream();
+        let turn = client.prompt().user(line).conversation(conversation.clone()).stream();
         match answer(turn, tokio::signal::ctrl_c(), out).await {
             // A turn that failed does not end the chat.
             Err(Failure::Chain(error)) => writeln!(out, "[{}]", screen::chain_of(&error))?,
@@ -46,7 +85,17 @@ fn named(given: Option<String>, environment: Option<String>) -> Result<String> {
         .ok_or_else(|| Error::configuration("no model is named; give --model or set OPENAI_MODEL"))
 }
 
-fn client(model: &str, base_url: Option<String>, system: Option<String>) -> Result<ChatClient> {
+fn unusable(file: &Path, error: OpenError) -> Error {
+    Error::configuration(format!("{}: the conversations in it cannot be used", file.display()))
+        .with_source(error)
+}
+
+fn client(
+    model: &str,
+    base_url: Option<String>,
+    system: Option<String>,
+    memory: ChatMemoryAdvisor,
+) -> Result<ChatClient> {
     let openai = match (OpenAiModel::from_env(), base_url) {
         (Ok(openai), None) => openai,
         (Ok(openai), Some(base_url)) => openai.with_base_url(base_url),
@@ -57,7 +106,7 @@ fn client(model: &str, base_url: Option<String>, system: Option<String>) -> Resu
     let tool_loop = ToolCallAdvisor::builder().streaming(ToolCallStreaming::All).build()?;
     let mut client = ChatClient::builder(openai)
         .advisor(tool_loop)
-        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .advisor(memory)
         .tools(&chat_tools::tools())
         .options(ChatOptions::new().with_model(model));
     if let Some(system) = system {

@@ -27,17 +27,7 @@ enum Command {
     /// Shows a conversation of two turns with parallel tools, memory and live streaming; needs no key and no network.
     Demo,
     /// Talks with a model behind any compatible endpoint. Ctrl-C cancels the turn, Ctrl-D ends the chat.
-    Chat {
-        /// The model. Also from OPENAI_MODEL.
-        #[arg(long)]
-        model: Option<String>,
-        /// The endpoint's base URL, such as http://localhost:11434/v1. Also from OPENAI_BASE_URL; the key from OPENAI_API_KEY.
-        #[arg(long)]
-        base_url: Option<String>,
-        /// Instructions for the model.
-        #[arg(long)]
-        system: Option<String>,
-    },
+    Chat(chat::Arguments),
     /// Prints what a recorded stream amounts to, as one JSON object. Exits with 1 if the stream itself failed, and with 2 if the file cannot be read or the output written.
     Aggregate {
         /// The wire format of the recording.
@@ -62,9 +52,7 @@ fn main() -> ExitCode {
     let mut out = std::io::stdout();
     let outcome = match Arguments::parse().command {
         Command::Demo => with_runtime(demo::run(&mut out)),
-        Command::Chat { model, base_url, system } => {
-            with_runtime(chat::run(model, base_url, system, &mut out))
-        }
+        Command::Chat(arguments) => with_runtime(chat::run(arguments, &mut out)),
         Command::Aggregate { api: Api::OpenaiChat, choices, file } => {
             aggregate::run(&file, choices, &mut out)
         }

@@ -73,6 +73,34 @@ async fn the_environment_names_the_model_also_of_a_server_given_by_hand() {
     }
 }
 
+#[tokio::test]
+async fn a_chat_with_a_file_goes_on_where_it_ended() {
+    let replies = ["one", "two", "three"]
+        .map(|text| Reply::sse(ChatTranscript::new("m").text(text).finish("stop").done()));
+    let server = ReplayServer::start(replies).await.unwrap();
+    let base_url = format!("{}/v1", server.url());
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("goes-on.sqlite");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+    }
+    for (more, sent) in [(&[][..], 1), (&[][..], 3), (&["--conversation", "other"][..], 1)] {
+        let mut command = advisor(&["chat", "--model", "m", "--base-url", &base_url, "--memory"]);
+        let output = chat_with({
+            command.arg(&path).args(more);
+            command
+        })
+        .await;
+        assert!(output.status.success(), "{output:?}");
+        let request = server.requests().pop().unwrap().json().unwrap();
+        assert_eq!(request["messages"].as_array().unwrap().len(), sent, "{more:?}");
+    }
+    let no_store = file("no-store.sqlite", "this is a text");
+    let mut command = advisor(&["chat", "--model", "m", "--base-url", &base_url, "--memory"]);
+    let output = command.arg(&no_store).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text_of(&output.stderr).contains("choose another path"), "{output:?}");
+}
+
 #[test]
 fn a_chat_without_a_model_says_how_to_name_one() {
     let output = advisor(&["chat", "--base-url", "http://127.0.0.1:9/v1"]).output().unwrap();

@@ -42,9 +42,7 @@ impl Columns {
         let same = |((written, body), entry): ((&String, &String), &NewEntry)| {
             written == body || serde_json::from_str::<EntryKind>(written).is_ok_and(|kind| kind == entry.kind)
         };
-        turns == self.turns
-            && bodies.len() == self.bodies.len()
-            && bodies.iter().zip(&self.bodies).zip(&batch.entries).all(same)
+        turns == self.turns && bodies.iter().zip(&self.bodies).zip(&batch.entries).all(same)
     }
 }
 

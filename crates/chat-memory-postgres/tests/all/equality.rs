@@ -2,10 +2,10 @@
 
 use advisor_core::{FinishReason, Message, TurnEnd, TurnId};
 use chat_memory_advisor::{
-    Batch, BatchKey, ConversationStore, EntryKind, Fence, InMemoryStore, NewEntry, Version, View,
+    Batch, BatchKey, ConversationStore, EntryKind, Fence, InMemoryStore, NewEntry, StoreError, Version, View,
 };
 
-use crate::support::{Place, key};
+use crate::support::{Place, key, said};
 
 /// Numbers that look random and follow from a seed (an LCG with Knuth's factor).
 struct Dice(u64);
@@ -68,6 +68,42 @@ async fn it_answers_as_the_store_in_memory_does() {
                 assert_eq!(one, other, "seed {seed}, step {step}, {view:?}");
             }
         }
+    }
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_batch_is_known_again_by_what_it_says_and_whose_it_is() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let batch = said("t", 0, &["a", "b"]);
+    let version = store.append(&key("c"), Version::EMPTY, batch.clone()).await.unwrap();
+    // As another version of this crate might have written it.
+    place.execute("UPDATE {schema}.entries SET body = ' ' || body").await;
+    assert_eq!(store.append(&key("c"), Version::EMPTY, batch.clone()).await.unwrap(), version);
+    let mut other = batch.clone();
+    other.entries[1].turn = TurnId::new("another").unwrap();
+    let refused = store.append(&key("c"), version, other).await;
+    assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+    place.execute("UPDATE {schema}.entries SET body = 'nothing' WHERE seq = 2").await;
+    let refused = store.append(&key("c"), version, batch).await;
+    assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn of_a_deleted_conversation_no_row_is_left() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    for name in ["kept", "deleted"] {
+        store.append(&key(name), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    }
+    store.delete(&key("deleted")).await.unwrap();
+    let client = place.client().await;
+    for table in ["conversations", "entries", "turns", "batches"] {
+        let count = place.sql(&format!("SELECT count(*) FROM {{schema}}.{table}"));
+        let row = client.query_one(&count, &[]).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 1, "{table}");
     }
     place.remove().await;
 }

@@ -36,7 +36,8 @@ use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, When
 ///
 /// # Errors
 /// Of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the
-/// conversation runs, unless it is to [`Queue`](WhenBusy::Queue), [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
+/// conversation runs, unless it is to [`Queue`](WhenBusy::Queue),
+/// [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
 /// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
 /// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored, and
 /// [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation, one that

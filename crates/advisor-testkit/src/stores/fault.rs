@@ -64,8 +64,8 @@ impl<S: ConversationStore> FaultStore<S> {
         Self { inner: Arc::new(inner), shared: Arc::default() }
     }
 
-    /// The operation with this number, counted from the store's making on, goes wrong so. Of several faults for
-    /// one operation the first counts.
+    /// The operation with this number, counted from the store's making on, goes wrong so. Several faults for
+    /// one operation fall due one after the other.
     pub fn fail_at(&self, operation: usize, fault: StoreFault) {
         self.lock().faults.push((operation, fault));
     }
@@ -91,7 +91,7 @@ impl<S: ConversationStore> FaultStore<S> {
         let mut shared = self.lock();
         let operation = shared.operations;
         shared.operations += 1;
-        let due = shared.faults.iter().position(|(at, _)| *at == operation)?;
+        let due = shared.faults.iter().position(|(at, _)| *at <= operation)?;
         Some(shared.faults.remove(due).1)
     }
 

@@ -8,8 +8,9 @@ use chat_memory_advisor::{ChatMemoryAdvisor, INTERRUPTED};
 use futures::future::FusedFuture;
 use futures::{FutureExt, StreamExt};
 
-use crate::store::{Fault, TestStore, has_ended};
+use crate::store::{TestStore, has_ended};
 use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
+use advisor_testkit::StoreFault;
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
@@ -123,7 +124,7 @@ async fn what_was_dropped_can_be_written_before_the_program_exits() {
         let mut dropped = client.prompt().user("u").conversation(conversation).stream();
         read_until(&mut dropped, if conversation == "c" { "one" } else { "two" }).await;
     }
-    store.fail(0, Fault::Before);
+    store.fail(0, StoreFault::Unavailable);
     assert_eq!(memory.close_unfinished().await.unwrap_err().kind(), ErrorKind::NotPersisted);
     memory.close_unfinished().await.unwrap();
     assert_eq!(log_words(&store.log(&key()).await), "u:u cut(one)");
@@ -227,7 +228,12 @@ async fn an_answer_that_is_stored_stays_when_only_its_reader_is_gone() {
 }
 
 /// Drops a turn in which an append hangs, and gives what the next one is sent and what the log holds then.
-async fn dropped_in(place: Phase, answers: Vec<Answer>, operation: usize, fault: Fault) -> (String, String) {
+async fn dropped_in(
+    place: Phase,
+    answers: Vec<Answer>,
+    operation: usize,
+    fault: StoreFault,
+) -> (String, String) {
     let (memory, store) = memory();
     let (client, model) = client(&memory, place, answers.into_iter().chain([Answer::of_text("next")]));
     store.fail(operation, fault);
@@ -251,7 +257,7 @@ async fn text_of_an_answer_that_is_stored_is_told_once_although_its_round_was_no
         let rounds = Rounds { inject: vec![Message::user("hurry")], ..Rounds::default() };
         let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
         // The results are stored; what is injected after them is being written.
-        store.fail(4, Fault::HangBefore);
+        store.fail(4, StoreFault::HangBefore);
         let mut dropped = turn(&client, "1");
         poll_until_stuck(&mut dropped).await;
         drop(dropped);
@@ -270,7 +276,7 @@ async fn an_append_that_is_dropped_has_happened_or_not_and_no_text_is_told_twice
             (3, "u:1 a(1)Look r1! a:[interrupted] ", "u:1 a(1)Look r1 a:[interrupted] "),
             (4, "u:1 a(1)Look r1 a:done [interrupted] ", "u:1 a(1)Look r1 a:done "),
         ] {
-            for (fault, view) in [(Fault::HangBefore, before), (Fault::HangAfter, after)] {
+            for (fault, view) in [(StoreFault::HangBefore, before), (StoreFault::HangAfter, after)] {
                 let (request, _) = dropped_in(place, two(), operation, fault).await;
                 assert_eq!(request, format!("s:S {view}u:2"), "{place:?}, operation {operation}, {fault:?}");
             }
@@ -294,7 +300,7 @@ async fn a_round_may_say_the_same_as_the_one_before() {
 
 #[tokio::test]
 async fn a_turn_that_is_dropped_while_its_failure_is_written_keeps_the_text() {
-    for fault in [Fault::HangBefore, Fault::HangAfter, Fault::Before] {
+    for fault in [StoreFault::HangBefore, StoreFault::HangAfter, StoreFault::Unavailable] {
         let (memory, store) = memory();
         let broken = advisor_core::Error::new(ErrorKind::Connection, "broken");
         let failing = Answer::new().text("half").error(broken);
@@ -302,7 +308,7 @@ async fn a_turn_that_is_dropped_while_its_failure_is_written_keeps_the_text() {
         store.fail(2, fault);
         let mut first = turn(&client, "1");
         read_until(&mut first, "half").await;
-        if fault == Fault::Before {
+        if fault == StoreFault::Unavailable {
             assert_eq!(first.call().await.unwrap_err().kind(), ErrorKind::Connection, "why the turn failed");
         } else {
             poll_until_stuck(&mut first).await;

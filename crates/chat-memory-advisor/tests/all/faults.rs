@@ -8,8 +8,9 @@ use advisor_testkit::{Answer, Gate, ScriptedModel};
 use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore};
 use futures::StreamExt;
 
-use crate::store::{Fault, TestStore};
+use crate::store::TestStore;
 use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn};
+use advisor_testkit::StoreFault;
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
@@ -42,7 +43,7 @@ async fn a_store_that_fails_before_its_effect_ends_the_turn_with_a_typed_error()
             let store = TestStore::default();
             let memory = ChatMemoryAdvisor::new(store.clone());
             let (client, model) = client(&memory, place, answers_after(asked));
-            store.fail(nth, Fault::Before);
+            store.fail(nth, StoreFault::Unavailable);
             let error = ask(&client, "go").await.unwrap_err();
             assert_eq!((error.kind(), model.calls()), (kind, asked), "{case}: {error:?}");
             assert!(std::error::Error::source(&error).is_some(), "{case}: the store's error is kept");
@@ -59,7 +60,7 @@ async fn an_append_whose_outcome_is_unknown_is_made_again_under_its_key() {
         for nth in 1..OPERATIONS {
             let store = TestStore::default();
             let (client, _) = client(&ChatMemoryAdvisor::new(store.clone()), place, answers());
-            store.fail(nth, Fault::After);
+            store.fail(nth, StoreFault::AnswerLost);
             ask(&client, "go").await.unwrap();
             assert!(!store.is_faulty());
             let log = log_words(&store.log(&key()).await);
@@ -81,8 +82,8 @@ async fn an_append_that_was_written_but_never_confirmed_is_found_in_the_log() {
             let case = format!("{place:?}, operation {nth}");
             let store = TestStore::default();
             let (client, model) = client(&ChatMemoryAdvisor::new(store.clone()), place, answers_after(asked));
-            store.fail(nth, Fault::After);
-            store.fail(nth + 1, Fault::Before);
+            store.fail(nth, StoreFault::AnswerLost);
+            store.fail(nth + 1, StoreFault::Unavailable);
             let error = ask(&client, "go").await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotPersisted, "{case}");
             assert_eq!(log_words(&store.log(&key()).await), log, "{case}");
@@ -100,7 +101,7 @@ async fn a_store_that_stays_down_leaves_the_turn_to_the_next_one() {
             let store = TestStore::default();
             let memory = ChatMemoryAdvisor::new(store.clone());
             let (client, model) = client(&memory, place, answers());
-            (nth..nth + 6).for_each(|_| store.fail(nth, Fault::Before));
+            (nth..nth + 6).for_each(|_| store.fail(nth, StoreFault::Unavailable));
             let error = ask(&client, "go").await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotPersisted, "{case}");
             while store.is_faulty() {
@@ -120,7 +121,7 @@ async fn a_store_that_stays_down_leaves_the_turn_to_the_next_one() {
 async fn an_answer_that_could_not_be_stored_is_in_the_error() {
     let store = TestStore::default();
     let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::of_text("precious")]);
-    store.fail(2, Fault::Before);
+    store.fail(2, StoreFault::Unavailable);
     let error = ask(&client, "go").await.unwrap_err();
     assert_eq!(error.partial().unwrap().text(), "precious");
     assert!(error.emitted());
@@ -128,7 +129,9 @@ async fn an_answer_that_could_not_be_stored_is_in_the_error() {
 
 #[tokio::test]
 async fn an_advisor_outside_memory_may_ask_again_when_an_answer_could_not_be_stored() {
-    for (fault, log) in [(Fault::Before, "u:go a:two ."), (Fault::After, "u:go a:one . a:two .")] {
+    for (fault, log) in
+        [(StoreFault::Unavailable, "u:go a:two ."), (StoreFault::AnswerLost, "u:go a:one . a:two .")]
+    {
         let store = TestStore::default();
         let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
         let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
@@ -138,12 +141,12 @@ async fn an_advisor_outside_memory_may_ask_again_when_an_answer_could_not_be_sto
         let memory = ChatMemoryAdvisor::new(store.clone());
         let client = builder(&memory, Phase::Round, &model).advisor(retry).build().unwrap();
         store.fail(2, fault);
-        if fault == Fault::After {
-            store.fail(3, Fault::Before);
+        if fault == StoreFault::AnswerLost {
+            store.fail(3, StoreFault::Unavailable);
         }
         assert_eq!(ask(&client, "go").await.unwrap(), "two");
         assert_eq!(log_words(&store.log(&key()).await), log);
-        let asked = if fault == Fault::Before { "s:S u:go" } else { "s:S u:go a:one" };
+        let asked = if fault == StoreFault::Unavailable { "s:S u:go" } else { "s:S u:go a:one" };
         assert_eq!(sent(&model, 1), asked);
     }
 }
@@ -224,7 +227,7 @@ async fn a_turn_goes_on_after_an_append_that_was_given_up() {
     });
     // What was begun to be appended is appended before anything else, so that it cannot come late.
     let log = "u:go a(1)Look r1! a:Time is up. .";
-    for fault in [Fault::HangBefore, Fault::HangAfter] {
+    for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
         let store = TestStore::default();
         let memory = ChatMemoryAdvisor::new(store.clone());
         let model = ScriptedModel::new(answers());

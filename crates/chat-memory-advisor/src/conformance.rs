@@ -23,6 +23,7 @@
 mod appends;
 mod conversations;
 mod entries;
+mod leases;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ use advisor_core::{ConversationKey, Message, TurnId};
 pub use appends::*;
 pub use conversations::*;
 pub use entries::*;
+pub use leases::*;
 
 use crate::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry};
 
@@ -61,6 +63,12 @@ macro_rules! conformance {
             older_fence_is_refused
             list_is_paged_in_order
             a_dropped_append_is_applied_whole_or_not_at_all
+            a_conversation_is_held_by_one_turn
+            a_lease_takes_the_place_of_another
+            a_lease_ends_with_its_time
+            a_released_lease_can_be_renewed
+            a_held_conversation_need_not_exist
+            racing_askers_are_given_one_lease
         }
     };
     (@tests $make_store:expr; $($clause:ident)*) => {$(

@@ -2,12 +2,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use advisor_core::{ConversationKey, async_trait};
+use advisor_core::{ConversationKey, TurnId, async_trait};
 use dashmap::DashMap;
+use tokio::time::Instant;
 
 use crate::{
-    Batch, BatchKey, ConversationStore, Entry, Fence, NewEntry, Page, Snapshot, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, Entry, Fence, Leases, NewEntry, Page, Snapshot, StoreError, Version,
+    View,
 };
 
 /// Conversations in this process's memory. Clones share them; they end with the process.
@@ -17,6 +21,8 @@ use crate::{
 #[derive(Clone, Default)]
 pub struct InMemoryStore {
     conversations: Arc<DashMap<ConversationKey, Log>>,
+    fences: Arc<AtomicU64>,
+    hands_out_leases: bool,
 }
 
 #[derive(Default)]
@@ -24,7 +30,14 @@ struct Log {
     entries: Vec<Entry>,
     /// Where the entries of each batch stand.
     batches: HashMap<BatchKey, Range<usize>>,
+    /// The highest that was handed out or written with.
     fence: Option<Fence>,
+    held: Option<Held>,
+}
+
+struct Held {
+    turn: TurnId,
+    until: Instant,
 }
 
 impl InMemoryStore {
@@ -32,6 +45,12 @@ impl InMemoryStore {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same store, which hands out leases as if several processes shared it: for tests of what they do.
+    #[must_use]
+    pub fn with_leases(self) -> Self {
+        Self { hands_out_leases: true, ..self }
     }
 }
 
@@ -53,31 +72,92 @@ impl ConversationStore for InMemoryStore {
         }
         // A conversation that is not there is only made by a batch that expects it so.
         if expected > Version::EMPTY {
-            let mut log = self.conversations.get_mut(key).ok_or(StoreError::Gone)?;
-            return log.append(expected, batch);
+            let log = self.conversations.get_mut(key).filter(|log| log.exists());
+            return log.ok_or(StoreError::Gone)?.append(expected, batch);
         }
-        if batch.entries.is_empty() && !self.conversations.contains_key(key) {
+        if batch.entries.is_empty() && !self.conversations.get(key).is_some_and(|log| log.exists()) {
             return Ok(Version::EMPTY);
         }
         self.conversations.entry(key.clone()).or_default().append(expected, batch)
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.conversations.remove(key);
+        if let Some(mut log) = self.conversations.get_mut(key) {
+            (log.entries, log.batches) = Default::default();
+        }
+        self.conversations.remove_if(key, |_, log| log.holder().is_none());
         Ok(())
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
         let listed = |key: &ConversationKey| key.tenant() == &*page.tenant && page.after.as_ref() < Some(key);
-        let mut keys: Vec<_> =
-            self.conversations.iter().map(|log| log.key().clone()).filter(listed).collect();
+        let mut keys: Vec<_> = self
+            .conversations
+            .iter()
+            .filter(|log| log.exists())
+            .map(|log| log.key().clone())
+            .filter(listed)
+            .collect();
         keys.sort_unstable();
         keys.truncate(page.limit);
         Ok(keys)
     }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        self.hands_out_leases.then_some(self)
+    }
+}
+
+#[async_trait]
+impl Leases for InMemoryStore {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        let mut log = self.conversations.entry(key.clone()).or_default();
+        if let (Some(held), Some(fence)) = (log.holder(), log.fence)
+            && in_place_of != Some(fence)
+        {
+            let remaining = held.until.saturating_duration_since(Instant::now());
+            return Err(StoreError::Held { turn: held.turn.clone(), fence, remaining });
+        }
+        let highest = log.fence.map_or(0, Fence::as_u64);
+        let next = self.fences.fetch_add(1, Ordering::Relaxed).max(highest).saturating_add(1);
+        log.fence = Some(Fence::new(next));
+        log.held = Some(Held { turn: turn.clone(), until: after(time) });
+        Ok(Fence::new(next))
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        self.change_held(key, fence, after(time)).ok_or(StoreError::Fenced)
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.change_held(key, fence, Instant::now());
+        Ok(())
+    }
+}
+
+impl InMemoryStore {
+    fn change_held(&self, key: &ConversationKey, fence: Fence, until: Instant) -> Option<()> {
+        let mut log = self.conversations.get_mut(key).filter(|log| log.fence == Some(fence))?;
+        log.held.as_mut()?.until = until;
+        Some(())
+    }
 }
 
 impl Log {
+    fn exists(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    fn holder(&self) -> Option<&Held> {
+        self.held.as_ref().filter(|held| held.until > Instant::now())
+    }
+
     fn append(&mut self, expected: Version, batch: Batch) -> Result<Version, StoreError> {
         if let Some(range) = self.batches.get(&batch.key) {
             let written = self.entries.get(range.clone()).unwrap_or_default();
@@ -99,6 +179,11 @@ impl Log {
         self.batches.insert(batch.key, from..self.entries.len());
         Ok(Version::EMPTY.after(self.entries.len()))
     }
+}
+
+fn after(time: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + time.min(YEAR)
 }
 
 fn same(old: &Entry, new: &NewEntry) -> bool {

@@ -35,6 +35,7 @@
 //! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
 //! | entry: a message, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
+//! | lease: the right to run a turn, among processes | [`Leases`], [`Fence`] |
 //! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
 //! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
 //! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`] |
@@ -53,6 +54,7 @@ mod check;
 pub mod conformance;
 mod entry;
 mod in_memory;
+mod lease;
 #[cfg(test)]
 mod logs;
 mod opening;
@@ -75,6 +77,7 @@ pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
 pub use check::{Defect, check_transcript};
 pub use entry::{Entry, EntryKind};
 pub use in_memory::InMemoryStore;
+pub use lease::Leases;
 pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, OUTCOME_UNKNOWN, repair};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;

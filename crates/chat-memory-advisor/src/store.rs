@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Text, async_trait};
 
-use crate::{Batch, Snapshot, StoreError, Version, View};
+use crate::{Batch, Leases, Snapshot, StoreError, Version, View};
 
 /// Keeps conversations: one append-only log of entries each. See the crate's docs for the words.
 ///
@@ -67,6 +67,11 @@ pub trait ConversationStore: Send + Sync + 'static {
 
     /// The conversations of a tenant, ordered by their ids. Fewer than asked for means that there are no more.
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError>;
+
+    /// What hands out the right to run a turn, where several processes share the store.
+    fn leases(&self) -> Option<&dyn Leases> {
+        None
+    }
 }
 
 /// A part of the list of a tenant's conversations.
@@ -116,5 +121,9 @@ impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
         (**self).list(page).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        (**self).leases()
     }
 }

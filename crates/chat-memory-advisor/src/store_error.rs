@@ -1,6 +1,8 @@
-use advisor_core::{BoxError, Error, ErrorKind};
+use std::time::Duration;
 
-use crate::Version;
+use advisor_core::{BoxError, Error, ErrorKind, TurnId};
+
+use crate::{Fence, Version};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +20,16 @@ pub enum StoreError {
     /// Another writer holds a newer right to write. Nothing was written.
     #[error("the right to write this conversation has passed to another writer; end this turn")]
     Fenced,
+    /// Another turn holds the conversation, or the same one somewhere else.
+    #[error("turn `{turn}` holds the conversation; wait for its end, or at most {} ms", .remaining.as_millis())]
+    Held {
+        /// The turn that holds it.
+        turn: TurnId,
+        /// Its fence, by which it can be interrupted.
+        fence: Fence,
+        /// How long it holds the conversation if it does not go on.
+        remaining: Duration,
+    },
     /// The conversation was deleted since it was loaded. Nothing was written.
     #[error("the conversation was deleted meanwhile; begin a new one")]
     Gone,

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::ConversationKey;
 use async_trait::async_trait;
-use chat_memory_advisor::{Batch, ConversationStore, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{Batch, ConversationStore, Leases, Page, Snapshot, StoreError, Version, View};
 use tokio::task::yield_now;
 
 /// What goes wrong with an operation of a [`FaultStore`].
@@ -145,6 +145,10 @@ impl<S: ConversationStore> ConversationStore for FaultStore<S> {
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
         self.inner.list(page).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        self.inner.leases()
     }
 }
 

@@ -2,7 +2,9 @@ use std::fmt;
 
 use advisor_core::{ConversationKey, Message, MessageContent};
 use async_trait::async_trait;
-use chat_memory_advisor::{Batch, ConversationStore, EntryKind, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{
+    Batch, ConversationStore, EntryKind, Leases, Page, Snapshot, StoreError, Version, View,
+};
 use tokio::task::yield_now;
 
 use crate::Journal;
@@ -102,6 +104,10 @@ impl<S: ConversationStore> ConversationStore for JournalStore<S> {
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
         self.inner.list(page).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        self.inner.leases()
     }
 }
 

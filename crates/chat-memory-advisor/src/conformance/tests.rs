@@ -1,14 +1,19 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use advisor_core::async_trait;
 use tokio::task::yield_now;
 
 use super::*;
-use crate::{InMemoryStore, Page, Snapshot, StoreError, Version, View};
+use crate::{Fence, InMemoryStore, Leases, Page, Snapshot, StoreError, Version, View};
 
 mod in_memory {
     crate::conformance!(crate::InMemoryStore::new());
+}
+
+mod leasing {
+    crate::conformance!(crate::InMemoryStore::new().with_leases());
 }
 
 mod shared {
@@ -33,7 +38,12 @@ async fn law_m3_an_append_is_atomic_ordered_idempotent_and_versioned() {
 #[test]
 fn every_clause_is_run_by_the_macro() {
     let list = include_str!("../conformance.rs");
-    let clauses = [include_str!("entries.rs"), include_str!("appends.rs"), include_str!("conversations.rs")];
+    let clauses = [
+        include_str!("entries.rs"),
+        include_str!("appends.rs"),
+        include_str!("conversations.rs"),
+        include_str!("leases.rs"),
+    ];
     let lines = clauses.iter().flat_map(|clauses| clauses.lines());
     for line in lines.filter_map(|line| line.strip_prefix("pub async fn ")) {
         let clause = line.split('(').next().unwrap();
@@ -61,6 +71,7 @@ enum How {
     IgnoresTheView,
     HidesTheOpenTurn,
     IgnoresFences,
+    GivesLeasesToAll,
     ListsWithoutPages,
 }
 
@@ -144,11 +155,41 @@ impl ConversationStore for Broken {
         let all = Page { limit: usize::MAX, ..page.clone() };
         self.inner.list(if self.how == How::ListsWithoutPages { &all } else { page }).await
     }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Leases for Broken {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        match self.inner.acquire(key, turn, time, in_place_of).await {
+            Err(StoreError::Held { fence, .. }) if self.how == How::GivesLeasesToAll => {
+                self.inner.acquire(key, turn, time, Some(fence)).await
+            }
+            given => given,
+        }
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        self.inner.renew(key, fence, time).await
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.inner.release(key, fence).await
+    }
 }
 
 /// Whether a clause fails on a store that is broken so.
 async fn catches<F: Future<Output = ()> + Send + 'static>(clause: impl FnOnce(Store) -> F, how: How) -> bool {
-    let store = Broken { inner: InMemoryStore::new(), how, keys: Mutex::default() };
+    let store = Broken { inner: InMemoryStore::new().with_leases(), how, keys: Mutex::default() };
     tokio::task::spawn(clause(Arc::new(store))).await.is_err()
 }
 
@@ -165,5 +206,8 @@ async fn broken_stores_are_caught() {
     assert!(catches(views_count_from_the_end, How::IgnoresTheView).await);
     assert!(catches(open_turn_is_reported_whole, How::HidesTheOpenTurn).await);
     assert!(catches(older_fence_is_refused, How::IgnoresFences).await);
+    assert!(catches(a_lease_takes_the_place_of_another, How::IgnoresFences).await);
+    assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
+    assert!(catches(racing_askers_are_given_one_lease, How::GivesLeasesToAll).await);
     assert!(catches(list_is_paged_in_order, How::ListsWithoutPages).await);
 }

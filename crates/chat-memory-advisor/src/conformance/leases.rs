@@ -1,0 +1,146 @@
+//! The right to run a turn. A store that hands out none passes.
+
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, TurnId};
+use tokio::task::yield_now;
+
+use super::{Store, new_key, said};
+use crate::{Fence, Leases, Page, StoreError, Version, View};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const MOMENT: Duration = Duration::from_millis(20);
+
+/// While one turn holds a conversation, no other one gets it, nor the same one again; other conversations are
+/// free.
+pub async fn a_conversation_is_held_by_one_turn(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let fence = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    for name in ["a", "b"] {
+        match leases.acquire(&key, &turn(name), HOUR, None).await {
+            Err(StoreError::Held { turn, fence: held, remaining }) => {
+                assert_eq!((turn.as_str(), held), ("a", fence));
+                assert!(remaining > HOUR / 2 && remaining <= HOUR, "{remaining:?}");
+            }
+            other => panic!("a second turn got {other:?}"),
+        }
+    }
+    leases.acquire(&new_key(), &turn("b"), HOUR, None).await.unwrap();
+    leases.release(&key, fence).await.unwrap();
+    let next = leases.acquire(&key, &turn("b"), HOUR, None).await.unwrap();
+    assert!(next > fence, "fences grow");
+}
+
+/// Whoever names the fence of the holder takes its place: the old right is worth nothing from that moment on.
+pub async fn a_lease_takes_the_place_of_another(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let old = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_fence(old)).await.unwrap();
+    let new = leases.acquire(&key, &turn("b"), HOUR, Some(old)).await.unwrap();
+    assert!(new > old);
+    assert_passed_on(&store, &key, version, old).await;
+    let late = leases.acquire(&key, &turn("c"), HOUR, Some(old)).await;
+    assert!(matches!(late, Err(StoreError::Held { fence, .. }) if fence == new), "{late:?}");
+    leases.release(&key, old).await.unwrap();
+    let held = leases.acquire(&key, &turn("c"), HOUR, None).await;
+    assert!(matches!(held, Err(StoreError::Held { .. })), "an old right gives nothing back: {held:?}");
+    let version = store.append(&key, version, said("b", 0, &["y"]).with_fence(new)).await.unwrap();
+    assert_eq!(version, Version::new(2));
+}
+
+/// When its time is over, a conversation is free. Until someone takes it, the old right is still good.
+pub async fn a_lease_ends_with_its_time(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let old = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
+    let new = acquire_when_free(leases, &key).await;
+    assert_passed_on(&store, &key, Version::EMPTY, old).await;
+    leases.release(&key, new).await.unwrap();
+    assert_passed_on(&store, &key, Version::EMPTY, old).await;
+    store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_fence(new)).await.unwrap();
+}
+
+/// A right that was given back can be taken up again, as long as nobody else was given one.
+pub async fn a_released_lease_can_be_renewed(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let fence = leases.acquire(&key, &turn("a"), MOMENT, None).await.unwrap();
+    store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_fence(fence)).await.unwrap();
+    leases.release(&key, fence).await.unwrap();
+    leases.renew(&key, fence, HOUR).await.unwrap();
+    let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
+    assert!(matches!(held, Err(StoreError::Held { remaining, .. }) if remaining > HOUR / 2), "{held:?}");
+    leases.release(&key, fence).await.unwrap();
+    leases.acquire(&key, &turn("b"), HOUR, None).await.unwrap();
+    let renewed = leases.renew(&key, fence, HOUR).await;
+    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
+}
+
+/// A lease makes no conversation, and outlives the deletion of one.
+pub async fn a_held_conversation_need_not_exist(store: Store) {
+    let Some(leases) = store.leases() else { return };
+    let key = new_key();
+    let key = ConversationKey::in_tenant(key.conversation(), "c").unwrap();
+    let fence = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
+    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
+    let early = store.append(&key, Version::new(1), said("a", 0, &["x"]).with_fence(fence)).await;
+    assert!(matches!(early, Err(StoreError::Gone)), "{early:?}");
+    let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_fence(fence)).await.unwrap();
+    store.delete(&key).await.unwrap();
+    let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
+    assert!(matches!(held, Err(StoreError::Held { .. })), "{held:?}");
+    let gone = store.append(&key, version, said("a", 1, &["y"]).with_fence(fence)).await;
+    assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
+    leases.release(&key, fence).await.unwrap();
+    assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
+}
+
+/// Of many who ask at once, one is given the lease.
+pub async fn racing_askers_are_given_one_lease(store: Store) {
+    if store.leases().is_none() {
+        return;
+    }
+    for _ in 0..8 {
+        let key = new_key();
+        let askers = (0..8).map(|asker| {
+            let (store, key) = (std::sync::Arc::clone(&store), key.clone());
+            tokio::task::spawn(async move {
+                store.leases().unwrap().acquire(&key, &turn(&asker.to_string()), HOUR, None).await
+            })
+        });
+        let askers: Vec<_> = askers.collect();
+        let mut given = 0;
+        for asker in askers {
+            match asker.await.unwrap() {
+                Ok(_) => given += 1,
+                Err(error) => assert!(matches!(error, StoreError::Held { .. }), "{error}"),
+            }
+        }
+        assert_eq!(given, 1);
+    }
+}
+
+async fn assert_passed_on(store: &Store, key: &ConversationKey, version: Version, old: Fence) {
+    let written = store.append(key, version, said("late", 0, &["late"]).with_fence(old)).await;
+    assert!(matches!(written, Err(StoreError::Fenced)), "the old right still writes: {written:?}");
+    let renewed = store.leases().unwrap().renew(key, old, HOUR).await;
+    assert!(matches!(renewed, Err(StoreError::Fenced)), "the old right is renewed: {renewed:?}");
+    assert_eq!(store.load(key, View::LastEntries(0)).await.unwrap().version, version, "it left a trace");
+}
+
+async fn acquire_when_free(leases: &dyn Leases, key: &ConversationKey) -> Fence {
+    loop {
+        match leases.acquire(key, &turn("b"), HOUR, None).await {
+            Err(StoreError::Held { remaining, .. }) => assert!(remaining <= MOMENT),
+            given => return given.unwrap(),
+        }
+        yield_now().await;
+    }
+}
+
+fn turn(name: &str) -> TurnId {
+    TurnId::new(name).unwrap()
+}

@@ -67,6 +67,8 @@ pub enum ErrorKind {
     Tool,
     /// Another turn of this conversation is running.
     ConversationBusy,
+    /// The right to write the conversation has passed to another turn.
+    Fenced,
     /// The conversation changed in the store meanwhile.
     StoreConflict {
         /// The version the store is at.

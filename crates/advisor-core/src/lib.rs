@@ -32,6 +32,7 @@ mod builder;
 mod chain;
 mod chunk_stream;
 mod client;
+mod companions;
 mod delivered;
 mod edit;
 mod error;

@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use futures::FutureExt;
 use message_aggregator::{Message, MessageList};
 
-use crate::{Record, Result, Step, ToolSet, TurnId, TurnRecorder};
+use crate::companions::Companions;
+use crate::{Error, Record, Result, Step, ToolSet, TurnId, TurnRecorder};
 
 /// The one home of what must flow back outwards during a turn.
 ///
@@ -17,6 +19,7 @@ pub struct Turn {
     rounds: AtomicU32,
     input: OnceLock<MessageList>,
     end_recorded: AtomicBool,
+    pub(crate) companions: Companions,
     state: Mutex<State>,
 }
 
@@ -37,6 +40,7 @@ impl Turn {
             rounds: AtomicU32::new(0),
             input: OnceLock::new(),
             end_recorded: AtomicBool::new(false),
+            companions: Companions::default(),
             state: Mutex::default(),
         })
     }
@@ -84,6 +88,16 @@ impl Turn {
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         !self.lock().recorders.is_empty()
+    }
+
+    /// Adds work that goes beside the turn, such as keeping a lease: it is polled with the turn's stream and
+    /// dropped when the turn is over. Nothing is spawned, so it rests while nobody reads the stream.
+    ///
+    /// If it ends, the turn ends with its error: as interrupted if that is of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled), otherwise as failed. Without a
+    /// [`TurnStream`](crate::TurnStream) around the chain nobody polls it.
+    pub fn accompany(&self, work: impl Future<Output = Error> + Send + 'static) {
+        self.companions.add(work.boxed());
     }
 
     /// Tells every recorder, one after the other, and waits for each. One that fails does not silence the others.

@@ -21,6 +21,7 @@ impl TurnStream {
     }
 
     fn record_end(&mut self, round: u32, end: TurnEnd, messages: Vec<Message>, last: LastItem) {
+        self.turn.companions.leave();
         let turn = Arc::clone(&self.turn);
         let record = Record::new(round, Step::End(end.clone()), messages);
         let recording = async move { turn.record(&record).await };
@@ -47,6 +48,17 @@ impl TurnStream {
         }
         let end = self.early_end(mode);
         self.end_with(end, error);
+    }
+
+    /// Something that goes beside the turn has ended it.
+    pub(crate) fn interrupt(&mut self, error: Error) {
+        match error.kind() {
+            ErrorKind::Cancelled => {
+                let end = self.early_end(OnDrop::Seal);
+                self.end_with(end, error);
+            }
+            _ => self.fail(error),
+        }
     }
 
     pub(crate) fn early_end(&mut self, mode: OnDrop) -> TurnEnd {
@@ -122,6 +134,7 @@ impl TurnStream {
     }
 
     pub(crate) fn settle(&mut self) {
+        self.turn.companions.leave();
         self.state = State::Ended;
         self.span = Span::none();
         self.control.settle();
@@ -149,6 +162,7 @@ impl Drop for TurnStream {
         let end = wanted.unwrap_or_else(|| self.early_end(self.on_drop));
         // Everything of the turn stops here, before anyone is told that it has.
         self.state = State::Ended;
+        self.turn.companions.leave();
         self.hand_over(&end);
     }
 }

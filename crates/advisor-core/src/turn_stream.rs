@@ -158,6 +158,18 @@ impl TurnStream {
         }
     }
 
+    /// Ends the turn if it was cancelled, or if what goes beside it has ended.
+    fn poll_interruption(&mut self, cx: &mut Context<'_>) {
+        if !matches!(self.state, State::Opening(_) | State::Live(_)) {
+            return;
+        }
+        if let Some(mode) = self.control.poll_cancelled(cx) {
+            self.cancel(mode);
+        } else if let Some(error) = self.turn.companions.poll(cx) {
+            self.interrupt(error);
+        }
+    }
+
     fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         loop {
             match &mut self.state {
@@ -205,11 +217,13 @@ impl Stream for TurnStream {
         }
         let span = this.span.clone();
         let _entered = span.enter();
-        let running = matches!(this.state, State::Opening(_) | State::Live(_));
-        if running && let Some(mode) = this.control.poll_cancelled(cx) {
-            this.cancel(mode);
+        loop {
+            this.poll_interruption(cx);
+            let polled = this.poll_state(cx);
+            if !(polled.is_pending() && this.turn.companions.are_new()) {
+                return polled;
+            }
         }
-        this.poll_state(cx)
     }
 }
 

@@ -1,0 +1,134 @@
+//! Work that goes beside a turn: polled with it, dropped with it, able to end it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::future::pending;
+use std::sync::Arc;
+use std::task::Poll;
+
+use advisor_core::{
+    AdvisorChain, ChatRequest, Error, ErrorKind, FinishReason, Message, Record, Result, Step, TurnEnd,
+    TurnRecorder, TurnStream, async_trait, from_fn,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use futures::{StreamExt, poll};
+
+struct Recorder(Journal);
+
+#[async_trait]
+impl TurnRecorder for Recorder {
+    async fn record(&self, record: &Record) -> Result<()> {
+        if let Step::End(end) = &record.step {
+            self.0.record(match end {
+                TurnEnd::Interrupted { partial } => format!("interrupted after {partial}"),
+                TurnEnd::Failed { partial } => format!("failed after {partial}"),
+                _ => "ended".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+struct Dropped(Journal);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.record("companion dropped");
+    }
+}
+
+/// A turn that has said "Hello" and waits at the gate; an advisor added its companion while it was opened. It
+/// ends with an error of this kind once it is let go.
+fn turn(kind: ErrorKind) -> (TurnStream, Gate, Gate, Journal) {
+    let (waiting, companion, journal) = (Gate::new(), Gate::new(), Journal::new());
+    let answer = Answer::new().text("Hello").gate(&waiting).text(" there").finish(FinishReason::Stop);
+    let (let_go, told) = (companion.clone(), journal.clone());
+    let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+        .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
+            let (let_go, dropped) = (let_go.clone(), Dropped(told.clone()));
+            request.turn.add_recorder(Arc::new(Recorder(told.clone())));
+            request.turn.accompany(async move {
+                let _dropped = dropped;
+                let_go.pass().await;
+                Error::new(kind, "the companion has ended")
+            });
+            async move { next.next_stream(request).await }
+        }))
+        .build()
+        .unwrap();
+    (chain.stream(ChatRequest::new(Message::user("?"))), waiting, companion, journal)
+}
+
+async fn read_until_it_waits(turn: &mut TurnStream) {
+    while let Poll::Ready(item) = poll!(turn.next()) {
+        item.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_goes_beside_a_turn_is_polled_before_the_turn_waits_and_can_end_it() {
+    for (kind, end) in
+        [(ErrorKind::Cancelled, "interrupted after Hello"), (ErrorKind::Fenced, "failed after Hello")]
+    {
+        let (mut turn, waiting, companion, journal) = turn(kind);
+        read_until_it_waits(&mut turn).await;
+        assert!(waiting.is_reached() && companion.is_reached(), "both wait");
+        companion.release();
+        let error = turn.next().await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), kind);
+        assert!(error.emitted());
+        assert!(turn.next().await.is_none());
+        assert_eq!(journal.labels(), ["companion dropped", end]);
+    }
+}
+
+#[tokio::test]
+async fn law_r2_what_goes_beside_a_turn_ends_with_it() {
+    let (mut turn, waiting, _companion, journal) = turn(ErrorKind::Cancelled);
+    read_until_it_waits(&mut turn).await;
+    waiting.release();
+    while let Some(item) = turn.next().await {
+        item.unwrap();
+    }
+    assert_eq!(journal.labels(), ["companion dropped", "ended"]);
+
+    let (mut turn, _waiting, _companion, journal) = self::turn(ErrorKind::Cancelled);
+    read_until_it_waits(&mut turn).await;
+    drop(turn);
+    assert_eq!(journal.labels(), ["companion dropped"]);
+}
+
+#[tokio::test]
+async fn several_go_beside_a_turn_and_one_may_bring_another() {
+    let journal = Journal::new();
+    let told = journal.clone();
+    let gate = Gate::new();
+    let answer = Answer::new().gate(&gate).text("Hi").finish(FinishReason::Stop);
+    let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
+        .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
+            let (turn, told) = (Arc::downgrade(&request.turn), told.clone());
+            request.turn.accompany(async move {
+                told.record("first");
+                if let Some(turn) = turn.upgrade() {
+                    turn.accompany(async move {
+                        told.record("second");
+                        pending().await
+                    });
+                }
+                pending().await
+            });
+            async move { next.next_stream(request).await }
+        }))
+        .build()
+        .unwrap();
+    let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
+    read_until_it_waits(&mut turn).await;
+    assert_eq!(journal.labels(), ["first", "second"]);
+    gate.release();
+    assert_eq!(turn.call().await.unwrap().text(), "Hi");
+}

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use advisor_core::{
     Advisor, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ConversationKey, MessageList, Phase,
@@ -50,6 +51,7 @@ pub struct ChatMemoryAdvisor {
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) measure: Measure,
     pub(crate) when_busy: WhenBusy,
+    pub(crate) lease_time: Duration,
     pub(crate) registry: Arc<Registry>,
 }
 
@@ -60,6 +62,7 @@ impl ChatMemoryAdvisor {
             store: Arc::new(store),
             measure: Window::All.into(),
             when_busy: WhenBusy::Reject,
+            lease_time: Duration::from_secs(30),
             registry: Arc::default(),
         }
     }
@@ -74,6 +77,16 @@ impl ChatMemoryAdvisor {
     #[must_use]
     pub fn with_when_busy(self, when_busy: WhenBusy) -> Self {
         Self { when_busy, ..self }
+    }
+
+    /// The same memory, whose turns hold their conversation for so long at a time: 30 seconds if left out. It is
+    /// for stores that hand out [leases](crate::Leases); a turn renews its own three times as often.
+    ///
+    /// A conversation whose process was killed is free again after this time. A turn whose stream is not read
+    /// for so long may lose its conversation to another process.
+    #[must_use]
+    pub fn with_lease_time(self, lease_time: Duration) -> Self {
+        Self { lease_time, ..self }
     }
 
     /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).
@@ -114,6 +127,12 @@ impl ChatMemoryAdvisor {
                 Ok(()) => self.registry.forget(&key, &unfinished.turn),
                 Err(error) => outcome = outcome.and(Err(error.into())),
             }
+        }
+        let Some(leases) = self.store.leases() else { return outcome };
+        for (key, fence) in self.registry.idle_fences() {
+            let given_back = leases.release(&key, fence).await;
+            self.registry.change(&key, |slot| slot.fence.take_if(|held| *held == fence));
+            outcome = outcome.and(given_back.map_err(Into::into));
         }
         outcome
     }

@@ -1,10 +1,10 @@
 use advisor_core::{Message, Result, Role, TurnId};
 
+use crate::claim::Claim;
 use crate::opening::{Opening, known_turn};
 use crate::prompt::Prompt;
-use crate::registry::Claim;
 use crate::seal::{ATTEMPTS, append};
-use crate::turn_memory::{Inner, Stage, busy};
+use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::TurnState;
 use crate::{Batch, BatchKey, StoreError, Version, View, WhenBusy};
 
@@ -22,16 +22,15 @@ impl Inner {
             none => {
                 stage.tried = true;
                 let said = stage.said.iter().cloned().collect();
-                let claim = self.claim(when_busy).await?;
-                Ok(none.insert(self.begin(claim, said, system).await?))
+                let claim = self.hold(when_busy).await?;
+                match self.begin(claim, said, system).await {
+                    Ok(state) => Ok(none.insert(state)),
+                    Err(error) => {
+                        self.give_lease_back().await;
+                        Err(error)
+                    }
+                }
             }
-        }
-    }
-
-    async fn claim(&self, when_busy: WhenBusy) -> Result<Claim> {
-        match when_busy {
-            WhenBusy::Reject => self.registry.claim(&self.key, &self.turn).ok_or_else(busy),
-            WhenBusy::Queue => Ok(self.registry.claim_in_turn(&self.key, &self.turn).await),
         }
     }
 
@@ -86,7 +85,7 @@ impl Inner {
             return Ok(opening.version);
         }
         let key = BatchKey::new(self.turn.clone(), 0, "input");
-        let batch = Batch::new(key, opening.entries.clone());
+        let batch = Batch { fence: self.hold.fence(), ..Batch::new(key, opening.entries.clone()) };
         append(&*self.store, &self.key, opening.version, batch).await
     }
 }

@@ -50,9 +50,11 @@ mod batch;
 mod beginning;
 mod calls;
 mod check;
+mod claim;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod entry;
+mod holding;
 mod in_memory;
 mod lease;
 #[cfg(test)]

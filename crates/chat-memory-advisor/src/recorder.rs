@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use advisor_core::{Error, Message, Record, Result, Role, Step, TurnEnd, TurnRecorder, async_trait};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -44,18 +46,9 @@ impl TurnRecorder for TurnMemory {
             self.0.registry.leave(&self.0.key, unfinished.clone());
         }
         self.0.release();
-        let (unfinished, memory) = (unfinished?, self.clone());
-        let sealing = async move {
-            if let Err(error) = memory.0.seal(&unfinished).await {
-                tracing::warn!(
-                    conversation = %memory.0.key,
-                    turn = %memory.0.turn,
-                    %error,
-                    "a dropped turn is not closed yet; the next turn of the conversation closes it"
-                );
-            }
-        };
-        Some(sealing.boxed())
+        let is_left = unfinished.is_some() || self.0.holds_lease();
+        let memory = Arc::clone(&self.0);
+        is_left.then(|| async move { memory.clean_up(unfinished).await }.boxed())
     }
 }
 
@@ -74,7 +67,7 @@ impl Inner {
                 Step::Results => Write::new(record.round, "results", addition),
                 _ => Write::new(record.round, "injected", addition),
             };
-            self.begin_again(state)?;
+            self.begin_again(state).await?;
             self.write(state, write).await?;
         }
         if *step == Step::Answer {
@@ -94,7 +87,7 @@ impl Inner {
             self.registry.leave(&self.key, left);
         }
         if outcome.is_ok() || breaks_off(end) {
-            state.claim.release();
+            self.give_back(&state.claim).await;
         }
         outcome
     }
@@ -145,6 +138,21 @@ impl Inner {
     fn beginning(&self, end: &TurnEnd) -> Option<Unfinished> {
         let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn);
         known.map(|known| Unfinished { end: end.clone(), ..known })
+    }
+
+    /// Does what is left of a turn that was dropped.
+    async fn clean_up(&self, unfinished: Option<Unfinished>) {
+        if let Some(unfinished) = unfinished
+            && let Err(error) = self.seal(&unfinished).await
+        {
+            tracing::warn!(
+                conversation = %self.key,
+                turn = %self.turn,
+                %error,
+                "a dropped turn is not closed yet; the next turn of the conversation closes it"
+            );
+        }
+        self.give_lease_back().await;
     }
 
     async fn seal(&self, unfinished: &Unfinished) -> Result<()> {

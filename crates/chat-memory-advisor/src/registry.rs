@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use advisor_core::{ConversationKey, TurnId};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use tokio::sync::Notify;
 
-use crate::seal::Unfinished;
+use crate::claim::{Running, Waited};
+use crate::seal::{OVERHEAD, Unfinished};
 use crate::window::Measure;
-use crate::{ConversationStore, Snapshot, StoreError, View};
+use crate::{ConversationStore, Fence, Snapshot, StoreError, View};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -28,55 +28,18 @@ impl Default for Registry {
     }
 }
 
+/// What is known of one conversation.
 #[derive(Debug, Default)]
-struct Slot {
-    /// The claim of the turn that runs. Its id would not do: a turn may be submitted twice.
-    running: Option<u64>,
+pub(crate) struct Slot {
+    pub(crate) running: Option<Running>,
     unfinished: Vec<Unfinished>,
-    /// Wakes the turns that wait, one at a time. They hold it, too.
-    freed: Arc<Notify>,
-}
-
-/// The right of a turn to be the one that runs in its conversation. It ends with the claim.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    registry: Arc<Registry>,
-    key: ConversationKey,
-    turn: TurnId,
-    number: u64,
-    /// The beginning of the turn may be written, but nobody knows it yet.
-    pub(crate) beginning: bool,
+    /// The turns that wait hold it, too.
+    pub(crate) waited: Arc<Waited>,
+    /// The right to write of the last turn, if it could not be given back.
+    pub(crate) fence: Option<Fence>,
 }
 
 impl Registry {
-    /// Claims a conversation for a turn, unless one runs in it.
-    pub(crate) fn claim(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Option<Claim> {
-        self.claim_or_wait(key, turn).ok()
-    }
-
-    /// Claims a conversation for a turn, after those that came before.
-    pub(crate) async fn claim_in_turn(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Claim {
-        loop {
-            match self.claim_or_wait(key, turn) {
-                Ok(claim) => return claim,
-                Err(waiting) => waiting.freed.notified().await,
-            }
-        }
-    }
-
-    fn claim_or_wait(self: &Arc<Self>, key: &ConversationKey, turn: &TurnId) -> Result<Claim, Waiting> {
-        let number = self.claims.fetch_add(1, Ordering::Relaxed);
-        let mut slot = self.conversations.entry(key.clone()).or_default();
-        let (registry, key) = (Arc::clone(self), key.clone());
-        if slot.running.is_some() {
-            let freed = Arc::clone(&slot.freed);
-            drop(slot);
-            return Err(Waiting { registry, key, freed });
-        }
-        slot.running = Some(number);
-        Ok(Claim { registry, key, turn: turn.clone(), number, beginning: false })
-    }
-
     /// The turns of a conversation that stopped without their end being written.
     pub(crate) fn unfinished(&self, key: &ConversationKey) -> Vec<Unfinished> {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
@@ -106,6 +69,12 @@ impl Registry {
             slot.unfinished.iter().map(|turn| (key.clone(), turn.clone())).collect::<Vec<_>>()
         };
         self.conversations.iter().flat_map(|slot| of_slot(slot.key(), slot.value())).collect()
+    }
+
+    /// The rights that no turn needs any more, each with its conversation.
+    pub(crate) fn idle_fences(&self) -> Vec<(ConversationKey, Fence)> {
+        let idle = self.conversations.iter().filter(|slot| slot.running.is_none());
+        idle.filter_map(|slot| Some((slot.key().clone(), slot.fence?))).collect()
     }
 
     /// The turn stopped and its end is still to be written. What is known of it already is replaced. Where
@@ -138,65 +107,45 @@ impl Registry {
         self.change(key, |slot| slot.unfinished.clear());
     }
 
-    fn change(&self, key: &ConversationKey, change: impl FnOnce(&mut Slot)) {
+    /// The number of the next claim.
+    pub(crate) fn next_claim(&self) -> u64 {
+        self.claims.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Changes what is known of a conversation, and forgets it if that is nothing.
+    pub(crate) fn change<R>(&self, key: &ConversationKey, change: impl FnOnce(&mut Slot) -> R) -> R {
         let mut slot = match self.conversations.entry(key.clone()) {
             Entry::Occupied(slot) => slot,
             Entry::Vacant(none) => none.insert_entry(Slot::default()),
         };
         let before = slot.get().bytes();
-        change(slot.get_mut());
+        let changed = change(slot.get_mut());
+        if slot.get().running.is_none() && self.bytes.load(Ordering::Relaxed) > self.most {
+            // It ends with its time.
+            slot.get_mut().fence = None;
+        }
         self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
-        let waited_for = Arc::strong_count(&slot.get().freed) > 1;
-        if slot.get().running.is_none() && slot.get().unfinished.is_empty() && !waited_for {
+        if slot.get().is_unused() {
             slot.remove();
         }
+        changed
     }
-}
 
-/// A turn that waits for its conversation.
-struct Waiting {
-    registry: Arc<Registry>,
-    key: ConversationKey,
-    freed: Arc<Notify>,
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.freed = Arc::default();
-        // The slot may have been kept for this turn alone.
-        self.registry.change(&self.key, |_| {});
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.conversations.is_empty()
     }
 }
 
 impl Slot {
     fn bytes(&self) -> usize {
-        self.unfinished.iter().map(Unfinished::bytes).sum()
-    }
-}
-
-impl Claim {
-    /// Claims the conversation again for the same turn, unless another one runs in it.
-    pub(crate) fn renew(&self) -> bool {
-        let mut slot = self.registry.conversations.entry(self.key.clone()).or_default();
-        *slot.running.get_or_insert(self.number) == self.number
+        let of_fence = self.fence.map_or(0, |_| OVERHEAD);
+        self.unfinished.iter().map(Unfinished::bytes).sum::<usize>() + of_fence
     }
 
-    /// The turn runs no longer.
-    pub(crate) fn release(&self) {
-        self.registry.change(&self.key, |slot| {
-            if slot.running.take_if(|running| *running == self.number).is_some() {
-                slot.freed.notify_one();
-            }
-        });
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if self.beginning {
-            self.registry.leave(&self.key, Unfinished::silent(self.turn.clone()));
-        }
-        self.release();
+    fn is_unused(&self) -> bool {
+        let empty = self.running.is_none() && self.unfinished.is_empty() && self.fence.is_none();
+        empty && !self.is_waited_for()
     }
 }
 
@@ -205,65 +154,7 @@ mod tests {
     use super::*;
     use crate::logs::turn;
     use advisor_core::TurnEnd;
-
-    #[test]
-    fn one_turn_runs_at_a_time_and_leaves_no_trace() {
-        let registry = Arc::new(Registry::default());
-        let key = ConversationKey::new("c").unwrap();
-        let first = registry.claim(&key, &turn("a")).unwrap();
-        assert!(registry.claim(&key, &turn("b")).is_none());
-        assert!(registry.claim(&key, &turn("a")).is_none(), "nor the same turn twice");
-        drop(first);
-        let second = registry.claim(&key, &turn("b")).unwrap();
-        assert!(registry.claim(&key, &turn("c")).is_none());
-        drop(second);
-        assert!(registry.conversations.is_empty());
-    }
-
-    #[tokio::test]
-    async fn turns_that_wait_begin_in_their_order_and_leave_no_trace() {
-        use futures::{FutureExt, poll};
-        let registry = Arc::new(Registry::default());
-        let key = ConversationKey::new("c").unwrap();
-        let running = registry.claim(&key, &turn("a")).unwrap();
-        let (b, c, d) = (turn("b"), turn("c"), turn("d"));
-        let mut second = Box::pin(registry.claim_in_turn(&key, &b));
-        let mut dropped = Box::pin(registry.claim_in_turn(&key, &c));
-        let mut last = Box::pin(registry.claim_in_turn(&key, &d));
-        for _ in 0..2 {
-            assert!(poll!(&mut second).is_pending() && poll!(&mut dropped).is_pending());
-            assert!(poll!(&mut last).is_pending());
-        }
-        drop(running);
-        let second = second.now_or_never().unwrap();
-        drop(dropped);
-        assert!(poll!(&mut last).is_pending());
-        drop(second);
-        drop(last.now_or_never().unwrap());
-        assert!(registry.conversations.is_empty());
-        let running = registry.claim(&key, &turn("a")).unwrap();
-        let mut given_up = Box::pin(registry.claim_in_turn(&key, &b));
-        assert!(poll!(&mut given_up).is_pending());
-        drop(running);
-        drop(given_up);
-        assert!(registry.conversations.is_empty(), "also if the one that was woken gives up");
-    }
-
-    #[test]
-    fn a_turn_goes_on_unless_another_has_begun() {
-        let registry = Arc::new(Registry::default());
-        let key = ConversationKey::new("c").unwrap();
-        let first = registry.claim(&key, &turn("a")).unwrap();
-        first.release();
-        assert!(first.renew());
-        assert!(registry.claim(&key, &turn("b")).is_none());
-        first.release();
-        // The same turn, submitted again, is not the same claim.
-        let _second = registry.claim(&key, &turn("a")).unwrap();
-        assert!(!first.renew());
-        drop(first);
-        assert!(registry.claim(&key, &turn("c")).is_none(), "a claim ends nothing but itself");
-    }
+    use futures::FutureExt;
 
     #[test]
     fn law_r1_what_is_left_is_bounded() {
@@ -288,18 +179,22 @@ mod tests {
         assert_eq!(registry.bytes.load(Ordering::Relaxed), 0);
     }
 
+    fn claim(registry: &Arc<Registry>, key: &ConversationKey, name: &str) -> crate::claim::Claim {
+        registry.claim(key, &turn(name), &Arc::default()).now_or_never().flatten().unwrap()
+    }
+
     #[test]
     fn what_is_left_is_kept_until_it_is_written() {
         let registry = Arc::new(Registry::default());
         let key = ConversationKey::new("c").unwrap();
-        let mut claim = registry.claim(&key, &turn("a")).unwrap();
-        claim.beginning = true;
-        drop(claim);
+        let mut first = claim(&registry, &key, "a");
+        first.beginning = true;
+        drop(first);
         registry.leave(&key, Unfinished::silent(turn("b")));
         registry.leave(&key, Unfinished::silent(turn("b")));
         assert_eq!(registry.unfinished(&key).len(), 2);
         assert_eq!(registry.all_unfinished().len(), 2);
-        let _running = registry.claim(&key, &turn("c")).unwrap();
+        let _running = claim(&registry, &key, "c");
         registry.forget(&key, &turn("b"));
         assert_eq!(registry.unfinished(&key)[0].turn, turn("a"));
         registry.forget_all(&key);

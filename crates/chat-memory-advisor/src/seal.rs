@@ -51,8 +51,8 @@ impl Unfinished {
     }
 }
 
-/// What an unfinished turn takes beside its texts, with the slot of its conversation.
-const OVERHEAD: usize = 128;
+/// What an unfinished turn or a right that is held takes beside texts, with the slot of its conversation.
+pub(crate) const OVERHEAD: usize = 128;
 
 /// The same end, when the text that was shown is remembered already.
 pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {

@@ -95,6 +95,13 @@ impl From<StoreError> for Error {
                 ErrorKind::StoreConflict { current: current.as_u64() },
                 "another writer changed the conversation meanwhile; begin the turn again",
             ),
+            StoreError::Fenced => {
+                (ErrorKind::Fenced, "the right to write the conversation has passed to another turn")
+            }
+            StoreError::Held { .. } => (
+                ErrorKind::ConversationBusy,
+                "another turn of this conversation is running; wait for its end or cancel it, then ask again",
+            ),
             StoreError::Gone => (ErrorKind::Store, "the conversation was deleted meanwhile; begin a new one"),
             StoreError::Corrupt { .. } => {
                 (ErrorKind::Store, "the store holds something of this conversation that cannot be read")

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use advisor_core::{
     ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, MessageList, Result,
@@ -8,6 +9,7 @@ use advisor_core::{
 };
 use tokio::sync::Mutex;
 
+use crate::claim::Hold;
 use crate::registry::Registry;
 use crate::seal::append;
 use crate::turn_state::{TurnState, Write};
@@ -24,9 +26,11 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) measure: Measure,
-    when_busy: WhenBusy,
+    pub(crate) when_busy: WhenBusy,
+    pub(crate) lease_time: Duration,
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
+    pub(crate) hold: Arc<Hold>,
     pub(crate) stage: Mutex<Stage>,
     /// A tool loop or a root will tell of the end.
     is_told: AtomicBool,
@@ -58,6 +62,9 @@ impl TurnMemory {
             let memory = Self::new(advisor, request, key.clone());
             request.turn.put(memory.clone());
             request.turn.add_recorder(Arc::new(memory.clone()));
+            if memory.0.is_kept() {
+                request.turn.accompany(Arc::clone(&memory.0).keep());
+            }
             memory
         });
         if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
@@ -75,8 +82,10 @@ impl TurnMemory {
             registry: Arc::clone(&advisor.registry),
             measure: advisor.measure.clone(),
             when_busy: advisor.when_busy,
+            lease_time: advisor.lease_time,
             key,
             turn: request.turn.id().clone(),
+            hold: Arc::default(),
             stage: Mutex::new(Stage { said, tried: false, retired: false, state: None }),
             is_told: AtomicBool::new(request.turn.input().is_some()),
         }))
@@ -140,7 +149,7 @@ impl TurnMemory {
         }
         self.0.write(state, write).await?;
         if !goes_on && !is_told {
-            state.claim.release();
+            self.0.give_back(&state.claim).await;
         }
         Ok(())
     }
@@ -149,7 +158,7 @@ impl TurnMemory {
 impl Inner {
     async fn go_on(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
-        self.begin_again(state)?;
+        self.begin_again(state).await?;
         state.passes = state.passes.saturating_add(1);
         let mut addition = state.prompt.add(said);
         addition.settle();
@@ -158,13 +167,11 @@ impl Inner {
     }
 
     /// A turn that goes on after its end is the running one again.
-    pub(crate) fn begin_again(&self, state: &mut TurnState) -> Result<()> {
+    pub(crate) async fn begin_again(&self, state: &mut TurnState) -> Result<()> {
         if state.ended.is_none() && !state.broken_off {
             return Ok(());
         }
-        if !state.claim.renew() {
-            return Err(busy());
-        }
+        self.hold_again(&state.claim).await?;
         self.registry.forget(&self.key, &self.turn);
         state.resumed |= state.ended.is_some();
         (state.ended, state.broken_off) = (None, false);
@@ -185,8 +192,14 @@ impl Inner {
     /// again: its key makes that safe, and it cannot come late after that.
     pub(crate) async fn catch_up(&self, state: &mut TurnState) -> Result<()> {
         let Some(pending) = &mut state.pending else { return Ok(()) };
+        if state.claim.is_lost() {
+            return Err(StoreError::Fenced.into());
+        }
         let unsure = std::mem::replace(&mut pending.unsure, true);
-        let batch = Batch::new(pending.key.clone(), pending.write.entries(&self.turn));
+        let batch = Batch {
+            fence: self.hold.fence(),
+            ..Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
+        };
         let outcome = append(&*self.store, &self.key, state.version, batch).await;
         let unknown = match &outcome {
             Err(StoreError::OutcomeUnknown { .. }) => true,

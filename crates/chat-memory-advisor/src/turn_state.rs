@@ -2,8 +2,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use advisor_core::{Message, Role, TurnEnd, TurnId};
 
+use crate::claim::Claim;
 use crate::prompt::{Addition, Prompt};
-use crate::registry::Claim;
 use crate::seal::{Unfinished, without_partial};
 use crate::{BatchKey, EntryKind, NewEntry, Version};
 

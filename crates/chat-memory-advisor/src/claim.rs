@@ -1,0 +1,327 @@
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, TurnId};
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Mutex, Notify};
+use tokio::time::timeout;
+
+use crate::Fence;
+use crate::registry::{Registry, Slot};
+use crate::seal::Unfinished;
+
+/// The right of a turn to be the one that runs in its conversation, in this process. It ends with the claim.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    registry: Arc<Registry>,
+    key: ConversationKey,
+    turn: TurnId,
+    number: u64,
+    /// The beginning of the turn may be written, but nobody knows it yet.
+    pub(crate) beginning: bool,
+}
+
+/// The turn that runs in a conversation.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// The number of its claim. Its id would not do: a turn may be submitted twice.
+    number: u64,
+    turn: TurnId,
+    hold: Arc<Hold>,
+}
+
+/// What a turn holds its conversation with.
+#[derive(Default)]
+pub(crate) struct Hold {
+    /// Another turn is to take its place.
+    pub(crate) interrupted: Notify,
+    /// The right among all processes; 0 if there is none.
+    fence: AtomicU64,
+    /// Whether it is to be renewed. The lock is held while the store is asked to, so that what is given back
+    /// is not renewed late.
+    pub(crate) renewed: Mutex<bool>,
+}
+
+/// Wakes the turns that wait for a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Waited {
+    /// One at a time, in the order in which they came.
+    free: Notify,
+    /// All of those that interrupt.
+    changed: Arc<Notify>,
+}
+
+/// How long a turn may take to end when another one is to take its place. One whose stream nobody reads does
+/// not end.
+const GRACE: Duration = Duration::from_secs(5);
+
+impl Registry {
+    /// Claims a conversation for a turn, unless another one runs in it. The same turn, submitted again, waits.
+    pub(crate) async fn claim(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Option<Claim> {
+        match self.claim_or_wait(key, turn, hold) {
+            Err(waiting) if waiting.same_turn => {
+                drop(waiting);
+                Some(self.claim_in_turn(key, turn, hold).await)
+            }
+            claim => claim.ok(),
+        }
+    }
+
+    /// Claims a conversation for a turn, after those that came before.
+    pub(crate) async fn claim_in_turn(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Claim {
+        loop {
+            match self.claim_or_wait(key, turn, hold) {
+                Ok(claim) => return claim,
+                Err(waiting) => waiting.waited.free.notified().await,
+            }
+        }
+    }
+
+    /// Claims a conversation for a turn and ends the one that runs in it.
+    pub(crate) async fn claim_in_place(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Claim {
+        loop {
+            let mut waiting = match self.claim_or_wait(key, turn, hold) {
+                Ok(claim) => return claim,
+                Err(waiting) if waiting.same_turn => {
+                    drop(waiting);
+                    return self.claim_in_turn(key, turn, hold).await;
+                }
+                Err(waiting) => waiting,
+            };
+            waiting.running.interrupted.notify_one();
+            if timeout(GRACE, &mut waiting.changed).await.is_err() {
+                self.end(key, waiting.number);
+            }
+        }
+    }
+
+    fn claim_or_wait(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Result<Claim, Waiting> {
+        let number = self.next_claim();
+        let (registry, conversation) = (Arc::clone(self), key.clone());
+        self.change(key, |slot| match &slot.running {
+            None => {
+                slot.running = Some(Running { number, turn: turn.clone(), hold: Arc::clone(hold) });
+                Ok(Claim { registry, key: conversation, turn: turn.clone(), number, beginning: false })
+            }
+            Some(running) => Err(Waiting {
+                registry,
+                key: conversation,
+                waited: Arc::clone(&slot.waited),
+                changed: Box::pin(Arc::clone(&slot.waited.changed).notified_owned()),
+                number: running.number,
+                same_turn: running.turn == *turn,
+                running: Arc::clone(&running.hold),
+            }),
+        })
+    }
+
+    /// Ends the claim with this number.
+    fn end(&self, key: &ConversationKey, number: u64) {
+        self.change(key, |slot| {
+            if slot.running.take_if(|running| running.number == number).is_some() {
+                slot.waited.free.notify_one();
+                slot.waited.changed.notify_waiters();
+            }
+        });
+    }
+}
+
+/// A turn that waits for its conversation.
+struct Waiting {
+    registry: Arc<Registry>,
+    key: ConversationKey,
+    waited: Arc<Waited>,
+    changed: Pin<Box<OwnedNotified>>,
+    /// The claim that it waits for, and what the turn of that holds the conversation with.
+    number: u64,
+    same_turn: bool,
+    running: Arc<Hold>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.waited = Arc::default();
+        // The slot may have been kept for this turn alone.
+        self.registry.change(&self.key, |_| {});
+    }
+}
+
+impl Slot {
+    pub(crate) fn is_waited_for(&self) -> bool {
+        Arc::strong_count(&self.waited) > 1
+    }
+}
+
+impl Claim {
+    /// Claims the conversation again for the same turn, unless another one runs in it.
+    pub(crate) fn renew(&self, hold: &Arc<Hold>) -> bool {
+        let again = || Running { number: self.number, turn: self.turn.clone(), hold: Arc::clone(hold) };
+        self.registry.change(&self.key, |slot| slot.running.get_or_insert_with(again).number == self.number)
+    }
+
+    /// Whether another turn runs in the conversation by now.
+    pub(crate) fn is_lost(&self) -> bool {
+        let other = |running: &Running| running.number != self.number;
+        self.registry.change(&self.key, |slot| slot.running.as_ref().is_some_and(other))
+    }
+
+    /// The turn runs no longer.
+    pub(crate) fn release(&self) {
+        self.registry.end(&self.key, self.number);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.beginning {
+            self.registry.leave(&self.key, Unfinished::silent(self.turn.clone()));
+        }
+        self.release();
+    }
+}
+
+impl Hold {
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        Some(self.fence.load(Ordering::Acquire)).filter(|fence| *fence > 0).map(Fence::new)
+    }
+
+    pub(crate) fn set_fence(&self, fence: Fence) {
+        self.fence.store(fence.as_u64(), Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hold").field("fence", &self.fence).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::turn;
+    use futures::{FutureExt, poll};
+
+    fn setting() -> (Arc<Registry>, ConversationKey, Arc<Hold>) {
+        (Arc::default(), ConversationKey::new("c").unwrap(), Arc::default())
+    }
+
+    fn claim(setting: &(Arc<Registry>, ConversationKey, Arc<Hold>), name: &str) -> Option<Claim> {
+        setting.0.claim(&setting.1, &turn(name), &setting.2).now_or_never().flatten()
+    }
+
+    #[test]
+    fn one_turn_runs_at_a_time_and_leaves_no_trace() {
+        let setting = setting();
+        let first = claim(&setting, "a").unwrap();
+        assert!(claim(&setting, "b").is_none());
+        assert!(claim(&setting, "a").is_none(), "nor the same turn twice");
+        drop(first);
+        let second = claim(&setting, "b").unwrap();
+        assert!(claim(&setting, "c").is_none());
+        drop(second);
+        assert!(setting.0.is_empty());
+    }
+
+    #[tokio::test]
+    async fn turns_that_wait_begin_in_their_order_and_leave_no_trace() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let (b, c, d) = (turn("b"), turn("c"), turn("d"));
+        let mut second = Box::pin(registry.claim_in_turn(key, &b, hold));
+        let mut dropped = Box::pin(registry.claim_in_turn(key, &c, hold));
+        let mut last = Box::pin(registry.claim_in_turn(key, &d, hold));
+        for _ in 0..2 {
+            assert!(poll!(&mut second).is_pending() && poll!(&mut dropped).is_pending());
+            assert!(poll!(&mut last).is_pending());
+        }
+        drop(running);
+        let second = second.now_or_never().unwrap();
+        drop(dropped);
+        assert!(poll!(&mut last).is_pending());
+        drop(second);
+        drop(last.now_or_never().unwrap());
+        assert!(registry.is_empty());
+        let running = claim(&setting, "a").unwrap();
+        let mut given_up = Box::pin(registry.claim_in_turn(key, &b, hold));
+        assert!(poll!(&mut given_up).is_pending());
+        drop(running);
+        drop(given_up);
+        assert!(registry.is_empty(), "also if the one that was woken gives up");
+    }
+
+    #[test]
+    fn a_turn_goes_on_unless_another_has_begun() {
+        let setting = setting();
+        let first = claim(&setting, "a").unwrap();
+        first.release();
+        assert!(first.renew(&setting.2));
+        assert!(claim(&setting, "b").is_none());
+        first.release();
+        assert!(!first.is_lost());
+        // The same turn, submitted again, is not the same claim.
+        let _second = claim(&setting, "a").unwrap();
+        assert!(!first.renew(&setting.2) && first.is_lost());
+        drop(first);
+        assert!(claim(&setting, "c").is_none(), "a claim ends nothing but itself");
+    }
+
+    #[tokio::test]
+    async fn the_same_turn_waits_for_itself() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let a = turn("a");
+        let mut again = Box::pin(registry.claim(key, &a, hold));
+        assert!(poll!(&mut again).is_pending());
+        drop(running);
+        assert!(again.now_or_never().unwrap().is_some());
+        assert!(registry.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_turn_takes_the_place_of_all_before_it() {
+        let setting = setting();
+        let (registry, key, _) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let (b, c) = (turn("b"), turn("c"));
+        let holds = [Arc::<Hold>::default(), Arc::default()];
+        let mut second = Box::pin(registry.claim_in_place(key, &b, &holds[0]));
+        let mut last = Box::pin(registry.claim_in_place(key, &c, &holds[1]));
+        assert!(poll!(&mut second).is_pending() && poll!(&mut last).is_pending());
+        assert!(setting.2.interrupted.notified().now_or_never().is_some(), "the first turn is told");
+        running.release();
+        let second = second.now_or_never().unwrap();
+        assert!(poll!(&mut last).is_pending());
+        assert!(holds[0].interrupted.notified().now_or_never().is_some(), "and so is the second");
+        // Nobody reads its stream, so that it does not end by itself.
+        let last = last.await;
+        assert!(second.is_lost() && running.is_lost() && !last.is_lost());
+        drop((running, second, last));
+        assert!(registry.is_empty());
+    }
+}

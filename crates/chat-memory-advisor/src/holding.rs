@@ -1,0 +1,126 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{Error, ErrorKind, Result};
+use futures::future::{Either, pending, select};
+use tokio::time::sleep;
+
+use crate::claim::Claim;
+use crate::turn_memory::{Inner, busy};
+use crate::{Fence, Leases, StoreError, WhenBusy};
+
+/// How a turn comes to hold its conversation, in this process and among all, and how it gives it back.
+impl Inner {
+    /// Claims the conversation as the caller wants it when another turn runs in it.
+    pub(crate) async fn hold(&self, when_busy: WhenBusy) -> Result<Claim> {
+        let (registry, key, turn, hold) = (&self.registry, &self.key, &self.turn, &self.hold);
+        let claim = match when_busy {
+            WhenBusy::Reject => registry.claim(key, turn, hold).await.ok_or_else(busy)?,
+            WhenBusy::Queue => registry.claim_in_turn(key, turn, hold).await,
+            WhenBusy::InterruptPrevious => registry.claim_in_place(key, turn, hold).await,
+        };
+        if let Some(leases) = self.store.leases() {
+            let fence = self.acquire(leases, when_busy).await?;
+            *self.hold.renewed.lock().await = true;
+            self.hold.set_fence(fence);
+            registry.change(key, |slot| slot.fence = Some(fence));
+        }
+        Ok(claim)
+    }
+
+    async fn acquire(&self, leases: &dyn Leases, when_busy: WhenBusy) -> Result<Fence> {
+        // What an earlier turn of this process still holds is free.
+        let mut in_place_of = self.registry.change(&self.key, |slot| slot.fence);
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            match leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await {
+                Ok(fence) => return Ok(fence),
+                Err(StoreError::Held { turn, remaining, .. })
+                    if turn == self.turn || when_busy == WhenBusy::Queue =>
+                {
+                    sleep(pause.min(remaining)).await;
+                    pause = LONGEST_PAUSE.min(pause * 2);
+                }
+                Err(StoreError::Held { fence, .. }) if when_busy == WhenBusy::InterruptPrevious => {
+                    in_place_of = Some(fence);
+                }
+                Err(StoreError::Held { .. }) => return Err(busy()),
+                Err(error) => return Err(error.on_load()),
+            }
+        }
+    }
+
+    /// Holds the conversation again for a turn that goes on after its end.
+    pub(crate) async fn hold_again(&self, claim: &Claim) -> Result<()> {
+        if !claim.renew(&self.hold) {
+            return Err(busy());
+        }
+        if let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) {
+            let mut renewed = self.hold.renewed.lock().await;
+            leases.renew(&self.key, fence, self.lease_time).await.map_err(Error::from)?;
+            *renewed = true;
+            self.registry.change(&self.key, |slot| slot.fence = Some(fence));
+        }
+        Ok(())
+    }
+
+    /// Lets other turns begin.
+    pub(crate) async fn give_back(&self, claim: &Claim) {
+        if !claim.is_lost() {
+            self.give_lease_back().await;
+        }
+        claim.release();
+    }
+
+    /// Gives back what no turn of this process needs any more.
+    pub(crate) async fn give_lease_back(&self) {
+        let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) else { return };
+        let mut renewed = self.hold.renewed.lock().await;
+        *renewed = false;
+        if let Err(error) = leases.release(&self.key, fence).await {
+            // It ends with its time.
+            tracing::debug!(conversation = %self.key, %error, "a lease could not be given back");
+        }
+        self.registry.change(&self.key, |slot| slot.fence.take_if(|held| *held == fence));
+    }
+
+    /// Whether a right of the turn is still to be given back.
+    pub(crate) fn holds_lease(&self) -> bool {
+        let fence = self.hold.fence();
+        fence.is_some() && self.registry.change(&self.key, |slot| slot.fence) == fence
+    }
+
+    /// Whether something has to go beside the turn so that it holds its conversation.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.when_busy == WhenBusy::InterruptPrevious || self.store.leases().is_some()
+    }
+
+    /// Goes beside the turn: keeps what it holds, and ends it when it holds it no longer.
+    pub(crate) async fn keep(self: Arc<Self>) -> Error {
+        let (interrupted, keeping) = (self.hold.interrupted.notified(), self.keep_lease());
+        match select(std::pin::pin!(interrupted), std::pin::pin!(keeping)).await {
+            Either::Left(_) => Error::new(
+                ErrorKind::Cancelled,
+                "a newer turn of the conversation has taken this one's place",
+            ),
+            Either::Right((lost, _)) => lost,
+        }
+    }
+
+    async fn keep_lease(&self) -> Error {
+        let Some(leases) = self.store.leases() else { return pending().await };
+        loop {
+            sleep(self.lease_time / 3).await;
+            let renewed = self.hold.renewed.lock().await;
+            let Some(fence) = self.hold.fence().filter(|_| *renewed) else { continue };
+            // A store that cannot be reached now may be before the time is over.
+            if let Err(lost @ StoreError::Fenced) = leases.renew(&self.key, fence, self.lease_time).await {
+                return lost.into();
+            }
+        }
+    }
+}
+
+/// How long to wait before a held conversation is asked for again: at first and at most.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,0 +1,271 @@
+//! Two turns at once on one conversation: of one memory, as in one process, and of two memories over one store
+//! with leases, as in two.
+
+use std::time::Duration;
+
+use advisor_core::{ErrorKind, FinishReason, Phase, Spawner};
+use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel};
+use chat_memory_advisor::{
+    ChatMemoryAdvisor, ConversationStore, Fence, InMemoryStore, StoreError, View, WhenBusy,
+};
+use futures::{FutureExt, StreamExt, poll};
+use tokio::time::{advance, timeout};
+
+use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn};
+
+/// Says "a", waits, says "b".
+fn slow(gate: &Gate) -> Answer {
+    Answer::new().text("a").gate(gate).text("b").finish(FinishReason::Stop)
+}
+
+/// The memories of two processes over one store.
+fn two_processes(when_busy: WhenBusy) -> (InMemoryStore, [ChatMemoryAdvisor; 2]) {
+    let store = InMemoryStore::new().with_leases();
+    let memory = || ChatMemoryAdvisor::new(store.clone()).with_when_busy(when_busy);
+    (store.clone(), [memory(), memory()])
+}
+
+async fn log(store: &InMemoryStore) -> String {
+    log_words(&store.load(&key(), View::All).await.unwrap().entries)
+}
+
+#[tokio::test]
+async fn a_running_turn_is_interrupted_and_what_it_had_shown_is_kept() {
+    let store = InMemoryStore::new();
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    for place in [Phase::Round, Phase::Turn] {
+        store.delete(&key()).await.unwrap();
+        let (client, model) = client(&memory, place, [slow(&Gate::new()), Answer::of_text("two")]);
+        let mut first = turn(&client, "1");
+        read_until(&mut first, "a").await;
+        let second = ask(&client, "2");
+        let (first, second) = futures::join!(first.next(), second);
+        let error = first.unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.emitted()), (ErrorKind::Cancelled, true), "{place:?}");
+        assert_eq!(second.unwrap(), "two");
+        assert_eq!(sent(&model, 1), "s:S u:1 a:a [interrupted] u:2");
+        assert_eq!(log(&store).await, "u:1 cut(a) u:2 a:two .");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_nobody_reads_is_passed_over_and_cannot_write_any_more() {
+    let store = InMemoryStore::new();
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    let (first_gate, second_gate) = (Gate::new(), Gate::new());
+    let (client, _) = plain(&memory, [slow(&first_gate), slow(&second_gate), Answer::of_text("three")]);
+    let mut first = turn(&client, "1");
+    read_until(&mut first, "a").await;
+    let mut second = turn(&client, "2");
+    read_until(&mut second, "a").await;
+    assert_eq!(log(&store).await, "u:1 cut() u:2");
+    first_gate.release();
+    let error = first.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "it learns of it as soon as it is read");
+    assert!(first.next().await.is_none());
+    second_gate.release();
+    assert_eq!(second.call().await.unwrap().text(), "ab");
+    assert_eq!(log(&store).await, "u:1 cut() u:2 a:ab .");
+    assert_eq!(ask(&client, "3").await.unwrap(), "three");
+}
+
+#[tokio::test]
+async fn the_last_of_many_turns_wins() {
+    let store = InMemoryStore::new();
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    let gates = [Gate::new(), Gate::new(), Gate::new()];
+    let answers = gates.iter().map(slow).chain([Answer::of_text("last")]);
+    let (client, model) = plain(&memory, answers);
+    let turns = ["1", "2", "3"].map(|user| turn(&client, user));
+    let outcomes = turns.map(|turn| turn.call().map(|answer| answer.map_err(|error| error.kind())));
+    let (outcomes, last) = futures::join!(futures::future::join_all(outcomes), ask(&client, "4"));
+    assert_eq!(last.unwrap(), "last");
+    assert!(outcomes.iter().all(|outcome| *outcome.as_ref().unwrap_err() == ErrorKind::Cancelled));
+    for nth in 0..model.calls() {
+        sent(&model, nth);
+    }
+    let log = log(&store).await;
+    assert!(log.ends_with("u:4 a:last .") && log.matches("u:").count() == 4, "{log}");
+}
+
+#[tokio::test]
+async fn a_turn_of_another_process_keeps_the_conversation_busy() {
+    let (store, [one, other]) = two_processes(WhenBusy::Reject);
+    let gate = Gate::new();
+    let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
+    let (second, model) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    assert_eq!(model.calls(), 0, "nothing is spent on it");
+    gate.release();
+    running.call().await.unwrap();
+    assert_eq!(ask(&second, "2").await.unwrap(), "two");
+    assert_eq!(log(&store).await, "u:1 a:ab . u:2 a:two .");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_waits_for_that_of_another_process() {
+    let (store, [one, other]) = two_processes(WhenBusy::Queue);
+    let gate = Gate::new();
+    let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
+    let (second, _) = client(&other, Phase::Turn, [Answer::of_text("two")]);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    let mut waiting = Box::pin(ask(&second, "2"));
+    assert!(timeout(Duration::from_secs(20), &mut waiting).await.is_err());
+    gate.release();
+    let (running, waiting) = futures::join!(running.call(), waiting);
+    assert_eq!((running.unwrap().text().as_str(), waiting.unwrap().as_str()), ("ab", "two"));
+    assert_eq!(log(&store).await, "u:1 a:ab . u:2 a:two .");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_k4_a_turn_whose_process_died_is_closed_when_its_lease_is_over() {
+    for when_busy in [WhenBusy::Reject, WhenBusy::Queue, WhenBusy::InterruptPrevious] {
+        let (store, [one, other]) = two_processes(when_busy);
+        let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
+        let (second, model) = client(&other, Phase::Round, [Answer::of_text("two"), Answer::of_text("two")]);
+        let mut killed = turn(&first, "1");
+        read_until(&mut killed, "a").await;
+        // Nothing of a process that is killed runs any more, not even what is dropped.
+        std::mem::forget(killed);
+        if when_busy == WhenBusy::Reject {
+            assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+            advance(Duration::from_secs(31)).await;
+        }
+        assert_eq!(ask(&second, "2").await.unwrap(), "two");
+        assert_eq!(sent(&model, 0), "s:S u:1 a:[interrupted] u:2");
+        assert_eq!(log(&store).await, "u:1 cut() u:2 a:two .", "{when_busy:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_runs_long_keeps_its_lease() {
+    let (_store, [one, other]) = two_processes(WhenBusy::Reject);
+    let gate = Gate::new();
+    let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
+    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    for _ in 0..10 {
+        assert!(timeout(Duration::from_secs(29), running.next()).await.is_err());
+        assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    }
+    gate.release();
+    assert_eq!(running.call().await.unwrap().text(), "ab");
+    assert_eq!(ask(&second, "2").await.unwrap(), "two", "it is given back when the turn ends");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_e4_a_turn_that_lost_its_lease_leaves_no_trace() {
+    for interrupts in [true, false] {
+        let (store, [one, other]) = two_processes(WhenBusy::InterruptPrevious);
+        let gate = Gate::new();
+        let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
+        let (second, model) = client(&other, Phase::Round, [Answer::of_text("two")]);
+        let mut running = turn(&first, "1");
+        read_until(&mut running, "a").await;
+        if !interrupts {
+            // Its stream is not read, so that its lease ends.
+            advance(Duration::from_secs(31)).await;
+        }
+        assert_eq!(ask(&second, "2").await.unwrap(), "two");
+        gate.release();
+        let error = running.call().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Fenced);
+        assert!(error.emitted());
+        assert_eq!(sent(&model, 0), "s:S u:1 a:[interrupted] u:2");
+        assert_eq!(log(&store).await, "u:1 cut() u:2 a:two .");
+        one.close_unfinished().await.unwrap();
+        assert_eq!(log(&store).await, "u:1 cut() u:2 a:two .");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_learns_that_its_lease_is_lost() {
+    let (_store, [one, other]) = two_processes(WhenBusy::InterruptPrevious);
+    let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
+    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    assert_eq!(ask(&second, "2").await.unwrap(), "two");
+    let error = timeout(Duration::from_secs(30), running.next()).await.unwrap().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fenced, "although its model says nothing");
+}
+
+#[tokio::test]
+async fn a_dropped_turn_gives_its_lease_back_where_there_is_a_spawner() {
+    let (store, [one, other]) = two_processes(WhenBusy::Reject);
+    let spawner = Spawner::tokio(tokio::runtime::Handle::current());
+    let model = ScriptedModel::new([slow(&Gate::new())]);
+    let first = builder(&one, Phase::Round, &model).spawner(spawner).build().unwrap();
+    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let mut dropped = turn(&first, "1");
+    read_until(&mut dropped, "a").await;
+    let handle = dropped.handle();
+    drop(dropped);
+    handle.settled().await;
+    assert_eq!(ask(&second, "2").await.unwrap(), "two");
+    assert_eq!(log(&store).await, "u:1 cut(a) u:2 a:two .");
+}
+
+#[tokio::test]
+async fn without_a_spawner_the_lease_is_used_by_the_next_turn_of_the_process_or_given_back_at_its_end() {
+    let (store, [one, other]) = two_processes(WhenBusy::Reject);
+    let answers = [slow(&Gate::new()), Answer::of_text("two"), slow(&Gate::new())];
+    let (first, _) = client(&one, Phase::Round, answers);
+    let (second, _) = client(&other, Phase::Round, [Answer::of_text("four")]);
+    let mut dropped = turn(&first, "1");
+    read_until(&mut dropped, "a").await;
+    drop(dropped);
+    assert_eq!(ask(&second, "?").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    assert_eq!(ask(&first, "2").await.unwrap(), "two");
+    let mut dropped = turn(&first, "3");
+    read_until(&mut dropped, "a").await;
+    drop(dropped);
+    one.close_unfinished().await.unwrap();
+    assert_eq!(ask(&second, "4").await.unwrap(), "four");
+    assert_eq!(log(&store).await, "u:1 cut(a) u:2 a:two . u:3 cut(a) u:4 a:four .");
+}
+
+#[tokio::test]
+async fn a_failed_turn_gives_its_lease_back() {
+    let (_store, [one, other]) = two_processes(WhenBusy::Reject);
+    let broken = || advisor_core::Error::new(ErrorKind::Connection, "broken");
+    for place in [Phase::Round, Phase::Turn] {
+        let (first, _) = client(&one, place, [Answer::refused(broken())]);
+        let (second, _) = client(&other, place, [Answer::of_text("two")]);
+        assert_eq!(ask(&first, "1").await.unwrap_err().kind(), ErrorKind::Connection);
+        assert_eq!(ask(&second, "2").await.unwrap(), "two");
+    }
+}
+
+/// Every point of waiting at which a turn that is about to begin can be dropped leaves the conversation usable for
+/// its own process at once.
+#[tokio::test(start_paused = true)]
+async fn law_k4_a_turn_dropped_while_it_begins_does_not_lock_its_own_process_out() {
+    for polls in 0..8 {
+        let memory = ChatMemoryAdvisor::new(FaultStore::new(InMemoryStore::new().with_leases()));
+        let (client, _) = plain(&memory, [Answer::of_text("one"), Answer::of_text("two")]);
+        let mut dropped = turn(&client, "1");
+        for _ in 0..polls {
+            let _ = poll!(dropped.next());
+            tokio::task::yield_now().await;
+        }
+        drop(dropped);
+        ask(&client, "2").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_lease_says_who_holds_the_conversation() {
+    let (store, [one, _]) = two_processes(WhenBusy::Reject);
+    let (client, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
+    let mut running = turn(&client, "1");
+    read_until(&mut running, "a").await;
+    let id = running.turn().id().clone();
+    let leases = store.leases().unwrap();
+    let held = leases.acquire(&key(), &id, Duration::from_secs(1), Some(Fence::new(0))).await;
+    assert!(matches!(held, Err(StoreError::Held { turn, .. }) if turn == id));
+}

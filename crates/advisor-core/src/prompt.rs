@@ -82,7 +82,8 @@ impl Prompt {
         self
     }
 
-    /// The turn's id, in place of a new one. The same id is the same turn.
+    /// The turn's id, in place of a new one. The same id is the same turn: with a memory it is answered once, however
+    /// often it is submitted.
     pub fn turn(self, turn: TurnId) -> Self {
         Self { turn: Some(turn), ..self }
     }

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{
-    Advisor, AdvisorInfo, AdvisorRole, ChatRequest, ChatResponse, ConversationKey, MessageList, Phase,
-    Placement, Result, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, ConversationKey, MessageList, Phase,
+    Placement, Result, StreamAdvisor, async_trait,
 };
 
 use crate::opening::whole_turns;
@@ -37,12 +37,20 @@ use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, When
 ///
 /// # Errors
 /// Of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the
-/// conversation runs, unless it is to [`Queue`](WhenBusy::Queue),
+/// conversation runs, unless [`WhenBusy`] says otherwise,
+/// [`Fenced`](advisor_core::ErrorKind::Fenced) if another turn took its place,
 /// [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
 /// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
 /// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored, and
 /// [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation, one that
-/// asks for several choices, one whose id is used already, and input that answers a call nobody made.
+/// asks for several choices, one whose id was used for something else, and input that answers a call nobody
+/// made.
+///
+/// # The same turn again
+/// A turn that is submitted again under its [id](advisor_core::TurnId), with the same input, waits while it runs
+/// somewhere; is given the same answer if it was answered; and otherwise goes on where it stopped, without a
+/// second user message. Its tools are not run again: calls without a result are answered
+/// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).
 ///
 /// # Example
 /// See the crate's example.
@@ -157,20 +165,24 @@ impl AdvisorInfo for ChatMemoryAdvisor {
 }
 
 #[async_trait]
-impl Advisor for ChatMemoryAdvisor {
-    type State = TurnMemory;
-
-    async fn before(&self, mut request: ChatRequest) -> Result<(ChatRequest, TurnMemory)> {
+impl StreamAdvisor for ChatMemoryAdvisor {
+    async fn advise_stream(
+        self: Arc<Self>,
+        mut request: ChatRequest,
+        next: AdvisorChain,
+    ) -> Result<ChunkStream> {
         if request.options.choices.is_some_and(|choices| choices > 1) {
             return Err(several_choices());
         }
-        let memory = TurnMemory::of(self, &request)?;
-        memory.enter(&mut request).await?;
-        Ok((request, memory))
-    }
-
-    async fn after(&self, memory: TurnMemory, response: &ChatResponse) -> Result<()> {
-        memory.answered(response).await
+        let memory = TurnMemory::of(&self, &request)?;
+        if let Some(answer) = memory.enter(&mut request).await? {
+            return Ok(request.answer(answer));
+        }
+        let stream = next.next_stream(request).await?;
+        Ok(stream.on_completed(move |response| async move {
+            memory.answered(&response).await?;
+            Ok(response)
+        }))
     }
 }
 

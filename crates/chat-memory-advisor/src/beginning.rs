@@ -1,12 +1,21 @@
-use advisor_core::{Message, Result, Role, TurnId};
+use advisor_core::{FinishReason, Message, Result, Role, TurnId};
 
+use crate::again::used;
 use crate::claim::Claim;
-use crate::opening::{Opening, known_turn};
+use crate::opening::{Beginning, Opening};
 use crate::prompt::Prompt;
 use crate::seal::{ATTEMPTS, append};
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::TurnState;
-use crate::{Batch, BatchKey, StoreError, Version, View, WhenBusy};
+use crate::{Batch, BatchKey, Snapshot, StoreError, Version, View, WhenBusy};
+
+/// What came of beginning a turn.
+pub(crate) enum Begun<S> {
+    /// The model is asked.
+    Asking(S),
+    /// The turn was answered before.
+    Answered(Message, FinishReason),
+}
 
 /// How a turn begins: its conversation is claimed and read, its input stored.
 impl Inner {
@@ -16,36 +25,40 @@ impl Inner {
         stage: &'a mut Stage,
         system: &[Message],
         when_busy: WhenBusy,
-    ) -> Result<&'a mut TurnState> {
-        match &mut stage.state {
-            Some(state) => Ok(state),
-            none => {
-                stage.tried = true;
-                let said = stage.said.iter().cloned().collect();
-                let claim = self.hold(when_busy).await?;
-                match self.begin(claim, said, system).await {
-                    Ok(state) => Ok(none.insert(state)),
-                    Err(error) => {
-                        self.give_lease_back().await;
-                        Err(error)
-                    }
-                }
+    ) -> Result<Begun<&'a mut TurnState>> {
+        let none = match &mut stage.state {
+            Some(state) => return Ok(Begun::Asking(state)),
+            none => none,
+        };
+        stage.tried = true;
+        let said = stage.said.iter().cloned().collect();
+        let claim = self.hold(when_busy).await?;
+        let begun = self.begin(claim, said, system).await;
+        if !matches!(begun, Ok(Begun::Asking(_))) {
+            self.give_lease_back().await;
+        }
+        match begun? {
+            Begun::Asking(state) => Ok(Begun::Asking(none.insert(state))),
+            Begun::Answered(answer, reason) => {
+                stage.answered = true;
+                Ok(Begun::Answered(answer, reason))
             }
         }
     }
 
-    async fn begin(&self, mut claim: Claim, said: Vec<Message>, system: &[Message]) -> Result<TurnState> {
-        let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
+    async fn begin(
+        &self,
+        mut claim: Claim,
+        said: Vec<Message>,
+        system: &[Message],
+    ) -> Result<Begun<TurnState>> {
+        // A result may answer a call that no window shows.
+        let mut all = said.iter().any(|message| message.role() == Role::Tool);
         let mut found_open = None;
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let snapshot = if answers_calls {
-                self.store.load(&self.key, View::All).await
-            } else {
-                self.registry.load(&*self.store, &self.key, &self.measure).await
-            };
-            let snapshot = snapshot.map_err(StoreError::on_load)?;
+            let snapshot = self.read(all).await?;
             let unfinished = self.registry.unfinished(&self.key);
             let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
             let dead = |turn: &TurnId| {
@@ -56,35 +69,56 @@ impl Inner {
             if attempt > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
                 return Err(StoreError::Conflict { current: snapshot.version }.into());
             }
-            let opening = Opening::plan(&self.turn, said.clone(), snapshot, &unfinished, &self.measure)?;
+            let opening = match Opening::plan(&self.turn, said.clone(), snapshot, &unfinished, &self.measure)?
+            {
+                Beginning::Asking(opening) => opening,
+                Beginning::Answered(answer, reason) => {
+                    claim.beginning = false;
+                    return Ok(Begun::Answered(answer, reason));
+                }
+            };
             claim.beginning |= !opening.entries.is_empty();
             match self.append_input(&opening).await {
                 // What an earlier turn of this process wrote last may have come late.
                 Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
                 // The key of the input is the turn's id: the turn is further back than the window reaches.
-                Err(StoreError::KeyReused) => {
-                    claim.beginning = false;
-                    return Err(known_turn(&self.turn));
+                Err(StoreError::KeyReused) if !all => all = true,
+                Ok(version) if version != opening.end() && !all => all = true,
+                Err(StoreError::KeyReused) => return Err(used(&self.turn, "was begun otherwise")),
+                Ok(version) if version != opening.end() => {
+                    return Err(used(&self.turn, "was begun otherwise"));
                 }
                 Err(error) => return Err(error.into()),
                 Ok(version) => {
                     claim.beginning = false;
-                    if version != opening.version.after(opening.entries.len()) {
-                        return Err(known_turn(&self.turn));
-                    }
                     self.registry.forget_all(&self.key);
-                    let prompt = Prompt::new(system.to_vec(), opening.messages);
-                    return Ok(TurnState::new(claim, version, prompt));
+                    return Ok(Begun::Asking(self.state(claim, version, system, opening)));
                 }
             }
         }
+    }
+
+    async fn read(&self, all: bool) -> Result<Snapshot> {
+        let snapshot = if all {
+            self.store.load(&self.key, View::All).await
+        } else {
+            self.registry.load(&*self.store, &self.key, &self.measure).await
+        };
+        snapshot.map_err(StoreError::on_load)
+    }
+
+    fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
+        let prompt = Prompt::new(system.to_vec(), opening.messages);
+        let state = TurnState::new(claim, version, prompt);
+        if opening.again { state.again() } else { state }
     }
 
     async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
         if opening.entries.is_empty() {
             return Ok(opening.version);
         }
-        let key = BatchKey::new(self.turn.clone(), 0, "input");
+        let step = if opening.again { format!("again-{}", opening.version) } else { "input".into() };
+        let key = BatchKey::new(self.turn.clone(), 0, step);
         let batch = Batch { fence: self.hold.fence(), ..Batch::new(key, opening.entries.clone()) };
         append(&*self.store, &self.key, opening.version, batch).await
     }

@@ -46,6 +46,7 @@
 //! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
 
 mod advisor;
+mod again;
 mod batch;
 mod beginning;
 mod calls;

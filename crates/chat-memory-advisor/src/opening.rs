@@ -1,13 +1,23 @@
-use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
+use advisor_core::{Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
 
+use crate::again::Known;
 use crate::calls::OpenCalls;
-use crate::repair::{Repair, is_remembered, results_first};
+use crate::repair::{Repair, is_remembered, open_calls, results_first};
 use crate::seal::{Unfinished, closing, end_of};
 use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{Entry, EntryKind, NewEntry, Snapshot, Version};
 
-/// How a turn begins: what is written and what is sent.
+/// How a turn begins.
+#[derive(Debug)]
+pub(crate) enum Beginning {
+    /// The model is asked.
+    Asking(Opening),
+    /// The turn was answered before.
+    Answered(Message, FinishReason),
+}
+
+/// What is written and what is sent when a turn begins, or begins again.
 #[derive(Debug)]
 pub(crate) struct Opening {
     /// The version at which it is written.
@@ -16,27 +26,38 @@ pub(crate) struct Opening {
     pub(crate) entries: Vec<NewEntry>,
     /// The view of the conversation and the input, ephemeral messages included.
     pub(crate) messages: Vec<Message>,
+    /// The turn stopped before, and goes on.
+    pub(crate) again: bool,
 }
 
 impl Opening {
     /// The beginning of `turn` with `said`. A pure function.
     ///
     /// # Errors
-    /// If the conversation knows the turn already, or if a result in the input answers no open call.
+    /// If the conversation knows the turn otherwise, or if a result in the input answers no open call.
     pub(crate) fn plan(
         turn: &TurnId,
         said: Vec<Message>,
         snapshot: Snapshot,
         unfinished: &[Unfinished],
         measure: &Measure,
-    ) -> Result<Self> {
+    ) -> Result<Beginning> {
         let version = snapshot.version;
         let mut log = whole_turns(snapshot);
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
         let mut entries: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
-        if is_written(turn, &mut log, &entries)? {
-            entries.clear();
+        let own = match Known::of(turn, &entries, &mut log, unfinished)? {
+            Known::Nothing => None,
+            Known::Answered(answer, reason) => return Ok(Beginning::Answered(answer, reason)),
+            Known::Stopped(own) => Some(own),
+        };
+        if let Some(own) = own {
+            let missing = open_calls(&own).missing();
+            let rest = own.get(entries.len()..).unwrap_or_default();
+            let pieces = Repair::of(&log).begin(input, rest);
+            let entries = missing.iter().map(|result| new_entry(turn, result)).collect();
+            return Ok(Self::of_pieces(version, entries, pieces, measure, true));
         }
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
         let mut end = end_of(last, unfinished);
@@ -49,10 +70,25 @@ impl Opening {
 
         let repair = Repair::of(&log);
         refuse_orphans(repair.open_calls().clone(), &input)?;
-        let pieces = repair.begin(input);
+        let pieces = repair.begin(input, &[]);
+        Ok(Self::of_pieces(version, entries, pieces, measure, false))
+    }
+
+    /// The version once it is written.
+    pub(crate) fn end(&self) -> Version {
+        self.version.after(self.entries.len())
+    }
+
+    fn of_pieces(
+        version: Version,
+        entries: Vec<NewEntry>,
+        pieces: Vec<Vec<Message>>,
+        measure: &Measure,
+        again: bool,
+    ) -> Beginning {
         let from = measure.first_kept(&pieces);
         let messages = pieces.into_iter().skip(from).flatten().collect();
-        Ok(Self { version, entries, messages })
+        Beginning::Asking(Self { version, entries, messages, again })
     }
 }
 
@@ -77,23 +113,6 @@ pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
 fn begins_with_result(turn: &[Entry]) -> bool {
     let first = turn.iter().find_map(|entry| entry.kind.as_message());
     first.is_some_and(|message| message.role() == Role::Tool)
-}
-
-/// Whether the log ends with this turn's input, which is then taken off it.
-fn is_written(turn: &TurnId, log: &mut Vec<Entry>, input: &[NewEntry]) -> Result<bool> {
-    let Some(from) = log.iter().position(|entry| entry.turn == *turn) else { return Ok(false) };
-    let written = log.split_off(from);
-    let same = |(old, new): (&Entry, &NewEntry)| old.turn == new.turn && old.kind == new.kind;
-    if written.len() == input.len() && written.iter().zip(input).all(same) {
-        return Ok(true);
-    }
-    Err(known_turn(turn))
-}
-
-pub(crate) fn known_turn(turn: &TurnId) -> Error {
-    Error::configuration(format!(
-        "turn `{turn}` is part of this conversation already; give a new turn a new id"
-    ))
 }
 
 /// Whether the last turn did nothing but to bring results, and the input brings all of it again, because the

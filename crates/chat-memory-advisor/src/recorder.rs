@@ -4,6 +4,7 @@ use advisor_core::{Error, Message, Record, Result, Role, Step, TurnEnd, TurnReco
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use crate::beginning::Begun;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
 use crate::seal::{Unfinished, seal};
@@ -16,7 +17,7 @@ use crate::{TurnMemory, WhenBusy};
 impl TurnRecorder for TurnMemory {
     async fn record(&self, record: &Record) -> Result<()> {
         let mut stage = self.0.stage.lock().await;
-        if stage.retired {
+        if stage.retired || stage.answered {
             return Ok(());
         }
         if stage.state.is_none() {
@@ -33,7 +34,9 @@ impl TurnRecorder for TurnMemory {
             }
         }
         // What is announced cannot wait for the end of another turn.
-        let state = self.0.begun(&mut stage, &[], WhenBusy::Reject).await?;
+        let Begun::Asking(state) = self.0.begun(&mut stage, &[], WhenBusy::Reject).await? else {
+            return Ok(());
+        };
         match &record.step {
             Step::End(end) => self.0.record_end(state, record, end).await,
             step => self.0.record_step(state, record, step).await,
@@ -135,9 +138,10 @@ impl Inner {
         }
     }
 
+    /// The beginning that may be written. What an earlier try of the same turn left is to be written as it is.
     fn beginning(&self, end: &TurnEnd) -> Option<Unfinished> {
-        let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn);
-        known.map(|known| Unfinished { end: end.clone(), ..known })
+        let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn)?;
+        Some(if known.is_silent() { Unfinished { end: end.clone(), ..known } } else { known })
     }
 
     /// Does what is left of a turn that was dropped.

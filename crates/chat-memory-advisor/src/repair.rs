@@ -93,12 +93,14 @@ impl Repair {
         self.pieces
     }
 
-    /// The pieces when a turn begins with `input`, which is part of the last one.
-    pub(crate) fn begin(mut self, input: Vec<Message>) -> Vec<Vec<Message>> {
+    /// The pieces when a turn begins with `input`, which is part of the last one; if it stopped before, with the
+    /// rest of its entries.
+    pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> Vec<Vec<Message>> {
         self.enter(&input);
         for message in results_first(input) {
             self.push(message);
         }
+        rest.iter().for_each(|entry| self.take(entry));
         if let Some(piece) = self.pieces.last_mut() {
             piece.extend(self.calls.settle());
         }
@@ -113,15 +115,17 @@ impl Repair {
             return;
         }
         self.enter(&messages);
-        for entry in turn {
-            match &entry.kind {
-                EntryKind::Message(message) if is_remembered(&message) => self.push(message.clone()),
-                // The turn went on after this end: the model was asked in between.
-                EntryKind::TurnEnded(_) => self.gap = true,
-                _ => {}
-            }
-        }
+        turn.iter().for_each(|entry| self.take(entry));
         self.end = end.cloned();
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        match &entry.kind {
+            EntryKind::Message(message) if is_remembered(&message) => self.push(message.clone()),
+            // The turn went on after this end: the model was asked in between.
+            EntryKind::TurnEnded(_) => self.gap = true,
+            _ => {}
+        }
     }
 
     /// Begins a turn with these messages: in a new piece, unless they answer calls of the last one.

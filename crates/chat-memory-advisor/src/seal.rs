@@ -21,6 +21,12 @@ impl Unfinished {
         Self { turn, end: TurnEnd::Interrupted { partial: Text::default() }, unsure: None, resumed: false }
     }
 
+    /// Whether it says no more than that the turn stopped.
+    pub(crate) fn is_silent(&self) -> bool {
+        let partial = Text::default();
+        self.unsure.is_none() && !self.resumed && self.end == TurnEnd::Interrupted { partial }
+    }
+
     /// About how much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let partial = match &self.end {

@@ -9,6 +9,7 @@ use advisor_core::{
 };
 use tokio::sync::Mutex;
 
+use crate::beginning::Begun;
 use crate::claim::Hold;
 use crate::registry::Registry;
 use crate::seal::append;
@@ -44,6 +45,8 @@ pub(crate) struct Stage {
     pub(crate) tried: bool,
     /// Another memory of the same turn has taken over, in another conversation.
     pub(crate) retired: bool,
+    /// The turn was answered before it was submitted again; there is nothing to be stored.
+    pub(crate) answered: bool,
     /// Absent until it is stored.
     pub(crate) state: Option<TurnState>,
 }
@@ -86,7 +89,7 @@ impl TurnMemory {
             key,
             turn: request.turn.id().clone(),
             hold: Arc::default(),
-            stage: Mutex::new(Stage { said, tried: false, retired: false, state: None }),
+            stage: Mutex::new(Stage { said, tried: false, retired: false, answered: false, state: None }),
             is_told: AtomicBool::new(request.turn.input().is_some()),
         }))
     }
@@ -103,8 +106,9 @@ impl TurnMemory {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
 
-    /// The request goes inwards: begins the turn or goes on with it, and makes memory the prompt.
-    pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<()> {
+    /// The request goes inwards: begins the turn or goes on with it, and makes memory the prompt. Gives the answer
+    /// if the turn, submitted again, has one.
+    pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<Option<ChatResponse>> {
         let mut stage = self.0.stage.lock().await;
         let (system, said) = request.messages.split_system();
         let state = match &mut stage.state {
@@ -114,12 +118,15 @@ impl TurnMemory {
             }
             None => {
                 stage.said = said.into();
-                self.0.begun(&mut stage, &system, self.0.when_busy).await?
+                match self.0.begun(&mut stage, &system, self.0.when_busy).await? {
+                    Begun::Asking(state) => state,
+                    Begun::Answered(answer, reason) => return Ok(Some(ChatResponse::new(0, answer, reason))),
+                }
             }
         };
         state.prompt.note_asked();
         request.messages = state.prompt.messages(system);
-        Ok(())
+        Ok(None)
     }
 
     /// An answer came out: stores it, with the end of the turn unless the turn goes on.

@@ -28,6 +28,8 @@ pub(crate) struct TurnState {
     pub(crate) broken_off: bool,
     /// The turn went on after an end that was stored.
     pub(crate) resumed: bool,
+    /// The version at which a turn that had stopped before began again.
+    again: Option<Version>,
     /// How often each step of each round was written.
     steps: HashMap<(u32, &'static str), u32>,
 }
@@ -95,8 +97,14 @@ impl TurnState {
             ended: None,
             broken_off: false,
             resumed: false,
+            again: None,
             steps: HashMap::new(),
         }
+    }
+
+    /// The state of a turn that had stopped before and goes on.
+    pub(crate) fn again(self) -> Self {
+        Self { again: Some(self.version), resumed: true, ..self }
     }
 
     /// This is to be appended next.
@@ -105,13 +113,15 @@ impl TurnState {
         self.pending = Some(Pending { key, write, unsure: false });
     }
 
-    /// The key of a write: that of its step, numbered if the step is written more than once.
+    /// The key of a write: that of its step, numbered if the step is written more than once. Where the turn began
+    /// again, its rounds have numbers that were used before: the version tells them apart.
     fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
         let times = self.steps.entry((write.round, write.step)).or_default();
         *times += 1;
-        let step = match *times {
-            1 => write.step.into(),
-            times => format!("{}-{times}", write.step).into(),
+        let step = match (*times, self.again) {
+            (1, None) => write.step.into(),
+            (times, None) => format!("{}-{times}", write.step).into(),
+            (times, Some(version)) => format!("{}-{times}-again-{version}", write.step).into(),
         };
         BatchKey { turn: turn.clone(), round: write.round, step }
     }

@@ -11,7 +11,15 @@ fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Op
     plan_in(Window::All, log, said, unfinished)
 }
 
+/// The opening of a turn that has no answer yet.
 fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
+    match begin_in(window, log, said, unfinished)? {
+        Beginning::Asking(opening) => Ok(opening),
+        Beginning::Answered(answer, _) => panic!("answered: {answer:?}"),
+    }
+}
+
+fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Beginning> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
     let measure = Measure::from(window);
     let view = if answers_calls { View::All } else { measure.view() };
@@ -136,19 +144,64 @@ fn a_result_for_a_call_that_nobody_made_is_refused() {
 }
 
 #[test]
-fn a_turn_that_is_stored_already_goes_on_if_nothing_but_its_input_is() {
+fn a_turn_that_stopped_goes_on_where_it_stands() {
     let before = ("t", vec![user("u").into(), answer("a").into(), completed()]);
-    let input = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
-    let same = plan(&input(vec![user("v").into()]), &[user("v")], &[]).unwrap();
+    let own = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
+    let same = plan(&own(vec![user("v").into()]), &[user("v")], &[]).unwrap();
     assert_eq!((written(&same).as_str(), same.version), ("", Version::new(4)));
     assert_eq!(words(&same.messages), "u:u a:a u:v");
-    for kinds in [vec![user("w").into()], vec![user("v").into(), completed()]] {
-        let error = plan(&input(kinds), &[user("v")], &[]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Configuration);
-        assert!(error.to_string().contains("new id"), "{error}");
+    let cut = || EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "so f".into() });
+    for kinds in [
+        vec![user("v").into(), cut()],
+        vec![user("v").into(), calls(&["1"]).into(), result("1").into()],
+        vec![user("v").into(), calls(&["1"]).into(), result("1").into(), cut()],
+    ] {
+        let again = plan(&own(kinds.clone()), &[user("v")], &[]).unwrap();
+        let tail = if kinds.len() > 2 { " a(1) r1" } else { "" };
+        assert_eq!((written(&again).as_str(), again.again), ("", true));
+        assert_eq!(words(&again.messages), format!("u:u a:a u:v{tail}"), "what had been shown is void");
     }
-    let later = log(&[("new", vec![user("v").into(), completed()]), before]);
-    assert!(plan(&later, &[user("v")], &[]).is_err());
+    let open =
+        plan(&own(vec![user("v").into(), calls(&["1", "2"]).into(), result("2").into()]), &[user("v")], &[]);
+    let open = open.unwrap();
+    assert_eq!(written(&open), "new:r1!");
+    assert_eq!(words(&open.messages), "u:u a:a u:v a(1,2) r1! r2", "its tools do not run again");
+}
+
+#[test]
+fn a_turn_that_was_answered_is_answered_the_same() {
+    let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
+    let own = vec![user("v").into(), answer("yes").into(), completed()];
+    let later = ("t", vec![user("u").into(), answer("a").into(), completed()]);
+    for log in [
+        log(&[("new", own.clone())]),
+        log(&[("new", own.clone()), later]),
+        log(&[("new", own.iter().cloned().chain([failed()]).collect())]),
+    ] {
+        match begin_in(Window::All, &log, &[user("v")], &[]).unwrap() {
+            Beginning::Answered(answer, reason) => {
+                assert_eq!((answer.text().as_str(), reason), ("yes", FinishReason::Stop));
+            }
+            Beginning::Asking(opening) => panic!("{opening:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_id_that_was_used_for_something_else_is_refused() {
+    let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
+    let undone = || EntryKind::TurnEnded(TurnEnd::RolledBack);
+    let later = ("t", vec![user("u").into(), answer("a").into(), completed()]);
+    for (log, why) in [
+        (log(&[("new", vec![user("w").into()])]), "another input"),
+        (log(&[("new", vec![user("w").into(), answer("a").into(), completed()])]), "another input"),
+        (log(&[("new", vec![user("v").into(), failed()]), later]), "gone on"),
+        (log(&[("new", vec![user("v").into(), undone()])]), "rolled back"),
+    ] {
+        let error = begin_in(Window::All, &log, &[user("v")], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.to_string().contains(why) && error.to_string().contains("new id"), "{error}");
+    }
 }
 
 #[test]
@@ -216,7 +269,8 @@ proptest! {
         let window = Window::Messages(count);
         let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
         let from_all = Opening::plan(&turn("new"), vec![user("v")], Snapshot::of(&log, View::All), &[], &window.into());
-        prop_assert_eq!(words(&from_view.messages), words(&from_all.unwrap().messages));
+        let Beginning::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
+        prop_assert_eq!(words(&from_view.messages), words(&from_all.messages));
     }
 
     #[test]

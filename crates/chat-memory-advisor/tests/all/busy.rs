@@ -158,7 +158,7 @@ async fn a_turn_that_runs_long_keeps_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_e4_a_turn_that_lost_its_lease_leaves_no_trace() {
+async fn law_m3_a_turn_that_lost_its_lease_leaves_no_trace() {
     for interrupts in [true, false] {
         let (store, [one, other]) = two_processes(WhenBusy::InterruptPrevious);
         let gate = Gate::new();

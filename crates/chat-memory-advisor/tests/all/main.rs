@@ -7,6 +7,7 @@
     reason = "what the tests share fails by panicking"
 )]
 
+mod again;
 mod busy;
 mod dropped;
 mod every_point;

@@ -1,0 +1,64 @@
+use advisor_core::{Error, FinishReason, Message, Result, TurnEnd, TurnId};
+
+use crate::seal::{Unfinished, end_of};
+use crate::view::same_turn;
+use crate::{Entry, EntryKind, NewEntry};
+
+/// What a conversation knows of a turn that begins: nothing, unless it was submitted before under its id.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// It is new.
+    Nothing,
+    /// It was answered.
+    Answered(Message, FinishReason),
+    /// It stopped. All its entries.
+    Stopped(Vec<Entry>),
+}
+
+impl Known {
+    /// What the log knows of `turn` and its input. The entries of a turn that stopped are taken off it.
+    ///
+    /// # Errors
+    /// If the turn was begun with another input, was rolled back, or stopped and others have followed.
+    pub(crate) fn of(
+        turn: &TurnId,
+        input: &[NewEntry],
+        log: &mut Vec<Entry>,
+        unfinished: &[Unfinished],
+    ) -> Result<Self> {
+        let Some(from) = log.iter().position(|entry| entry.turn == *turn) else { return Ok(Self::Nothing) };
+        let rest = log.get(from..).unwrap_or_default();
+        let own = rest.chunk_by(same_turn).next().unwrap_or_default();
+        let said = own.iter().zip(input).take_while(|(old, new)| old.kind == new.kind).count();
+        if said < input.len() {
+            return Err(used(turn, "was begun with another input"));
+        }
+        if end_of(own, unfinished) == TurnEnd::RolledBack {
+            return Err(used(turn, "was rolled back"));
+        }
+        if let Some((answer, reason)) = answer_of(own) {
+            return Ok(Self::Answered(answer, reason));
+        }
+        if own.len() < rest.len() {
+            return Err(used(turn, "stopped, and the conversation has gone on without it"));
+        }
+        Ok(Self::Stopped(log.split_off(from)))
+    }
+}
+
+/// The answer of a turn that completed. What failed afterwards does not make it another one.
+fn answer_of(own: &[Entry]) -> Option<(Message, FinishReason)> {
+    let mut backwards = own.iter().rev();
+    let reason = backwards.find_map(|entry| match &entry.kind {
+        EntryKind::TurnEnded(TurnEnd::Completed(reason)) => Some(Some(reason.clone())),
+        EntryKind::Message(_) => Some(None),
+        _ => None,
+    })??;
+    let answer = backwards.next().and_then(|entry| entry.kind.as_message());
+    let answer = answer.filter(|message| message.role() == advisor_core::Role::Assistant);
+    Some((answer.cloned().unwrap_or_else(|| Message::assistant("")), reason))
+}
+
+pub(crate) fn used(turn: &TurnId, why: &str) -> Error {
+    Error::configuration(format!("turn `{turn}` {why}; give a new turn a new id"))
+}

@@ -1,0 +1,203 @@
+//! The same turn submitted again, under its id: it is answered once, its user message is stored once.
+
+use std::time::Duration;
+
+use advisor_core::{ChatClient, Error, ErrorKind, FinishReason, OnDrop, Phase, Result, TurnId, TurnStream};
+use advisor_testkit::{Answer, Gate};
+use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, Window};
+use futures::{StreamExt, poll};
+use tokio::time::{advance, timeout};
+
+use crate::support::{ask, client, key, log_words, read_until, sent, turn};
+
+fn memory() -> (ChatMemoryAdvisor, InMemoryStore) {
+    let store = InMemoryStore::new();
+    (ChatMemoryAdvisor::new(store.clone()), store)
+}
+
+/// Begins the turn with the id "once".
+fn once(client: &ChatClient, user: &str) -> TurnStream {
+    client.prompt().user(user).conversation("c").turn(TurnId::new("once").unwrap()).stream()
+}
+
+async fn ask_once(client: &ChatClient, user: &str) -> Result<String> {
+    once(client, user).call().await.map(|response| response.text())
+}
+
+async fn log(store: &InMemoryStore) -> String {
+    log_words(&store.load(&key(), View::All).await.unwrap().entries)
+}
+
+fn calls(ids: &[&str]) -> Answer {
+    Answer::of_calls(ids.iter().map(|id| (*id, "f", "{}")))
+}
+
+fn broken() -> Error {
+    Error::new(ErrorKind::Connection, "broken")
+}
+
+#[tokio::test]
+async fn a_turn_that_was_answered_is_answered_the_same_and_nothing_is_asked_or_stored() {
+    for place in [Phase::Round, Phase::Turn] {
+        let (memory, store) = memory();
+        let (client, model) =
+            client(&memory, place, [calls(&["1"]), Answer::of_text("yes"), Answer::of_text("no")]);
+        assert_eq!(ask_once(&client, "q").await.unwrap(), "yes");
+        let before = log(&store).await;
+        let mut again = once(&client, "q");
+        let mut shown = String::new();
+        while let Some(chunk) = again.next().await {
+            let chunk = chunk.unwrap();
+            shown.push_str(chunk.text().unwrap_or_default());
+            if let Some(response) = chunk.completed() {
+                assert_eq!(
+                    (response.text().as_str(), &response.finish().reason),
+                    ("yes", &FinishReason::Stop)
+                );
+            }
+        }
+        assert_eq!(shown, "yes", "{place:?}");
+        assert_eq!(ask(&client, "other").await.unwrap(), "no");
+        assert_eq!(ask_once(&client, "q").await.unwrap(), "yes", "also when the conversation has gone on");
+        assert_eq!(model.calls(), 3);
+        assert!(log(&store).await.starts_with(&before));
+        assert_eq!(log(&store).await.matches("u:q").count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_is_running_is_waited_for() {
+    for place in [Phase::Round, Phase::Turn] {
+        let (memory, store) = memory();
+        let gate = Gate::new();
+        let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
+        let (client, model) = client(&memory, place, [slow]);
+        let mut first = once(&client, "q");
+        read_until(&mut first, "a").await;
+        let mut second = once(&client, "q");
+        let mut given_up = once(&client, "q");
+        assert!(poll!(second.next()).is_pending() && poll!(given_up.next()).is_pending());
+        drop(given_up);
+        gate.release();
+        let (first, second) = futures::join!(first.call(), second.call());
+        assert_eq!((first.unwrap().text(), second.unwrap().text()), ("ab".into(), "ab".into()));
+        assert_eq!(model.calls(), 1);
+        assert_eq!(log(&store).await, "u:q a:ab .", "{place:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_running_in_another_process_is_waited_for_and_gone_on_with_if_that_dies() {
+    for dies in [false, true] {
+        let store = InMemoryStore::new().with_leases();
+        let memories = [ChatMemoryAdvisor::new(store.clone()), ChatMemoryAdvisor::new(store.clone())];
+        let gate = Gate::new();
+        let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
+        let (one, _) = client(&memories[0], Phase::Round, [slow]);
+        let (other, model) = client(&memories[1], Phase::Round, [Answer::of_text("cd")]);
+        let mut first = once(&one, "q");
+        read_until(&mut first, "a").await;
+        let mut second = Box::pin(ask_once(&other, "q"));
+        assert!(timeout(Duration::from_secs(5), &mut second).await.is_err());
+        if dies {
+            std::mem::forget(first);
+            advance(Duration::from_secs(31)).await;
+            assert_eq!(second.await.unwrap(), "cd");
+            assert_eq!(log(&store).await, "u:q a:cd .");
+        } else {
+            gate.release();
+            assert_eq!(first.call().await.unwrap().text(), "ab");
+            assert_eq!(second.await.unwrap(), "ab");
+            assert_eq!(model.calls(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_is_tried_again_without_a_second_user_message() {
+    for place in [Phase::Round, Phase::Turn] {
+        let (memory, store) = memory();
+        let answers = [
+            Answer::new().text("so f").error(broken()),
+            Answer::refused(broken()),
+            Answer::of_text("yes"),
+            Answer::of_text("next"),
+        ];
+        let (client, model) = client(&memory, place, answers);
+        for _ in 0..2 {
+            assert_eq!(ask_once(&client, "q").await.unwrap_err().kind(), ErrorKind::Connection);
+        }
+        assert_eq!(ask_once(&client, "q").await.unwrap(), "yes");
+        assert_eq!(ask(&client, "v").await.unwrap(), "next");
+        assert_eq!(sent(&model, 2), "s:S u:q", "what was shown of the attempt that failed is void");
+        assert_eq!(sent(&model, 3), "s:S u:q a:yes u:v");
+        assert_eq!(log(&store).await, "u:q failed(so f) failed() a:yes . u:v a:next .", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_k4_a_turn_that_was_cut_off_goes_on_where_it_stands() {
+    for place in [Phase::Round, Phase::Turn] {
+        for crashed in [false, true] {
+            let (memory, store) = memory();
+            let answers = [calls(&["1"]), Answer::new().text("so f").hang()];
+            let (first, _) = client(&memory, place, answers);
+            let mut cut = once(&first, "q");
+            read_until(&mut cut, "so f").await;
+            if crashed {
+                std::mem::forget(cut);
+            } else {
+                drop(cut);
+            }
+            // A process that begins anew knows nothing of the turn but what is stored.
+            let memory = if crashed { ChatMemoryAdvisor::new(store.clone()) } else { memory };
+            let (second, model) =
+                client(&memory, place, [calls(&["1"]), Answer::of_text("yes"), Answer::of_text("next")]);
+            assert_eq!(ask_once(&second, "q").await.unwrap(), "yes");
+            assert_eq!(ask(&second, "v").await.unwrap(), "next");
+            assert_eq!(sent(&model, 0), "s:S u:q a(1) r1");
+            assert_eq!(sent(&model, 1), "s:S u:q a(1) r1 a(1) r1");
+            assert_eq!(sent(&model, 2), "s:S u:q a(1) r1 a(1) r1 a:yes u:v");
+            assert_eq!(log(&store).await, "u:q a(1) r1 a(1) r1 a:yes . u:v a:next .", "{place:?} {crashed}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_id_is_for_one_input_and_one_place() {
+    let (memory, store) = memory();
+    let answers = [Answer::of_text("yes"), Answer::new().text("x").hang(), Answer::of_text("never")];
+    let (client, model) = client(&memory, Phase::Round, answers);
+    ask_once(&client, "q").await.unwrap();
+    let error = ask_once(&client, "something else").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    let id = TurnId::new("undone").unwrap();
+    let undone = || client.prompt().user("z").conversation("c").turn(id.clone()).on_drop(OnDrop::Rollback);
+    let mut dropped = undone().stream();
+    read_until(&mut dropped, "x").await;
+    drop(dropped);
+    for _ in 0..2 {
+        let error = undone().stream().call().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+    }
+    assert_eq!(model.calls(), 2);
+    assert_eq!(log(&store).await, "u:q a:yes . u:z undone");
+}
+
+#[tokio::test]
+async fn a_turn_out_of_the_windows_sight_is_known() {
+    let (memory, store) = memory();
+    let memory = memory.with_window(Window::Turns(1));
+    let answers = ["yes", "1", "2", "3"].map(Answer::of_text);
+    let (client, model) = client(&memory, Phase::Round, answers);
+    ask_once(&client, "q").await.unwrap();
+    for user in ["1", "2", "3"] {
+        ask(&client, user).await.unwrap();
+    }
+    let before = log(&store).await;
+    assert_eq!(ask_once(&client, "q").await.unwrap(), "yes");
+    assert_eq!(ask_once(&client, "r").await.unwrap_err().kind(), ErrorKind::Configuration);
+    assert_eq!((model.calls(), log(&store).await), (4, before));
+    let mut next = turn(&client, "4");
+    assert_eq!(next.next().await.unwrap().unwrap_err().kind(), ErrorKind::Provider { status: None });
+}

@@ -24,7 +24,7 @@ impl Inner {
         &self,
         stage: &'a mut Stage,
         system: &[Message],
-        when_busy: WhenBusy,
+        when_busy: Option<WhenBusy>,
     ) -> Result<Begun<&'a mut TurnState>> {
         let none = match &mut stage.state {
             Some(state) => return Ok(Begun::Asking(state)),

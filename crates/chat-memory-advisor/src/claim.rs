@@ -59,6 +59,16 @@ pub(crate) struct Waited {
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Registry {
+    /// Claims a conversation for a turn, unless one runs in it.
+    pub(crate) fn claim_now(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Option<Claim> {
+        self.claim_or_wait(key, turn, hold).ok()
+    }
+
     /// Claims a conversation for a turn, unless another one runs in it. The same turn, submitted again, waits.
     pub(crate) async fn claim(
         self: &Arc<Self>,

@@ -11,13 +11,14 @@ use crate::{Fence, Leases, StoreError, WhenBusy};
 
 /// How a turn comes to hold its conversation, in this process and among all, and how it gives it back.
 impl Inner {
-    /// Claims the conversation as the caller wants it when another turn runs in it.
-    pub(crate) async fn hold(&self, when_busy: WhenBusy) -> Result<Claim> {
+    /// Claims the conversation as the caller wants it when another turn runs in it; at once, if nothing is said.
+    pub(crate) async fn hold(&self, when_busy: Option<WhenBusy>) -> Result<Claim> {
         let (registry, key, turn, hold) = (&self.registry, &self.key, &self.turn, &self.hold);
         let claim = match when_busy {
-            WhenBusy::Reject => registry.claim(key, turn, hold).await.ok_or_else(busy)?,
-            WhenBusy::Queue => registry.claim_in_turn(key, turn, hold).await,
-            WhenBusy::InterruptPrevious => registry.claim_in_place(key, turn, hold).await,
+            None => registry.claim_now(key, turn, hold).ok_or_else(busy)?,
+            Some(WhenBusy::Reject) => registry.claim(key, turn, hold).await.ok_or_else(busy)?,
+            Some(WhenBusy::Queue) => registry.claim_in_turn(key, turn, hold).await,
+            Some(WhenBusy::InterruptPrevious) => registry.claim_in_place(key, turn, hold).await,
         };
         if let Some(leases) = self.store.leases() {
             let fence = self.acquire(leases, when_busy).await?;
@@ -28,7 +29,7 @@ impl Inner {
         Ok(claim)
     }
 
-    async fn acquire(&self, leases: &dyn Leases, when_busy: WhenBusy) -> Result<Fence> {
+    async fn acquire(&self, leases: &dyn Leases, when_busy: Option<WhenBusy>) -> Result<Fence> {
         // What an earlier turn of this process still holds is free.
         let mut in_place_of = self.registry.change(&self.key, |slot| slot.fence);
         let mut pause = SHORTEST_PAUSE;
@@ -36,12 +37,12 @@ impl Inner {
             match leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await {
                 Ok(fence) => return Ok(fence),
                 Err(StoreError::Held { turn, remaining, .. })
-                    if turn == self.turn || when_busy == WhenBusy::Queue =>
+                    if when_busy == Some(WhenBusy::Queue) || (when_busy.is_some() && turn == self.turn) =>
                 {
                     sleep(pause.min(remaining)).await;
                     pause = LONGEST_PAUSE.min(pause * 2);
                 }
-                Err(StoreError::Held { fence, .. }) if when_busy == WhenBusy::InterruptPrevious => {
+                Err(StoreError::Held { fence, .. }) if when_busy == Some(WhenBusy::InterruptPrevious) => {
                     in_place_of = Some(fence);
                 }
                 Err(StoreError::Held { .. }) => return Err(busy()),

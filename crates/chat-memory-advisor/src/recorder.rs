@@ -4,13 +4,13 @@ use advisor_core::{Error, Message, Record, Result, Role, Step, TurnEnd, TurnReco
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use crate::TurnMemory;
 use crate::beginning::Begun;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
 use crate::seal::{Unfinished, seal};
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::{TurnState, Write};
-use crate::{TurnMemory, WhenBusy};
 
 /// What the loop and the root announce. What memory has stored already is recognised and not stored again.
 #[async_trait]
@@ -34,7 +34,7 @@ impl TurnRecorder for TurnMemory {
             }
         }
         // What is announced cannot wait for the end of another turn.
-        let Begun::Asking(state) = self.0.begun(&mut stage, &[], WhenBusy::Reject).await? else {
+        let Begun::Asking(state) = self.0.begun(&mut stage, &[], None).await? else {
             return Ok(());
         };
         match &record.step {

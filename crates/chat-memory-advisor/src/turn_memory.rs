@@ -118,7 +118,7 @@ impl TurnMemory {
             }
             None => {
                 stage.said = said.into();
-                match self.0.begun(&mut stage, &system, self.0.when_busy).await? {
+                match self.0.begun(&mut stage, &system, Some(self.0.when_busy)).await? {
                     Begun::Asking(state) => state,
                     Begun::Answered(answer, reason) => return Ok(Some(ChatResponse::new(0, answer, reason))),
                 }

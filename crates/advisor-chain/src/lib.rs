@@ -31,6 +31,7 @@
 //! | --- | --- | --- |
 //! | `tools` | the tool loop, [`ToolCallAdvisor`] | yes |
 //! | `memory` | memory and the in-memory store, [`ChatMemoryAdvisor`] | yes |
+//! | `tiktoken` | tokens as OpenAI's models count them, `Tiktoken` | no |
 //! | `sqlite` | conversations in one SQLite file, `SqliteStore` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] | yes |
 //!

@@ -44,6 +44,7 @@
 //! | feature | what it brings | by default |
 //! | --- | --- | --- |
 //! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
+//! | `tiktoken` | `Tiktoken`: tokens as OpenAI's models count them; adds their vocabularies, about 4 MB a model | no |
 
 mod advisor;
 mod again;
@@ -68,6 +69,8 @@ mod repair;
 mod seal;
 mod store;
 mod store_error;
+#[cfg(feature = "tiktoken")]
+mod tiktoken;
 mod token_counter;
 mod turn_memory;
 mod turn_state;
@@ -84,6 +87,8 @@ pub use lease::Leases;
 pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, OUTCOME_UNKNOWN, repair};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;
+#[cfg(feature = "tiktoken")]
+pub use tiktoken::Tiktoken;
 pub use token_counter::{ApproximateTokens, TokenCounter};
 pub use turn_memory::TurnMemory;
 pub use view::{OpenTurn, Snapshot, View};

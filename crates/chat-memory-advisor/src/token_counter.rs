@@ -37,40 +37,31 @@ const MEDIA: usize = 1000;
 
 impl TokenCounter for ApproximateTokens {
     fn count(&self, message: &Message) -> usize {
-        FRAME
-            + match message.content() {
-                MessageContent::Assistant(blocks) => {
-                    blocks.iter().map(|block| of_block(block.content())).sum::<usize>()
-                }
-                MessageContent::Tool(result) => result.parts.iter().map(of_part).sum(),
-                MessageContent::User(parts) => parts.iter().map(of_part).sum(),
-                MessageContent::System(text) => of_text(text),
-                _ => of_text(&message.text()),
-            }
+        count_with(message, |text| text.len().div_ceil(4))
     }
 }
 
-fn of_block(content: &BlockContent) -> usize {
-    match content {
-        BlockContent::Text(text) | BlockContent::Reasoning(text) | BlockContent::Refusal(text) => {
-            of_text(text)
-        }
-        BlockContent::ToolCall(call) => of_text(&call.name) + of_text(&call.arguments) + FRAME,
+/// The tokens of a message, by those of its texts.
+pub(crate) fn count_with(message: &Message, text: impl Fn(&str) -> usize) -> usize {
+    let of_block = |content: &BlockContent| match content {
+        BlockContent::Text(said) | BlockContent::Reasoning(said) | BlockContent::Refusal(said) => text(said),
+        BlockContent::ToolCall(call) => text(&call.name) + text(&call.arguments) + FRAME,
         BlockContent::Media(_) => MEDIA,
         _ => FRAME,
-    }
-}
-
-fn of_part(part: &Part) -> usize {
-    match part {
-        Part::Text(text) => of_text(text),
-        Part::Json(value) => of_text(&value.to_string()),
+    };
+    let of_part = |part: &Part| match part {
+        Part::Text(said) => text(said),
+        Part::Json(value) => text(&value.to_string()),
         _ => MEDIA,
-    }
-}
-
-fn of_text(text: &str) -> usize {
-    text.len().div_ceil(4)
+    };
+    FRAME
+        + match message.content() {
+            MessageContent::Assistant(blocks) => blocks.iter().map(|block| of_block(block.content())).sum(),
+            MessageContent::Tool(result) => result.parts.iter().map(of_part).sum(),
+            MessageContent::User(parts) => parts.iter().map(of_part).sum::<usize>(),
+            MessageContent::System(said) => text(said),
+            _ => text(&message.text()),
+        }
 }
 
 #[cfg(test)]

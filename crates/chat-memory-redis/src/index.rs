@@ -1,0 +1,78 @@
+//! The list of a tenant's conversations. See the crate's docs for what it promises.
+
+use advisor_core::ConversationKey;
+use chat_memory_advisor::{Page, StoreError};
+use futures::{StreamExt, TryStreamExt, stream};
+
+use crate::RedisStore;
+use crate::failure::{lasting, of_reading};
+use crate::replies::{number, texts};
+
+/// How many candidates are read at once, and how many of them are asked for side by side.
+const CANDIDATES: usize = 256;
+
+impl RedisStore {
+    /// Puts a conversation into the index and gives its mark. It is not listed before it exists.
+    pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64, StoreError> {
+        let mut script = self.scripts.mark.key(self.prefix.index(key.tenant()));
+        // A mark without a conversation is no more than work for a list.
+        self.run(script.arg(key.conversation())).await.and_then(number).map_err(of_reading)
+    }
+
+    /// The mark of a conversation, if it has one.
+    pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>, StoreError> {
+        let mut script = self.scripts.marked.key(self.prefix.index(key.tenant()));
+        let mark = self.run(script.arg(key.conversation())).await.and_then(number).map_err(of_reading)?;
+        Ok((mark > 0).then_some(mark))
+    }
+
+    /// Takes a conversation out of the index, unless it was given another mark since.
+    pub(crate) async fn unmark(&self, key: &ConversationKey, mark: u64) -> Result<(), StoreError> {
+        let mut script = self.scripts.unmark.key(self.prefix.index(key.tenant()));
+        self.run(script.arg(key.conversation()).arg(mark)).await.map(drop)
+    }
+
+    pub(crate) async fn listed(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        let tenant = &*page.tenant;
+        // The order is that of tenants, then of conversations; a tenant that no key can have has none.
+        let mut after = match page.after.as_ref().filter(|after| after.tenant() >= tenant) {
+            Some(after) if after.tenant() > tenant => return Ok(Vec::new()),
+            Some(after) => String::from(after.conversation()),
+            None => String::new(),
+        };
+        let mut listed = Vec::new();
+        if ConversationKey::in_tenant(tenant, "any").is_err() {
+            return Ok(listed);
+        }
+        while listed.len() < page.limit {
+            let wanted = CANDIDATES.min(page.limit - listed.len());
+            let candidates = self.candidates(tenant, &after, wanted).await?;
+            let more = candidates.len() == wanted;
+            after = candidates.last().map(|last| last.conversation().into()).unwrap_or_default();
+            let existing = stream::iter(candidates).map(|key| self.if_there(key)).buffered(CANDIDATES);
+            listed.extend(existing.try_collect::<Vec<_>>().await?.into_iter().flatten());
+            if !more {
+                break;
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn candidates(
+        &self,
+        tenant: &str,
+        after: &str,
+        wanted: usize,
+    ) -> Result<Vec<ConversationKey>, StoreError> {
+        let mut script = self.scripts.list.key(self.prefix.index(tenant));
+        let found = self.run(script.arg(after).arg(wanted)).await.and_then(texts).map_err(of_reading)?;
+        let key = |conversation: String| ConversationKey::in_tenant(tenant, &conversation).map_err(lasting);
+        found.into_iter().map(key).collect()
+    }
+
+    async fn if_there(&self, key: ConversationKey) -> Result<Option<ConversationKey>, StoreError> {
+        let script = self.scripts.exists.key(self.prefix.conversation(&key));
+        let there = self.run(&script).await.and_then(number).map_err(of_reading)?;
+        Ok((there == 1).then_some(key))
+    }
+}

@@ -1,0 +1,62 @@
+//! Who may run a turn.
+
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, TurnId, async_trait};
+use chat_memory_advisor::{Fence, Leases, StoreError};
+use redis::Value;
+
+use crate::RedisStore;
+use crate::failure::lasting;
+use crate::replies::Reply;
+use crate::store::EXACT;
+
+/// The longest time that is asked for; longer ones are as good.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+#[async_trait]
+impl Leases for RedisStore {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        let in_place_of = in_place_of.map(known).unwrap_or_default();
+        let mut script = self.scripts.acquire.key(self.prefix.conversation(key));
+        let script = script.arg(turn.as_str()).arg(micros(time)).arg(in_place_of);
+        let mut reply = self.run(script).await.and_then(Reply::of)?;
+        if reply.word != "held" {
+            return reply.number().map(Fence::new);
+        }
+        let turn = TurnId::new(&reply.text()?).map_err(lasting)?;
+        let (fence, remaining) = (Fence::new(reply.number()?), Duration::from_micros(reply.number()?));
+        Err(StoreError::Held { turn, fence, remaining })
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        let reply = self.hold(key, fence, time).await.and_then(Reply::of)?;
+        if reply.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.hold(key, fence, Duration::ZERO).await.map(drop)
+    }
+}
+
+impl RedisStore {
+    async fn hold(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<Value, StoreError> {
+        let mut script = self.scripts.renew.key(self.prefix.conversation(key));
+        self.run(script.arg(known(fence)).arg(micros(time))).await
+    }
+}
+
+/// A fence as the script compares it. One above what it counts exactly was never handed out.
+fn known(fence: Fence) -> String {
+    if fence.as_u64() > EXACT { "-1".into() } else { fence.as_u64().to_string() }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.min(YEAR).as_micros()).unwrap_or(EXACT)
+}

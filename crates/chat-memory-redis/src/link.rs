@@ -1,0 +1,108 @@
+//! The way to the server: a connection that is made again when it is lost, or one that the caller handed in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use advisor_core::async_trait;
+use chat_memory_advisor::StoreError;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{
+    AsyncConnectionConfig, Client, ErrorKind, PushInfo, PushKind, RedisError, RedisResult, ScriptInvocation,
+    Value,
+};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::failure::{before_sending, ends_connection, of_repeated_script, of_script};
+
+#[async_trait]
+pub(crate) trait Link: Send + Sync + 'static {
+    /// Runs a script. Getting a connection and getting an answer may take so long each.
+    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value, StoreError>;
+}
+
+/// One connection at a time, which all clones of a store share, and which carries what they ask side by side.
+pub(crate) struct OwnLink {
+    client: Client,
+    live: Mutex<Option<Live>>,
+}
+
+/// A connection, and whether it is known to be of no more use.
+#[derive(Clone)]
+struct Live {
+    connection: MultiplexedConnection,
+    lost: Arc<AtomicBool>,
+}
+
+/// The caller's connection. What it does when it is lost is its own affair.
+pub(crate) struct GivenLink<C>(pub(crate) C);
+
+impl OwnLink {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, live: Mutex::new(None) }
+    }
+
+    /// The connection. Whoever finds none makes it, while the others wait for it.
+    async fn live(&self) -> RedisResult<Live> {
+        let mut live = self.live.lock().await;
+        if let Some(live) = live.as_ref().filter(|live| !live.lost.load(Ordering::Acquire)) {
+            return Ok(live.clone());
+        }
+        let made = Live::make(&self.client).await?;
+        Ok(live.insert(made).clone())
+    }
+}
+
+impl Live {
+    async fn make(client: &Client) -> RedisResult<Self> {
+        let lost = Arc::new(AtomicBool::new(false));
+        let noticed = Arc::clone(&lost);
+        let notice = move |push: PushInfo| {
+            if push.kind == PushKind::Disconnection {
+                noticed.store(true, Ordering::Release);
+            }
+            Ok::<_, RedisError>(())
+        };
+        // The store has its own clock.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_push_sender(notice);
+        let connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        Ok(Self { connection, lost })
+    }
+}
+
+#[async_trait]
+impl Link for OwnLink {
+    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value, StoreError> {
+        let live = timeout(time, self.live()).await;
+        let live = live.map_err(|_| StoreError::unavailable("no connection was made in time"))?;
+        let mut live = live.map_err(|error| before_sending(&error))?;
+        let answer = answer(&mut live.connection, script, time).await;
+        if answer.as_ref().is_err_and(ends_connection) {
+            live.lost.store(true, Ordering::Release);
+        }
+        answer.map_err(|error| of_script(&error))
+    }
+}
+
+#[async_trait]
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> Link for GivenLink<C> {
+    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value, StoreError> {
+        let mut connection = self.0.clone();
+        answer(&mut connection, script, time).await.map_err(|error| of_repeated_script(&error))
+    }
+}
+
+async fn answer(
+    connection: &mut (impl ConnectionLike + Send),
+    script: &ScriptInvocation<'_>,
+    time: Duration,
+) -> RedisResult<Value> {
+    match timeout(time, script.invoke_async(connection)).await {
+        Ok(answer) => answer,
+        Err(_) => Err((ErrorKind::Io, "the server did not answer in time").into()),
+    }
+}

@@ -1,0 +1,39 @@
+//! What the server is asked to run. It knows a script by a hash of its text; one that it does not know, or
+//! has forgotten, is sent to it.
+
+use redis::Script;
+
+pub(crate) struct Scripts {
+    pub(crate) append: Script,
+    pub(crate) load: Script,
+    pub(crate) delete: Script,
+    pub(crate) exists: Script,
+    pub(crate) acquire: Script,
+    pub(crate) renew: Script,
+    pub(crate) list: Script,
+    pub(crate) mark: Script,
+    pub(crate) marked: Script,
+    pub(crate) unmark: Script,
+}
+
+const CONVERSATION: &str = include_str!("scripts/conversation.lua");
+const LEASE: &str = include_str!("scripts/lease.lua");
+
+impl Scripts {
+    pub(crate) fn new() -> Self {
+        let of_conversation = |script: &str| Script::new(&[CONVERSATION, script].concat());
+        let of_lease = |script: &str| Script::new(&[CONVERSATION, LEASE, script].concat());
+        Self {
+            append: of_conversation(include_str!("scripts/append.lua")),
+            load: of_conversation(include_str!("scripts/load.lua")),
+            delete: of_conversation(include_str!("scripts/delete.lua")),
+            exists: Script::new(include_str!("scripts/exists.lua")),
+            acquire: of_lease(include_str!("scripts/acquire.lua")),
+            renew: of_lease(include_str!("scripts/renew.lua")),
+            list: Script::new(include_str!("scripts/list.lua")),
+            mark: Script::new(include_str!("scripts/mark.lua")),
+            marked: Script::new(include_str!("scripts/marked.lua")),
+            unmark: Script::new(include_str!("scripts/unmark.lua")),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+-- Appends a batch. ARGV: the expected version, the batch's name, the fence or '', the mark of the index;
+-- then a turn, a body and a word for each entry: whether the turn is open after it, '' if as before.
+-- Checked in this order: there, name, fence, version. Nothing is written before all is checked, and the first
+-- write is one that the server refuses when it has no room, so that what is refused is refused whole.
+local expected, name, fence, mark = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local begins = 5
+
+local found, problem = conversation()
+if problem then
+  return { problem }
+end
+local new = not found
+if new then
+  if expected > 0 then
+    return { 'gone' }
+  elseif #ARGV < begins then
+    return { 'written', 0 }
+  end
+  found = { version = 0, turns = 0, last_from = 1, open = '0' }
+end
+
+local written = redis.call('HGET', batches, name)
+if written then
+  local first, last = string.match(written, '^(%d+)-(%d+)$')
+  first, last = tonumber(first), tonumber(last)
+  local entries = {}
+  if first <= last then
+    entries = redis.call('XRANGE', log, text(first), text(last))
+  end
+  return { 'known', last, entries }
+end
+local highest = tonumber(redis.call('HGET', lease, 'fence') or '')
+if fence and highest and fence < highest then
+  return { 'fenced' }
+elseif found.version ~= expected then
+  return { 'conflict', found.version }
+elseif new and mark <= tonumber(redis.call('GET', void) or '0') then
+  return { 'unmarked' }
+end
+
+local first = found.version + 1
+for n = begins, #ARGV, 3 do
+  local turn, body, open = ARGV[n], ARGV[n + 1], ARGV[n + 2]
+  found.version = found.version + 1
+  redis.call('XADD', log, text(found.version) .. '-0', 'turn', turn, 'body', body)
+  if turn ~= found.last_turn then
+    redis.call('RPUSH', turns, text(found.version))
+    found.turns = found.turns + 1
+    found.last_turn, found.last_from, found.open = turn, found.version, '1'
+  end
+  if open ~= '' then
+    found.open = open
+  end
+end
+redis.call('HSET', batches, name, text(first) .. '-' .. text(found.version))
+redis.call('HSET', meta, 'format', FORMAT, 'version', text(found.version), 'turns', text(found.turns),
+  'last_turn', found.last_turn, 'last_from', text(found.last_from), 'open', found.open)
+if fence then
+  redis.call('HSET', lease, 'fence', text(fence))
+end
+if new then
+  redis.call('PERSIST', lease)
+end
+return { 'written', found.version }

@@ -1,0 +1,143 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, async_trait};
+use chat_memory_advisor::{Batch, ConversationStore, Leases, Page, Snapshot, StoreError, Version, View};
+use redis::{ScriptInvocation, Value};
+
+use crate::Prefix;
+use crate::failure::of_reading;
+use crate::link::Link;
+use crate::replies::Reply;
+use crate::scripts::Scripts;
+use crate::written::{Written, name, written};
+
+/// Conversations in Redis or Valkey. Clones share the connection.
+///
+/// Needs a tokio runtime with I/O and time. It keeps no branches: a batch with a parent is refused.
+///
+/// # Durability
+/// What an acknowledged append survives is the server's choice: see [the crate's docs](crate#durability).
+///
+/// # Cancellation
+/// An append that is dropped, or whose time is over, after it was sent may still be applied by the server, as
+/// a whole, unless a later append came first.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] as long as nothing was sent or the server refused the script.
+/// [`StoreError::OutcomeUnknown`] when the connection was lost, or the time was over, after something that
+/// writes was sent. [`StoreError::TooLarge`] beyond the [bound](Self::with_largest_batch) on a batch, or for a
+/// step of a batch's key of more than 1,024 bytes.
+#[derive(Clone)]
+pub struct RedisStore {
+    pub(crate) link: Arc<dyn Link>,
+    pub(crate) prefix: Prefix,
+    pub(crate) scripts: Arc<Scripts>,
+    pub(crate) time: Duration,
+    pub(crate) largest_batch: usize,
+}
+
+/// The most bytes of the step in a batch's key, which is kept as long as the conversation.
+const LONGEST_STEP: usize = 1_024;
+
+/// The highest number that the server's scripts count exactly.
+pub(crate) const EXACT: u64 = (1 << 53) - 1;
+
+/// How often a conversation is marked anew that is deleted and made again by others all the time.
+const ATTEMPTS: u32 = 32;
+
+#[async_trait]
+impl ConversationStore for RedisStore {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        let (unit, count) = match view {
+            View::All => ("entries", EXACT),
+            View::LastEntries(count) => ("entries", clipped(count)),
+            View::LastTurns(count) => ("turns", clipped(count)),
+            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
+        };
+        let mut script = self.scripts.load.key(self.prefix.conversation(key));
+        let answer = self.run(script.arg(unit).arg(count)).await;
+        answer.and_then(Reply::of).and_then(Reply::snapshot).map_err(of_reading)
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        if batch.parent.is_some() {
+            return Err(StoreError::Unsupported { what: "branches of a conversation" });
+        }
+        if batch.key.step.len() > LONGEST_STEP {
+            return Err(StoreError::TooLarge);
+        }
+        if batch.fence.is_some_and(|fence| fence.as_u64() > EXACT) {
+            return Err(StoreError::Unsupported { what: "a fence above 2^53 - 1" });
+        }
+        let written = written(&batch, self.largest_batch)?;
+        for _ in 0..ATTEMPTS {
+            // A conversation that this may be the beginning of is in the index before it exists.
+            let begins = expected == Version::EMPTY && !written.is_empty();
+            let mark = if begins { self.mark(key).await? } else { 0 };
+            let answer = self.append_once(key, expected, &batch, &written, mark).await?;
+            if let Some(version) = Reply::of(answer)?.outcome(&batch, &written)? {
+                return Ok(version);
+            }
+        }
+        Err(StoreError::unavailable("others delete and make the conversation all the time"))
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        let mark = self.marked(key).await?;
+        let mut script = self.scripts.delete.key(self.prefix.conversation(key));
+        self.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
+        match mark {
+            Some(mark) => self.unmark(key, mark).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.listed(page).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        Some(self)
+    }
+}
+
+impl RedisStore {
+    pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value, StoreError> {
+        self.link.run(script, self.time).await
+    }
+
+    async fn append_once(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: &Batch,
+        written: &[Written],
+        mark: u64,
+    ) -> Result<Value, StoreError> {
+        let fence = batch.fence.map(|fence| fence.as_u64().to_string()).unwrap_or_default();
+        let mut script = self.scripts.append.key(self.prefix.conversation(key));
+        // No conversation gets to the highest version, so one beyond it fits none, either.
+        let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(fence).arg(mark);
+        for Written { turn, body, open } in written {
+            script.arg(turn).arg(body).arg(open);
+        }
+        self.run(script).await
+    }
+}
+
+fn clipped(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(EXACT).min(EXACT)
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").field("prefix", &self.prefix.as_str()).finish_non_exhaustive()
+    }
+}

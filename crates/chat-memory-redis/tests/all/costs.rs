@@ -1,0 +1,100 @@
+//! What a load costs, counted on the way.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use chat_memory_advisor::{ConversationStore, View};
+use chat_memory_redis::RedisStore;
+
+use crate::relay::Relay;
+use crate::support::{Place, ended, key, said};
+
+/// What one load costs.
+#[derive(Debug)]
+struct Cost {
+    scripts: u64,
+    bytes: u64,
+    entries: usize,
+    time: Duration,
+}
+
+async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: View) -> Cost {
+    store.load(&key(name), view).await.unwrap();
+    let (bytes, scripts) = relay.counts();
+    let read = store.load(&key(name), view).await.unwrap();
+    let (bytes, scripts) = (relay.counts().0 - bytes, relay.counts().1 - scripts);
+    let entries = read.entries.len();
+    assert!(entries > 0);
+    let started = Instant::now();
+    for _ in 0..200 {
+        store.load(&key(name), view).await.unwrap();
+    }
+    Cost { scripts, bytes, entries, time: started.elapsed() / 200 }
+}
+
+/// A conversation of so many entries: turns of three messages and an end, and at last one of so many.
+async fn write(store: &RedisStore, name: &str, entries: u32, last_turn: u32) {
+    let mut version = store.load(&key(name), View::LastEntries(0)).await.unwrap().version;
+    let mut first = Vec::new();
+    for number in 0..(entries - last_turn) / 4 {
+        let turn = format!("t{number}");
+        first.extend(said(&turn, 0, &["a question", "an answer of some length", "thanks"]).entries);
+        first.extend(ended(&turn, 1).entries);
+    }
+    for (round, part) in (0..).zip(first.chunks(2_000)) {
+        let mut batch = said("writer", round, &[]);
+        batch.entries = part.to_vec();
+        version = store.append(&key(name), version, batch).await.unwrap();
+    }
+    let mut last = said("last", 0, &vec!["x"; usize::try_from(last_turn - 1).unwrap()]);
+    last.entries.extend(ended("last", 1).entries);
+    version = store.append(&key(name), version, last).await.unwrap();
+    assert_eq!(version.as_u64(), u64::from(entries));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    write(&store, "short", 100, 4).await;
+    write(&store, "long", 100_000, 4).await;
+    write(&store, "long-turn", 20_000, 10_000).await;
+    let mut report = String::new();
+    for view in [View::LastEntries(40), View::LastEntries(20), View::LastTurns(7)] {
+        let short = cost(&store, &relay, "short", view).await;
+        // The turns of the one with a long turn are another matter: they are as long as they are.
+        let turns = matches!(view, View::LastTurns(_));
+        for name in if turns { &["long"][..] } else { &["long", "long-turn"] } {
+            let long = cost(&store, &relay, name, view).await;
+            writeln!(report, "{view:?} of {name}: {long:?}, of short: {short:?}").unwrap();
+            assert_eq!((short.scripts, long.scripts), (1, 1), "round trips\n{report}");
+            assert_eq!(long.entries, short.entries, "entries read\n{report}");
+            assert!(long.bytes <= 2 * short.bytes, "bytes read\n{report}");
+        }
+    }
+    eprintln!("{report}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn an_append_is_one_script_and_the_first_one_of_a_conversation_two() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    let mut version = store.append(&key("first"), Default::default(), said("t", 0, &["x"])).await.unwrap();
+    version = store.append(&key("first"), version, said("t", 1, &["x"])).await.unwrap();
+    let before = relay.counts().1;
+    store.append(&key("first"), version, said("t", 2, &["x", "y"])).await.unwrap();
+    assert_eq!(relay.counts().1 - before, 1);
+    let started = Instant::now();
+    store.append(&key("c"), Default::default(), said("t", 0, &["x"])).await.unwrap();
+    assert_eq!(relay.counts().1 - before, 3);
+    let direct = place.store().await;
+    for round in 1..=500 {
+        let expected = chat_memory_advisor::Version::new(u64::from(round));
+        direct.append(&key("c"), expected, said("t", round, &["x"])).await.unwrap();
+    }
+    eprintln!("an append takes {:?}", started.elapsed() / 500);
+    place.remove().await;
+}

@@ -1,0 +1,327 @@
+//! What goes wrong, and which error it is.
+
+use std::error::Error;
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, TurnId};
+use chat_memory_advisor::{ConversationStore, EntryId, Fence, Page, StoreError, Version, View};
+use chat_memory_redis::RedisStore;
+
+use crate::relay::{Fault, Relay};
+use crate::support::{Place, cluster, ended, key, said};
+
+/// Breaks what the server says next, on a connection that is open.
+async fn fail(store: &RedisStore, relay: &Relay, fault: Fault) {
+    store.load(&key("c"), View::LastEntries(0)).await.unwrap();
+    relay.fail_with(fault);
+}
+
+fn unavailable(error: &StoreError) -> Option<bool> {
+    match error {
+        StoreError::Unavailable { retryable, .. } => Some(*retryable),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn an_entry_that_cannot_be_read_is_reported_and_hides_no_other() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let version = store.append(&key("c"), Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
+    let version = store.append(&key("c"), version, ended("one", 1)).await.unwrap();
+    let version = store.append(&key("c"), version, said("two", 0, &["d", "e"])).await.unwrap();
+    for damage in ["secret", "\"secret\"", "{}", ""] {
+        place.rewrite(|seq, body| if seq == 2 { damage.into() } else { body.into() }).await;
+        for view in [View::All, View::LastEntries(5), View::LastTurns(2)] {
+            let error = store.load(&key("c"), view).await.unwrap_err();
+            assert!(matches!(error, StoreError::Corrupt { seq: 2, .. }), "{damage}: {error:?}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        }
+        for (view, expected) in [(View::LastEntries(4), 4), (View::LastTurns(1), 2)] {
+            let read = store.load(&key("c"), view).await.unwrap();
+            assert_eq!((read.entries.len(), read.version), (expected, version));
+        }
+    }
+    place.run::<i64>("XDEL @log 2-0").await;
+    let read = store.load(&key("c"), View::All).await.unwrap();
+    assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 3, 4, 5, 6]));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    fail(&store, &relay, Fault::Cut).await;
+    let batch = said("t", 1, &["b"]);
+    let appended = store.append(&key("c"), version, batch.clone()).await;
+    assert!(matches!(appended, Err(StoreError::OutcomeUnknown { .. })), "{appended:?}");
+    // The same batch under the same key tells, on a new connection.
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    // What only reads leaves nothing open.
+    fail(&store, &relay, Fault::Cut).await;
+    let read = store.load(&key("c"), View::All).await.unwrap_err();
+    assert_eq!(unavailable(&read), Some(true), "{read:?}");
+    fail(&store, &relay, Fault::Cut).await;
+    let turn = TurnId::new("t").unwrap();
+    let leases = store.leases().unwrap();
+    let acquired = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await;
+    assert!(matches!(acquired, Err(StoreError::OutcomeUnknown { .. })), "{acquired:?}");
+    let held = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await;
+    assert!(matches!(held, Err(StoreError::Held { turn: holder, .. }) if holder == turn));
+    fail(&store, &relay, Fault::Cut).await;
+    let deleted = store.delete(&key("c")).await.unwrap_err();
+    assert_eq!(unavailable(&deleted), Some(true), "its mark was only read: {deleted:?}");
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses_the_connection() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let hurried = store.clone().with_time(Duration::from_millis(300));
+    fail(&store, &relay, Fault::Hold).await;
+    let batch = said("t", 1, &["b"]);
+    let late = hurried.append(&key("c"), version, batch.clone()).await;
+    assert!(matches!(late, Err(StoreError::OutcomeUnknown { .. })), "{late:?}");
+    assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
+    fail(&store, &relay, Fault::Hold).await;
+    let late = hurried.load(&key("c"), View::All).await.unwrap_err();
+    assert_eq!(unavailable(&late), Some(true), "{late:?}");
+    // On a connection that answers nothing this would wait for half a minute.
+    assert_eq!(hurried.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn idle_connections_that_the_server_closed_are_replaced() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    let mut version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    for round in 1..20 {
+        relay.close().await;
+        version = store.append(&key("c"), version, said("t", round, &["b"])).await.unwrap();
+    }
+    assert_eq!(version, Version::new(20));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_unavailable_until_it_is_back() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    relay.refuse(true).await;
+    for round in 0..3 {
+        let error = store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap_err();
+        assert_eq!(unavailable(&error), Some(true), "{round}: {error:?}");
+        let error = store.load(&key("c"), View::All).await.unwrap_err();
+        assert_eq!(unavailable(&error), Some(true), "{round}: {error:?}");
+    }
+    relay.refuse(false).await;
+    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_dropped_append_is_never_applied_after_a_later_one() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    fail(&store, &relay, Fault::Hold).await;
+    let conversation = key("c");
+    let mut dropped = store.append(&conversation, version, said("t", 1, &["dropped"]));
+    tokio::select! {
+        written = &mut dropped => panic!("{written:?}"),
+        () = relay.failed(1) => {}
+    }
+    drop(dropped);
+    // It was applied before it was dropped, so it came before the later one.
+    let other = place.store().await;
+    let later = other.append(&key("c"), version, said("t", 2, &["later"])).await;
+    assert!(
+        matches!(later, Err(StoreError::Conflict { current }) if current == Version::new(2)),
+        "{later:?}"
+    );
+    other.append(&key("c"), Version::new(2), said("t", 2, &["later"])).await.unwrap();
+    let again = other.append(&key("c"), version, said("t", 1, &["dropped"])).await;
+    assert_eq!(again.unwrap(), Version::new(2));
+    assert_eq!(other.load(&key("c"), View::All).await.unwrap().version, Version::new(3));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn what_the_server_refuses_was_not_written() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let refusals = [
+        ("-LOADING Redis is loading the dataset in memory\r\n", true),
+        ("-READONLY You can't write against a read only replica. hunter2\r\n", true),
+        ("-OOM command not allowed when used memory > 'maxmemory'.\r\n", true),
+        ("-CLUSTERDOWN The cluster is down\r\n", true),
+        ("-MOVED 3999 127.0.0.1:6381\r\n", false),
+        ("-NOPERM User hunter2 has no permissions\r\n", false),
+    ];
+    for (said_by_server, passing) in refusals {
+        fail(&store, &relay, Fault::Say(said_by_server)).await;
+        let refused = store.load(&key("c"), View::All).await.unwrap_err();
+        assert_eq!(unavailable(&refused), Some(passing), "{refused:?}");
+        assert!(!shown(&refused).contains("hunter2") && !shown(&refused).contains("6381"), "{refused:?}");
+    }
+    // An answer that makes no sense does not say what was done.
+    for nonsense in ["$3\r\nyes\r\n", "*1\r\n$3\r\nyes\r\n", "*0\r\n", ":7\r\n", "?\r\n"] {
+        fail(&store, &relay, Fault::Say(nonsense)).await;
+        let batch = said("t", 1, &["b"]);
+        let open = store.append(&key("c"), version, batch).await;
+        assert!(matches!(open, Err(StoreError::OutcomeUnknown { .. })), "{nonsense}: {open:?}");
+        fail(&store, &relay, Fault::Say(nonsense)).await;
+        let read = store.load(&key("c"), View::All).await.unwrap_err();
+        assert_eq!(unavailable(&read), Some(true), "{nonsense}: {read:?}");
+    }
+    assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn scripts_that_the_server_forgot_are_sent_again() {
+    // Not on the server whose bytes other tests count.
+    let Some(place) = cluster().map(Place::at) else { return };
+    let store = place.store().await;
+    let mut version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    for round in 1..4 {
+        place.run::<()>("SCRIPT FLUSH SYNC").await;
+        version = store.append(&key("c"), version, said("t", round, &["b"])).await.unwrap();
+        place.run::<()>("SCRIPT FLUSH SYNC").await;
+        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    }
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left_alone() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    for part in ["meta", "log", "turns", "batches"] {
+        for strange in ["DEL", "SET", "RPOP"] {
+            let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
+            let version = store.append(&key("c"), version, said("u", 0, &["c"])).await.unwrap();
+            match (strange, part) {
+                ("DEL", _) => drop(place.run::<i64>(&format!("DEL @{part}")).await),
+                ("SET", _) => drop(place.run::<String>(&format!("SET @{part} hunter2")).await),
+                (_, "turns") => drop(place.run::<String>("RPOP @turns").await),
+                _ => drop(place.run::<i64>("HSET @meta format 2").await),
+            }
+            let others: Vec<_> =
+                ["meta", "log", "turns", "batches"].into_iter().filter(|key| *key != part).collect();
+            let before = place.dumps(&others).await;
+            for expected in [Version::EMPTY, version] {
+                let refused = store.append(&key("c"), expected, said("v", 0, &["d"])).await.unwrap_err();
+                assert_eq!(unavailable(&refused), Some(false), "{strange} {part}: {refused:?}");
+                assert!(!shown(&refused).contains("hunter2"));
+            }
+            for view in [View::All, View::LastEntries(1), View::LastTurns(1)] {
+                let refused = store.load(&key("c"), view).await.unwrap_err();
+                assert_eq!(unavailable(&refused), Some(false), "{strange} {part}: {refused:?}");
+            }
+            assert_eq!(place.dumps(&others).await, before, "{strange} {part}: something was written");
+            // Deleting it is the way out.
+            store.delete(&key("c")).await.unwrap();
+            assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+        }
+    }
+    for part in ["lease", "void"] {
+        place.run::<i64>("DEL @lease @void").await;
+        place.run::<i64>(&format!("RPUSH @{part} x")).await;
+        let refused = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap_err();
+        assert_eq!(unavailable(&refused), Some(false), "{refused:?}");
+        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+    }
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn bounds_and_numbers_out_of_range_are_typed_errors() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
+    assert!(matches!(append(u64::MAX, said("t", 0, &["a"])).await, Err(StoreError::Gone)));
+    append(0, said("t", 0, &["a"])).await.unwrap();
+    let conflict = append(u64::MAX, said("t", 1, &["a"])).await;
+    assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current.as_u64() == 1));
+    let fence = append(1, said("t", 1, &["a"]).with_fence(Fence::new(1 << 53))).await;
+    assert!(matches!(fence, Err(StoreError::Unsupported { .. })), "{fence:?}");
+    let parent = append(1, said("t", 1, &["a"]).with_parent(EntryId::new(1))).await;
+    assert!(matches!(parent, Err(StoreError::Unsupported { .. })), "{parent:?}");
+    let mut long = said("t", 1, &["a"]);
+    long.key.step = "s".repeat(1_025).into();
+    assert!(matches!(append(1, long.clone()).await, Err(StoreError::TooLarge)));
+    long.key.step = "\u{0}".repeat(1_024).into();
+    append(1, long).await.unwrap();
+    let bounded = store.clone().with_largest_batch(200);
+    let large = bounded.append(&key("c"), Version::new(2), said("t", 2, &[&"x".repeat(200)])).await;
+    assert!(matches!(large, Err(StoreError::TooLarge)), "{large:?}");
+    bounded.append(&key("c"), Version::new(2), said("t", 2, &["x"])).await.unwrap();
+    let highest = Fence::new((1 << 53) - 1);
+    let version = append(3, said("t", 3, &["x"]).with_fence(highest)).await.unwrap();
+    let lower = said("t", 4, &["x"]).with_fence(Fence::new((1 << 53) - 2));
+    let refused = store.append(&key("c"), version, lower).await;
+    assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn pages_of_other_tenants_begin_and_end_as_their_order_says() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    store.append(&key("m"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let listed = async |tenant: &str, after: Option<(&str, &str)>| {
+        let after = after.map(|(tenant, id)| ConversationKey::in_tenant(tenant, id).unwrap());
+        let first = Page::first(tenant, usize::MAX);
+        store.list(&after.map_or(first.clone(), |after| first.after(after))).await.unwrap().len()
+    };
+    assert_eq!(listed("default", None).await, 1);
+    assert_eq!(listed("default", Some(("default", "l"))).await, 1);
+    assert_eq!(listed("default", Some(("default", "m"))).await, 0);
+    assert_eq!(listed("default", Some(("a", "z"))).await, 1);
+    assert_eq!(listed("default", Some(("e", "a"))).await, 0);
+    assert_eq!(listed("no\u{0}tenant", None).await, 0);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_the_first_poll() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    drop(store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])));
+    assert_eq!(place.keys().await, Vec::<String>::new());
+    let conversation = key("c");
+    let mut polled = store.append(&conversation, Version::EMPTY, said("t", 1, &["b"]));
+    poll_fn(|cx| Poll::Ready(polled.as_mut().poll(cx).is_ready())).await;
+    drop(polled);
+    let read = store.load(&conversation, View::All).await.unwrap();
+    assert!(read.entries.len() < 2);
+    place.remove().await;
+}
+
+/// All that an error shows.
+fn shown(error: &dyn Error) -> String {
+    let mut shown = format!("{error} {error:?}");
+    let mut source = error.source();
+    while let Some(error) = source {
+        shown += &format!("{error} {error:?}");
+        source = error.source();
+    }
+    shown
+}

@@ -1,0 +1,80 @@
+//! Leases beyond the suite: what becomes of their keys.
+
+use std::time::Duration;
+
+use advisor_core::TurnId;
+use chat_memory_advisor::{ConversationStore, Fence, StoreError, Version};
+
+use crate::support::{Place, key, said};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY_MS: i64 = 86_400_000;
+
+fn turn() -> TurnId {
+    TurnId::new("t").unwrap()
+}
+
+#[tokio::test]
+async fn fences_grow_even_if_the_lease_was_lost() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let leases = store.leases().unwrap();
+    let mut last = Fence::new(0);
+    for _ in 0..50 {
+        let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+        assert!(fence > last, "{fence:?} after {last:?}");
+        last = fence;
+        place.run::<i64>("DEL @lease").await;
+    }
+    // Ahead of the clock, as after a clock that was put back.
+    let ahead = (1_u64 << 53) - 100;
+    place.run::<i64>(&format!("HSET @lease fence {ahead} turn x until 0")).await;
+    let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    assert_eq!(fence, Fence::new(ahead + 1));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_lease_without_a_conversation_is_forgotten_a_day_after_its_time() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let leases = store.leases().unwrap();
+    let expires = async || place.run::<i64>("PTTL @lease").await;
+    let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    let left = expires().await;
+    assert!((DAY_MS + 3_590_000..=DAY_MS + 3_600_001).contains(&left), "{left}");
+    // A conversation keeps it.
+    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(fence)).await.unwrap();
+    assert_eq!(expires().await, -1);
+    leases.renew(&key("c"), fence, HOUR).await.unwrap();
+    assert_eq!(expires().await, -1);
+    store.delete(&key("c")).await.unwrap();
+    let left = expires().await;
+    assert!((DAY_MS + 3_590_000..=DAY_MS + 3_600_001).contains(&left), "{left}");
+    leases.release(&key("c"), fence).await.unwrap();
+    let left = expires().await;
+    assert!((DAY_MS - 10_000..=DAY_MS + 1).contains(&left), "{left}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn fences_and_times_beyond_all_bounds_are_taken_for_what_they_are() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let leases = store.leases().unwrap();
+    let fence = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
+    let strange = Some(Fence::new(u64::MAX));
+    match leases.acquire(&key("c"), &turn(), HOUR, strange).await {
+        Err(StoreError::Held { fence: held, remaining, .. }) => {
+            assert!(held == fence && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let renewed = leases.renew(&key("c"), Fence::new(u64::MAX), HOUR).await;
+    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
+    leases.release(&key("c"), Fence::new(u64::MAX)).await.unwrap();
+    assert!(leases.acquire(&key("c"), &turn(), HOUR, None).await.is_err());
+    leases.release(&key("c"), fence).await.unwrap();
+    leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    place.remove().await;
+}

@@ -33,6 +33,8 @@
 //! | `memory` | memory and the in-memory store, [`ChatMemoryAdvisor`] | yes |
 //! | `tiktoken` | tokens as OpenAI's models count them, `Tiktoken` | no |
 //! | `sqlite` | conversations in one SQLite file, `SqliteStore` | no |
+//! | `postgres` | conversations in PostgreSQL, `PostgresStore` | no |
+//! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] | yes |
 //!
 //! Without a feature its crate is not built. No feature changes what another does.
@@ -42,6 +44,16 @@ pub use advisor_core::*;
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use chat_memory_advisor::*;
+#[cfg(feature = "postgres")]
+pub use chat_memory_postgres as postgres;
+#[cfg(feature = "postgres")]
+#[doc(inline)]
+pub use chat_memory_postgres::PostgresStore;
+#[cfg(feature = "redis")]
+pub use chat_memory_redis as redis;
+#[cfg(feature = "redis")]
+#[doc(inline)]
+pub use chat_memory_redis::RedisStore;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use chat_memory_sqlite::SqliteStore;

@@ -16,13 +16,17 @@ impl RedisStore {
     pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64, StoreError> {
         let mut script = self.scripts.mark.key(self.prefix.index(key.tenant()));
         // A mark without a conversation is no more than work for a list.
-        self.run(script.arg(key.conversation())).await.and_then(number).map_err(of_reading)
+        self.run(script.arg(key.conversation())).await.and_then(|mark| number(&mark)).map_err(of_reading)
     }
 
     /// The mark of a conversation, if it has one.
     pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>, StoreError> {
         let mut script = self.scripts.marked.key(self.prefix.index(key.tenant()));
-        let mark = self.run(script.arg(key.conversation())).await.and_then(number).map_err(of_reading)?;
+        let mark = self
+            .run(script.arg(key.conversation()))
+            .await
+            .and_then(|mark| number(&mark))
+            .map_err(of_reading)?;
         Ok((mark > 0).then_some(mark))
     }
 
@@ -72,7 +76,7 @@ impl RedisStore {
 
     async fn if_there(&self, key: ConversationKey) -> Result<Option<ConversationKey>, StoreError> {
         let script = self.scripts.exists.key(self.prefix.conversation(&key));
-        let there = self.run(&script).await.and_then(number).map_err(of_reading)?;
+        let there = self.run(&script).await.and_then(|there| number(&there)).map_err(of_reading)?;
         Ok((there == 1).then_some(key))
     }
 }

@@ -1,5 +1,6 @@
 //! The way to the server: a connection that is made again when it is lost, or one that the caller handed in.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,8 +9,7 @@ use advisor_core::async_trait;
 use chat_memory_advisor::StoreError;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, PushInfo, PushKind, RedisError, RedisResult, ScriptInvocation,
-    Value,
+    AsyncConnectionConfig, Client, PushInfo, PushKind, RedisError, RedisResult, ScriptInvocation, Value,
 };
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -103,6 +103,6 @@ async fn answer(
 ) -> RedisResult<Value> {
     match timeout(time, script.invoke_async(connection)).await {
         Ok(answer) => answer,
-        Err(_) => Err((ErrorKind::Io, "the server did not answer in time").into()),
+        Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
     }
 }

@@ -93,7 +93,7 @@ impl RedisStore {
         let store = Self { link: Arc::new(link), prefix, scripts, time: TIME, largest_batch: LARGEST_BATCH };
         // No tenant has this name. It only shows that scripts can be run.
         let probe = store.scripts.exists.key(store.prefix.index("/"));
-        let absent = store.run(&probe).await.and_then(number).map_err(of_reading)?;
+        let absent = store.run(&probe).await.and_then(|absent| number(&absent)).map_err(of_reading)?;
         if absent == 0 {
             Ok(store)
         } else {

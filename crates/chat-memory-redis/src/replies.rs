@@ -38,7 +38,7 @@ impl Reply {
     }
 
     pub(crate) fn number(&mut self) -> Result<u64, StoreError> {
-        number(self.value())
+        number(&self.value())
     }
 
     pub(crate) fn text(&mut self) -> Result<String, StoreError> {
@@ -138,9 +138,9 @@ pub(crate) fn texts(value: Value) -> Result<Vec<String>, StoreError> {
     list(value)?.into_iter().map(text).collect()
 }
 
-pub(crate) fn number(value: Value) -> Result<u64, StoreError> {
+pub(crate) fn number(value: &Value) -> Result<u64, StoreError> {
     match value {
-        Value::Int(number) => u64::try_from(number).map_err(|_| unheard_of()),
+        Value::Int(number) => u64::try_from(*number).map_err(|_| unheard_of()),
         _ => Err(unheard_of()),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use chat_memory_advisor::{ConversationStore, View};
+use chat_memory_advisor::{ConversationStore, Version, View};
 use chat_memory_redis::RedisStore;
 
 use crate::relay::Relay;
@@ -15,7 +15,6 @@ struct Cost {
     scripts: u64,
     bytes: u64,
     entries: usize,
-    time: Duration,
 }
 
 async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: View) -> Cost {
@@ -25,11 +24,16 @@ async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: View) -> Cost
     let (bytes, scripts) = (relay.counts().0 - bytes, relay.counts().1 - scripts);
     let entries = read.entries.len();
     assert!(entries > 0);
+    Cost { scripts, bytes, entries }
+}
+
+/// What one load takes.
+async fn time(store: &RedisStore, name: &str, view: View) -> Duration {
     let started = Instant::now();
     for _ in 0..200 {
         store.load(&key(name), view).await.unwrap();
     }
-    Cost { scripts, bytes, entries, time: started.elapsed() / 200 }
+    started.elapsed() / 200
 }
 
 /// A conversation of so many entries: turns of three messages and an end, and at last one of so many.
@@ -56,7 +60,7 @@ async fn write(store: &RedisStore, name: &str, entries: u32, last_turn: u32) {
 async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
-    let store = place.store_at(&relay.url).await;
+    let (store, direct) = (place.store_at(&relay.url).await, place.store().await);
     write(&store, "short", 100, 4).await;
     write(&store, "long", 100_000, 4).await;
     write(&store, "long-turn", 20_000, 10_000).await;
@@ -71,6 +75,8 @@ async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
             assert_eq!((short.scripts, long.scripts), (1, 1), "round trips\n{report}");
             assert_eq!(long.entries, short.entries, "entries read\n{report}");
             assert!(long.bytes <= 2 * short.bytes, "bytes read\n{report}");
+            let (long, short) = (time(&direct, name, view).await, time(&direct, "short", view).await);
+            writeln!(report, "a load takes {long:?} and {short:?}").unwrap();
         }
     }
     eprintln!("{report}");
@@ -82,17 +88,17 @@ async fn an_append_is_one_script_and_the_first_one_of_a_conversation_two() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;
-    let mut version = store.append(&key("first"), Default::default(), said("t", 0, &["x"])).await.unwrap();
+    let mut version = store.append(&key("first"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     version = store.append(&key("first"), version, said("t", 1, &["x"])).await.unwrap();
     let before = relay.counts().1;
     store.append(&key("first"), version, said("t", 2, &["x", "y"])).await.unwrap();
     assert_eq!(relay.counts().1 - before, 1);
-    let started = Instant::now();
-    store.append(&key("c"), Default::default(), said("t", 0, &["x"])).await.unwrap();
+    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     assert_eq!(relay.counts().1 - before, 3);
     let direct = place.store().await;
+    let started = Instant::now();
     for round in 1..=500 {
-        let expected = chat_memory_advisor::Version::new(u64::from(round));
+        let expected = Version::new(u64::from(round));
         direct.append(&key("c"), expected, said("t", round, &["x"])).await.unwrap();
     }
     eprintln!("an append takes {:?}", started.elapsed() / 500);

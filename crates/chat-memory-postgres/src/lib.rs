@@ -3,7 +3,7 @@
 //! [`PostgresStore`] is a [`ConversationStore`](chat_memory_advisor::ConversationStore): give it to a
 //! [`ChatMemoryAdvisor`](chat_memory_advisor::ChatMemoryAdvisor). An append is one statement, under the lock
 //! of the conversation's row; a view is a range read, however long the conversation is; what a store was told
-//! of, every other one sees at once.
+//! of, every other one sees at once. It hands out [leases](chat_memory_advisor::Leases), too.
 //!
 //! # Example
 //! ```no_run
@@ -32,6 +32,7 @@
 //! | why it could not be opened | [`SetupError`] |
 
 mod failure;
+mod leases;
 mod migrations;
 mod opening;
 mod rows;

@@ -88,7 +88,7 @@ pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T, 
     row.try_get(name).map_err(of_statement)
 }
 
-fn number(row: &Row, name: &str) -> Result<u64, StoreError> {
+pub(crate) fn number(row: &Row, name: &str) -> Result<u64, StoreError> {
     u64::try_from(column::<i64>(row, name)?).map_err(StoreError::outcome_unknown)
 }
 

@@ -9,6 +9,9 @@ pub(crate) struct Statements {
     pub(crate) load_turns: String,
     pub(crate) delete: String,
     pub(crate) list: String,
+    pub(crate) acquire: String,
+    /// Holds for so long from now on.
+    pub(crate) hold: String,
 }
 
 const APPEND: &str = "SELECT outcome, at_version, known_turns, known_bodies \
@@ -36,6 +39,13 @@ const DELETE: &str = "SELECT {schema}.delete_conversation($1, $2)";
 const LIST: &str = "SELECT conversation FROM {schema}.conversations \
     WHERE tenant = $1 AND conversation > $2 ORDER BY conversation LIMIT $3";
 
+const ACQUIRE: &str = "SELECT outcome, at_fence, by_turn, remaining \
+    FROM {schema}.acquire_lease($1, $2, $3, $4, $5)";
+
+const HOLD: &str = "UPDATE {schema}.leases \
+    SET held_until = clock_timestamp() + $4::bigint * interval '1 microsecond' \
+    WHERE tenant = $1 AND conversation = $2 AND fence = $3 RETURNING fence";
+
 impl Statements {
     pub(crate) fn of(schema: &Schema) -> Self {
         Self {
@@ -44,6 +54,8 @@ impl Statements {
             load_turns: schema.name_in(&LOAD.replace("{from}", FROM_TURN)),
             delete: schema.name_in(DELETE),
             list: schema.name_in(LIST),
+            acquire: schema.name_in(ACQUIRE),
+            hold: schema.name_in(HOLD),
         }
     }
 }

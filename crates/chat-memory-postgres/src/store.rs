@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
-use chat_memory_advisor::{Batch, ConversationStore, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{Batch, ConversationStore, Leases, Page, Snapshot, StoreError, Version, View};
 use deadpool_postgres::{Client, Pool};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
@@ -119,11 +119,19 @@ impl ConversationStore for PostgresStore {
             |row: &Row| ConversationKey::in_tenant(tenant, column(row, "conversation")?).map_err(lasting);
         rows.and_then(|rows| rows.iter().map(key).collect()).map_err(of_reading)
     }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        Some(self)
+    }
 }
 
 impl PostgresStore {
     /// Runs a statement and gives its rows.
-    async fn run(&self, statement: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn run(
+        &self,
+        statement: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
         let client = self.client().await?;
         let answer = self.answer(&client, statement, parameters).await;
         // A connection that was lost or does not answer is closed, so that nobody else is given it.

@@ -16,6 +16,7 @@ mod conformance;
 mod costs;
 mod equality;
 mod failures;
+mod leases;
 mod setup;
 mod sharing;
 mod support;

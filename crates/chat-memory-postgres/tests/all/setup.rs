@@ -1,8 +1,10 @@
 //! How a store is opened, and what it refuses to open.
 
 use std::error::Error;
+use std::time::Duration;
 
-use chat_memory_advisor::{ConversationStore, Version, View};
+use advisor_core::TurnId;
+use chat_memory_advisor::{ConversationStore, Fence, StoreError, Version, View};
 use chat_memory_postgres::{PostgresStore, Schema, SetupError};
 use tokio::task::JoinSet;
 
@@ -20,7 +22,7 @@ async fn many_who_open_a_new_schema_at_once_prepare_it_once() {
     }
     let count = place.sql("SELECT count(*) FROM {schema}.migrations");
     let row = place.client().await.query_one(&count, &[]).await.unwrap();
-    assert_eq!(row.get::<_, i64>(0), 1);
+    assert_eq!(row.get::<_, i64>(0), 2);
     place.remove().await;
 }
 
@@ -30,9 +32,30 @@ async fn a_schema_of_a_newer_version_is_refused() {
     drop(place.store(1).await);
     place.execute("INSERT INTO {schema}.migrations (version) VALUES (99)").await;
     let refused = PostgresStore::from_pool(place.pool(1), place.schema.clone()).await;
-    assert!(matches!(refused, Err(SetupError::Newer { found: 99, known: 1 })), "{refused:?}");
+    assert!(matches!(refused, Err(SetupError::Newer { found: 99, known: 2 })), "{refused:?}");
     place.execute("DELETE FROM {schema}.migrations WHERE version = 99").await;
     drop(place.store(1).await);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_schema_of_the_first_version_is_brought_to_the_newest_with_what_it_holds() {
+    let Some(place) = Place::new() else { return };
+    place.execute("CREATE SCHEMA {schema}").await;
+    place.execute("CREATE TABLE {schema}.migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())").await;
+    place.execute(include_str!("../../src/migrations/1.sql")).await;
+    place.execute("INSERT INTO {schema}.migrations (version) VALUES (1)").await;
+    let written = "SELECT {schema}.append_batch('default', 'c', 0, 't', 0, 'step', 7, ARRAY['t'], \
+        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":\"earlier\"}'], ARRAY[NULL]::boolean[])";
+    place.execute(written).await;
+    let store = place.store(1).await;
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().entries.len(), 1);
+    let (leases, turn) = (store.leases().unwrap(), TurnId::new("t").unwrap());
+    let fence = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await.unwrap();
+    assert_eq!(fence, Fence::new(8), "higher than what was written with");
+    let old = said("t", 1, &["x"]).with_fence(Fence::new(7));
+    let refused = store.append(&key("c"), Version::new(1), old).await;
+    assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     place.remove().await;
 }
 
@@ -53,6 +76,7 @@ async fn a_role_that_may_only_use_the_tables_opens_a_prepared_schema() {
     let role = place.schema.as_str().replace("test_", "role_");
     let rights = "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role}; \
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
+        GRANT USAGE ON SEQUENCE {schema}.fences TO {role}; \
         REVOKE INSERT, UPDATE, DELETE ON {schema}.migrations FROM {role}";
     place.execute(&rights.replace("{role}", &role)).await;
     let owner = place.config.clone();
@@ -60,6 +84,9 @@ async fn a_role_that_may_only_use_the_tables_opens_a_prepared_schema() {
     let store = place.store(1).await;
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    let (leases, turn) = (store.leases().unwrap(), TurnId::new("t").unwrap());
+    let fence = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await.unwrap();
+    leases.release(&key("c"), fence).await.unwrap();
     store.delete(&key("c")).await.unwrap();
     place.config = owner;
     place.execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;

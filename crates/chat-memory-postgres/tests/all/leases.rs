@@ -1,0 +1,115 @@
+//! Leases beyond the suite: what becomes of their rows, and races.
+
+use std::time::Duration;
+
+use advisor_core::TurnId;
+use chat_memory_advisor::{ConversationStore, Fence, StoreError, Version};
+
+use crate::support::{Place, key, said};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn turn() -> TurnId {
+    TurnId::new("t").unwrap()
+}
+
+async fn rows(place: &Place) -> i64 {
+    let count = place.sql("SELECT count(*) FROM {schema}.leases");
+    place.client().await.query_one(&count, &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn a_lease_without_a_conversation_is_forgotten_a_day_after_its_time() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let leases = store.leases().unwrap();
+    let mut last = Fence::new(0);
+    for name in ["alone", "begun", "deleted", "c"] {
+        let fence = leases.acquire(&key(name), &turn(), HOUR, None).await.unwrap();
+        assert!(fence > last, "fences grow");
+        last = fence;
+        if name != "alone" {
+            store.append(&key(name), Version::EMPTY, said("t", 0, &["x"]).with_fence(fence)).await.unwrap();
+        }
+    }
+    store.delete(&key("deleted")).await.unwrap();
+    assert_eq!(rows(&place).await, 4);
+    // A day later.
+    let later = "UPDATE {schema}.leases SET held_until = held_until - interval '25 hours 1 second'";
+    place.execute(later).await;
+    leases.acquire(&key("other"), &turn(), HOUR, None).await.unwrap();
+    assert_eq!(rows(&place).await, 3, "begun, c and other");
+    // A lease that nobody holds goes with its conversation.
+    store.delete(&key("c")).await.unwrap();
+    assert_eq!(rows(&place).await, 2);
+    let again = leases.acquire(&key("alone"), &turn(), HOUR, None).await.unwrap();
+    assert!(again > last, "also where the lease before is forgotten");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn whoever_writes_when_the_right_passes_on_is_refused() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(2).await;
+    let leases = store.leases().unwrap();
+    let old = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    let version =
+        store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(old)).await.unwrap();
+    // The right passes on in a transaction that is not done yet, and an append with the old one comes.
+    let other = place.client().await;
+    let take =
+        format!("BEGIN; SELECT {{schema}}.acquire_lease('default', 'c', 'u', 3600000000, {})", old.as_u64());
+    other.batch_execute(&place.sql(&take)).await.unwrap();
+    let conversation = key("c");
+    let mut late = store.append(&conversation, version, said("t", 1, &["y"]).with_fence(old));
+    let waiting = "SELECT count(*) FROM pg_stat_activity \
+        WHERE wait_event_type = 'Lock' AND state = 'active' AND query LIKE '%' || $1 || '%append_batch%'";
+    loop {
+        tokio::select! {
+            biased;
+            written = &mut late => panic!("it does not wait: {written:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        let row = other.query_one(waiting, &[&place.schema.as_str()]).await.unwrap();
+        if row.get::<_, i64>(0) == 1 {
+            break;
+        }
+    }
+    other.batch_execute("COMMIT").await.unwrap();
+    let late = late.await;
+    assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_refused_writer_makes_no_conversation() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let leases = store.leases().unwrap();
+    let old = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    leases.acquire(&key("c"), &turn(), HOUR, Some(old)).await.unwrap();
+    let late = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(old)).await;
+    assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
+    let count = place.sql("SELECT count(*) FROM {schema}.conversations");
+    assert_eq!(place.client().await.query_one(&count, &[]).await.unwrap().get::<_, i64>(0), 0);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn fences_and_times_beyond_all_bounds_are_taken_for_what_they_are() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let leases = store.leases().unwrap();
+    let fence = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
+    match leases.acquire(&key("c"), &turn(), HOUR, Some(Fence::new(u64::MAX))).await {
+        Err(StoreError::Held { fence: held, remaining, .. }) => {
+            assert!(held == fence && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let renewed = leases.renew(&key("c"), Fence::new(u64::MAX), HOUR).await;
+    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
+    leases.release(&key("c"), Fence::new(u64::MAX)).await.unwrap();
+    assert!(leases.acquire(&key("c"), &turn(), HOUR, None).await.is_err());
+    place.remove().await;
+}

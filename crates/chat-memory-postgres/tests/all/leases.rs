@@ -1,5 +1,6 @@
 //! Leases beyond the suite: what becomes of their rows, and races.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use advisor_core::TurnId;
@@ -11,6 +12,28 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 fn turn() -> TurnId {
     TurnId::new("t").unwrap()
+}
+
+/// Polls a statement until it waits for a lock.
+async fn wait_for_a_lock<T: Debug>(
+    place: &Place,
+    function: &str,
+    work: &mut (impl Future<Output = T> + Unpin),
+) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity \
+        WHERE wait_event_type = 'Lock' AND state = 'active' AND query LIKE '%' || $1 || '%' || $2 || '%'";
+    let client = place.client().await;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut *work => panic!("it does not wait: {done:?}"),
+            () = tokio::task::yield_now() => {}
+        }
+        let row = client.query_one(waiting, &[&place.schema.as_str(), &function]).await.unwrap();
+        if row.get::<_, i64>(0) == 1 {
+            return;
+        }
+    }
 }
 
 async fn rows(place: &Place) -> i64 {
@@ -62,22 +85,27 @@ async fn whoever_writes_when_the_right_passes_on_is_refused() {
     other.batch_execute(&place.sql(&take)).await.unwrap();
     let conversation = key("c");
     let mut late = store.append(&conversation, version, said("t", 1, &["y"]).with_fence(old));
-    let waiting = "SELECT count(*) FROM pg_stat_activity \
-        WHERE wait_event_type = 'Lock' AND state = 'active' AND query LIKE '%' || $1 || '%append_batch%'";
-    loop {
-        tokio::select! {
-            biased;
-            written = &mut late => panic!("it does not wait: {written:?}"),
-            () = tokio::task::yield_now() => {}
-        }
-        let row = other.query_one(waiting, &[&place.schema.as_str()]).await.unwrap();
-        if row.get::<_, i64>(0) == 1 {
-            break;
-        }
-    }
+    wait_for_a_lock(&place, "append_batch", &mut late).await;
     other.batch_execute("COMMIT").await.unwrap();
     let late = late.await;
     assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_right_is_given_when_those_who_write_with_a_lower_one_are_done() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(2).await;
+    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
+    let other = place.client().await;
+    let write = "BEGIN; SELECT {schema}.append_batch('default', 'c', 1, 't', 1, 'step', 5, ARRAY['t'], \
+        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":\"late\"}'], ARRAY[NULL]::boolean[])";
+    other.batch_execute(&place.sql(write)).await.unwrap();
+    let (conversation, turn) = (key("c"), turn());
+    let mut given = store.leases().unwrap().acquire(&conversation, &turn, HOUR, None);
+    wait_for_a_lock(&place, "acquire_lease", &mut given).await;
+    other.batch_execute("COMMIT").await.unwrap();
+    assert!(given.await.unwrap() > Fence::new(5));
     place.remove().await;
 }
 

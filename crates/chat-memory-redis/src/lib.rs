@@ -26,7 +26,7 @@
 //! | setting | what is lost |
 //! | --- | --- |
 //! | `appendonly yes`, `appendfsync always` | nothing that was acknowledged, when the server or its machine stops |
-//! | `appendonly yes`, `appendfsync everysec` (the default with `appendonly yes`) | nothing when the server stops; about the last second when the machine does |
+//! | `appendonly yes`, `appendfsync everysec` (the default with `appendonly yes`) | about the last second when the machine stops; as much, seldom, when only the server is killed, since it puts off writing while the disk is busy |
 //! | `appendonly yes`, `appendfsync no` | nothing when the server stops; what the operating system had not written when the machine does |
 //! | `appendonly no` (the default) | everything since the last snapshot, or everything without snapshots |
 //! | a failover to a replica | what the replica had not got: replication is asynchronous, whatever the settings above |

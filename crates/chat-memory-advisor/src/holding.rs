@@ -33,9 +33,16 @@ impl Inner {
         // What an earlier turn of this process still holds is free.
         let mut in_place_of = self.registry.change(&self.key, |slot| slot.fence);
         let mut pause = SHORTEST_PAUSE;
+        let mut unsure = false;
         loop {
             match leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await {
                 Ok(fence) => return Ok(fence),
+                // It is this turn's own, given in an answer that was lost.
+                Err(StoreError::Held { turn, fence, .. }) if unsure && turn == self.turn => {
+                    in_place_of = Some(fence);
+                    unsure = false;
+                }
+                Err(StoreError::OutcomeUnknown { .. }) if !unsure => unsure = true,
                 Err(StoreError::Held { turn, remaining, .. })
                     if when_busy == Some(WhenBusy::Queue) || (when_busy.is_some() && turn == self.turn) =>
                 {

@@ -6,6 +6,7 @@
 //! | `guard` | an advisor that answers by itself, without the model |
 //! | `memory_placement` | memory inside and outside the tool loop, and what is stored when |
 //! | `return_direct` | tools whose results go straight to the user |
+//! | `at_most_once` | a tool that must not run twice, and what the model reads when it was cut off |
 //! | `tool_events` | showing what tools do while they run |
 //! | `third_party_advisor` | an advisor that changes chunks, tested with the testkit |
 //!

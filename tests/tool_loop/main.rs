@@ -8,6 +8,7 @@
 )]
 
 mod blocking;
+mod effects;
 mod errors;
 mod every_stage;
 mod execution;

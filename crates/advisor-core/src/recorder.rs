@@ -2,13 +2,13 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use message_aggregator::{FinishReason, Message, Text};
 
-use crate::Result;
+use crate::{CallStart, Result};
 
 /// Told each message of a turn when it becomes final. Memory registers one in `before`.
 ///
 /// # Ordering
-/// The tool loop awaits `record` for an answer before a tool of it starts, for all results of a round
-/// before the next request, and for the end of the turn before anyone outside learns of it.
+/// The tool loop awaits `record` for an answer before a tool of it starts, for the starts of calls that must not run
+/// twice before any tool of the round starts, for all results of a round before the next request, and for the end of the turn before anyone outside learns of it.
 ///
 /// # Cancellation
 /// Dropping the future of `record` leaves the record either written or not. [`TurnRecorder::dropped`]
@@ -57,7 +57,7 @@ pub struct Record {
     pub round: u32,
     /// What they are.
     pub step: Step,
-    /// The messages, in the order of the transcript.
+    /// The messages, in the order of the transcript; none where calls start.
     pub messages: Vec<Message>,
 }
 
@@ -75,6 +75,13 @@ impl Record {
 pub enum Step {
     /// The model's answer in a round that goes on.
     Answer,
+    /// These calls are about to run, and their tools must not run twice ([`Effect::AtMostOnce`](crate::Effect)). There
+    /// are no messages. It comes after the answer that made the calls, once a round, in call order, and only if there
+    /// are such calls; calls that are denied or have bad arguments are not among them.
+    ///
+    /// A recorder that knows that one of them was started in an earlier run of the turn notes it in the turn's
+    /// [`StartedCalls`](crate::StartedCalls), or fails.
+    Started(Vec<CallStart>),
     /// The results of all calls of a round, in call order.
     Results,
     /// Messages that a hook of the loop added for the next round.

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +6,7 @@ use message_aggregator::{Part, Text, ToolCall};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::Turn;
+use crate::{CallKey, Effect, Turn};
 
 /// Something the model can ask for.
 ///
@@ -17,7 +16,8 @@ use crate::Turn;
 /// unless the definition says exclusive.
 ///
 /// # Cancellation
-/// The future is dropped when the turn is dropped, cancelled or out of time; it is not polled again.
+/// The future is dropped when the turn is dropped, cancelled or out of time; it is not polled again. What may become
+/// of the call then, its [`Effect`] says.
 ///
 /// # Errors
 /// A [`ToolError`] is what the model reads instead of a result; the turn goes on. A panic is caught
@@ -72,6 +72,8 @@ pub struct ToolDefinition {
     pub by_caller: bool,
     /// The longest it may take; absent, the loop's own bound.
     pub timeout: Option<Duration>,
+    /// What running it does to the world, and so whether it may run again; absent, it is not said, and it never is.
+    pub effect: Option<Effect>,
 }
 
 impl ToolDefinition {
@@ -85,6 +87,7 @@ impl ToolDefinition {
             exclusive: false,
             by_caller: false,
             timeout: None,
+            effect: None,
         }
     }
 
@@ -111,6 +114,12 @@ impl ToolDefinition {
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
+
+    /// The same tool, with what running it does to the world.
+    #[must_use]
+    pub fn with_effect(self, effect: Effect) -> Self {
+        Self { effect: Some(effect), ..self }
+    }
 }
 
 /// One run of a tool.
@@ -121,7 +130,8 @@ pub struct ToolInvocation {
     pub call: ToolCall,
     /// Its arguments, parsed and checked against the tool's schema.
     pub arguments: Value,
-    /// Names this call for ever: the same call of the same turn has the same key, also when it is repeated.
+    /// Names this call for ever: the same call of the same turn has the same key, also when it is repeated. Its text
+    /// is the idempotency key for systems that the tool changes.
     pub key: CallKey,
     /// Where the tool tells how far it is.
     pub progress: Progress,
@@ -134,32 +144,6 @@ impl ToolInvocation {
     #[must_use]
     pub fn new(call: ToolCall, arguments: Value, key: CallKey, progress: Progress, turn: Arc<Turn>) -> Self {
         Self { call, arguments, key, progress, turn }
-    }
-}
-
-/// A stable name of a tool call: its turn, its round and its place in the round.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct CallKey {
-    /// The turn.
-    pub turn: crate::TurnId,
-    /// The round of the answer that made the call.
-    pub round: u32,
-    /// The call's place among the calls of that answer, from 0.
-    pub position: u32,
-}
-
-impl CallKey {
-    /// The key of the call at `position` of `round`.
-    #[must_use]
-    pub fn new(turn: crate::TurnId, round: u32, position: u32) -> Self {
-        Self { turn, round, position }
-    }
-}
-
-impl fmt::Display for CallKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.turn, self.round, self.position)
     }
 }
 

@@ -58,6 +58,12 @@ impl Turn {
         self.rounds.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
+    /// Rounds from now on have numbers above this one: a turn that goes on after it was cut off numbers its rounds
+    /// after those of its earlier run, so that no two calls of it have the same [`CallKey`](crate::CallKey).
+    pub fn number_rounds_above(&self, round: u32) {
+        self.rounds.fetch_max(round, Ordering::Relaxed);
+    }
+
     /// Leaves a fact for others in this turn, in place of one of the same type.
     pub fn put<T: Clone + Send + 'static>(&self, fact: T) {
         let replaced = self.lock().facts.insert(TypeId::of::<T>(), Box::new(fact));

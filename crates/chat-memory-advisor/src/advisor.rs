@@ -24,7 +24,8 @@ use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, When
 ///
 /// # Ordering
 /// The input of a turn is stored before the first request; an answer before anyone outside learns that it
-/// is complete, and so before a tool of it starts; results before the next request; the last answer and
+/// is complete, and so before a tool of it starts; the starts of calls that must not run twice
+/// ([`Effect::AtMostOnce`](advisor_core::Effect)) before any tool of their round; results before the next request; the last answer and
 /// the end of the turn together, before `Completed` comes out. The model is sent the request's system
 /// messages, the view of the conversation and the turn's messages, and nothing else.
 ///

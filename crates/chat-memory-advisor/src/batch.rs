@@ -34,7 +34,8 @@ pub struct NewEntry {
 /// The name of a batch within its conversation: a turn, a round and a step of it.
 ///
 /// It follows from what is written, never from the time or from a provider's id, so that whoever writes
-/// the same thing again names it the same.
+/// the same thing again names it the same. The starts of calls that must not run twice are the exception: their
+/// step has a name that no other run of the turn has, so that of two runs only one is told that it may run them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BatchKey {

@@ -110,14 +110,18 @@ impl Inner {
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
         let prompt = Prompt::new(system.to_vec(), opening.messages);
         let state = TurnState::new(claim, version, prompt);
-        if opening.again { state.again() } else { state }
+        match opening.again {
+            Some(started) => state.again(started),
+            None => state,
+        }
     }
 
     async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
         if opening.entries.is_empty() {
             return Ok(opening.version);
         }
-        let step = if opening.again { format!("again-{}", opening.version) } else { "input".into() };
+        let step =
+            if opening.again.is_some() { format!("again-{}", opening.version) } else { "input".into() };
         let key = BatchKey::new(self.turn.clone(), 0, step);
         let batch = Batch { fence: self.hold.fence(), ..Batch::new(key, opening.entries.clone()) };
         append(&*self.store, &self.key, opening.version, batch).await

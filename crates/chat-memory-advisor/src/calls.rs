@@ -1,6 +1,6 @@
-use advisor_core::{Message, Text, ToolCall, ToolResult};
+use advisor_core::{CallStart, Message, OUTCOME_UNKNOWN, Text, ToolCall, ToolResult, VERIFY_BEFORE_RETRYING};
 
-use crate::{NOT_STARTED, OUTCOME_UNKNOWN};
+use crate::NOT_STARTED;
 
 /// The calls of one answer and the results they have got so far.
 ///
@@ -18,12 +18,19 @@ struct OpenCall {
     id: Text,
     name: Text,
     result: Option<Message>,
+    /// Its tool must not run twice, and its start is recorded.
+    started: bool,
 }
 
 impl OpenCalls {
     /// The calls of an answer; none for other messages.
     pub(crate) fn of(message: &Message) -> Self {
-        let open = |call: &ToolCall| OpenCall { id: call.id.clone(), name: call.name.clone(), result: None };
+        let open = |call: &ToolCall| OpenCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            result: None,
+            started: false,
+        };
         Self { calls: message.tool_calls().map(open).collect(), not_started: false }
     }
 
@@ -35,6 +42,18 @@ impl OpenCalls {
     /// From now on, tools may be running for them.
     pub(crate) fn start(&mut self) {
         self.not_started = false;
+    }
+
+    /// The start of this call is recorded: it is the one at its place, or the first of its id if the answer was changed
+    /// on its way. The start of another answer's call is no news.
+    pub(crate) fn note_start(&mut self, start: &CallStart) {
+        let place = usize::try_from(start.key.position).unwrap_or(usize::MAX);
+        let at_place = self.calls.get(place).is_some_and(|call| call.id == start.call_id && !call.started);
+        let first = || self.calls.iter().position(|call| call.id == start.call_id && !call.started);
+        let place = if at_place { Some(place) } else { first() };
+        if let Some(call) = place.and_then(|place| self.calls.get_mut(place)) {
+            call.started = true;
+        }
     }
 
     /// Whether these are the calls of this answer, by their ids.
@@ -80,6 +99,11 @@ impl OpenCalls {
 impl OpenCall {
     fn without_result(&self, not_started: bool) -> Message {
         let call = ToolCall::new(self.id.clone(), self.name.clone(), "");
-        Message::tool(ToolResult::error(&call, if not_started { NOT_STARTED } else { OUTCOME_UNKNOWN }))
+        let text = match (self.started, not_started) {
+            (true, _) => VERIFY_BEFORE_RETRYING,
+            (_, true) => NOT_STARTED,
+            _ => OUTCOME_UNKNOWN,
+        };
+        Message::tool(ToolResult::error(&call, text))
     }
 }

@@ -1,4 +1,4 @@
-use advisor_core::{FinishReason, Message, Text, TurnEnd, TurnId};
+use advisor_core::{CallStart, FinishReason, Message, Text, TurnEnd, TurnId};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -38,6 +38,10 @@ pub struct Entry {
 pub enum EntryKind {
     /// A message that is final.
     Message(Message),
+    /// A call of the last answer is about to run, and its tool must not run twice
+    /// ([`Effect::AtMostOnce`](advisor_core::Effect)). It is never sent, and the turn is as open as it was before.
+    /// A call that has it and no result was started, and nobody knows what became of it.
+    CallStarted(CallStart),
     /// The turn has ended. If messages of it follow, it has begun again, and its next end counts.
     TurnEnded(TurnEnd),
     /// What was said before, in short. Kept and given back; this version does not send it.
@@ -47,7 +51,7 @@ pub enum EntryKind {
 }
 
 /// The format that this version writes. A version that adds anything that this one cannot read, be it
-/// deep inside a message, writes a higher number.
+/// deep inside a message, writes a higher number. A new kind needs none: who does not know it keeps it as it came.
 const FORMAT: u64 = 1;
 
 impl Entry {
@@ -74,6 +78,7 @@ impl EntryKind {
         let read: fn(Value) -> serde_json::Result<Self> = match kind {
             _ if format > FORMAT => return Ok(Self::Unknown(raw)),
             "message" => |value| serde_json::from_value(value).map(Self::Message),
+            "call_started" => |value| serde_json::from_value(value).map(Self::CallStarted),
             "turn_ended" => |value| serde_json::from_value::<WrittenEnd>(value).map(Self::from),
             "summary" => |value| serde_json::from_value(value).map(Self::Summary),
             _ => return Ok(Self::Unknown(raw)),
@@ -87,6 +92,7 @@ impl Serialize for EntryKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Message(message) => Written::new("message", message).serialize(serializer),
+            Self::CallStarted(start) => Written::new("call_started", start).serialize(serializer),
             Self::TurnEnded(end) => Written::new("turn_ended", &WrittenEnd::from(end)).serialize(serializer),
             Self::Summary(text) => Written::new("summary", text).serialize(serializer),
             Self::Unknown(raw) => raw.serialize(serializer),
@@ -150,7 +156,7 @@ impl From<WrittenEnd> for EntryKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use advisor_core::{Block, ToolCall, ToolResult};
+    use advisor_core::{Block, CallKey, ToolCall, ToolResult};
     use serde_json::json;
 
     fn round_trip(kind: EntryKind) {
@@ -168,6 +174,8 @@ mod tests {
             Block::from(call.clone()),
         ])));
         round_trip(EntryKind::Message(Message::tool(ToolResult::error(&call, "no"))));
+        let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
+        round_trip(EntryKind::CallStarted(CallStart::new(key, "c1")));
         round_trip(EntryKind::Summary("short".into()));
         round_trip(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))));
         round_trip(EntryKind::TurnEnded(TurnEnd::Failed { partial: "a".into() }));
@@ -185,6 +193,16 @@ mod tests {
             assert!(matches!(entry.kind, EntryKind::Unknown(_)), "{entry:?}");
             assert_eq!(serde_json::to_value(&entry).unwrap(), raw);
         }
+    }
+
+    #[test]
+    fn a_start_is_written_as_a_kind_of_its_own_that_older_versions_keep() {
+        let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
+        let entry =
+            Entry::new(7, TurnId::new("t").unwrap(), EntryKind::CallStarted(CallStart::new(key, "c1")));
+        let value = json!({"key": "t/3/1", "call_id": "c1"});
+        let written = json!({"seq": 7, "turn": "t", "format": 1, "kind": "call_started", "value": value});
+        assert_eq!(serde_json::to_value(&entry).unwrap(), written);
     }
 
     #[test]

@@ -33,7 +33,7 @@
 //! | word | type |
 //! | --- | --- |
 //! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
-//! | entry: a message, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
+//! | entry: a message, the start of a call, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
 //! | lease: the right to run a turn, among processes | [`Leases`], [`Fence`] |
 //! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
@@ -79,12 +79,14 @@ mod when_busy;
 mod window;
 
 pub use advisor::ChatMemoryAdvisor;
+#[doc(no_inline)]
+pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
 pub use check::{Defect, check_transcript};
 pub use entry::{Entry, EntryKind};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
-pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, OUTCOME_UNKNOWN, repair};
+pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, repair};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;
 #[cfg(feature = "tiktoken")]

@@ -1,6 +1,9 @@
 //! Logs for tests: by hand and by chance.
 
-use advisor_core::{Block, BlockContent, FinishReason, Message, Role, ToolCall, ToolResult, TurnEnd, TurnId};
+use advisor_core::{
+    Block, BlockContent, CallKey, CallStart, FinishReason, Message, Role, ToolCall, ToolResult, TurnEnd,
+    TurnId,
+};
 use proptest::prelude::*;
 
 use crate::repair::is_remembered;
@@ -24,6 +27,11 @@ pub(crate) fn calls(ids: &[&str]) -> Message {
 
 pub(crate) fn result(id: &str) -> Message {
     Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec![format!("result {id}").into()]))
+}
+
+/// The start of the call at `position` of the answer of `round`.
+pub(crate) fn started(round: u32, position: u32, id: &str) -> EntryKind {
+    EntryKind::CallStarted(CallStart::new(CallKey::new(turn("t"), round, position), id))
 }
 
 pub(crate) fn completed() -> EntryKind {
@@ -98,6 +106,7 @@ fn any_kind() -> impl Strategy<Value = EntryKind> {
         2 => "[a-c]{0,2}".prop_map(|partial| interrupted(&partial)),
         1 => Just(EntryKind::TurnEnded(TurnEnd::Failed { partial: "p".into() })),
         1 => Just(rolled_back()),
+        3 => (0..3_u32, any_id()).prop_map(|(position, id)| started(1, position, id)),
         1 => Just(EntryKind::Summary("short".into())),
         1 => Just(EntryKind::Unknown(serde_json::Map::new())),
     ]
@@ -146,13 +155,18 @@ fn without_doubled_users(kinds: Vec<EntryKind>) -> Vec<EntryKind> {
 
 /// A log as memory writes it: every turn complete.
 pub(crate) fn ordinary_log() -> impl Strategy<Value = Vec<Entry>> {
-    let round = prop::collection::vec(any_id(), 1..3);
+    // The calls of a round, each with whether its tool must not run twice.
+    type Made = Vec<(&'static str, bool)>;
+    let round = prop::collection::vec((any_id(), any::<bool>()), 1..3);
     let any_turn = (prop::collection::vec(round, 0..4), prop::option::weighted(0.3, "[a-c]{0,2}"));
     prop::collection::vec(any_turn, 0..6).prop_map(|turns| {
-        let kinds = |(rounds, cut): (Vec<Vec<&str>>, Option<String>)| {
+        let kinds = |(rounds, cut): (Vec<Made>, Option<String>)| {
             let mut kinds = vec![user("u").into()];
-            for ids in rounds {
+            for (round, made) in (1..).zip(rounds) {
+                let ids: Vec<_> = made.iter().map(|(id, _)| *id).collect();
                 kinds.push(calls(&ids).into());
+                let once = (0..).zip(&made).filter(|(_, (_, once))| *once);
+                kinds.extend(once.map(|(position, (id, _))| started(round, position, id)));
                 kinds.extend(ids.iter().map(|id| result(id).into()));
             }
             match cut {

@@ -1,4 +1,6 @@
-use advisor_core::{Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
+use std::collections::HashSet;
+
+use advisor_core::{CallKey, Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::again::Known;
 use crate::calls::OpenCalls;
@@ -26,8 +28,8 @@ pub(crate) struct Opening {
     pub(crate) entries: Vec<NewEntry>,
     /// The view of the conversation and the input, ephemeral messages included.
     pub(crate) messages: Vec<Message>,
-    /// The turn stopped before, and goes on.
-    pub(crate) again: bool,
+    /// The turn stopped before, and goes on: the calls whose starts it has stored.
+    pub(crate) again: Option<HashSet<CallKey>>,
 }
 
 impl Opening {
@@ -57,7 +59,7 @@ impl Opening {
             let rest = own.get(entries.len()..).unwrap_or_default();
             let pieces = Repair::of(&log).begin(input, rest);
             let entries = missing.iter().map(|result| new_entry(turn, result)).collect();
-            return Ok(Self::of_pieces(version, entries, pieces, measure, true));
+            return Ok(Self::of_pieces(version, entries, pieces, measure, Some(started_in(&own))));
         }
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
         let mut end = end_of(last, unfinished);
@@ -71,7 +73,7 @@ impl Opening {
         let repair = Repair::of(&log);
         refuse_orphans(repair.open_calls().clone(), &input)?;
         let pieces = repair.begin(input, &[]);
-        Ok(Self::of_pieces(version, entries, pieces, measure, false))
+        Ok(Self::of_pieces(version, entries, pieces, measure, None))
     }
 
     /// The version once it is written.
@@ -84,12 +86,21 @@ impl Opening {
         entries: Vec<NewEntry>,
         pieces: Vec<Vec<Message>>,
         measure: &Measure,
-        again: bool,
+        again: Option<HashSet<CallKey>>,
     ) -> Beginning {
         let from = measure.first_kept(&pieces);
         let messages = pieces.into_iter().skip(from).flatten().collect();
         Beginning::Asking(Self { version, entries, messages, again })
     }
+}
+
+/// The calls whose starts are among these entries.
+fn started_in(entries: &[Entry]) -> HashSet<CallKey> {
+    let start = |entry: &Entry| match &entry.kind {
+        EntryKind::CallStarted(start) => Some(start.key.clone()),
+        _ => None,
+    };
+    entries.iter().filter_map(start).collect()
 }
 
 /// What is read of a conversation, without the turns whose beginning is not.

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use advisor_core::{Message, MessageList, Role};
+use advisor_core::{CallStart, Message, MessageList, Role};
 
 use crate::NO_ANSWER;
 use crate::calls::OpenCalls;
@@ -78,6 +78,11 @@ impl Prompt {
     /// The loop goes on with the last answer: its tools may be started from now on.
     pub(crate) fn start_calls(&mut self) {
         self.tip.calls.start();
+    }
+
+    /// The start of one of these calls is recorded.
+    pub(crate) fn note_start(&mut self, start: &CallStart) {
+        self.tip.calls.note_start(start);
     }
 
     /// The model is asked with what there is.

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use advisor_core::{Error, Message, Record, Result, Role, Step, TurnEnd, TurnRecorder, async_trait};
+use advisor_core::{
+    CallStart, Error, ErrorKind, Message, Record, Result, Role, Step, TurnEnd, TurnRecorder, async_trait,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -39,6 +41,7 @@ impl TurnRecorder for TurnMemory {
         };
         match &record.step {
             Step::End(end) => self.0.record_end(state, record, end).await,
+            Step::Started(starts) => self.0.record_starts(state, record.round, starts).await,
             step => self.0.record_step(state, record, step).await,
         }
     }
@@ -77,6 +80,19 @@ impl Inner {
             state.prompt.start_calls();
         }
         Ok(())
+    }
+
+    /// Calls that must not run twice are about to run. The loop is told of those that were started before when memory
+    /// begins the turn; one that asks all the same may not run them.
+    async fn record_starts(&self, state: &mut TurnState, round: u32, starts: &[CallStart]) -> Result<()> {
+        self.catch_up(state).await?;
+        if let Some(known) = starts.iter().find(|start| state.started.contains(&start.key)) {
+            let text = format!("the call {} was started before, and its tool must not run twice", known.key);
+            return Err(Error::new(ErrorKind::StoreConflict { current: state.version.as_u64() }, text));
+        }
+        self.begin_again(state).await?;
+        let write = Write::new(round, "started", state.prompt.unchanged()).starting(starts.to_vec());
+        self.write(state, write).await
     }
 
     async fn record_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {

@@ -4,9 +4,6 @@ use crate::calls::OpenCalls;
 use crate::view::{last_end, same_turn};
 use crate::{Entry, EntryKind};
 
-/// What a call without a result is answered with.
-pub const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown";
-
 /// What a call is answered with when its answer was not the one that the turn went on with.
 pub const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
 
@@ -19,7 +16,8 @@ pub const NO_ANSWER: &str = "[no answer]";
 /// The transcript that a log tells, valid whatever the log holds. A pure function.
 ///
 /// - A turn that was rolled back is left out.
-/// - A call without a result gets an error result, [`OUTCOME_UNKNOWN`]. The calls that end a turn may be
+/// - A call without a result gets an error result: [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if its tool must not run twice and its
+///   start is in the log, [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) otherwise. The calls that end a turn may be
 ///   answered by the messages that begin the next one.
 /// - Results stand in call order; the first one for a call counts. One without a call is left out, as are
 ///   empty answers, system messages and ephemeral ones.
@@ -48,13 +46,17 @@ pub fn repair(log: &[Entry]) -> Vec<Message> {
 /// The calls at the end of a turn's entries and the results they have there.
 pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
     let mut calls = OpenCalls::default();
-    for message in turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered) {
-        match message.role() {
-            Role::Tool => {
-                calls.accept(message);
-            }
-            Role::Assistant if !message.is_empty_answer() => calls = OpenCalls::of(message),
-            Role::User => calls = OpenCalls::default(),
+    for entry in turn {
+        match &entry.kind {
+            EntryKind::CallStarted(start) => calls.note_start(start),
+            EntryKind::Message(message) if is_remembered(&message) => match message.role() {
+                Role::Tool => {
+                    calls.accept(message);
+                }
+                Role::Assistant if !message.is_empty_answer() => calls = OpenCalls::of(message),
+                Role::User => calls = OpenCalls::default(),
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -122,6 +124,7 @@ impl Repair {
     fn take(&mut self, entry: &Entry) {
         match &entry.kind {
             EntryKind::Message(message) if is_remembered(&message) => self.push(message.clone()),
+            EntryKind::CallStarted(start) => self.calls.note_start(start),
             // The turn went on after this end: the model was asked in between.
             EntryKind::TurnEnded(_) => self.gap = true,
             _ => {}

@@ -119,7 +119,10 @@ impl TurnMemory {
             None => {
                 stage.said = said.into();
                 match self.0.begun(&mut stage, &system, Some(self.0.when_busy)).await? {
-                    Begun::Asking(state) => state,
+                    Begun::Asking(state) => {
+                        state.tell(&request.turn);
+                        state
+                    }
                     Begun::Answered(answer, reason) => return Ok(Some(ChatResponse::new(0, answer, reason))),
                 }
             }

@@ -1,6 +1,7 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{Message, Role, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Turn, TurnEnd, TurnId};
+use uuid::Uuid;
 
 use crate::claim::Claim;
 use crate::prompt::{Addition, Prompt};
@@ -30,6 +31,8 @@ pub(crate) struct TurnState {
     pub(crate) resumed: bool,
     /// The version at which a turn that had stopped before began again.
     again: Option<Version>,
+    /// The calls whose start is stored, by this run of the turn or an earlier one.
+    pub(crate) started: HashSet<CallKey>,
     /// How often each step of each round was written.
     steps: HashMap<(u32, &'static str), u32>,
 }
@@ -49,18 +52,24 @@ pub(crate) struct Write {
     round: u32,
     step: &'static str,
     addition: Addition,
+    starts: Vec<CallStart>,
     answered: Option<u32>,
     end: Option<TurnEnd>,
 }
 
 impl Write {
     pub(crate) fn new(round: u32, step: &'static str, addition: Addition) -> Self {
-        Self { round, step, addition, answered: None, end: None }
+        Self { round, step, addition, starts: Vec::new(), answered: None, end: None }
     }
 
     /// The same, which makes the answer of its round known.
     pub(crate) fn answering(self) -> Self {
         Self { answered: Some(self.round), ..self }
+    }
+
+    /// The same, with the starts of these calls.
+    pub(crate) fn starting(self, starts: Vec<CallStart>) -> Self {
+        Self { starts, ..self }
     }
 
     /// The same, with the end of the turn behind it.
@@ -69,13 +78,14 @@ impl Write {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.addition.stored.len() + usize::from(self.end.is_some())
+        self.addition.stored.len() + self.starts.len() + usize::from(self.end.is_some())
     }
 
     pub(crate) fn entries(&self, turn: &TurnId) -> Vec<NewEntry> {
         let messages = self.addition.stored.iter().cloned().map(EntryKind::Message);
+        let starts = self.starts.iter().cloned().map(EntryKind::CallStarted);
         let end = self.end.clone().map(EntryKind::TurnEnded);
-        messages.chain(end).map(|kind| NewEntry::new(turn.clone(), kind)).collect()
+        messages.chain(starts).chain(end).map(|kind| NewEntry::new(turn.clone(), kind)).collect()
     }
 
     fn answer(&self) -> Option<&Message> {
@@ -98,13 +108,29 @@ impl TurnState {
             broken_off: false,
             resumed: false,
             again: None,
+            started: HashSet::new(),
             steps: HashMap::new(),
         }
     }
 
-    /// The state of a turn that had stopped before and goes on.
-    pub(crate) fn again(self) -> Self {
-        Self { again: Some(self.version), resumed: true, ..self }
+    /// The state of a turn that had stopped before and goes on, after it had started these calls.
+    pub(crate) fn again(self, started: HashSet<CallKey>) -> Self {
+        Self { again: Some(self.version), resumed: true, started, ..self }
+    }
+
+    /// Tells the loop what an earlier run of the turn did: which calls it has started, and up to where it numbered its
+    /// rounds, so that no two calls of the turn have the same key.
+    ///
+    /// The log does not say how rounds were numbered, but for the starts of calls. A round of which anything is
+    /// stored has at least one entry, so a hundred numbers for each entry leave room for rounds that were asked again.
+    pub(crate) fn tell(&self, turn: &Turn) {
+        let Some(version) = self.again else { return };
+        let entries = u32::try_from(version.as_u64()).unwrap_or(u32::MAX);
+        let started = self.started.iter().map(|key| key.round).max();
+        turn.number_rounds_above(
+            entries.saturating_mul(100).min(u32::MAX / 2).max(started.unwrap_or_default()),
+        );
+        turn.update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
     }
 
     /// This is to be appended next.
@@ -114,8 +140,14 @@ impl TurnState {
     }
 
     /// The key of a write: that of its step, numbered if the step is written more than once. Where the turn began
-    /// again, its rounds have numbers that were used before: the version tells them apart.
+    /// again, the version tells its keys from earlier ones.
+    ///
+    /// Starts are the exception. Another run that writes the same starts must not be told that they are written, for
+    /// it would run the tools again: theirs is a key that no other run has.
     fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
+        if !write.starts.is_empty() {
+            return BatchKey::new(turn.clone(), write.round, format!("{}-{}", write.step, Uuid::now_v7()));
+        }
         let times = self.steps.entry((write.round, write.step)).or_default();
         *times += 1;
         let step = match (*times, self.again) {
@@ -137,6 +169,10 @@ impl TurnState {
         self.resumed &= write.end.is_none();
         self.ended = write.end.or(self.ended.take());
         self.prompt.take_over(write.addition);
+        for start in write.starts {
+            self.prompt.note_start(&start);
+            self.started.insert(start.key);
+        }
     }
 
     /// Whether the turn has ended so that its `end` in `round` says nothing new: an answer that is complete

@@ -39,8 +39,9 @@ const FIRST_TURNS: usize = 16;
 impl Measure {
     /// What has to be read so that everything that can be in the window is there, as far as that is known.
     ///
-    /// An ordinary turn has one entry that is no message, so twice as many entries hold the messages. Where
-    /// turns went on after their end there are more, and the view may be of fewer messages than would fit.
+    /// An ordinary turn has one entry that is no message, and at most one more for each result: the start of its call.
+    /// Those are fewer than its messages, so twice as many entries hold the messages. Where turns went on after their
+    /// end there are more, and the view may be of fewer messages than would fit.
     pub(crate) fn view(&self) -> View {
         match self.window {
             Window::All => View::All,

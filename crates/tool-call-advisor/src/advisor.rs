@@ -9,13 +9,15 @@ use advisor_core::{
 use crate::hooks::NoHooks;
 use crate::loop_run::LoopRun;
 use crate::loop_stream::LoopStream;
+use crate::schema::Schemas;
 use crate::{LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
 
 /// The tool loop: runs the calls of an answer, gives the results to the model and asks again.
 ///
 /// # Ordering
 /// A round's answer is complete, and everything inside the loop is done with it, before a tool of it
-/// starts. All results of a round are recorded, in call order, before the model is asked again. The end
+/// starts. The starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)) are recorded
+/// before any tool of the round starts. All results of a round are recorded, in call order, before the model is asked again. The end
 /// of the turn is recorded before `Completed` comes out.
 ///
 /// # Cancellation
@@ -51,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) hooks: Arc<dyn LoopHooks>,
     pub(crate) execution: Arc<dyn ToolExecution>,
     pub(crate) eligible: Arc<dyn Fn(&ToolCall) -> bool + Send + Sync>,
+    /// Those of tools that must not run twice, whose arguments are looked at before they are announced.
+    pub(crate) schemas: Arc<Schemas>,
 }
 
 impl ToolCallAdvisor {
@@ -112,6 +116,7 @@ impl Default for ToolCallAdvisorBuilder {
                 hooks: Arc::new(NoHooks),
                 execution: Arc::new(ParallelTools::new()),
                 eligible: Arc::new(|_| true),
+                schemas: Arc::default(),
             },
         }
     }

@@ -13,7 +13,8 @@ use crate::cap::{ResultBounds, cap_result};
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
 ///
 /// # Ordering
-/// It is asked after everything inside the loop is done with the answer and the answer is recorded.
+/// It is asked after everything inside the loop is done with the answer and the answer is recorded, and so are the
+/// starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)): it runs these once.
 /// The results must be one per call, in call order; they are stored before the model is asked again.
 ///
 /// # Cancellation

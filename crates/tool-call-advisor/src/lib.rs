@@ -7,6 +7,7 @@
 //!
 //! - [`ToolCallAdvisor`] is the loop, [`ToolCallStreaming`] what those outside see of it.
 //! - [`FnTool`] makes a tool of a closure, [`CallerTool`] offers one that the caller runs.
+//! - [`Effect`] is what a tool says about running twice: one that must not writes its start before it runs.
 //! - [`ToolLimits`] bounds a turn, [`LoopHooks`] are its turning points.
 //! - [`ParallelTools`] runs the calls; [`ToolExecution`] replaces it.
 //!
@@ -53,11 +54,14 @@ mod parallel;
 mod run_call;
 mod run_tools;
 mod schema;
+mod starts;
 mod streaming;
 
 pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
 #[doc(no_inline)]
-pub use advisor_core::{Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet};
+pub use advisor_core::{
+    Effect, Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet,
+};
 pub use caller_tool::CallerTool;
 pub use execution::{BatchCall, ToolBatch, ToolEvents, ToolExecution};
 pub use fn_tool::FnTool;

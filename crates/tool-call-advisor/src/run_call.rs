@@ -3,7 +3,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{Progress, Tool, ToolCall, ToolInvocation, ToolOutput, ToolResult, Turn};
+use advisor_core::{Effect, Progress, Tool, ToolCall, ToolInvocation, ToolOutput, ToolResult, Turn};
 use futures::FutureExt;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -53,6 +53,11 @@ pub(crate) async fn run_call(
     .await
 }
 
+/// Whether a call gets as far as its tool: it is known, and its arguments fit.
+pub(crate) fn can_start(call: &BatchCall, schemas: &Schemas) -> bool {
+    prepare(call, schemas).is_ok()
+}
+
 /// The tool and its arguments, or why the call cannot run.
 fn prepare(call: &BatchCall, schemas: &Schemas) -> Result<(Arc<dyn Tool>, Value), String> {
     let ToolCall { name, complete, .. } = &call.call;
@@ -92,15 +97,21 @@ async fn bounded(
     match tokio::time::timeout_at(end, run).await {
         Ok(result) => result,
         Err(_) if bounds.deadline == Some(end) => {
-            ToolResult::error(&call.call, "stopped: the turn's time is over; the outcome is unknown")
+            let text = format!("stopped: the turn's time is over; {}", unknown_outcome(tool));
+            ToolResult::error(&call.call, text)
         }
         Err(_) => {
             let took = timeout.unwrap_or_default().as_secs_f64();
-            ToolResult::error(
-                &call.call,
-                format!("stopped: no answer within {took} s; the outcome is unknown"),
-            )
+            let unknown = unknown_outcome(tool);
+            ToolResult::error(&call.call, format!("stopped: no answer within {took} s; {unknown}"))
         }
+    }
+}
+
+fn unknown_outcome(tool: &Arc<dyn Tool>) -> &'static str {
+    match tool.definition().effect {
+        Some(Effect::AtMostOnce) => "the outcome is unknown, verify before retrying",
+        _ => "the outcome is unknown",
     }
 }
 

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use advisor_core::{
@@ -27,11 +27,19 @@ pub(crate) struct PlannedCall {
     position: u32,
     call: ToolCall,
     denied: Option<Limit>,
+    /// It was started before; this is what the model reads in place of a result.
+    refused: Option<&'static str>,
+}
+
+impl PlannedCall {
+    fn runs(&self) -> bool {
+        self.denied.is_none() && self.refused.is_none()
+    }
 }
 
 impl ToolPlan {
     /// The calls of `steered`, of which some are denied. Calls that the answer does not have are left out:
-    /// nobody could tell the model what came of them.
+    /// nobody could tell the model what came of them. So is one that `steered` has a second time.
     pub(crate) fn new(
         answer: ChatResponse,
         tools: ToolSet,
@@ -39,31 +47,43 @@ impl ToolPlan {
         denied: Vec<Option<Limit>>,
     ) -> Self {
         let position = |block| (0_u32..).zip(answer.tool_calls()).find(|(_, (known, _))| *known == block);
+        let mut seen = HashSet::new();
         let calls = steered.tool_calls().zip(denied).filter_map(|((block, call), denied)| {
-            let (position, _) = position(block)?;
-            Some(PlannedCall { block, position, call: call.clone(), denied })
+            let (position, _) = position(block).filter(|_| seen.insert(block))?;
+            Some(PlannedCall { block, position, call: call.clone(), denied, refused: None })
         });
         let calls = calls.collect();
         Self { answer, tools, calls }
     }
 
-    fn batch(&self, turn: &TurnId) -> Vec<BatchCall> {
-        let admitted = self.calls.iter().filter(|planned| planned.denied.is_none());
-        admitted
-            .map(|planned| BatchCall {
-                call: planned.call.clone(),
-                block: planned.block,
-                key: CallKey::new(turn.clone(), self.answer.round(), planned.position),
-                tool: self.tools.find(&planned.call.name).cloned(),
-            })
-            .collect()
+    /// The calls that run.
+    pub(crate) fn batch(&self, turn: &TurnId) -> Vec<BatchCall> {
+        self.calls.iter().filter(|planned| planned.runs()).map(|planned| self.to_run(planned, turn)).collect()
+    }
+
+    /// Keeps calls from running for which there is a reason, which the model reads.
+    pub(crate) fn refuse(&mut self, turn: &TurnId, reason: impl Fn(&BatchCall) -> Option<&'static str>) {
+        let refused = |planned: &PlannedCall| reason(&self.to_run(planned, turn)).filter(|_| planned.runs());
+        let refused: Vec<_> = self.calls.iter().map(refused).collect();
+        for (planned, refused) in self.calls.iter_mut().zip(refused) {
+            planned.refused = planned.refused.or(refused);
+        }
+    }
+
+    fn to_run(&self, planned: &PlannedCall, turn: &TurnId) -> BatchCall {
+        BatchCall {
+            call: planned.call.clone(),
+            block: planned.block,
+            key: CallKey::new(turn.clone(), self.answer.round(), planned.position),
+            tool: self.tools.find(&planned.call.name).cloned(),
+        }
     }
 
     /// Whether the results are the answer to the user, if all goes well.
     fn is_direct(&self) -> bool {
         let direct = |planned: &PlannedCall| {
             let tool = self.tools.find(&planned.call.name);
-            planned.denied.is_none() && tool.is_some_and(|tool| tool.definition().return_direct)
+            planned.runs() && tool.is_some_and(|tool| tool.definition().return_direct)
         };
         !self.calls.is_empty() && self.calls.iter().all(direct)
     }
@@ -74,9 +94,10 @@ impl ToolPlan {
         let mut by_block: HashMap<_, _> = self
             .calls
             .iter()
-            .filter_map(|planned| match &planned.denied {
-                Some(limit) => Some((planned.block, not_started(planned, limit))),
-                None => Some((planned.block, ran.next()?)),
+            .filter_map(|planned| match (&planned.denied, planned.refused) {
+                (Some(limit), _) => Some((planned.block, not_started(planned, limit))),
+                (_, Some(text)) => Some((planned.block, ToolResult::error(&planned.call, text))),
+                _ => Some((planned.block, ran.next()?)),
             })
             .collect();
         let result = |(block, call): (BlockId, &ToolCall)| {
@@ -90,7 +111,7 @@ impl ToolPlan {
 
     /// What those who watch tools are told of the calls that were not given to any tool.
     fn not_run(&self, results: &[Message]) -> Vec<Chunk> {
-        let ran = |block| self.calls.iter().any(|planned| planned.block == block && planned.denied.is_none());
+        let ran = |block| self.calls.iter().any(|planned| planned.block == block && planned.runs());
         finished(&self.answer, results, |block| !ran(block))
     }
 }
@@ -117,14 +138,18 @@ pub(crate) fn finished(
 
 impl LoopRun {
     /// Runs the calls, records their results, and goes on or ends.
-    pub(crate) async fn run_tools(&mut self, plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
-        match self.run_and_go_on(&plan, events).await {
+    pub(crate) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
+        match self.run_and_go_on(&mut plan, events).await {
             Ok(outcome) => Ok(outcome),
             Err(error) => Err(error.with_partial(plan.answer)),
         }
     }
 
-    async fn run_and_go_on(&mut self, plan: &ToolPlan, events: ToolEvents) -> Result<Outcome> {
+    async fn run_and_go_on(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> Result<Outcome> {
+        if let Err(error) = self.announce_starts(plan).await {
+            self.abandon(&plan.answer).await;
+            return Err(error);
+        }
         let told = events.are_shown();
         let (ran, broken) = self.execute(plan, events).await;
         let results = plan.results(ran, self.config.limits.of_result());
@@ -136,7 +161,7 @@ impl LoopRun {
         Ok(self.go_on(plan, &results).await?.led_by(not_run))
     }
 
-    /// A result for each call that is not denied, and what went wrong with the machinery.
+    /// A result for each call that runs, and what went wrong with the machinery.
     async fn execute(&mut self, plan: &ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
         let batch = plan.batch(self.request.turn.id());
         let wanted: Vec<_> = batch.iter().map(|call| call.call.clone()).collect();

@@ -37,7 +37,7 @@ impl Ledger {
         self.told.lock().unwrap().records.clone()
     }
 
-    /// The steps of what was kept: `answer`, `results`, `injected`, `end`.
+    /// The steps of what was kept: `answer`, `started`, `results`, `injected`, `end`.
     pub(crate) fn steps(&self) -> Vec<&'static str> {
         self.records().iter().map(|record| step_name(&record.step)).collect()
     }
@@ -61,6 +61,7 @@ impl Ledger {
 fn step_name(step: &Step) -> &'static str {
     match step {
         Step::Answer => "answer",
+        Step::Started(_) => "started",
         Step::Results => "results",
         Step::Injected => "injected",
         Step::End(_) => "end",

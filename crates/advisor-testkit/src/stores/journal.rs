@@ -12,7 +12,7 @@ use crate::Journal;
 /// A store that takes its time, and tells a [`Journal`] what it has stored once it is stored.
 ///
 /// Each append is one event with a word per entry, such as `stored user` or
-/// `stored assistant(c1,c2)` or `stored result(c1) result(c2)` or `stored assistant() end`. Before and after
+/// `stored assistant(c1,c2)` or `stored started(c1)` or `stored result(c1) result(c2)` or `stored assistant() end`. Before and after
 /// the append it lets other tasks run, so that an order that is only accidental shows.
 ///
 /// # Example
@@ -61,6 +61,7 @@ fn words(batch: &Batch) -> String {
 fn word(kind: &EntryKind) -> String {
     let message = match kind {
         EntryKind::Message(message) => message,
+        EntryKind::CallStarted(start) => return format!("started({})", start.call_id),
         EntryKind::TurnEnded(_) => return "end".into(),
         EntryKind::Summary(_) => return "summary".into(),
         _ => return "unknown".into(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use advisor_core::{ConversationKey, FinishReason, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
 
 use super::{Store, new_key, new_name, said, texts};
 use crate::{Batch, BatchKey, EntryKind, NewEntry, Page, StoreError, Version, View};
@@ -67,7 +67,8 @@ pub async fn views_count_from_the_end(store: Store) {
     }
 }
 
-/// The last turn is open until its end is written, and again when more follows; it comes whole, whatever the view.
+/// The last turn is open until its end is written, and again when more messages follow; it comes whole, whatever the view.
+/// Only messages and ends decide: the start of a call leaves a turn as open as it was.
 pub async fn open_turn_is_reported_whole(store: Store) {
     let key = new_key();
     let open = async |view| store.load(&key, view).await.unwrap().open_turn;
@@ -83,6 +84,11 @@ pub async fn open_turn_is_reported_whole(store: Store) {
     store.append(&key, Version::new(5), ended("one", 3)).await.unwrap();
     store.append(&key, Version::new(6), said("two", 0, &["e"])).await.unwrap();
     assert_eq!(texts(&open(View::All).await.unwrap().entries), ["e"]);
+    store.append(&key, Version::new(7), started("two", 1)).await.unwrap();
+    assert_eq!(open(View::LastEntries(0)).await.unwrap().entries.len(), 2, "a call of an open turn starts");
+    store.append(&key, Version::new(8), ended("two", 2)).await.unwrap();
+    store.append(&key, Version::new(9), started("two", 3)).await.unwrap();
+    assert_eq!(open(View::All).await, None, "the start of a call opens no turn that has ended");
 }
 
 /// A deleted conversation is as if it had never been, and can be begun again. Deleting twice is no error.
@@ -125,6 +131,12 @@ pub async fn list_is_paged_in_order(store: Store) {
         page = page.after(last.clone());
     }
     assert_eq!(listed, ["10", "A", "a", "a-b", "a_b", "b"], "in the order of their bytes");
+}
+
+fn started(turn: &str, round: u32) -> Batch {
+    let turn = TurnId::new(turn).unwrap();
+    let start = EntryKind::CallStarted(CallStart::new(CallKey::new(turn.clone(), round, 0), "c1"));
+    Batch::new(BatchKey::new(turn.clone(), round, "started"), vec![NewEntry::new(turn, start)])
 }
 
 fn ended(turn: &str, round: u32) -> Batch {

@@ -1,6 +1,6 @@
 //! What is written is read again, as it was and in its order.
 
-use advisor_core::{Block, FinishReason, Message, ToolCall, ToolResult, TurnEnd, TurnId};
+use advisor_core::{Block, CallKey, CallStart, FinishReason, Message, ToolCall, ToolResult, TurnEnd, TurnId};
 use serde_json::{Map, Value};
 
 use super::{Store, new_key, said, texts};
@@ -17,7 +17,7 @@ pub async fn append_keeps_order(store: Store) {
     assert_eq!(read.version, Version::new(3));
 }
 
-/// Messages of every role and ends of every kind are read as they were written, each in its turn.
+/// Messages of every role, starts of calls and ends of every kind are read as they were written, each in its turn.
 pub async fn every_kind_of_message_survives(store: Store) {
     let call = ToolCall::new("c1", "look", "{\"at\": [1, 2.5, null]}");
     let kinds = vec![
@@ -25,6 +25,7 @@ pub async fn every_kind_of_message_survives(store: Store) {
         EntryKind::Message(Message::assistant_blocks(vec![Block::text("t"), Block::from(call.clone())])),
         EntryKind::Message(Message::tool(ToolResult::error(&call, "no"))),
         EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "par".into() }),
+        EntryKind::CallStarted(CallStart::new(CallKey::new(TurnId::new("t").unwrap(), 1, 0), "c1")),
         EntryKind::Summary("short".into()),
         EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))),
         EntryKind::TurnEnded(TurnEnd::RolledBack),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::logs::{
-    answer, any_log, calls, completed, handed_out, log, ordinary_log, result, turn, user, words,
+    answer, any_log, calls, completed, handed_out, log, ordinary_log, result, started, turn, user, words,
 };
 use crate::{View, Window, check_transcript, repair};
 
@@ -54,6 +54,33 @@ fn a_turn_begins_with_the_view_and_its_input() {
     assert_eq!(written(&opening), "new:u:v");
     assert_eq!(words(&opening.messages), "u:u a:a u:note u:v");
     assert_eq!(opening.version, Version::new(3));
+}
+
+#[test]
+fn law_t5_a_turn_that_goes_on_knows_what_it_has_started() {
+    let own = vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 0, "1")];
+    let dead = log(&[("t", vec![user("t").into(), answer("a").into(), completed()]), ("new", own)]);
+    let opening = plan(&dead, &[user("u")], &[]).unwrap();
+    assert_eq!(written(&opening), "new:r1! new:r2!");
+    assert_eq!(opening.again, Some([CallKey::new(turn("t"), 1, 0)].into()));
+    let told = [crate::VERIFY_BEFORE_RETRYING, crate::OUTCOME_UNKNOWN];
+    assert_eq!(result_texts(&opening.messages), told);
+    let stored: Vec<_> = opening.entries.iter().filter_map(|new| new.kind.as_message().cloned()).collect();
+    assert_eq!(result_texts(&stored), told);
+}
+
+fn result_texts(messages: &[Message]) -> Vec<String> {
+    messages.iter().filter_map(Message::tool_result).map(advisor_core::ToolResult::text).collect()
+}
+
+#[test]
+fn the_calls_of_a_dead_turn_that_were_started_are_to_be_verified() {
+    let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 1, "2")])]);
+    let opening = plan(&dead, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "t:r1! t:r2! t:cut() new:u:v");
+    let told = [crate::OUTCOME_UNKNOWN, crate::VERIFY_BEFORE_RETRYING];
+    assert_eq!(result_texts(&opening.messages), told);
+    assert_eq!(result_texts(&repair(&with(&dead, &opening))), told, "and it stays so");
 }
 
 #[test]
@@ -158,7 +185,7 @@ fn a_turn_that_stopped_goes_on_where_it_stands() {
     ] {
         let again = plan(&own(kinds.clone()), &[user("v")], &[]).unwrap();
         let tail = if kinds.len() > 2 { " a(1) r1" } else { "" };
-        assert_eq!((written(&again).as_str(), again.again), ("", true));
+        assert_eq!((written(&again).as_str(), again.again.is_some()), ("", true));
         assert_eq!(words(&again.messages), format!("u:u a:a u:v{tail}"), "what had been shown is void");
     }
     let open =

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::check_transcript;
 use crate::logs::{
-    answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, result, rolled_back, user,
-    words,
+    answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, result, rolled_back,
+    started, user, words,
 };
+use crate::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, check_transcript};
 
 fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {
     let messages = repair(&log(turns));
@@ -38,6 +38,56 @@ fn law_t1_every_call_gets_one_result_in_call_order() {
     assert_eq!(open(&["2", "1", "1", "1", "9"]), "u:u a(1,2,1) r1 r2 r1 a:[interrupted]");
     let text = repair(&log(&[("t", vec![user("u").into(), calls(&["1"]).into()])]))[2].text();
     assert_eq!(text, OUTCOME_UNKNOWN);
+}
+
+/// What the calls of a turn that was cut off are answered with: `?` outcome unknown, `!` verify before retrying, `=` result.
+fn answered(kinds: Vec<EntryKind>) -> String {
+    let messages = repair(&log(&[("t", kinds)]));
+    assert_eq!(check_transcript(&messages), []);
+    let mark = |text: &str| match text {
+        OUTCOME_UNKNOWN => '?',
+        VERIFY_BEFORE_RETRYING => '!',
+        _ => '=',
+    };
+    messages.iter().filter_map(Message::tool_result).map(|result| mark(&result.text())).collect()
+}
+
+#[test]
+fn law_t1_t5_a_call_that_was_started_and_must_not_run_twice_is_to_be_verified() {
+    let open = |more: Vec<EntryKind>| {
+        answered([user("u").into(), calls(&["1", "2", "1"]).into()].into_iter().chain(more).collect())
+    };
+    assert_eq!(open(vec![]), "???");
+    assert_eq!(open(vec![started(1, 1, "2")]), "?!?");
+    assert_eq!(open(vec![started(1, 0, "1"), started(1, 2, "1")]), "!?!");
+    assert_eq!(open(vec![started(1, 2, "1")]), "??!", "of two calls of one id, the one at its place");
+    assert_eq!(
+        open(vec![started(1, 7, "2"), started(1, 8, "1")]),
+        "!!?",
+        "of an answer that was changed, by the id"
+    );
+    assert_eq!(open(vec![started(1, 0, "9")]), "???", "a call of another answer");
+    assert_eq!(open(vec![started(1, 0, "1"), result("1").into(), result("2").into()]), "==?");
+    assert_eq!(open(vec![started(1, 1, "2"), started(1, 2, "1"), result("1").into()]), "=!!");
+    let later = vec![started(1, 0, "1"), calls(&["1"]).into()];
+    assert_eq!(open(later), "!???", "the start of an earlier round says nothing of a later one");
+}
+
+#[test]
+fn starts_are_no_messages() {
+    let with = vec![
+        user("u").into(),
+        calls(&["1", "2"]).into(),
+        started(1, 0, "1"),
+        started(1, 1, "2"),
+        result("1").into(),
+        result("2").into(),
+        answer("a").into(),
+        completed(),
+    ];
+    assert_eq!(repaired(&[("t", with)]), "u:u a(1,2) r1 r2 a:a");
+    let cut = vec![user("u").into(), calls(&["1"]).into(), started(1, 0, "1"), interrupted("")];
+    assert_eq!(repaired(&[("t", cut)]), "u:u a(1) r1! a:[interrupted]");
 }
 
 #[test]

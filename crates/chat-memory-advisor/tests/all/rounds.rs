@@ -1,8 +1,10 @@
 //! Turns of several rounds: what the loop announces, and what memory makes of it.
 
+use std::sync::{Arc, Mutex};
+
 use advisor_core::{
-    AdvisorChain, BlockDelta, ChatRequest, Chunk, ErrorKind, FinishReason, Message, Phase, Placement, Record,
-    Step, ToolCall, ToolResult, TurnEnd, from_fn,
+    AdvisorChain, BlockDelta, CallKey, CallStart, ChatRequest, Chunk, ErrorKind, FinishReason, Message,
+    Phase, Placement, Record, Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::ChatMemoryAdvisor;
@@ -185,7 +187,7 @@ async fn with_records(answer: Answer, records: Vec<Record>) -> (String, String) 
     let feed = from_fn("feed", move |request: ChatRequest, next: AdvisorChain| {
         let records = records.clone();
         async move {
-            let turn = std::sync::Arc::clone(&request.turn);
+            let turn = Arc::clone(&request.turn);
             Ok(next.next_stream(request).await?.on_completed(move |response| async move {
                 for record in &records {
                     turn.record(record).await?;
@@ -218,6 +220,59 @@ async fn results_of_calls_that_were_never_stored_are_not_stored() {
     let (log, view) = with_records(calls(), records).await;
     assert_eq!(log, "u:go a(1,2) r2 r1 a:done .");
     assert_eq!(view, "u:go a(1,2) r1 r2 a:done");
+}
+
+fn start(position: u32, id: &str) -> CallStart {
+    CallStart::new(CallKey::new(TurnId::new("t").unwrap(), 1, position), id)
+}
+
+#[tokio::test]
+async fn law_t5_a_start_is_stored_and_says_that_the_call_is_to_be_verified() {
+    let announced = || Record::new(1, Step::Started(vec![start(1, "2")]), vec![]);
+    let failed = Step::End(TurnEnd::Failed { partial: "".into() });
+    let records = vec![announced(), Record::new(1, failed, vec![])];
+    let (log, view) = with_records(calls(), records).await;
+    assert_eq!(log, "u:go a(1,2) started(2) r1! r2! failed()");
+    assert_eq!(view, "u:go a(1,2) r1! r2! a:[interrupted]");
+    let results = vec![result("1"), result("2")];
+    let direct = Step::End(TurnEnd::Completed(FinishReason::ReturnDirect));
+    let records = vec![
+        announced(),
+        Record::new(1, Step::Results, results),
+        Record::new(2, direct, vec![Message::assistant("direct")]),
+    ];
+    let (log, view) = with_records(calls(), records).await;
+    assert_eq!(log, "u:go a(1,2) started(2) r1 r2 a:direct .");
+    assert_eq!(view, "u:go a(1,2) r1 r2 a:direct");
+}
+
+#[tokio::test]
+async fn law_t5_a_call_that_was_started_may_not_be_started_again() {
+    let (memory, store) = memory();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    let twice = from_fn("twice", move |request: ChatRequest, next: AdvisorChain| {
+        let told = Arc::clone(&told);
+        async move {
+            let turn = Arc::clone(&request.turn);
+            let answered = next.next_stream(request).await?.on_completed(move |response| async move {
+                turn.record(&Record::new(1, Step::Answer, vec![response.message().clone()])).await?;
+                for starts in [vec![start(0, "1")], vec![start(1, "2"), start(0, "1")], vec![start(1, "2")]] {
+                    let outcome = turn.record(&Record::new(1, Step::Started(starts), vec![])).await;
+                    told.lock().unwrap().push(outcome.map_err(|error| error.kind()));
+                }
+                Ok(response)
+            });
+            Ok(answered)
+        }
+    });
+    let model = ScriptedModel::new([calls()]);
+    let client = builder(&memory, Phase::Round, &model).advisor_in(Phase::Turn, twice).build().unwrap();
+    ask(&client, "go").await.unwrap();
+    let seen = seen.lock().unwrap().clone();
+    assert!(matches!(seen[..], [Ok(()), Err(ErrorKind::StoreConflict { current: 3 }), Ok(())]), "{seen:?}");
+    let log = log_words(&store.log(&key()).await);
+    assert_eq!(log, "u:go a(1,2) started(1) started(2) .", "all of an announcement or nothing");
 }
 
 #[tokio::test]
@@ -283,7 +338,7 @@ async fn a_turn_does_not_go_on_once_another_has_begun() {
     let (memory, store) = memory();
     let (client, _) = plain(&memory, ["one", "two"].map(Answer::of_text));
     let first = turn(&client, "1");
-    let shared = std::sync::Arc::clone(first.turn());
+    let shared = Arc::clone(first.turn());
     first.call().await.unwrap();
     let mut second = turn(&client, "2");
     read_until(&mut second, "two").await;

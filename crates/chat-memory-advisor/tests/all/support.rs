@@ -86,10 +86,11 @@ fn word(message: &Message) -> String {
     }
 }
 
-/// A log in one word per entry, the ends of turns as `.`, `cut(…)`, `failed(…)` or `undone`.
+/// A log in one word per entry, starts as `started(1)`, the ends of turns as `.`, `cut(…)`, `failed(…)` or `undone`.
 pub(crate) fn log_words(log: &[Entry]) -> String {
     let word_of = |entry: &Entry| match &entry.kind {
         EntryKind::Message(message) => word(message),
+        EntryKind::CallStarted(start) => format!("started({})", start.call_id),
         EntryKind::TurnEnded(TurnEnd::Completed(_)) => String::from("."),
         EntryKind::TurnEnded(TurnEnd::Interrupted { partial }) => format!("cut({partial})"),
         EntryKind::TurnEnded(TurnEnd::Failed { partial }) => format!("failed({partial})"),

@@ -1,0 +1,146 @@
+use std::fmt;
+use std::str::FromStr;
+
+use message_aggregator::Text;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, TurnId};
+
+/// A stable name of a tool call: its turn, its round and its place in the round.
+///
+/// Its text, `turn/round/position`, is what a tool hands to another system as an idempotency key. It has at most
+/// 150 characters of `A-Z`, `a-z`, `0-9`, `-`, `_` and `/`. A turn's id has no `/`, so two keys never have the same text,
+/// and a text is read back into the key that it came from. It will not change; serialised, a key is this text.
+///
+/// A key is as unique as its turn's id. One that is minted is unique everywhere; who gives turns ids that are
+/// unique in their conversation only puts the conversation before the key.
+///
+/// # Example
+/// ```
+/// use advisor_core::{CallKey, TurnId};
+///
+/// let key = CallKey::new(TurnId::new("order-17")?, 2, 0);
+/// assert_eq!(key.to_string(), "order-17/2/0");
+/// assert_eq!("order-17/2/0".parse::<CallKey>()?, key);
+/// # Ok::<(), advisor_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
+pub struct CallKey {
+    /// The turn.
+    pub turn: TurnId,
+    /// The round of the answer that made the call.
+    pub round: u32,
+    /// The call's place among the calls of that answer, from 0.
+    pub position: u32,
+}
+
+/// A call that is about to run and must not run twice: what a recorder is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallStart {
+    /// Its name for ever.
+    pub key: CallKey,
+    /// The id that its answer gives it, and that its result will name.
+    pub call_id: Text,
+}
+
+impl CallKey {
+    /// The key of the call at `position` of `round`.
+    #[must_use]
+    pub fn new(turn: TurnId, round: u32, position: u32) -> Self {
+        Self { turn, round, position }
+    }
+}
+
+impl CallStart {
+    /// The start of the call of this key, which its answer calls `call_id`.
+    pub fn new(key: CallKey, call_id: impl Into<Text>) -> Self {
+        Self { key, call_id: call_id.into() }
+    }
+}
+
+impl fmt::Display for CallKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.turn, self.round, self.position)
+    }
+}
+
+/// Reads the text of a key. No two texts are the same key, so numbers have no sign and no leading zeros.
+impl FromStr for CallKey {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let mut parts = text.split('/');
+        let mut read = || {
+            let turn = TurnId::new(parts.next()?).ok()?;
+            let (round, position) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            Some(Self::new(turn, round, position))
+        };
+        read().filter(|key| key.to_string() == text).ok_or_else(|| {
+            Error::configuration("this is no key of a tool call; give the text of one, `turn/round/position`")
+        })
+    }
+}
+
+impl TryFrom<String> for CallKey {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self, Error> {
+        text.parse()
+    }
+}
+
+impl From<CallKey> for String {
+    fn from(key: CallKey) -> Self {
+        key.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn the_text_of_a_key_is_unique_stable_and_read_back() {
+        let longest = "x".repeat(128);
+        let numbers = [0, 1, 10, 11, 110, u32::MAX];
+        let mut texts = HashSet::new();
+        for turn in ["t", "t-1", "t_1", "1", "11", "-", "_", longest.as_str()] {
+            for (round, position) in numbers.iter().flat_map(|one| numbers.map(|other| (*one, other))) {
+                let key = CallKey::new(TurnId::new(turn).unwrap(), round, position);
+                let text = key.to_string();
+                assert_eq!(text, format!("{turn}/{round}/{position}"));
+                assert!(text.len() <= 150);
+                assert_eq!(text.parse::<CallKey>().unwrap(), key);
+                let json = serde_json::to_string(&key).unwrap();
+                assert_eq!(json, format!("\"{text}\""));
+                assert_eq!(serde_json::from_str::<CallKey>(&json).unwrap(), key);
+                assert!(texts.insert(text), "two keys have one text");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_an_error() {
+        for text in [
+            "",
+            "t",
+            "t/1",
+            "t/1/",
+            "t/1/0/",
+            "t/1/0/0",
+            "/1/0",
+            "t/01/0",
+            "t/+1/0",
+            "t/-1/0",
+            "t/1/4294967296",
+            "a b/1/0",
+        ] {
+            assert!(text.parse::<CallKey>().is_err(), "{text}");
+            assert!(serde_json::from_value::<CallKey>(text.into()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Law T5: tools that must not run twice. What the loop announces before it runs them, and what it does not run.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use advisor_chain::{
+    AdvisorChain, CallKey, CallStart, ChatRequest, Effect, ErrorKind, FinishReason, FnTool, Message,
+    OUTCOME_UNKNOWN, Phase, Placement, Record, Result, StartedCalls, Step, StreamAdvisor, ToolCallAdvisor,
+    ToolCallStreaming, ToolDefinition, ToolInvocation, ToolLimits, Turn, TurnId, TurnRecorder,
+    VERIFY_BEFORE_RETRYING, async_trait, from_fn,
+};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
+use serde_json::json;
+
+use crate::support::{Ledger, Run, Stages, Watch, assert_valid, client, read, streaming, transcript_lines};
+
+fn strict(name: &str) -> ToolDefinition {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    ToolDefinition::new(name, "A tool of a test.", schema)
+}
+
+fn once(name: &str) -> ToolDefinition {
+    strict(name).with_effect(Effect::AtMostOnce)
+}
+
+/// A tool that journals `ran` and its key.
+fn journalling(definition: ToolDefinition, journal: &Journal) -> FnTool {
+    let journal = journal.clone();
+    FnTool::with_invocation(definition, move |invocation: ToolInvocation| {
+        journal.record(format!("ran {} {}", invocation.call.id, invocation.key));
+        async { Ok("done".into()) }
+    })
+}
+
+/// The starts that were announced, in one word per call: its id and its key without the turn.
+fn announced(ledger: &Ledger) -> Vec<String> {
+    let starts = ledger.records().into_iter().filter_map(|record| match record.step {
+        Step::Started(starts) => {
+            assert_eq!(record.messages, []);
+            assert!(starts.iter().all(|start| start.key.round == record.round));
+            Some(starts)
+        }
+        _ => None,
+    });
+    let word = |start: &CallStart| format!("{}={}/{}", start.call_id, start.key.round, start.key.position);
+    starts.map(|starts| starts.iter().map(word).collect::<Vec<_>>().join(" ")).collect()
+}
+
+fn ran(journal: &Journal) -> Vec<String> {
+    journal.labels().into_iter().filter_map(|label| label.strip_prefix("ran ").map(String::from)).collect()
+}
+
+fn results(run: &Run) -> Vec<String> {
+    transcript_lines(run.response().transcript())
+        .into_iter()
+        .filter_map(|line| line.strip_prefix("result ").or(line.strip_prefix("error ")).map(String::from))
+        .collect()
+}
+
+#[tokio::test]
+async fn law_t5_starts_are_announced_before_any_tool_of_the_round_runs() {
+    for exclusive in [false, true] {
+        let stages = Stages::default();
+        let ledger = Ledger::at(&stages);
+        let model = ScriptedModel::new([
+            Answer::of_calls([
+                ("a", "look", "{}"),
+                ("b", "charge", r#"{"n":1}"#),
+                ("c", "charge", r#"{"n":"one"}"#),
+                ("d", "charge", "{"),
+                ("e", "nonesuch", "{}"),
+                ("f", "send", "{}"),
+                ("g", "send", "{}"),
+            ]),
+            Answer::of_calls([("a", "charge", "{}")]),
+            Answer::of_text("Done."),
+        ]);
+        let charge = if exclusive { once("charge").exclusive() } else { once("charge") };
+        let limits = ToolLimits::default().with_calls_of("send", Some(1));
+        let limits = limits.with_at_call_limit(advisor_chain::AtCallLimit::TellModel);
+        let client = client(&model, ToolCallAdvisor::builder().limits(limits).build().unwrap())
+            .advisor_in(Phase::Turn, ledger.clone())
+            .tool(journalling(strict("look"), &stages.journal))
+            .tool(journalling(charge, &stages.journal))
+            .tool(journalling(once("send"), &stages.journal))
+            .build()
+            .unwrap();
+        let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
+        assert_valid(run.response().transcript());
+        assert_eq!(
+            announced(&ledger),
+            ["b=1/1 f=1/5", "a=2/0"],
+            "what is denied, unknown or has bad arguments never starts"
+        );
+        assert_eq!(
+            ledger.steps(),
+            ["answer", "started", "results", "answer", "started", "results", "end"],
+            "one announcement a round"
+        );
+        let ran = ran(&stages.journal);
+        let expected = ["a t/1/0", "b t/1/1", "f t/1/5", "a t/2/0"];
+        assert_eq!(ran, expected, "each tool gets the key that was announced");
+        let labels = stages.journal.labels();
+        let at = |wanted: &str| labels.iter().position(|label| label == wanted).unwrap();
+        assert!(at("record answer 1") < at("record started 1"));
+        assert!(at("record started 1") < at("ran a t/1/0"), "before any tool of the round: {labels:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_tools_that_must_not_run_twice_nothing_is_announced() {
+    let ledger = Ledger::default();
+    let journal = Journal::new();
+    let model = ScriptedModel::new([
+        Answer::of_calls([("a", "says-nothing", "{}"), ("b", "pure", "{}"), ("c", "idempotent", "{}")]),
+        Answer::of_text("Done."),
+    ]);
+    let client = client(&model, ToolCallAdvisor::new())
+        .advisor_in(Phase::Turn, ledger.clone())
+        .tool(journalling(strict("says-nothing"), &journal))
+        .tool(journalling(strict("pure").with_effect(Effect::Pure), &journal))
+        .tool(journalling(strict("idempotent").with_effect(Effect::Idempotent), &journal))
+        .tool(journalling(once("charge"), &journal))
+        .build()
+        .unwrap();
+    read(client.prompt().user("go").stream()).await;
+    assert_eq!(ran(&journal).len(), 3);
+    assert_eq!(ledger.steps(), ["answer", "results", "end"]);
+}
+
+#[tokio::test]
+async fn law_o5_t5_where_a_start_cannot_be_recorded_no_tool_runs() {
+    for mode in [ToolCallStreaming::All, ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly] {
+        let stages = Stages::failing_at("record started 1");
+        let ledger = Ledger::at(&stages);
+        let model = ScriptedModel::new([
+            Answer::of_calls([("a", "look", "{}"), ("b", "charge", "{}")]),
+            Answer::of_text("never"),
+        ]);
+        let loop_ = ToolCallAdvisor::builder().streaming(mode).hooks(Watch(stages.clone())).build().unwrap();
+        let client = client(&model, loop_)
+            .advisor_in(Phase::Turn, ledger.clone())
+            .tool(journalling(strict("look"), &stages.journal))
+            .tool(journalling(once("charge"), &stages.journal))
+            .build()
+            .unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_eq!(run.error().to_string(), stages.failure().to_string());
+        assert_eq!((ran(&stages.journal).len(), model.calls()), (0, 1));
+        assert_eq!(ledger.steps()[..2], ["answer", "results"]);
+        let not_started = "not started: an error ended the turn";
+        let told = transcript_lines(ledger.transcript().iter());
+        assert_eq!(told[3..], [format!("error a: {not_started}"), format!("error b: {not_started}")]);
+        assert_valid(&ledger.transcript());
+    }
+}
+
+/// Knows calls that an earlier run of the turn has started, and says so at once or when it is told of them.
+struct Remembers {
+    started: Vec<CallKey>,
+    repeated: Option<u32>,
+    at_announcement: bool,
+}
+
+/// It tells the turn, and for that it must know it; the turn must not be kept alive by it.
+struct Recorder(std::sync::Weak<Turn>, Vec<CallKey>);
+
+#[async_trait]
+impl TurnRecorder for Recorder {
+    async fn record(&self, record: &Record) -> Result<()> {
+        if let (Step::Started(starts), Some(turn)) = (&record.step, self.0.upgrade()) {
+            let known = starts.iter().filter(|start| self.1.contains(&start.key));
+            turn.update(|started: &mut StartedCalls| known.for_each(|start| started.note(start.key.clone())));
+        }
+        Ok(())
+    }
+}
+
+impl Remembers {
+    fn advisor(self) -> impl StreamAdvisor {
+        let known = Arc::new(self);
+        from_fn("remembers", move |request: ChatRequest, next: AdvisorChain| {
+            let known = Arc::clone(&known);
+            async move {
+                let started = known.started.clone();
+                request.turn.update(|facts: &mut StartedCalls| {
+                    known.repeated.into_iter().for_each(|round| facts.note_repeated(round));
+                });
+                if known.at_announcement {
+                    request.turn.add_recorder(Arc::new(Recorder(Arc::downgrade(&request.turn), started)));
+                } else {
+                    request.turn.update(|facts: &mut StartedCalls| {
+                        started.into_iter().for_each(|key| facts.note(key));
+                    });
+                }
+                next.next_stream(request).await
+            }
+        })
+        .placed(Placement::new(Phase::Turn))
+    }
+}
+
+fn key(round: u32, position: u32) -> CallKey {
+    CallKey::new(TurnId::new("t").unwrap(), round, position)
+}
+
+#[tokio::test]
+async fn law_t5_a_call_that_was_started_before_is_not_run_again() {
+    for at_announcement in [false, true] {
+        let (journal, ledger) = (Journal::new(), Ledger::default());
+        let model = ScriptedModel::new([
+            Answer::of_calls([("a", "charge", "{}"), ("b", "look", "{}"), ("c", "charge", "{}")]),
+            Answer::of_text("Done."),
+        ]);
+        let remembers = Remembers { started: vec![key(1, 0)], repeated: None, at_announcement };
+        let client = client(&model, streaming(ToolCallStreaming::All))
+            .advisor_in(Phase::Turn, ledger.clone())
+            .advisor(remembers.advisor())
+            .tool(journalling(once("charge"), &journal))
+            .tool(journalling(strict("look"), &journal))
+            .build()
+            .unwrap();
+        let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
+        assert_eq!(ran(&journal), ["b t/1/1", "c t/1/2"]);
+        let verify = format!("a: {VERIFY_BEFORE_RETRYING}");
+        assert_eq!(results(&run), [verify.as_str(), "b: done", "c: done"]);
+        assert_valid(run.response().transcript());
+        let shown = run.lines().iter().filter(|line| line.contains(VERIFY_BEFORE_RETRYING)).count();
+        assert_eq!(shown, 1, "who watches tools is told, too: {:?}", run.lines());
+        let announced = announced(&ledger);
+        let expected = if at_announcement { "a=1/0 c=1/2" } else { "c=1/2" };
+        assert_eq!(announced, [expected]);
+    }
+}
+
+#[tokio::test]
+async fn a_round_of_calls_that_were_all_started_before_goes_on() {
+    let (journal, ledger) = (Journal::new(), Ledger::default());
+    let model = ScriptedModel::new([
+        Answer::of_calls([("a", "charge", "{}"), ("b", "charge", "{}")]),
+        Answer::of_text("Done."),
+    ]);
+    let remembers = Remembers { started: vec![key(1, 0), key(1, 1)], repeated: None, at_announcement: false };
+    let client = client(&model, ToolCallAdvisor::new())
+        .advisor_in(Phase::Turn, ledger.clone())
+        .advisor(remembers.advisor())
+        .tool(journalling(once("charge").return_direct(), &journal))
+        .build()
+        .unwrap();
+    let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
+    assert_eq!(ran(&journal), [""; 0]);
+    assert_eq!(run.response().finish().reason, FinishReason::Stop, "nothing was returned directly");
+    assert_eq!(ledger.steps(), ["answer", "results", "end"]);
+    assert_eq!(results(&run), ["a", "b"].map(|id| format!("{id}: {VERIFY_BEFORE_RETRYING}")));
+}
+
+/// The table of `Effect`: what becomes of calls whose answer was given in an earlier run of the turn.
+#[tokio::test]
+async fn law_t5_in_a_repeated_round_only_those_run_that_may() {
+    let journal = Journal::new();
+    let model = ScriptedModel::new([
+        Answer::of_calls([
+            ("a", "silent", "{}"),
+            ("b", "pure", "{}"),
+            ("c", "idempotent", "{}"),
+            ("d", "once", "{}"),
+            ("e", "once", "{}"),
+            ("f", "silent", "{"),
+            ("g", "nonesuch", "{}"),
+        ]),
+        Answer::of_calls([("a", "silent", "{}")]),
+        Answer::of_text("Done."),
+    ]);
+    let remembers = Remembers { started: vec![key(1, 3)], repeated: Some(1), at_announcement: false };
+    let client = client(&model, ToolCallAdvisor::new())
+        .advisor(remembers.advisor())
+        .tool(journalling(strict("silent"), &journal))
+        .tool(journalling(strict("pure").with_effect(Effect::Pure), &journal))
+        .tool(journalling(strict("idempotent").with_effect(Effect::Idempotent), &journal))
+        .tool(journalling(once("once"), &journal))
+        .build()
+        .unwrap();
+    let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
+    assert_eq!(ran(&journal), ["b t/1/1", "c t/1/2", "e t/1/4", "a t/2/0"], "under the same keys");
+    let results = results(&run);
+    assert_eq!(results[0], format!("a: {OUTCOME_UNKNOWN}"));
+    assert_eq!(results[1..3], ["b: done", "c: done"]);
+    assert_eq!(results[3], format!("d: {VERIFY_BEFORE_RETRYING}"));
+    assert_eq!(results[4], "e: done");
+    assert!(results[5].starts_with("f: not started") && results[6].starts_with("g: there is no tool"));
+    assert_eq!(results[7], "a: done", "a new round is none that is repeated");
+}
+
+#[tokio::test]
+async fn law_t5_an_answer_that_comes_twice_starts_its_calls_once() {
+    let journal = Journal::new();
+    let kept: Arc<Mutex<Option<advisor_chain::ChatResponse>>> = Arc::default();
+    let model = ScriptedModel::new([Answer::of_calls([("a", "charge", "{}"), ("b", "look", "{}")])]);
+    let passes = Arc::new(Mutex::new(0));
+    let twice = from_fn("twice", move |request: ChatRequest, next: AdvisorChain| {
+        let (kept, passes) = (Arc::clone(&kept), Arc::clone(&passes));
+        async move {
+            let pass = std::mem::replace(&mut *passes.lock().unwrap(), 1);
+            if pass == 0 {
+                let response = next.next_call(request).await?;
+                *kept.lock().unwrap() = Some(response.clone());
+                return Ok(advisor_chain::ChunkStream::answer(response));
+            }
+            let again = kept.lock().unwrap().take();
+            let done =
+                || advisor_chain::ChatResponse::new(7, Message::assistant("Done."), FinishReason::Stop);
+            Ok(advisor_chain::ChunkStream::answer(again.unwrap_or_else(done)))
+        }
+    })
+    .placed(Placement::new(Phase::Round));
+    let client = client(&model, ToolCallAdvisor::new())
+        .advisor(twice)
+        .tool(journalling(once("charge"), &journal))
+        .tool(journalling(strict("look"), &journal))
+        .build()
+        .unwrap();
+    let run = read(client.prompt().user("go").turn(TurnId::new("t").unwrap()).stream()).await;
+    assert_eq!(ran(&journal), ["a t/1/0", "b t/1/1", "b t/1/1"]);
+    assert_eq!(results(&run), ["a: done", "b: done", &format!("a: {VERIFY_BEFORE_RETRYING}"), "b: done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_must_not_run_twice_and_takes_too_long_is_to_be_verified() {
+    let hanging = |definition: ToolDefinition| {
+        FnTool::new(definition.with_timeout(Duration::from_secs(3)), |_: serde_json::Value| async {
+            std::future::pending::<()>().await;
+            Ok("never")
+        })
+    };
+    let model = ScriptedModel::new([
+        Answer::of_calls([("a", "charge", "{}"), ("b", "look", "{}")]),
+        Answer::of_text("Done."),
+    ]);
+    let client = client(&model, ToolCallAdvisor::new())
+        .tool(hanging(once("charge")))
+        .tool(hanging(strict("look")))
+        .build()
+        .unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let stopped = "stopped: no answer within 3 s; the outcome is unknown";
+    assert_eq!(results(&run), [format!("a: {stopped}, verify before retrying"), format!("b: {stopped}")]);
+    assert_eq!(run.error_or_response().map_err(|error| error.kind()).err(), None::<ErrorKind>);
+}

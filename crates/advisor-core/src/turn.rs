@@ -232,6 +232,15 @@ mod tests {
     }
 
     #[test]
+    fn rounds_are_numbered_above_those_of_an_earlier_run() {
+        let turn = Turn::new(TurnId::mint());
+        turn.number_rounds_above(7);
+        assert_eq!(turn.next_round(), 8);
+        turn.number_rounds_above(3);
+        assert_eq!(turn.next_round(), 9, "a number that was used does not come again");
+    }
+
+    #[test]
     fn facts_are_kept_by_type() {
         let turn = Turn::new(TurnId::mint());
         assert_eq!(turn.fact::<u32>(), None);

@@ -14,7 +14,7 @@ use crate::seal::{closing, end_of, seal};
 use crate::turn_memory::several_choices;
 use crate::view::same_turn;
 use crate::window::Measure;
-use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, WhenBusy, Window};
+use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, WhenBusy, WhenTooLarge, Window};
 
 /// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
 ///
@@ -80,6 +80,12 @@ impl ChatMemoryAdvisor {
     #[must_use]
     pub fn with_window(self, window: Window) -> Self {
         Self { measure: Measure { window, ..self.measure }, ..self }
+    }
+
+    /// The same memory, with what becomes of a turn that is larger than the window by itself.
+    #[must_use]
+    pub fn with_when_too_large(self, when_too_large: WhenTooLarge) -> Self {
+        Self { measure: Measure { when_too_large, ..self.measure }, ..self }
     }
 
     /// The same memory, with what becomes of a turn while another one of its conversation runs.

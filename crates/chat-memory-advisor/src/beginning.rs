@@ -108,7 +108,7 @@ impl Inner {
     }
 
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
-        let prompt = Prompt::new(system.to_vec(), opening.messages);
+        let prompt = Prompt::new(system.to_vec(), opening.messages).following(opening.earlier);
         let state = TurnState::new(claim, version, prompt);
         match opening.again {
             Some(started) => state.again(started),

@@ -53,6 +53,7 @@ mod beginning;
 mod calls;
 mod check;
 mod claim;
+mod compact;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod entry;
@@ -76,6 +77,7 @@ mod turn_memory;
 mod turn_state;
 mod view;
 mod when_busy;
+mod when_too_large;
 mod window;
 
 pub use advisor::ChatMemoryAdvisor;
@@ -83,6 +85,7 @@ pub use advisor::ChatMemoryAdvisor;
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
 pub use check::{Defect, check_transcript};
+pub use compact::LEFT_OUT;
 pub use entry::{Entry, EntryKind};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
@@ -95,6 +98,7 @@ pub use token_counter::{ApproximateTokens, TokenCounter};
 pub use turn_memory::TurnMemory;
 pub use view::{OpenTurn, Snapshot, View};
 pub use when_busy::WhenBusy;
+pub use when_too_large::WhenTooLarge;
 pub use window::Window;
 
 /// The README's examples are tests, too.

@@ -28,6 +28,8 @@ pub(crate) struct Opening {
     pub(crate) entries: Vec<NewEntry>,
     /// The view of the conversation and the input, ephemeral messages included.
     pub(crate) messages: Vec<Message>,
+    /// How many of them each piece before the running turn has.
+    pub(crate) earlier: Vec<usize>,
     /// The turn stopped before, and goes on: the calls whose starts it has stored.
     pub(crate) again: Option<HashSet<CallKey>>,
 }
@@ -36,7 +38,8 @@ impl Opening {
     /// The beginning of `turn` with `said`. A pure function.
     ///
     /// # Errors
-    /// If the conversation knows the turn otherwise, or if a result in the input answers no open call.
+    /// If the conversation knows the turn otherwise, if a result in the input answers no open call, or if the turn is
+    /// too large.
     pub(crate) fn plan(
         turn: &TurnId,
         said: Vec<Message>,
@@ -59,7 +62,7 @@ impl Opening {
             let rest = own.get(entries.len()..).unwrap_or_default();
             let pieces = Repair::of(&log).begin(input, rest);
             let entries = missing.iter().map(|result| new_entry(turn, result)).collect();
-            return Ok(Self::of_pieces(version, entries, pieces, measure, Some(started_in(&own))));
+            return Self::of_pieces(version, entries, pieces, measure, Some(started_in(&own)));
         }
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
         let mut end = end_of(last, unfinished);
@@ -73,7 +76,7 @@ impl Opening {
         let repair = Repair::of(&log);
         refuse_orphans(repair.open_calls().clone(), &input)?;
         let pieces = repair.begin(input, &[]);
-        Ok(Self::of_pieces(version, entries, pieces, measure, None))
+        Self::of_pieces(version, entries, pieces, measure, None)
     }
 
     /// The version once it is written.
@@ -87,10 +90,11 @@ impl Opening {
         pieces: Vec<Vec<Message>>,
         measure: &Measure,
         again: Option<HashSet<CallKey>>,
-    ) -> Beginning {
-        let from = measure.first_kept(&pieces);
-        let messages = pieces.into_iter().skip(from).flatten().collect();
-        Beginning::Asking(Self { version, entries, messages, again })
+    ) -> Result<Beginning> {
+        let pieces = measure.fit(pieces)?;
+        let earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
+        let messages = pieces.into_iter().flatten().collect();
+        Ok(Beginning::Asking(Self { version, entries, messages, earlier, again }))
     }
 }
 

@@ -1,19 +1,23 @@
 use std::collections::HashSet;
 
-use advisor_core::{CallStart, Message, MessageList, Role};
+use advisor_core::{CallStart, Message, MessageList, Result, Role};
 
 use crate::NO_ANSWER;
 use crate::calls::OpenCalls;
 use crate::repair::results_first;
+use crate::window::Measure;
 
 /// What the model is sent in a turn: the view of the conversation, and what the turn adds to it.
 ///
-/// It only grows, so that round fifty costs as much as round one.
+/// It only grows, so that round fifty costs as much as round one, unless it is to be kept small.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     system: Vec<Message>,
-    /// The addresses of all messages in the list, which keeps them alive.
+    /// How many messages each piece before the running turn has.
+    earlier: Vec<usize>,
+    /// The addresses of all messages in the list or left out of it, which keep them alive.
     seen: HashSet<usize>,
+    left_out: Vec<MessageList>,
     tip: Tip,
 }
 
@@ -44,7 +48,34 @@ impl Prompt {
         let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
         let list = system.iter().cloned().chain(messages).collect();
         let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false };
-        Self { system, seen, tip }
+        Self { system, earlier: Vec::new(), seen, left_out: Vec::new(), tip }
+    }
+
+    /// The same prompt, which begins with pieces of so many messages before the running turn.
+    pub(crate) fn following(self, earlier: Vec<usize>) -> Self {
+        Self { earlier, ..self }
+    }
+
+    /// Leaves out what does not fit any more.
+    ///
+    /// # Errors
+    /// If the running turn is too large, and is not to be sent then.
+    pub(crate) fn fit(&mut self, measure: &Measure) -> Result<()> {
+        if !measure.bounds_running() {
+            return Ok(());
+        }
+        let mut messages = self.tip.list.iter().skip(self.system.len()).cloned();
+        let mut pieces: Vec<Vec<_>> =
+            self.earlier.iter().map(|length| messages.by_ref().take(*length).collect()).collect();
+        pieces.push(messages.collect());
+        let before: usize = pieces.iter().map(Vec::len).sum();
+        let pieces = measure.fit(pieces)?;
+        if pieces.iter().map(Vec::len).sum::<usize>() < before {
+            self.earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
+            let list = self.system.iter().cloned().chain(pieces.into_iter().flatten()).collect();
+            self.left_out.push(std::mem::replace(&mut self.tip.list, list));
+        }
+        Ok(())
     }
 
     /// Nothing new, to begin an addition with.

@@ -127,6 +127,7 @@ impl TurnMemory {
                 }
             }
         };
+        state.prompt.fit(&self.0.measure)?;
         state.prompt.note_asked();
         request.messages = state.prompt.messages(system);
         Ok(None)

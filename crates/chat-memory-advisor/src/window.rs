@@ -1,14 +1,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::Message;
+use advisor_core::{Error, ErrorKind, Message, Result};
 
-use crate::{ApproximateTokens, Snapshot, TokenCounter, View};
+use crate::compact::compact;
+use crate::{ApproximateTokens, Snapshot, TokenCounter, View, WhenTooLarge};
 
 /// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
 ///
 /// Whole turns are left out, oldest first. A call and its results never part, and the turn that is
-/// running always stays whole. Turns that were rolled back count towards what is looked through.
+/// running stays whole unless [`WhenTooLarge`] says otherwise. Turns that were rolled back count towards what is looked through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Window {
@@ -31,6 +32,7 @@ pub enum Window {
 pub(crate) struct Measure {
     pub(crate) window: Window,
     pub(crate) counter: Arc<dyn TokenCounter>,
+    pub(crate) when_too_large: WhenTooLarge,
 }
 
 /// How many turns are read first where nobody knows how long they are.
@@ -58,6 +60,34 @@ impl Measure {
         let tokens = snapshot.entries.iter().filter_map(|entry| entry.kind.as_message());
         let full = tokens.map(|message| self.counter.count(message)).sum::<usize>() > limit;
         (!begins && !full).then(|| View::LastTurns(count.saturating_mul(4)))
+    }
+
+    /// Whether the running turn may have to be made smaller.
+    pub(crate) fn bounds_running(&self) -> bool {
+        let counts = matches!(self.window, Window::Messages(_) | Window::Tokens(_));
+        counts && self.when_too_large != WhenTooLarge::Send
+    }
+
+    /// What is sent of these pieces, of which the last one is the running turn's.
+    ///
+    /// # Errors
+    /// If that is too large by itself, and is not to be sent then.
+    pub(crate) fn fit(&self, mut pieces: Vec<Vec<Message>>) -> Result<Vec<Vec<Message>>> {
+        if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window)
+            && let Some(running) = pieces.last_mut()
+        {
+            if self.when_too_large == WhenTooLarge::Compact {
+                *running = compact(std::mem::take(running), room, |part| self.size(part));
+            }
+            if self.size(running) > room {
+                return Err(Error::new(
+                    ErrorKind::ContextOverflow,
+                    "the turn alone is larger than the window of its memory; widen the window, or say less",
+                ));
+            }
+        }
+        let from = self.first_kept(&pieces);
+        Ok(pieces.split_off(from))
     }
 
     /// The first piece that stays; the last one is the running turn's.
@@ -88,7 +118,7 @@ impl Measure {
 
 impl From<Window> for Measure {
     fn from(window: Window) -> Self {
-        Self { window, counter: Arc::new(ApproximateTokens) }
+        Self { window, counter: Arc::new(ApproximateTokens), when_too_large: WhenTooLarge::Send }
     }
 }
 
@@ -111,7 +141,7 @@ mod tests {
 
     fn measures(count: usize) -> [(Measure, Size); 3] {
         let two = |_: &Message| 2_usize;
-        let tokens = Measure { window: Window::Tokens(count), counter: Arc::new(two) };
+        let tokens = Measure { counter: Arc::new(two), ..Window::Tokens(count).into() };
         [
             (Window::Messages(count).into(), |length| length),
             (Window::Turns(count).into(), |_| 1),

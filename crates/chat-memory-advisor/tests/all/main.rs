@@ -16,3 +16,4 @@ mod rounds;
 mod store;
 mod support;
 mod turns;
+mod windows;

@@ -11,10 +11,14 @@ use crate::opening::whole_turns;
 use crate::registry::Registry;
 use crate::repair::Repair;
 use crate::seal::{closing, end_of, seal};
+use crate::summary::after;
 use crate::turn_memory::several_choices;
 use crate::view::same_turn;
 use crate::window::Measure;
-use crate::{ConversationStore, Entry, StoreError, TokenCounter, TurnMemory, WhenBusy, WhenTooLarge, Window};
+use crate::{
+    ConversationStore, Entry, StoreError, Summarizer, Summary, TokenCounter, TurnMemory, WhenBusy,
+    WhenTooLarge, Window,
+};
 
 /// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
 ///
@@ -104,6 +108,13 @@ impl ChatMemoryAdvisor {
         Self { lease_time, ..self }
     }
 
+    /// The same memory, which sends running summaries in place of the oldest turns. Without a summarizer, summaries
+    /// that are stored are not sent.
+    #[must_use]
+    pub fn with_summaries(self, summarizer: Summarizer) -> Self {
+        Self { measure: Measure { summarizer: Some(summarizer), ..self.measure }, ..self }
+    }
+
     /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).
     #[must_use]
     pub fn with_token_counter(self, counter: impl TokenCounter) -> Self {
@@ -124,10 +135,13 @@ impl ChatMemoryAdvisor {
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
         let closed = closing(last, &end_of(last, &self.registry.unfinished(key)), &[]);
         log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
-        let mut pieces = Repair::of(&log).finish();
+        let pending = self.registry.change(key, |slot| slot.summary.clone());
+        let summary = self.measure.summary(&log, pending.as_ref());
+        let mut pieces = Repair::of(after(&log, summary)).finish();
         pieces.push(Vec::new());
         let from = self.measure.first_kept(&pieces);
-        Ok(pieces.into_iter().skip(from).flatten().collect())
+        let summary = summary.map(Summary::message);
+        Ok(summary.into_iter().chain(pieces.into_iter().skip(from).flatten()).collect())
     }
 
     /// Closes the turns of this process that were dropped and whose end is not written yet, in all

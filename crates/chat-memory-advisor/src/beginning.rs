@@ -2,7 +2,7 @@ use advisor_core::{FinishReason, Message, Result, Role, TurnId};
 
 use crate::again::used;
 use crate::claim::Claim;
-use crate::opening::{Beginning, Opening};
+use crate::opening::{Beginning, Opening, Past};
 use crate::prompt::Prompt;
 use crate::seal::{ATTEMPTS, append};
 use crate::turn_memory::{Inner, Stage};
@@ -69,8 +69,9 @@ impl Inner {
             if attempt > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
                 return Err(StoreError::Conflict { current: snapshot.version }.into());
             }
-            let opening = match Opening::plan(&self.turn, said.clone(), snapshot, &unfinished, &self.measure)?
-            {
+            let summary = self.registry.change(&self.key, |slot| slot.summary.clone());
+            let past = Past { snapshot, unfinished: &unfinished, summary };
+            let opening = match Opening::plan(&self.turn, said.clone(), past, &self.measure)? {
                 Beginning::Asking(opening) => opening,
                 Beginning::Answered(answer, reason) => {
                     claim.beginning = false;
@@ -92,6 +93,7 @@ impl Inner {
                 Ok(version) => {
                     claim.beginning = false;
                     self.registry.forget_all(&self.key);
+                    self.summary_is_written(&opening);
                     return Ok(Begun::Asking(self.state(claim, version, system, opening)));
                 }
             }
@@ -108,8 +110,9 @@ impl Inner {
     }
 
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
-        let prompt = Prompt::new(system.to_vec(), opening.messages).following(opening.earlier);
-        let state = TurnState::new(claim, version, prompt);
+        let prompt =
+            Prompt::new(system.to_vec(), opening.messages).following(opening.earlier, opening.summary);
+        let state = TurnState::new(claim, version, prompt).following(opening.turns);
         match opening.again {
             Some(started) => state.again(started),
             None => state,

@@ -3,6 +3,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::Summary;
+
 /// One entry of a conversation's log.
 ///
 /// Its serialised form is one JSON object: `seq` and `turn` beside the form of its [`EntryKind`].
@@ -44,8 +46,9 @@ pub enum EntryKind {
     CallStarted(CallStart),
     /// The turn has ended. If messages of it follow, it has begun again, and its next end counts.
     TurnEnded(TurnEnd),
-    /// What was said before, in short. Kept and given back; this version does not send it.
-    Summary(Text),
+    /// What was said before, in short: what a [`Summarizer`](crate::Summarizer) made. It leaves a turn as open as it
+    /// was.
+    Summary(Summary),
     /// Something that a newer version wrote, as it was written.
     Unknown(Map<String, Value>),
 }
@@ -94,7 +97,7 @@ impl Serialize for EntryKind {
             Self::Message(message) => Written::new("message", message).serialize(serializer),
             Self::CallStarted(start) => Written::new("call_started", start).serialize(serializer),
             Self::TurnEnded(end) => Written::new("turn_ended", &WrittenEnd::from(end)).serialize(serializer),
-            Self::Summary(text) => Written::new("summary", text).serialize(serializer),
+            Self::Summary(summary) => Written::new("summary", summary).serialize(serializer),
             Self::Unknown(raw) => raw.serialize(serializer),
         }
     }

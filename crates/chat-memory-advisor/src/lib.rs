@@ -70,6 +70,8 @@ mod repair;
 mod seal;
 mod store;
 mod store_error;
+mod summarizing;
+mod summary;
 #[cfg(feature = "tiktoken")]
 mod tiktoken;
 mod token_counter;
@@ -92,6 +94,7 @@ pub use lease::Leases;
 pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, repair};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;
+pub use summary::{Summarizer, Summary};
 #[cfg(feature = "tiktoken")]
 pub use tiktoken::Tiktoken;
 pub use token_counter::{ApproximateTokens, TokenCounter};

@@ -6,9 +6,10 @@ use crate::again::Known;
 use crate::calls::OpenCalls;
 use crate::repair::{Repair, is_remembered, open_calls, results_first};
 use crate::seal::{Unfinished, closing, end_of};
+use crate::summary::{after, last_summary};
 use crate::view::same_turn;
 use crate::window::Measure;
-use crate::{Entry, EntryKind, NewEntry, Snapshot, Version};
+use crate::{Entry, EntryKind, NewEntry, Snapshot, Summary, Version};
 
 /// How a turn begins.
 #[derive(Debug)]
@@ -30,8 +31,21 @@ pub(crate) struct Opening {
     pub(crate) messages: Vec<Message>,
     /// How many of them each piece before the running turn has.
     pub(crate) earlier: Vec<usize>,
+    /// What stands before them in place of the oldest turns.
+    pub(crate) summary: Option<Message>,
+    /// How many earlier turns that does not tell of.
+    pub(crate) turns: usize,
     /// The turn stopped before, and goes on: the calls whose starts it has stored.
     pub(crate) again: Option<HashSet<CallKey>>,
+}
+
+/// What is known of a conversation when a turn begins.
+pub(crate) struct Past<'a> {
+    pub(crate) snapshot: Snapshot,
+    /// The turns whose end is not written yet.
+    pub(crate) unfinished: &'a [Unfinished],
+    /// A summary that is not written yet.
+    pub(crate) summary: Option<Summary>,
 }
 
 impl Opening {
@@ -43,59 +57,63 @@ impl Opening {
     pub(crate) fn plan(
         turn: &TurnId,
         said: Vec<Message>,
-        snapshot: Snapshot,
-        unfinished: &[Unfinished],
+        past: Past<'_>,
         measure: &Measure,
     ) -> Result<Beginning> {
-        let version = snapshot.version;
-        let mut log = whole_turns(snapshot);
+        let version = past.snapshot.version;
+        let mut log = whole_turns(past.snapshot);
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
-        let mut entries: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
-        let own = match Known::of(turn, &entries, &mut log, unfinished)? {
-            Known::Nothing => None,
+        let said: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
+        let known = Known::of(turn, &said, &mut log, past.unfinished)?;
+        let stored = last_summary(&log).map_or(0, |summary| summary.until);
+        let summary = measure.summary(&log, past.summary.as_ref()).cloned();
+        let (entries, pieces, again) = match known {
             Known::Answered(answer, reason) => return Ok(Beginning::Answered(answer, reason)),
-            Known::Stopped(own) => Some(own),
+            Known::Stopped(own) => {
+                let missing = open_calls(&own).missing();
+                let rest = own.get(said.len()..).unwrap_or_default();
+                let pieces = Repair::of(after(&log, summary.as_ref())).begin(input, rest);
+                (
+                    missing.iter().map(|result| new_entry(turn, result)).collect(),
+                    pieces,
+                    Some(started_in(&own)),
+                )
+            }
+            Known::Nothing => {
+                let mut entries = close_last(&mut log, past.unfinished, &input);
+                entries.extend(said);
+                let new = summary.clone().filter(|summary| summary.until > stored);
+                entries.extend(new.map(|new| NewEntry::new(turn.clone(), EntryKind::Summary(new))));
+                let repair = Repair::of(after(&log, summary.as_ref()));
+                refuse_orphans(repair.open_calls().clone(), &input)?;
+                (entries, repair.begin(input, &[]), None)
+            }
         };
-        if let Some(own) = own {
-            let missing = open_calls(&own).missing();
-            let rest = own.get(entries.len()..).unwrap_or_default();
-            let pieces = Repair::of(&log).begin(input, rest);
-            let entries = missing.iter().map(|result| new_entry(turn, result)).collect();
-            return Self::of_pieces(version, entries, pieces, measure, Some(started_in(&own)));
-        }
-        let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-        let mut end = end_of(last, unfinished);
-        if is_sent_again(last, &end, &input) {
-            end = TurnEnd::RolledBack;
-        }
-        let closed = closing(last, &end, &input);
-        log.extend(closed.iter().map(|new| Entry::new(0, new.turn.clone(), new.kind.clone())));
-        entries.splice(0..0, closed);
-
-        let repair = Repair::of(&log);
-        refuse_orphans(repair.open_calls().clone(), &input)?;
-        let pieces = repair.begin(input, &[]);
-        Self::of_pieces(version, entries, pieces, measure, None)
+        let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
+        let pieces = measure.fit(pieces)?;
+        let earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
+        let messages = pieces.into_iter().flatten().collect();
+        let summary = summary.as_ref().map(Summary::message);
+        Ok(Beginning::Asking(Self { version, entries, messages, earlier, summary, turns, again }))
     }
 
     /// The version once it is written.
     pub(crate) fn end(&self) -> Version {
         self.version.after(self.entries.len())
     }
+}
 
-    fn of_pieces(
-        version: Version,
-        entries: Vec<NewEntry>,
-        pieces: Vec<Vec<Message>>,
-        measure: &Measure,
-        again: Option<HashSet<CallKey>>,
-    ) -> Result<Beginning> {
-        let pieces = measure.fit(pieces)?;
-        let earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
-        let messages = pieces.into_iter().flatten().collect();
-        Ok(Beginning::Asking(Self { version, entries, messages, earlier, again }))
+/// What closes the last turn of a log, which is then part of it.
+fn close_last(log: &mut Vec<Entry>, unfinished: &[Unfinished], input: &[Message]) -> Vec<NewEntry> {
+    let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+    let mut end = end_of(last, unfinished);
+    if is_sent_again(last, &end, input) {
+        end = TurnEnd::RolledBack;
     }
+    let closed = closing(last, &end, input);
+    log.extend(closed.iter().map(|new| Entry::new(0, new.turn.clone(), new.kind.clone())));
+    closed
 }
 
 /// The calls whose starts are among these entries.
@@ -125,7 +143,7 @@ pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
     log.split_off(dropped)
 }
 
-fn begins_with_result(turn: &[Entry]) -> bool {
+pub(crate) fn begins_with_result(turn: &[Entry]) -> bool {
     let first = turn.iter().find_map(|entry| entry.kind.as_message());
     first.is_some_and(|message| message.role() == Role::Tool)
 }

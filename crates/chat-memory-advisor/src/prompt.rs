@@ -13,6 +13,8 @@ use crate::window::Measure;
 #[derive(Debug)]
 pub(crate) struct Prompt {
     system: Vec<Message>,
+    /// What stands in place of the oldest turns.
+    summary: Option<Message>,
     /// How many messages each piece before the running turn has.
     earlier: Vec<usize>,
     /// The addresses of all messages in the list or left out of it, which keep them alive.
@@ -48,12 +50,16 @@ impl Prompt {
         let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
         let list = system.iter().cloned().chain(messages).collect();
         let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false };
-        Self { system, earlier: Vec::new(), seen, left_out: Vec::new(), tip }
+        Self { system, summary: None, earlier: Vec::new(), seen, left_out: Vec::new(), tip }
     }
 
-    /// The same prompt, which begins with pieces of so many messages before the running turn.
-    pub(crate) fn following(self, earlier: Vec<usize>) -> Self {
-        Self { earlier, ..self }
+    /// The same prompt, which begins with a summary and pieces of so many messages before the running turn.
+    pub(crate) fn following(mut self, earlier: Vec<usize>, summary: Option<Message>) -> Self {
+        if summary.is_some() {
+            let rest: Vec<_> = self.tip.list.iter().skip(self.system.len()).cloned().collect();
+            self.tip.list = self.system.iter().cloned().chain(summary.clone()).chain(rest).collect();
+        }
+        Self { earlier, summary, ..self }
     }
 
     /// Leaves out what does not fit any more.
@@ -64,7 +70,8 @@ impl Prompt {
         if !measure.bounds_running() {
             return Ok(());
         }
-        let mut messages = self.tip.list.iter().skip(self.system.len()).cloned();
+        let head = self.system.len() + usize::from(self.summary.is_some());
+        let mut messages = self.tip.list.iter().skip(head).cloned();
         let mut pieces: Vec<Vec<_>> =
             self.earlier.iter().map(|length| messages.by_ref().take(*length).collect()).collect();
         pieces.push(messages.collect());
@@ -72,7 +79,8 @@ impl Prompt {
         let pieces = measure.fit(pieces)?;
         if pieces.iter().map(Vec::len).sum::<usize>() < before {
             self.earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
-            let list = self.system.iter().cloned().chain(pieces.into_iter().flatten()).collect();
+            let head = self.system.iter().cloned().chain(self.summary.clone());
+            let list = head.chain(pieces.into_iter().flatten()).collect();
             self.left_out.push(std::mem::replace(&mut self.tip.list, list));
         }
         Ok(())
@@ -130,7 +138,7 @@ impl Prompt {
     pub(crate) fn messages(&mut self, system: Vec<Message>) -> MessageList {
         if system != self.system {
             let rest = self.tip.list.iter().filter(|message| message.role() != Role::System);
-            self.tip.list = system.iter().chain(rest).cloned().collect();
+            self.tip.list = system.iter().chain(&self.summary).chain(rest).cloned().collect();
             self.system = system;
         }
         self.tip.list.clone()

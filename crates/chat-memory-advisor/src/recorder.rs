@@ -40,7 +40,13 @@ impl TurnRecorder for TurnMemory {
             return Ok(());
         };
         match &record.step {
-            Step::End(end) => self.0.record_end(state, record, end).await,
+            Step::End(end) => {
+                let outcome = self.0.record_end(state, record, end).await;
+                if outcome.is_ok() {
+                    self.0.summarize_later(state.turns);
+                }
+                outcome
+            }
             Step::Started(starts) => self.0.record_starts(state, record.round, starts).await,
             step => self.0.record_step(state, record, step).await,
         }

@@ -8,7 +8,7 @@ use dashmap::mapref::entry::Entry;
 use crate::claim::{Running, Waited};
 use crate::seal::{OVERHEAD, Unfinished};
 use crate::window::Measure;
-use crate::{ConversationStore, Fence, Snapshot, StoreError, View};
+use crate::{ConversationStore, Fence, Snapshot, StoreError, Summary, View};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -37,6 +37,9 @@ pub(crate) struct Slot {
     pub(crate) waited: Arc<Waited>,
     /// The right to write of the last turn, if it could not be given back.
     pub(crate) fence: Option<Fence>,
+    /// A summary that is still to be written, and whether one is being made.
+    pub(crate) summary: Option<Summary>,
+    pub(crate) summarizing: bool,
 }
 
 impl Registry {
@@ -121,8 +124,9 @@ impl Registry {
         let before = slot.get().bytes();
         let changed = change(slot.get_mut());
         if slot.get().running.is_none() && self.bytes.load(Ordering::Relaxed) > self.most {
-            // It ends with its time.
+            // A lease ends with its time, and a summary is made again.
             slot.get_mut().fence = None;
+            slot.get_mut().summary = None;
         }
         self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
         if slot.get().is_unused() {
@@ -140,12 +144,13 @@ impl Registry {
 impl Slot {
     fn bytes(&self) -> usize {
         let of_fence = self.fence.map_or(0, |_| OVERHEAD);
-        self.unfinished.iter().map(Unfinished::bytes).sum::<usize>() + of_fence
+        let of_summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.text.len());
+        self.unfinished.iter().map(Unfinished::bytes).sum::<usize>() + of_fence + of_summary
     }
 
     fn is_unused(&self) -> bool {
-        let empty = self.running.is_none() && self.unfinished.is_empty() && self.fence.is_none();
-        empty && !self.is_waited_for()
+        let still = self.running.is_none() && self.unfinished.is_empty() && !self.summarizing;
+        still && self.fence.is_none() && self.summary.is_none() && !self.is_waited_for()
     }
 }
 

@@ -161,6 +161,7 @@ impl TurnMemory {
         self.0.write(state, write).await?;
         if !goes_on && !is_told {
             self.0.give_back(&state.claim).await;
+            self.0.summarize_later(state.turns);
         }
         Ok(())
     }

@@ -14,6 +14,8 @@ pub(crate) struct TurnState {
     pub(crate) claim: Claim,
     pub(crate) version: Version,
     pub(crate) prompt: Prompt,
+    /// How many turns before it no summary tells of.
+    pub(crate) turns: usize,
     /// How often the chain inside memory was asked.
     pub(crate) passes: u32,
     /// The last round whose answer is stored.
@@ -99,6 +101,7 @@ impl TurnState {
             claim,
             version,
             prompt,
+            turns: 0,
             passes: 0,
             answered: 0,
             called: false,
@@ -111,6 +114,11 @@ impl TurnState {
             started: HashSet::new(),
             steps: HashMap::new(),
         }
+    }
+
+    /// The state of a turn before which no summary tells of so many.
+    pub(crate) fn following(self, turns: usize) -> Self {
+        Self { turns, ..self }
     }
 
     /// The state of a turn that had stopped before and goes on, after it had started these calls.

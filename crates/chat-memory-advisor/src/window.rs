@@ -4,7 +4,8 @@ use std::sync::Arc;
 use advisor_core::{Error, ErrorKind, Message, Result};
 
 use crate::compact::compact;
-use crate::{ApproximateTokens, Snapshot, TokenCounter, View, WhenTooLarge};
+use crate::summary::last_summary;
+use crate::{ApproximateTokens, Entry, Snapshot, Summarizer, Summary, TokenCounter, View, WhenTooLarge};
 
 /// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
 ///
@@ -33,6 +34,7 @@ pub(crate) struct Measure {
     pub(crate) window: Window,
     pub(crate) counter: Arc<dyn TokenCounter>,
     pub(crate) when_too_large: WhenTooLarge,
+    pub(crate) summarizer: Option<Summarizer>,
 }
 
 /// How many turns are read first where nobody knows how long they are.
@@ -45,6 +47,9 @@ impl Measure {
     /// Those are fewer than its messages, so twice as many entries hold the messages. Where turns went on after their
     /// end there are more, and the view may be of fewer messages than would fit.
     pub(crate) fn view(&self) -> View {
+        if let Some(summarizer) = &self.summarizer {
+            return View::LastTurns(summarizer.view());
+        }
         match self.window {
             Window::All => View::All,
             Window::Messages(count) => View::LastEntries(count.saturating_mul(2)),
@@ -55,11 +60,24 @@ impl Measure {
 
     /// The next larger view, if what this one showed may leave room in the window.
     pub(crate) fn view_after(&self, view: View, snapshot: &Snapshot) -> Option<View> {
-        let (Window::Tokens(limit), View::LastTurns(count)) = (self.window, view) else { return None };
-        let begins = snapshot.entries.first().is_none_or(|entry| entry.seq <= 1);
+        let View::LastTurns(count) = view else { return None };
+        let larger = View::LastTurns(count.saturating_mul(4));
+        let first = snapshot.entries.first().map_or(0, |entry| entry.seq);
+        let begins = first <= 1;
+        if self.summarizer.is_some() {
+            let told = last_summary(&snapshot.entries).is_some_and(|summary| summary.until >= first);
+            return (!begins && !told).then_some(larger);
+        }
+        let Window::Tokens(limit) = self.window else { return None };
         let tokens = snapshot.entries.iter().filter_map(|entry| entry.kind.as_message());
         let full = tokens.map(|message| self.counter.count(message)).sum::<usize>() > limit;
-        (!begins && !full).then(|| View::LastTurns(count.saturating_mul(4)))
+        (!begins && !full).then_some(larger)
+    }
+
+    /// The summary that is sent: the last one that is stored or waits to be, if summaries are sent at all.
+    pub(crate) fn summary<'a>(&self, log: &'a [Entry], pending: Option<&'a Summary>) -> Option<&'a Summary> {
+        self.summarizer.as_ref()?;
+        last_summary(log).into_iter().chain(pending).max_by_key(|summary| summary.until)
     }
 
     /// Whether the running turn may have to be made smaller.
@@ -118,7 +136,12 @@ impl Measure {
 
 impl From<Window> for Measure {
     fn from(window: Window) -> Self {
-        Self { window, counter: Arc::new(ApproximateTokens), when_too_large: WhenTooLarge::Send }
+        Self {
+            window,
+            counter: Arc::new(ApproximateTokens),
+            when_too_large: WhenTooLarge::Send,
+            summarizer: None,
+        }
     }
 }
 

@@ -19,11 +19,15 @@ fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfini
     }
 }
 
+fn past<'a>(log: &[Entry], view: View, unfinished: &'a [Unfinished]) -> Past<'a> {
+    Past { snapshot: Snapshot::of(log, view), unfinished, summary: None }
+}
+
 fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Beginning> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
     let measure = Measure::from(window);
     let view = if answers_calls { View::All } else { measure.view() };
-    Opening::plan(&turn("new"), said.to_vec(), Snapshot::of(log, view), unfinished, &measure)
+    Opening::plan(&turn("new"), said.to_vec(), past(log, view, unfinished), &measure)
 }
 
 /// What is written, one word per entry with its turn: `t:u:hello`, `t:end`.
@@ -295,7 +299,7 @@ proptest! {
     fn the_windows_view_holds_all_that_can_be_in_the_window(log in ordinary_log(), count in 0..16_usize) {
         let window = Window::Messages(count);
         let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        let from_all = Opening::plan(&turn("new"), vec![user("v")], Snapshot::of(&log, View::All), &[], &window.into());
+        let from_all = Opening::plan(&turn("new"), vec![user("v")], past(&log, View::All, &[]), &window.into());
         let Beginning::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
         prop_assert_eq!(words(&from_view.messages), words(&from_all.messages));
     }

@@ -14,6 +14,7 @@ mod every_point;
 mod faults;
 mod rounds;
 mod store;
+mod summaries;
 mod support;
 mod turns;
 mod windows;

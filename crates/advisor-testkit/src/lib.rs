@@ -9,9 +9,12 @@
 //! | say what happened in which order, and check it | [`Journal`] |
 //! | have a store tell what it stored, with the feature `stores` | `JournalStore` |
 //! | have a store fail, hang or take its time at an operation, with the feature `stores` | `FaultStore` |
+//! | stop a turn at each of its await points, or let something fail there, with the feature `crash` | `crash` |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 
+#[cfg(feature = "crash")]
+pub mod crash;
 mod gate;
 mod journal;
 pub mod recordings;

@@ -24,6 +24,18 @@ pub enum StoreFault {
     Slow(u32),
 }
 
+impl StoreFault {
+    /// The error of an operation that fails so, whether or not it has its effect.
+    pub(crate) fn error(self) -> Option<StoreError> {
+        match self {
+            Self::Unavailable => Some(StoreError::unavailable("the test wants it so")),
+            Self::AnswerLost => Some(StoreError::outcome_unknown("the test wants it so")),
+            Self::Conflict => Some(StoreError::Conflict { current: Version::new(u64::MAX) }),
+            _ => None,
+        }
+    }
+}
+
 /// A store that fails, hangs and takes its time at the operations that a test names.
 ///
 /// Loads and appends are counted from 0. Each lets other tasks run once before and once after its effect.
@@ -97,11 +109,12 @@ impl<S: ConversationStore> FaultStore<S> {
 
     async fn run<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         let fault = self.next_fault();
+        let error = fault.and_then(StoreFault::error);
+        let (before, after) = if fault == Some(StoreFault::AnswerLost) { (None, error) } else { (error, None) };
+        if let Some(error) = before {
+            return Err(error);
+        }
         match fault {
-            Some(StoreFault::Unavailable) => return Err(StoreError::unavailable("the test wants it so")),
-            Some(StoreFault::Conflict) => {
-                return Err(StoreError::Conflict { current: Version::new(u64::MAX) });
-            }
             Some(StoreFault::HangBefore) => std::future::pending().await,
             Some(StoreFault::Slow(times)) => {
                 for _ in 0..times {
@@ -111,8 +124,10 @@ impl<S: ConversationStore> FaultStore<S> {
             _ => yield_now().await,
         }
         let done = work.await;
+        if let Some(error) = after {
+            return Err(error);
+        }
         match fault {
-            Some(StoreFault::AnswerLost) => return Err(StoreError::outcome_unknown("the test wants it so")),
             Some(StoreFault::HangAfter) => std::future::pending().await,
             _ => yield_now().await,
         }

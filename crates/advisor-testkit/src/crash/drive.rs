@@ -1,0 +1,101 @@
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use advisor_core::{Chunk, ErrorKind, Result, TurnStream};
+use futures::Stream;
+
+use super::{AwaitPoints, Happened, Mishap, Over, Place};
+
+/// Reads a turn, and stops it at the points at which it is to be stopped. Nothing of it is left afterwards.
+pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Over {
+    points.record(Happened::Began(turn.turn().id().clone()));
+    points.pass_at_once(Place::Beginning);
+    let mut driven = Driven { turn: Some(turn), points };
+    let over = match driven.stop_if_due() {
+        Some(over) => over,
+        None => poll_fn(|cx| driven.poll(cx)).await,
+    };
+    points.record(Happened::Over(over));
+    if matches!(over, Over::Completed | Over::Failed(_)) {
+        driven.look_behind_the_end().await;
+    }
+    drop(driven);
+    points.end();
+    over
+}
+
+struct Driven<'a> {
+    turn: Option<TurnStream>,
+    points: &'a AwaitPoints,
+}
+
+impl Driven<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Over> {
+        loop {
+            let over = match self.poll_turn(cx) {
+                Err(_) => Some(Over::Panicked),
+                Ok(Poll::Pending) => match self.stop_if_due() {
+                    // A turn that was cancelled is looked at again at once.
+                    None if !self.points.was_released() => return Poll::Pending,
+                    over => over,
+                },
+                Ok(Poll::Ready(item)) => self.take(item).or_else(|| self.stop_if_due()),
+            };
+            if let Some(over) = over {
+                return Poll::Ready(over);
+            }
+        }
+    }
+
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> std::thread::Result<Poll<Option<Result<Chunk>>>> {
+        let Some(turn) = &mut self.turn else { return Ok(Poll::Ready(None)) };
+        catch_unwind(AssertUnwindSafe(|| Pin::new(turn).poll_next(cx)))
+    }
+
+    /// The reader takes an item; gives how the turn is over, if it is.
+    fn take(&self, item: Option<Result<Chunk>>) -> Option<Over> {
+        let chunk = match item {
+            Some(Ok(chunk)) => chunk,
+            Some(Err(error)) => return Some(Over::Failed(error.kind())),
+            None => return Some(Over::Failed(ErrorKind::Unfinished)),
+        };
+        let completed = chunk.completed().is_some();
+        self.points.record(Happened::Delivered(chunk));
+        if completed {
+            return Some(Over::Completed);
+        }
+        self.points.pass_at_once(Place::Reader);
+        None
+    }
+
+    fn stop_if_due(&mut self) -> Option<Over> {
+        match self.points.take_stop()? {
+            Mishap::Drop(mode) => {
+                // The field goes, and the turn with it.
+                drop(self.turn.take().map(|turn| turn.on_drop(mode)));
+                Some(Over::Dropped)
+            }
+            Mishap::Kill => {
+                self.turn = None;
+                Some(Over::Killed)
+            }
+            Mishap::Cancel(mode) => {
+                if let Some(turn) = &self.turn {
+                    turn.handle().cancel(mode);
+                }
+                self.points.release();
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Nothing follows the end of a turn.
+    async fn look_behind_the_end(&mut self) {
+        if let Ok(Poll::Ready(Some(Ok(chunk)))) = poll_fn(|cx| Poll::Ready(self.poll_turn(cx))).await {
+            self.points.record(Happened::Delivered(chunk));
+        }
+    }
+}

@@ -1,0 +1,254 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{ChatClient, ConversationKey, Result, TurnId};
+use chat_memory_advisor::{ConversationStore, StoreError, View};
+
+use super::drive::drive;
+use super::leaves::{SAID, SAID_LAST};
+use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnRan};
+
+/// Runs turns of a chain, strikes them at their await points, and checks every [`Invariant`] on what came of it.
+///
+/// A case is some turns of one conversation, each with its strikes, and a last turn without any, which must work.
+/// After [`Mishap::Kill`] the case goes on with a client that is made anew over the same store. Everything runs in the
+/// task of the caller, and needs a tokio runtime with a clock, on which nothing waits.
+///
+/// # Panics
+/// The `every_…` methods panic at the first case in which an invariant does not hold, with all that happened in it.
+///
+/// # Example
+/// ```
+/// use advisor_testkit::crash::{CrashDriver, Mishap, Scenario};
+/// use chat_memory_advisor::InMemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut driver = CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), |leaves| {
+///     leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
+/// });
+/// let cases = driver.every_point(&Mishap::STOPS).await;
+/// assert!(cases > 100, "{cases}");
+/// # }
+/// ```
+pub struct CrashDriver {
+    leaves: Leaves,
+    make: Arc<dyn Fn(&Leaves) -> Result<ChatClient> + Send + Sync>,
+    scenario: Scenario,
+    following: Scenario,
+    store: Arc<dyn ConversationStore>,
+    without: Vec<Invariant>,
+    /// A client for each process of a case.
+    processes: Vec<ChatClient>,
+    /// Told from those of other drivers on the same server.
+    name: String,
+    cases: usize,
+}
+
+/// A client that has run so many cases is made anew, since it may remember turns that no other one continued.
+const CASES_OF_A_CLIENT: usize = 500;
+
+impl CrashDriver {
+    /// A driver of the chain that `make` makes of leaves, once for each process.
+    pub fn new(
+        scenario: Scenario,
+        store: impl ConversationStore,
+        make: impl Fn(&Leaves) -> Result<ChatClient> + Send + Sync + 'static,
+    ) -> Self {
+        let store: Arc<dyn ConversationStore> = Arc::new(store);
+        Self {
+            leaves: Leaves::new(scenario, scenario, Arc::clone(&store)),
+            make: Arc::new(make),
+            scenario,
+            following: scenario,
+            store,
+            without: Vec::new(),
+            processes: Vec::new(),
+            name: String::from(TurnId::mint()),
+            cases: 0,
+        }
+    }
+
+    /// The same driver, in which the turns after the first are of this scenario. The loop's limit is the first one's.
+    #[must_use]
+    pub fn followed_by(self, following: Scenario) -> Self {
+        let leaves = Leaves::new(self.scenario, following, Arc::clone(&self.store));
+        Self { leaves, following, ..self }
+    }
+
+    /// The same driver, which does not check this.
+    #[must_use]
+    pub fn without(mut self, invariant: Invariant) -> Self {
+        self.without.push(invariant);
+        self
+    }
+
+    /// How many cases have run.
+    #[must_use]
+    pub fn cases(&self) -> usize {
+        self.cases
+    }
+
+    /// The points of the first turn when nothing goes wrong.
+    pub async fn places(&mut self) -> Vec<Place> {
+        self.checked(&[&[]]).await.turns.swap_remove(0).places
+    }
+
+    /// Each of these mishaps at each point of a turn at which it can happen. Gives the number of cases.
+    pub async fn every_point(&mut self, mishaps: &[Mishap]) -> usize {
+        let before = self.cases;
+        for strike in strikes(&self.places().await, 0, mishaps) {
+            self.struck(&[&[strike]]).await;
+        }
+        self.cases - before
+    }
+
+    /// Each of the mishaps `first` at each point of a turn, and after it each of `second` at each point of the turn that
+    /// follows. Gives the number of cases.
+    pub async fn every_pair_of_points(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
+        let before = self.cases;
+        for one in strikes(&self.places().await, 0, first) {
+            let alone = self.checked(&[&[one], &[]]).await;
+            let places = alone.turns.get(1).map(|turn| turn.places.clone()).unwrap_or_default();
+            for other in strikes(&places, 0, second) {
+                self.struck(&[&[one], &[other]]).await;
+            }
+        }
+        self.cases - before
+    }
+
+    /// Each of the mishaps `first` at each point of a turn, and each of `second` at each later point of the same turn.
+    /// Gives the number of cases.
+    pub async fn every_pair_in_a_turn(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
+        let before = self.cases;
+        for one in strikes(&self.places().await, 0, first) {
+            let alone = self.checked(&[&[one]]).await;
+            let places = alone.turns.first().map(|turn| turn.places.clone()).unwrap_or_default();
+            for other in strikes(&places, one.point + 1, second) {
+                self.struck(&[&[one, other]]).await;
+            }
+        }
+        self.cases - before
+    }
+
+    /// Runs a case: for each turn what strikes it, then the last turn.
+    ///
+    /// # Errors
+    /// If the chain cannot be made, or the store itself fails.
+    pub async fn run(&mut self, turns: &[&[Strike]]) -> std::result::Result<Ran, CaseError> {
+        if self.cases % CASES_OF_A_CLIENT == 0 {
+            self.processes.clear();
+        }
+        self.cases += 1;
+        let conversation = ConversationKey::new(&format!("{}-{}", self.name, self.cases))?;
+        let mut ran =
+            Ran { scenario: self.scenario.name(), conversation, turns: Vec::new(), log: Vec::new() };
+        self.leaves.points.take_happened();
+        let mut process = 0;
+        let last: &[Strike] = &[];
+        for (place, strikes) in turns.iter().copied().chain([last]).enumerate() {
+            let said = if place == turns.len() { SAID_LAST } else { SAID.get(place).copied().unwrap_or("more") };
+            let turn = self.turn(process, said, &ran.conversation, strikes).await?;
+            process += usize::from(turn.over == Over::Killed);
+            ran.turns.push(turn);
+        }
+        ran.log = ran.turns.last().map(|turn| turn.log.clone()).unwrap_or_default();
+        self.store.delete(&ran.conversation).await?;
+        Ok(ran)
+    }
+
+    async fn turn(
+        &mut self,
+        process: usize,
+        said: &str,
+        key: &ConversationKey,
+        strikes: &[Strike],
+    ) -> std::result::Result<TurnRan, CaseError> {
+        while self.processes.len() <= process {
+            self.processes.push((self.make)(&self.leaves)?);
+        }
+        let Some(client) = self.processes.get(process) else { return Err(CaseError::NoClient) };
+        let points = &self.leaves.points;
+        let turn = client.prompt().user(said).conversation(key.clone()).stream();
+        let id = turn.turn().id().clone();
+        points.begin(strikes);
+        let over = drive(turn, points).await;
+        let log = self.store.load(key, View::All).await?.entries;
+        let (places, happened) = (points.places(), points.take_happened());
+        Ok(TurnRan { id, strikes: strikes.to_vec(), places, over, happened, log })
+    }
+
+    /// Runs a case of which every invariant holds.
+    #[allow(clippy::panic, reason = "an assertion in a test ends the test")]
+    async fn checked(&mut self, turns: &[&[Strike]]) -> Ran {
+        let ran = self.run(turns).await.unwrap_or_else(|error| panic!("{turns:?}: {error}"));
+        if let Err(broken) = ran.check(&self.without) {
+            panic!("{broken}");
+        }
+        ran
+    }
+
+    /// The same, of a case in which everything that is to happen must have happened.
+    async fn struck(&mut self, turns: &[&[Strike]]) -> Ran {
+        let ran = self.checked(turns).await;
+        assert!(ran.all_struck(), "the same turn has the same points every time: {ran}");
+        ran
+    }
+}
+
+/// Each mishap at each of these points from one on, where it can happen.
+fn strikes(places: &[Place], from: usize, mishaps: &[Mishap]) -> Vec<Strike> {
+    let points = places.iter().copied().enumerate().skip(from);
+    points
+        .flat_map(|(point, place)| {
+            let possible = mishaps.iter().filter(move |mishap| mishap.can_happen_at(place));
+            possible.map(move |mishap| Strike::new(point, *mishap))
+        })
+        .collect()
+}
+
+/// Why a case could not be run at all.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CaseError {
+    /// The chain could not be made.
+    Chain(advisor_core::Error),
+    /// The store itself failed.
+    Store(StoreError),
+    /// There is no client for a process.
+    NoClient,
+}
+
+impl From<advisor_core::Error> for CaseError {
+    fn from(error: advisor_core::Error) -> Self {
+        Self::Chain(error)
+    }
+}
+
+impl From<StoreError> for CaseError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl fmt::Display for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chain(error) => write!(f, "the chain could not be made: {error}"),
+            Self::Store(error) => write!(f, "the store failed by itself: {error:?}"),
+            Self::NoClient => f.write_str("there is no client for a process"),
+        }
+    }
+}
+
+impl std::error::Error for CaseError {}
+
+impl fmt::Debug for CrashDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CrashDriver")
+            .field("scenario", &self.scenario)
+            .field("following", &self.following)
+            .field("cases", &self.cases)
+            .finish_non_exhaustive()
+    }
+}

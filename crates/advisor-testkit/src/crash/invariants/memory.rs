@@ -1,0 +1,159 @@
+use std::collections::{BTreeMap, HashSet};
+
+use advisor_core::{BlockDelta, Chunk, Message, Role, TurnEnd};
+use chat_memory_advisor::{Entry, EntryKind, Version};
+
+use super::transcripts::numbered;
+use crate::crash::scenario::LAST;
+use crate::crash::{Happened, Over, Ran, TurnRan, words};
+
+pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
+    for (place, turn) in ran.turns.iter().enumerate() {
+        let appended: Vec<_> = ran.appended_until(place).cloned().collect();
+        if turn.log != numbered(&appended, 0) {
+            let words: Vec<_> = turn.log.iter().map(|entry| words::of_entry(&entry.kind)).collect();
+            return Err(format!("after turn {} the log is {words:?}, which is not what was appended", turn.id));
+        }
+    }
+    let mut versions = BTreeMap::new();
+    let mut reached = Version::EMPTY;
+    for happened in ran.happened() {
+        match happened {
+            Happened::Appended { key, entries, version } => {
+                reached = reached.after(entries.len());
+                if *version != reached {
+                    return Err(format!("batch {key} led to version {version} instead of {reached}"));
+                }
+                versions.insert(key.to_string(), reached);
+            }
+            Happened::AppendedAgain { key, version } if versions.get(&key.to_string()) != Some(version) => {
+                return Err(format!("batch {key}, appended again, led to version {version}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn turns_stand_together(ran: &Ran) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    for entries in ran.log.chunk_by(|one, next| one.turn == next.turn) {
+        let is_input = |entry: &&Entry| {
+            entry.kind.as_message().is_some_and(|message| message.role() == Role::User)
+        };
+        let Some(first) = entries.first() else { continue };
+        if !seen.insert(&first.turn) {
+            return Err(format!("the entries of turn {} do not stand together", first.turn));
+        }
+        let inputs = entries.iter().filter(is_input).count();
+        if inputs != 1 {
+            return Err(format!("turn {} has {inputs} inputs", first.turn));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn shown_is_remembered(ran: &Ran) -> Result<(), String> {
+    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| !turn.is_undone()) {
+        let remembered = Remembered::of(turn, &ran.log);
+        remembered.holds(turn, ran.is_killed_from(place))?;
+    }
+    Ok(())
+}
+
+/// The texts of a turn that a log holds.
+struct Remembered {
+    answers: Vec<String>,
+    partial: String,
+    completed: bool,
+}
+
+impl Remembered {
+    fn of(turn: &TurnRan, log: &[Entry]) -> Self {
+        let is_answer = |message: &&Message| message.role() == Role::Assistant;
+        let messages = turn.entries(log).filter_map(|entry| entry.kind.as_message());
+        let answers = messages.filter(is_answer).map(Message::text).collect();
+        let end = turn.entries(log).rev().find_map(|entry| match &entry.kind {
+            EntryKind::TurnEnded(end) => Some(end),
+            _ => None,
+        });
+        let partial = match end {
+            Some(TurnEnd::Interrupted { partial } | TurnEnd::Failed { partial }) => partial.to_string(),
+            _ => String::new(),
+        };
+        Self { answers, partial, completed: matches!(end, Some(TurnEnd::Completed(_))) }
+    }
+
+    fn holds(&self, turn: &TurnRan, killed: bool) -> Result<(), String> {
+        let shown = shown(turn);
+        let last_round = shown.keys().next_back().copied();
+        let mut rest = self.answers.iter();
+        for (round, text) in &shown {
+            let is_last = Some(*round) == last_round;
+            let is_open = is_last && !has_seen_end(turn, *round);
+            let is_it = |answer: &&String| *answer == text || (is_open && answer.starts_with(text.as_str()));
+            let in_answer = rest.find(is_it).is_some();
+            let in_partial = is_last && self.partial == *text;
+            let times = usize::from(in_answer) + usize::from(in_partial);
+            let may_be_lost = killed && is_open;
+            if times > 1 || (times == 0 && !may_be_lost) {
+                return Err(format!(
+                    "{text:?} was shown in round {round} and is remembered {times} times: answers {:?}, partial {:?}",
+                    self.answers, self.partial
+                ));
+            }
+        }
+        let last = last_round.and_then(|round| shown.get(&round));
+        if !self.partial.is_empty() && last != Some(&self.partial) {
+            return Err(format!("{:?} is remembered as shown, and {last:?} was", self.partial));
+        }
+        if turn.over == Over::Completed && !self.completed {
+            return Err("a turn that has completed is not remembered so".into());
+        }
+        Ok(())
+    }
+}
+
+/// The text that the reader was shown of each round.
+fn shown(turn: &TurnRan) -> BTreeMap<u32, String> {
+    let mut rounds: BTreeMap<u32, String> = BTreeMap::new();
+    for happened in &turn.happened {
+        if let Happened::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) = happened {
+            rounds.entry(block.round).or_default().push_str(text);
+        }
+    }
+    rounds
+}
+
+/// Whether the reader has seen that the round has ended.
+fn has_seen_end(turn: &TurnRan, round: u32) -> bool {
+    turn.happened.iter().any(|happened| match happened {
+        Happened::Delivered(Chunk::RoundCompleted(response)) => response.round() == round,
+        Happened::Delivered(Chunk::Completed(_)) => true,
+        _ => false,
+    })
+}
+
+pub(super) fn undone_is_hidden(ran: &Ran) -> Result<(), String> {
+    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| turn.is_undone()) {
+        let hidden = turn.entries(&ran.log).last().is_none_or(|entry| {
+            matches!(entry.kind, EntryKind::TurnEnded(TurnEnd::RolledBack))
+        });
+        if !hidden && !ran.is_killed_from(place) {
+            return Err(format!("turn {} was rolled back and is not hidden", turn.id));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn the_last_turn_works(ran: &Ran) -> Result<(), String> {
+    let Some(last) = ran.turns.last() else { return Ok(()) };
+    if last.over != Over::Completed {
+        return Err(format!("the last turn does not complete but is over so: {:?}", last.over));
+    }
+    let remembered = Remembered::of(last, &ran.log);
+    if remembered.answers.last().map(String::as_str) != Some(LAST) || !remembered.completed {
+        return Err(format!("the last turn is remembered as {:?}", remembered.answers));
+    }
+    Ok(())
+}

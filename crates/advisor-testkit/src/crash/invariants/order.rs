@@ -1,0 +1,142 @@
+use std::collections::HashSet;
+
+use advisor_core::{Chunk, Message, Role, Text, TurnEnd, TurnId};
+use chat_memory_advisor::EntryKind;
+
+use crate::StoreFault;
+use crate::crash::ran::appended;
+use crate::crash::{Happened, Mishap, Over, Place, Ran};
+
+/// The messages of a turn that were appended by these events, in order.
+fn messages<'a>(events: &'a [Happened], turn: &'a TurnId) -> impl Iterator<Item = &'a Message> {
+    let entries = events.iter().flat_map(appended).filter(move |entry| entry.turn == *turn);
+    entries.filter_map(|entry| entry.kind.as_message())
+}
+
+pub(super) fn input_comes_first(ran: &Ran) -> Result<(), String> {
+    for turn in &ran.turns {
+        let asked = turn.happened.iter().position(|happened| matches!(happened, Happened::Asked { .. }));
+        let Some(before) = asked.and_then(|asked| turn.happened.get(..asked)) else { continue };
+        if !messages(before, &turn.id).any(|message| message.role() == Role::User) {
+            return Err(format!("turn {} asks the model before its input is stored", turn.id));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn answers_precede_tools(ran: &Ran) -> Result<(), String> {
+    for turn in &ran.turns {
+        for (place, happened) in turn.happened.iter().enumerate() {
+            let Happened::ToolStarted { call_id, .. } = happened else { continue };
+            let before = turn.happened.get(..place).unwrap_or_default();
+            let stored = messages(before, &turn.id).flat_map(Message::tool_calls).any(|call| call.id == *call_id);
+            if !stored {
+                return Err(format!("the tool of call {call_id} starts before the call is stored"));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn results_precede_requests(ran: &Ran) -> Result<(), String> {
+    for turn in &ran.turns {
+        for (place, happened) in turn.happened.iter().enumerate() {
+            let Happened::Asked { round, .. } = happened else { continue };
+            let before = turn.happened.get(..place).unwrap_or_default();
+            let called: HashSet<&Text> =
+                messages(before, &turn.id).flat_map(Message::tool_calls).map(|call| &call.id).collect();
+            let answered: HashSet<&Text> = messages(before, &turn.id)
+                .filter_map(Message::tool_result)
+                .map(|result| &result.call_id)
+                .collect();
+            if let Some(open) = called.difference(&answered).next() {
+                return Err(format!("request {round} is sent before the result of call {open} is stored"));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn failures_end_the_turn(ran: &Ran) -> Result<(), String> {
+    for turn in &ran.turns {
+        let failed = turn.happened.iter().position(|happened| {
+            matches!(happened, Happened::Struck { place, mishap, .. } if ends_the_turn(*place, *mishap))
+        });
+        let Some(after) = failed.and_then(|failed| turn.happened.get(failed..)) else { continue };
+        if after.iter().any(|happened| matches!(happened, Happened::ToolStarted { .. } | Happened::Asked { .. })) {
+            return Err("a tool starts or the model is asked after the turn has failed".into());
+        }
+        if turn.over == Over::Completed && !is_at_the_end(after) {
+            return Err("the turn completes although it has failed".into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether nobody can make good for this within the turn.
+fn ends_the_turn(place: Place, mishap: Mishap) -> bool {
+    match mishap {
+        Mishap::Store(StoreFault::Unavailable) => true,
+        Mishap::Fail => matches!(place, Place::Model | Place::ModelItem | Place::Hook(_)),
+        Mishap::CutOff => true,
+        _ => false,
+    }
+}
+
+/// Whether the turn had ended when it was struck.
+fn is_at_the_end(after: &[Happened]) -> bool {
+    !after.iter().any(|happened| matches!(happened, Happened::Delivered(_)))
+}
+
+pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
+    for turn in &ran.turns {
+        let over = turn.happened.iter().position(|happened| matches!(happened, Happened::Over(_)));
+        let (before, after) = turn.happened.split_at(over.unwrap_or(turn.happened.len()));
+        if after.iter().any(|happened| matches!(happened, Happened::Delivered(_))) {
+            return Err("something comes out after the end".into());
+        }
+        let completed = before
+            .iter()
+            .position(|happened| matches!(happened, Happened::Delivered(Chunk::Completed(_))));
+        let Some(before) = completed.and_then(|completed| before.get(..completed)) else { continue };
+        let is_end = |kind: &EntryKind| matches!(kind, EntryKind::TurnEnded(TurnEnd::Completed(_)));
+        let ends = before.iter().flat_map(appended).filter(|entry| entry.turn == turn.id);
+        if !ends.map(|entry| &entry.kind).any(is_end) {
+            return Err("`Completed` comes out before the end is stored".into());
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn tools_run_once(ran: &Ran) -> Result<(), String> {
+    let (mut started, mut had_effect) = (HashSet::new(), HashSet::new());
+    for happened in ran.happened() {
+        let (key, first) = match happened {
+            Happened::ToolStarted { key, .. } => (key, started.insert(key)),
+            Happened::ToolEffect(key) => (key, had_effect.insert(key)),
+            _ => continue,
+        };
+        if !first {
+            return Err(format!("call {key} is run twice"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn loops_end_once(ran: &Ran) -> Result<(), String> {
+    for turn in &ran.turns {
+        let count = |is_it: fn(&Happened) -> bool| turn.happened.iter().filter(|happened| is_it(happened)).count();
+        let started = count(|happened| matches!(happened, Happened::LoopStarted));
+        let ended = count(|happened| matches!(happened, Happened::LoopEnded));
+        // A loop that its advisors refuse to join ends without having started.
+        if ended > 1 || started > ended {
+            return Err(format!("the loop starts {started} times and ends {ended} times"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn nothing_is_left(ran: &Ran) -> Result<(), String> {
+    let left = ran.happened().find(|happened| matches!(happened, Happened::Left(_) | Happened::Late(_)));
+    left.map_or(Ok(()), |left| Err(left.to_string()))
+}

@@ -1,0 +1,67 @@
+use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
+use chat_memory_advisor::{Entry, EntryKind, INTERRUPTED, NewEntry, check_transcript, repair};
+
+use crate::crash::ran::appended;
+use crate::crash::{Happened, Ran, words};
+
+pub(super) fn requests_are_valid(ran: &Ran) -> Result<(), String> {
+    for happened in ran.happened() {
+        let Happened::Asked { messages, .. } = happened else { continue };
+        let said: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
+        if let Some(defect) = check_transcript(said.iter().copied()).first() {
+            return Err(format!("{defect} in {}", words::of_messages(said)));
+        }
+        if said.first().is_none_or(|first| first.role() != Role::User) {
+            return Err(format!("the user does not speak first in {}", words::of_messages(said)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn memory_is_the_prompt(ran: &Ran) -> Result<(), String> {
+    let mut log = Vec::new();
+    for happened in ran.happened() {
+        log.extend(numbered(appended(happened), log.len()));
+        let Happened::Asked { messages, .. } = happened else { continue };
+        let mut told = repair(&log);
+        // Repair takes the running turn for one that was cut off.
+        if told.last().is_some_and(|last| last.role() == Role::Assistant && last.text() == INTERRUPTED) {
+            told.pop();
+        }
+        let sent: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
+        if !sent.iter().copied().eq(&told) {
+            return Err(format!(
+                "the model was sent {}, and memory tells {}",
+                words::of_messages(sent),
+                words::of_messages(&told)
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn repairing_again_changes_nothing(ran: &Ran) -> Result<(), String> {
+    let once = repair(&ran.log);
+    if let Some(defect) = check_transcript(&once).first() {
+        return Err(format!("{defect} in the repaired log {}", words::of_messages(&once)));
+    }
+    let again = repair(&as_one_turn(&once, &ran.turns.iter().map(|turn| &turn.id).collect::<Vec<_>>()));
+    if again != once {
+        return Err(format!("{} becomes {}", words::of_messages(&once), words::of_messages(&again)));
+    }
+    Ok(())
+}
+
+/// A log that holds these messages and is whole.
+fn as_one_turn(messages: &[Message], turns: &[&TurnId]) -> Vec<Entry> {
+    let Some(turn) = turns.first() else { return Vec::new() };
+    let kinds = messages.iter().cloned().map(EntryKind::Message);
+    let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
+    (1..).zip(kinds.chain([end])).map(|(seq, kind)| Entry::new(seq, (*turn).clone(), kind)).collect()
+}
+
+/// New entries as they stand in a log that has so many already.
+pub(super) fn numbered(entries: &[NewEntry], before: usize) -> Vec<Entry> {
+    let from = u64::try_from(before).unwrap_or(u64::MAX).saturating_add(1);
+    (from..).zip(entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())).collect()
+}

@@ -1,0 +1,85 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{ChatClient, ChatClientBuilder, ToolSet, async_trait};
+use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore};
+use tool_call_advisor::{LoopHooks, ToolCallAdvisor, ToolCallAdvisorBuilder};
+
+use super::scenario::{LAST, tools};
+use super::{AwaitPoints, PointHooks, PointModel, PointStore, Scenario};
+use crate::{Answer, ReceivedPrompt, ScriptedModel};
+
+/// What a chain under test is made of: leaves that tell of their await points.
+///
+/// A chain uses the model, the store and the tools; the loop's limits are the scenario's. Whatever else it waits
+/// for passes [`points`](Self::points).
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Leaves {
+    /// The points, for leaves of the chain's own.
+    pub points: AwaitPoints,
+    /// The model.
+    pub model: PointModel,
+    /// The store.
+    pub store: PointStore,
+    /// The tools that the model calls.
+    pub tools: ToolSet,
+    /// The hooks of the loop.
+    pub hooks: PointHooks,
+    scenario: Scenario,
+}
+
+/// What the user says: in the turns that are struck, and in the last one.
+pub(super) const SAID: [&str; 4] = ["one", "two", "three", "four"];
+pub(super) const SAID_LAST: &str = "last";
+
+struct NoHooks;
+
+#[async_trait]
+impl LoopHooks for NoHooks {}
+
+impl Leaves {
+    pub(super) fn new(scenario: Scenario, following: Scenario, store: Arc<dyn ConversationStore>) -> Self {
+        let points = AwaitPoints::new();
+        let model = ScriptedModel::from_fn(move |prompt| answer(prompt, &scenario, &following));
+        Self {
+            model: points.model(model),
+            store: points.store(store),
+            tools: tools(&points),
+            hooks: points.hooks(NoHooks),
+            points,
+            scenario,
+        }
+    }
+
+    /// A client around the model, with the tools; memory and loop are to be added.
+    pub fn client(&self) -> ChatClientBuilder {
+        ChatClient::builder(self.model.clone()).system("Be brief.").tools(&self.tools)
+    }
+
+    /// The loop with the hooks and the scenario's limits; a mode may be added.
+    pub fn tool_loop(&self) -> ToolCallAdvisorBuilder {
+        ToolCallAdvisor::builder().hooks(self.hooks.clone()).limits(self.scenario.limits())
+    }
+
+    /// A new memory in the store, as in a process that has just begun.
+    #[must_use]
+    pub fn memory(&self) -> ChatMemoryAdvisor {
+        ChatMemoryAdvisor::new(self.store.clone())
+    }
+}
+
+fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) -> Answer {
+    let said = prompt.messages.iter_back().find(|message| message.role() == advisor_core::Role::User);
+    match said.map(|message| message.text()).as_deref() {
+        Some(SAID_LAST) => Answer::of_text(LAST),
+        Some(said) if said == SAID[0] => scenario.answer(prompt.round),
+        _ => following.answer(prompt.round),
+    }
+}
+
+impl fmt::Debug for Leaves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leaves").field("scenario", &self.scenario).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,53 @@
+//! A turn is stopped at each of its await points, or something fails there: whatever happened, what must hold holds,
+//! and the conversation goes on. With the feature `crash`.
+//!
+//! One macro runs it on what a third party wrote:
+//!
+//! | on | there is |
+//! | --- | --- |
+//! | a store | [`crash_points_of_store!`](crate::crash_points_of_store) |
+//! | an advisor | [`crash_points_of_advisor!`](crate::crash_points_of_advisor) |
+//! | a whole chain | [`crash_points_of_chain!`](crate::crash_points_of_chain) |
+//!
+//! Each makes one test per [`Scenario`]; [`CrashDriver`] is what they use, and what runs pairs of points.
+//!
+//! | word | type |
+//! | --- | --- |
+//! | await point: a pending or a ready of an instrumented leaf, numbered as the turn passes it | [`AwaitPoints`], [`Place`] |
+//! | leaf: what a chain waits for in the end | [`Leaves`], [`PointStore`], [`PointModel`], [`PointTool`], [`PointHooks`] |
+//! | mishap: what happens at a point, a stop or a fault | [`Mishap`], [`Strike`] |
+//! | scenario: what the model answers in a turn | [`Scenario`] |
+//! | case: turns that are struck, and a last one that must work | [`CrashDriver`], [`Ran`], [`Happened`], [`Over`] |
+//! | invariant: what holds in every case | [`Invariant`], [`BrokenInvariant`] |
+
+mod drive;
+mod driver;
+mod happened;
+mod hooks;
+mod invariants;
+mod leaves;
+mod mishap;
+mod model;
+mod place;
+mod points;
+mod ran;
+mod scenario;
+mod store;
+mod suites;
+mod tool;
+mod words;
+
+pub use driver::{CaseError, CrashDriver};
+pub use happened::{Happened, Over};
+pub use hooks::PointHooks;
+pub use invariants::Invariant;
+pub use leaves::Leaves;
+pub use mishap::{Mishap, Strike};
+pub use model::PointModel;
+pub use place::Place;
+pub use points::AwaitPoints;
+pub use ran::{BrokenInvariant, Ran, TurnRan};
+pub use scenario::Scenario;
+pub use store::PointStore;
+pub use suites::{every_point_of_advisor, every_point_of_chain, every_point_of_store};
+pub use tool::PointTool;

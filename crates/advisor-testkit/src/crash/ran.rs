@@ -1,0 +1,156 @@
+use std::fmt;
+
+use advisor_core::{ConversationKey, OnDrop, TurnId};
+use chat_memory_advisor::{Entry, NewEntry};
+
+use super::{Happened, Invariant, Mishap, Over, Place, Strike};
+
+/// A case that has run: some turns of one conversation that were struck, and a last one that was not.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Ran {
+    /// What is struck, for people.
+    pub scenario: &'static str,
+    /// The conversation.
+    pub conversation: ConversationKey,
+    /// The turns, the last one included.
+    pub turns: Vec<TurnRan>,
+    /// The conversation's log at the end.
+    pub log: Vec<Entry>,
+}
+
+/// One turn of a [`Ran`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TurnRan {
+    /// The turn.
+    pub id: TurnId,
+    /// What was to happen to it.
+    pub strikes: Vec<Strike>,
+    /// The points that it passed.
+    pub places: Vec<Place>,
+    /// How it was over for its reader.
+    pub over: Over,
+    /// What happened from its beginning until the next one's.
+    pub happened: Vec<Happened>,
+    /// The conversation's log right after it.
+    pub log: Vec<Entry>,
+}
+
+impl Ran {
+    /// Checks every invariant but some.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold, with all that happened.
+    pub fn check(&self, without: &[Invariant]) -> Result<(), BrokenInvariant> {
+        for invariant in Invariant::ALL.into_iter().filter(|invariant| !without.contains(invariant)) {
+            if let Err(problem) = invariant.check(self) {
+                return Err(BrokenInvariant { invariant, problem, timeline: self.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that happened, in order.
+    pub fn happened(&self) -> impl Iterator<Item = &Happened> {
+        self.turns.iter().flat_map(|turn| &turn.happened)
+    }
+
+    /// What was appended by the end of the turn at `place`, in order.
+    pub(super) fn appended_until(&self, place: usize) -> impl Iterator<Item = &NewEntry> {
+        let turns = self.turns.iter().take(place.saturating_add(1));
+        turns.flat_map(|turn| &turn.happened).flat_map(appended)
+    }
+
+    /// Whether the process was killed in the turn at `place` or in a later one.
+    pub(super) fn is_killed_from(&self, place: usize) -> bool {
+        self.turns.iter().skip(place).any(|turn| turn.over == Over::Killed)
+    }
+
+    /// Whether all points at which something was to happen were reached.
+    #[must_use]
+    pub fn all_struck(&self) -> bool {
+        self.turns.iter().all(TurnRan::all_struck)
+    }
+}
+
+impl TurnRan {
+    /// Whether all points at which something was to happen were reached.
+    pub(super) fn all_struck(&self) -> bool {
+        let struck = self.happened.iter().filter(|happened| matches!(happened, Happened::Struck { .. }));
+        struck.count() == self.strikes.len()
+    }
+
+    /// Whether the reader dropped or cancelled the turn so that it is as if it had never been.
+    #[must_use]
+    pub fn is_undone(&self) -> bool {
+        self.happened.iter().any(|happened| match happened {
+            Happened::Struck { mishap: Mishap::Drop(OnDrop::Rollback), .. } => self.over == Over::Dropped,
+            Happened::Struck { mishap: Mishap::Cancel(OnDrop::Rollback), .. } => {
+                self.over == Over::Failed(advisor_core::ErrorKind::Cancelled)
+            }
+            _ => false,
+        })
+    }
+
+    /// Its entries in a log.
+    pub(super) fn entries<'a>(&'a self, log: &'a [Entry]) -> impl DoubleEndedIterator<Item = &'a Entry> {
+        log.iter().filter(|entry| entry.turn == self.id)
+    }
+}
+
+/// What an event appended; nothing if it is another event.
+pub(super) fn appended(happened: &Happened) -> &[NewEntry] {
+    match happened {
+        Happened::Appended { entries, .. } => entries,
+        _ => &[],
+    }
+}
+
+/// An invariant that did not hold, and all that happened.
+#[derive(Debug, Clone)]
+pub struct BrokenInvariant {
+    invariant: Invariant,
+    problem: String,
+    timeline: String,
+}
+
+impl BrokenInvariant {
+    /// Which one.
+    #[must_use]
+    pub fn invariant(&self) -> Invariant {
+        self.invariant
+    }
+
+    /// What is wrong, without the timeline.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
+impl fmt::Display for BrokenInvariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} does not hold: {}\n{}", self.invariant, self.problem, self.timeline)
+    }
+}
+
+impl std::error::Error for BrokenInvariant {}
+
+/// The timeline.
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}:", self.scenario)?;
+        for turn in &self.turns {
+            writeln!(f, "  struck {:?}", turn.strikes)?;
+            for happened in &turn.happened {
+                writeln!(f, "    {happened}")?;
+            }
+        }
+        write!(f, "  log:")?;
+        for entry in &self.log {
+            write!(f, " {}", super::words::of_entry(&entry.kind))?;
+        }
+        writeln!(f)
+    }
+}

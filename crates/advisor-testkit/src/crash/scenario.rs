@@ -1,0 +1,111 @@
+use std::fmt;
+
+use advisor_core::{FinishReason, ToolDefinition, ToolError, ToolSet};
+use serde_json::{Value, json};
+use tool_call_advisor::{FnTool, ToolLimits};
+
+use super::AwaitPoints;
+use super::points::WANTED;
+use crate::Answer;
+
+/// What a model answers in a turn, and how many rounds the loop allows it.
+///
+/// Answers may call the tools `work`, `direct` (whose results are the answer), `fails` and `panics`.
+#[derive(Clone, Copy)]
+pub struct Scenario {
+    name: &'static str,
+    answers: fn() -> Vec<Answer>,
+    rounds: u32,
+}
+
+impl Scenario {
+    /// A scenario of these answers, one per request.
+    #[must_use]
+    pub const fn new(name: &'static str, answers: fn() -> Vec<Answer>) -> Self {
+        Self { name, answers, rounds: 9 }
+    }
+
+    /// The same, in which the loop allows no more rounds than this.
+    #[must_use]
+    pub const fn with_rounds(self, rounds: u32) -> Self {
+        Self { rounds, ..self }
+    }
+
+    /// The model answers at once.
+    pub const PLAIN: Self = Self::new("a plain answer", || vec![done()]);
+    /// One round of two calls at a time, then the answer.
+    pub const ROUND: Self = Self::new("a round of two calls", || vec![calls(1, ["work", "work"]), done()]);
+    /// Three rounds of two calls at a time, then the answer.
+    pub const ROUNDS: Self = Self::new("three rounds of two calls", || {
+        vec![calls(1, ["work", "work"]), calls(2, ["work", "work"]), calls(3, ["work", "work"]), done()]
+    });
+    /// The results of two calls are the answer.
+    pub const DIRECT: Self = Self::new("return-direct", || vec![calls(1, ["direct", "direct"])]);
+    /// The loop's limit is reached in the second round.
+    pub const LIMIT: Self =
+        Self::new("the last round", || vec![calls(1, ["work", "work"]), calls(2, ["work", "work"])])
+            .with_rounds(2);
+    /// A tool fails and another one panics, then the answer.
+    pub const FAILURES: Self =
+        Self::new("tools that fail and panic", || vec![calls(1, ["fails", "panics"]), done()]);
+
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::PLAIN, Self::ROUND, Self::ROUNDS, Self::DIRECT, Self::LIMIT, Self::FAILURES];
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The answer to the request with this number in its turn.
+    pub(super) fn answer(&self, round: u32) -> Answer {
+        let place = usize::try_from(round.saturating_sub(1)).unwrap_or(usize::MAX);
+        (self.answers)().into_iter().nth(place).unwrap_or_else(done)
+    }
+
+    pub(super) fn limits(&self) -> ToolLimits {
+        ToolLimits::default().with_rounds(self.rounds)
+    }
+}
+
+/// What the model answers in the last turn of a case.
+pub(super) const LAST: &str = "Fine.";
+
+fn done() -> Answer {
+    Answer::new().text("All ").text("done.").finish(FinishReason::Stop)
+}
+
+/// The ids are the same in every turn, as those of many servers are.
+fn calls(round: u32, tools: [&str; 2]) -> Answer {
+    let answer = Answer::new().text(format!("Round {round}: "));
+    let calls = (1..).zip(tools).fold(answer, |answer, (place, tool)| {
+        answer.call(&format!("r{round}c{place}"), tool, r#"{"n":1}"#)
+    });
+    calls.finish(FinishReason::ToolCalls)
+}
+
+/// The tools that scenarios call.
+pub(super) fn tools(points: &AwaitPoints) -> ToolSet {
+    let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
+    let works = |definition| FnTool::new(definition, |_: Value| async { Ok("worked") });
+    let fails = |_: Value| async { Err::<&str, _>(ToolError::new("it failed")) };
+    let panics = |_: Value| async { panicked() };
+    ToolSet::new()
+        .with(points.tool(works(definition("work"))))
+        .with(points.tool(works(definition("direct").return_direct())))
+        .with(points.tool(FnTool::new(definition("fails"), fails)))
+        .with(points.tool(FnTool::new(definition("panics"), panics)))
+}
+
+/// As a panic does, but for the message on the way.
+fn panicked() -> Result<&'static str, ToolError> {
+    std::panic::resume_unwind(Box::new(WANTED))
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

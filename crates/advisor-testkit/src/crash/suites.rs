@@ -1,0 +1,183 @@
+use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor};
+use chat_memory_advisor::{ConversationStore, InMemoryStore};
+
+use super::{CrashDriver, Invariant, Leaves, Mishap, Scenario};
+use crate::StoreFault;
+
+/// What is done to a store: who stops a turn makes no difference to it, so a drop and a kill stand for all.
+const AT_A_STORE: [Mishap; 5] = [
+    Mishap::Drop(OnDrop::Seal),
+    Mishap::Kill,
+    Mishap::Store(StoreFault::Unavailable),
+    Mishap::Store(StoreFault::Conflict),
+    Mishap::Store(StoreFault::AnswerLost),
+];
+
+/// Strikes every point of turns that are remembered in this store. Gives the number of cases.
+///
+/// # Panics
+/// If an invariant does not hold.
+pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scenario) -> usize {
+    let make = |leaves: &Leaves| {
+        leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
+    };
+    CrashDriver::new(scenario, store, make).every_point(&AT_A_STORE).await
+}
+
+/// Strikes every point of turns that run through the advisors that `make` makes, one for each process, with a memory
+/// inside the tool loop and with one outside it. These invariants are not checked: an advisor that changes requests
+/// breaks [`Invariant::MemoryIsThePrompt`], and one that changes chunks [`Invariant::ShownIsRemembered`], and means it.
+/// Gives the number of cases.
+///
+/// # Panics
+/// If an invariant does not hold.
+pub async fn every_point_of_advisor<A: StreamAdvisor>(
+    make: impl Fn() -> A + Clone + Send + Sync + 'static,
+    scenario: Scenario,
+    without: &[Invariant],
+) -> usize {
+    let mut cases = 0;
+    for memory in [Phase::Round, Phase::Turn] {
+        let make = make.clone();
+        let make = move |leaves: &Leaves| {
+            let client = leaves.client().advisor(make()).advisor(leaves.tool_loop().build()?);
+            client.advisor_in(memory, leaves.memory()).build()
+        };
+        let driver = CrashDriver::new(scenario, InMemoryStore::new(), make);
+        let mut driver = without.iter().fold(driver, |driver, invariant| driver.without(*invariant));
+        cases += driver.every_point(&Mishap::ALL).await;
+    }
+    cases
+}
+
+/// Strikes every point of the turns of a chain, which `make` makes of the leaves once for each process. Gives the
+/// number of cases.
+///
+/// # Panics
+/// If an invariant does not hold.
+pub async fn every_point_of_chain(
+    make: impl Fn(&Leaves) -> Result<ChatClient> + Send + Sync + 'static,
+    scenario: Scenario,
+    without: &[Invariant],
+) -> usize {
+    let driver = CrashDriver::new(scenario, InMemoryStore::new(), make);
+    let mut driver = without.iter().fold(driver, |driver, invariant| driver.without(*invariant));
+    driver.every_point(&Mishap::ALL).await
+}
+
+/// Strikes every await point of turns that are remembered in a store: one test per [`Scenario`].
+///
+/// The expression makes the store; it may await, and may `return` where there is nothing to test. The crate that uses
+/// the macro needs tokio with `macros` and `rt`.
+///
+/// ```
+/// mod crash_points {
+///     advisor_testkit::crash_points_of_store!(chat_memory_advisor::InMemoryStore::new());
+/// }
+/// ```
+#[macro_export]
+macro_rules! crash_points_of_store {
+    ($make_store:expr) => {
+        $crate::crash_points_tests! { |scenario| {
+            let store = $make_store;
+            $crate::crash::every_point_of_store(store, scenario).await
+        } }
+    };
+}
+
+/// Strikes every await point of turns that run through an advisor: one test per [`Scenario`].
+///
+/// The expression makes the advisor, once for each process of a case. [`Invariant`]s that the advisor breaks on purpose
+/// are left out by their names. Instrument what the advisor itself waits for with
+/// [`AwaitPoints::pass`] in a chain of your own, by [`crash_points_of_chain!`].
+///
+/// ```
+/// use advisor_core::{AdvisorChain, ChatRequest, from_fn};
+///
+/// mod crash_points {
+///     use super::*;
+///     advisor_testkit::crash_points_of_advisor!(from_fn("hurry", |request: ChatRequest, next: AdvisorChain| async move {
+///         next.next_stream(request).await
+///     }));
+/// }
+///
+/// mod of_one_that_adds_to_the_request {
+///     # use super::*;
+///     advisor_testkit::crash_points_of_advisor!(
+///         from_fn("date", |request: ChatRequest, next: AdvisorChain| async move {
+///             next.next_stream(request).await
+///         }),
+///         without MemoryIsThePrompt
+///     );
+/// }
+/// ```
+///
+/// [`Invariant`]: crate::crash::Invariant
+/// [`AwaitPoints::pass`]: crate::crash::AwaitPoints::pass
+#[macro_export]
+macro_rules! crash_points_of_advisor {
+    ($make_advisor:expr $(, without $($invariant:ident)+)?) => {
+        $crate::crash_points_tests! { |scenario| {
+            let without = [$($($crate::crash::Invariant::$invariant),+)?];
+            $crate::crash::every_point_of_advisor(|| $make_advisor, scenario, &without).await
+        } }
+    };
+}
+
+/// Strikes every await point of the turns of a whole chain: one test per [`Scenario`](crate::crash::Scenario).
+///
+/// The closure makes the client of the [`Leaves`](crate::crash::Leaves) that it is given, once for each process of a
+/// case. The chain needs a memory and a tool loop of the leaves. [`Invariant`]s that the chain breaks on purpose are
+/// left out by their names.
+///
+/// ```
+/// use advisor_core::{AdvisorChain, ChatRequest, Phase, from_fn};
+/// use advisor_testkit::crash::Leaves;
+///
+/// mod crash_points {
+///     use super::*;
+///     advisor_testkit::crash_points_of_chain!(|leaves: &Leaves| {
+///         let points = leaves.points.clone();
+///         // An advisor with an await point of its own.
+///         let cache = from_fn("cache", move |request: ChatRequest, next: AdvisorChain| {
+///             let points = points.clone();
+///             async move {
+///                 points.pass("cache").await?;
+///                 next.next_stream(request).await
+///             }
+///         });
+///         let client = leaves.client().advisor_in(Phase::ModelCall, cache);
+///         client.advisor(leaves.tool_loop().build()?).advisor(leaves.memory()).build()
+///     });
+/// }
+/// ```
+///
+/// [`Invariant`]: crate::crash::Invariant
+#[macro_export]
+macro_rules! crash_points_of_chain {
+    ($make_client:expr $(, without $($invariant:ident)+)?) => {
+        $crate::crash_points_tests! { |scenario| {
+            let without = [$($($crate::crash::Invariant::$invariant),+)?];
+            $crate::crash::every_point_of_chain($make_client, scenario, &without).await
+        } }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! crash_points_tests {
+    (|$scenario:ident| $cases:block) => {
+        $crate::crash_points_tests! { @tests |$scenario| $cases;
+            a_plain_answer PLAIN, a_round_of_two_calls ROUND, three_rounds_of_two_calls ROUNDS,
+            return_direct DIRECT, the_last_round LIMIT, tools_that_fail_and_panic FAILURES
+        }
+    };
+    (@tests |$scenario:ident| $cases:block; $($test:ident $which:ident),*) => {$(
+        #[::tokio::test]
+        async fn $test() {
+            let $scenario = $crate::crash::Scenario::$which;
+            let cases: usize = $cases;
+            assert!(cases > 0, "no point was struck");
+        }
+    )*};
+}

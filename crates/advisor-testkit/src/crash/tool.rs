@@ -1,0 +1,53 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput};
+use async_trait::async_trait;
+
+use super::points::WANTED;
+use super::{AwaitPoints, Happened, Place};
+
+/// A tool that passes a point when it starts and when it has run. Made by [`AwaitPoints::tool`].
+#[derive(Clone)]
+pub struct PointTool {
+    points: AwaitPoints,
+    inner: Arc<dyn Tool>,
+}
+
+impl PointTool {
+    pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn Tool>) -> Self {
+        Self { points: points.clone(), inner }
+    }
+
+    async fn pass(&self, place: Place) -> Result<(), ToolError> {
+        match self.points.at(place).await {
+            None => Ok(()),
+            Some(_) => Err(ToolError::new(WANTED)),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for PointTool {
+    fn definition(&self) -> &ToolDefinition {
+        self.inner.definition()
+    }
+
+    async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let _alive = self.points.alive();
+        let key = invocation.key.clone();
+        self.points
+            .record(Happened::ToolStarted { key: key.clone(), call_id: invocation.call.id.clone() });
+        self.pass(Place::ToolStarted).await?;
+        let output = self.inner.run(invocation).await;
+        self.points.record(Happened::ToolEffect(key));
+        self.pass(Place::ToolEnding).await?;
+        output
+    }
+}
+
+impl fmt::Debug for PointTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PointTool").field("definition", self.inner.definition()).finish_non_exhaustive()
+    }
+}

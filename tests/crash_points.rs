@@ -1,3 +1,10 @@
+//! A turn is stopped at each of its await points, or something fails there; so is the turn after it, or the same turn
+//! once more. Whatever happened, every invariant of the testkit holds, and the turn after that works.
+//!
+//! All single points are struck in every mode, with memory inside the loop and outside it, in every way. Pairs are all
+//! taken in the mode `TextOnly`, in both places of memory: with every mishap where the turns are short, and where they
+//! are long with those that the second turn can tell apart. The number of cases of each test is printed, and asserted:
+//! a case is a scenario with what happens in it, at which point, and what at which second point.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,11 +13,26 @@
     reason = "a test fails by panicking"
 )]
 
+mod matrix;
+
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Instant;
 
-use advisor_chain::{InMemoryStore, Phase, ToolCallStreaming};
-use advisor_testkit::crash::{CrashDriver, Leaves, Mishap, Scenario};
+use advisor_chain::{EntryKind, InMemoryStore, Message, OnDrop, Phase, ToolCallStreaming, repair};
+use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
+use matrix::MODES;
+
+/// The cases that each test has at least. Together they are more than 100,000 pairs.
+const SINGLES: usize = 7_000;
+const SHORT_PAIRS: usize = 15_000;
+const LONG_PAIRS: usize = 28_000;
+const PAIRS_IN_A_TURN: usize = 10_000;
+const _: () = assert!(2 * (SHORT_PAIRS + LONG_PAIRS + PAIRS_IN_A_TURN) >= 100_000);
+
+const DROP: Mishap = Mishap::Drop(OnDrop::Seal);
+/// After these the process goes on or does not.
+const DROP_OR_KILL: [Mishap; 2] = [DROP, Mishap::Kill];
 
 fn driver(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDriver {
     CrashDriver::new(scenario, InMemoryStore::new(), move |leaves: &Leaves| {
@@ -19,15 +41,167 @@ fn driver(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDr
     })
 }
 
+fn in_text_only(scenario: Scenario, memory: Phase) -> CrashDriver {
+    driver(scenario, memory, ToolCallStreaming::TextOnly)
+}
+
+/// Says how many cases a test ran, of which there are at least so many.
+fn tell(what: &str, memory: Phase, cases: usize, at_least: usize, start: Instant) {
+    let _ = writeln!(std::io::stderr(), "{what}, memory in {memory:?}: {cases} cases in {:?}", start.elapsed());
+    assert!(cases >= at_least, "{what}: only {cases} cases");
+}
+
+async fn every_point(memory: Phase) {
+    let (start, mut cases) = (Instant::now(), 0);
+    for scenario in Scenario::ALL {
+        for mode in MODES {
+            cases += driver(scenario, memory, mode).every_point(&Mishap::ALL).await;
+        }
+    }
+    tell("every point in every mode", memory, cases, SINGLES, start);
+}
+
 #[tokio::test]
-async fn probe() {
+async fn law_k2_k3_k4_m6_t4_every_point_with_memory_inside() {
+    every_point(Phase::Round).await;
+}
+
+#[tokio::test]
+async fn law_k2_k3_k4_m6_t4_every_point_with_memory_outside() {
+    every_point(Phase::Turn).await;
+}
+
+async fn short_pairs(memory: Phase) {
+    let start = Instant::now();
+    let cases = in_text_only(Scenario::PLAIN, memory).every_pair_of_points(&Mishap::ALL, &Mishap::ALL).await;
+    tell("every point of two short turns", memory, cases, SHORT_PAIRS, start);
+}
+
+#[tokio::test]
+async fn law_k4_m6_every_two_points_of_short_turns_with_memory_inside() {
+    short_pairs(Phase::Round).await;
+}
+
+#[tokio::test]
+async fn law_k4_m6_every_two_points_of_short_turns_with_memory_outside() {
+    short_pairs(Phase::Turn).await;
+}
+
+async fn long_pairs(memory: Phase) {
+    let (start, mut cases) = (Instant::now(), 0);
+    let first: Vec<_> = DROP_OR_KILL.into_iter().chain(Mishap::FAULTS).collect();
+    for scenario in [Scenario::ROUNDS, Scenario::DIRECT, Scenario::LIMIT, Scenario::FAILURES] {
+        let mut driver = in_text_only(scenario, memory).followed_by(Scenario::PLAIN);
+        cases += driver.every_pair_of_points(&first, &[DROP]).await;
+    }
+    let mut driver = in_text_only(Scenario::ROUND, memory);
+    cases += driver.every_pair_of_points(&DROP_OR_KILL, &DROP_OR_KILL).await;
+    tell("every point of a long turn and of the next one", memory, cases, LONG_PAIRS, start);
+}
+
+#[tokio::test]
+async fn law_k4_m6_every_two_points_of_long_turns_with_memory_inside() {
+    long_pairs(Phase::Round).await;
+}
+
+#[tokio::test]
+async fn law_k4_m6_every_two_points_of_long_turns_with_memory_outside() {
+    long_pairs(Phase::Turn).await;
+}
+
+async fn pairs_in_a_turn(memory: Phase) {
+    let (start, mut cases) = (Instant::now(), 0);
+    let not_last: Vec<_> =
+        Mishap::ALL.into_iter().filter(|mishap| !matches!(mishap, Mishap::Drop(_) | Mishap::Kill)).collect();
+    for scenario in [Scenario::DIRECT, Scenario::LIMIT, Scenario::FAILURES] {
+        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&not_last, &[DROP]).await;
+    }
+    for scenario in [Scenario::PLAIN, Scenario::ROUND] {
+        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&not_last, &Mishap::ALL).await;
+    }
+    tell("every two points of one turn", memory, cases, PAIRS_IN_A_TURN, start);
+}
+
+#[tokio::test]
+async fn law_k4_m6_every_two_points_of_one_turn_with_memory_inside() {
+    pairs_in_a_turn(Phase::Round).await;
+}
+
+#[tokio::test]
+async fn law_k4_m6_every_two_points_of_one_turn_with_memory_outside() {
+    pairs_in_a_turn(Phase::Turn).await;
+}
+
+fn kinds(turn: &TurnRan) -> Vec<EntryKind> {
+    turn.log.iter().map(|entry| entry.kind.clone()).collect()
+}
+
+fn count(places: &[Place], of: Place) -> usize {
+    places.iter().filter(|place| **place == of).count()
+}
+
+#[tokio::test]
+async fn law_k2_a_dropped_turn_leaves_the_store_in_a_state_around_that_point() {
     for memory in [Phase::Round, Phase::Turn] {
         for scenario in Scenario::ALL {
-            let start = Instant::now();
-            let mut driver = driver(scenario, memory, ToolCallStreaming::TextOnly);
-            let points = driver.places().await.len();
-            let cases = driver.every_point(&Mishap::ALL).await;
-            let _ = writeln!(std::io::stderr(), "{scenario:?} {memory:?} {points} points {cases} cases {:?}", start.elapsed());
+            let mut driver = in_text_only(scenario, memory);
+            let whole = driver.run(&[&[]]).await.unwrap().turns.swap_remove(0);
+            let batches: Vec<Vec<EntryKind>> = whole
+                .happened
+                .iter()
+                .filter_map(|happened| match happened {
+                    Happened::Appended { entries, .. } => {
+                        Some(entries.iter().map(|entry| entry.kind.clone()).collect())
+                    }
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(batches.concat(), kinds(&whole));
+            for point in 0..whole.places.len() {
+                let strike = Strike::new(point, Mishap::Drop(OnDrop::Seal));
+                let struck = driver.run(&[&[strike]]).await.unwrap().turns.swap_remove(0);
+                // What runs beside the leaf that waits may have passed points, too.
+                assert_eq!(struck.places[..=point], whole.places[..=point], "the same points every time");
+                let begun = batches[..count(&struck.places, Place::BeforeAppend)].concat();
+                let done = batches[..count(&struck.places, Place::AfterAppend)].concat();
+                let log = kinds(&struck);
+                assert!(log == begun || log == done, "{scenario:?} {memory:?} {strike:?}: {log:?}");
+            }
+        }
+    }
+}
+
+/// Which of its kind a point is: those of model, tools and reader are the same wherever memory stands.
+fn same_everywhere(places: &[Place]) -> HashMap<(Place, usize), usize> {
+    let is_shared = |place| {
+        matches!(
+            place,
+            Place::Model | Place::ModelItem | Place::ToolStarted | Place::ToolEnding | Place::Reader
+        )
+    };
+    let points = places.iter().enumerate().filter(|(_, place)| is_shared(**place));
+    points.map(|(point, place)| ((*place, count(&places[..point], *place)), point)).collect()
+}
+
+#[tokio::test]
+async fn law_m4_struck_at_the_same_place_both_remember_the_same() {
+    for mode in MODES {
+        for scenario in Scenario::ALL {
+            let mut inside = driver(scenario, Phase::Round, mode);
+            let mut outside = driver(scenario, Phase::Turn, mode);
+            let outer = same_everywhere(&outside.places().await);
+            let inner = same_everywhere(&inside.places().await);
+            assert_eq!(inner.len(), outer.len());
+            for (place, point) in inner {
+                for mishap in Mishap::ALL.into_iter().filter(|mishap| mishap.can_happen_at(place.0)) {
+                    let transcript = async |driver: &mut CrashDriver, point| -> Vec<Message> {
+                        repair(&driver.run(&[&[Strike::new(point, mishap)]]).await.unwrap().log)
+                    };
+                    let remembered = transcript(&mut inside, point).await;
+                    let other = transcript(&mut outside, outer[&place]).await;
+                    assert_eq!(remembered, other, "{scenario:?} {mode:?} {place:?} {mishap:?}");
+                }
+            }
         }
     }
 }

@@ -72,7 +72,7 @@ impl Mishap {
         match self {
             Self::Drop(_) | Self::Cancel(_) | Self::Kill => true,
             Self::Store(StoreFault::Unavailable) => {
-                matches!(place, Place::BeforeLoad | Place::BeforeAppend)
+                matches!(place, Place::BeforeLoad | Place::BeforeAppend | Place::BeforeAppendAgain)
             }
             Self::Store(StoreFault::Conflict) => place == Place::BeforeAppend,
             Self::Store(StoreFault::AnswerLost) => place == Place::AfterAppend,

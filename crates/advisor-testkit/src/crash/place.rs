@@ -14,6 +14,9 @@ pub enum Place {
     AfterLoad,
     /// A store was asked to append, and nothing is written.
     BeforeAppend,
+    /// A store was asked to append a batch that it has applied before. It must say so: another writer cannot have
+    /// been there first.
+    BeforeAppendAgain,
     /// A store has appended, and nobody knows it yet.
     AfterAppend,
     /// The model was asked.
@@ -36,9 +39,10 @@ impl Place {
         !matches!(self, Self::Beginning | Self::Reader | Self::ModelItem)
     }
 
-    /// Whether the store writes nothing between this place and the next.
+    /// Whether a store passes it.
     pub(super) fn is_of_store(self) -> bool {
-        matches!(self, Self::BeforeLoad | Self::AfterLoad | Self::BeforeAppend | Self::AfterAppend)
+        let appends = matches!(self, Self::BeforeAppend | Self::BeforeAppendAgain | Self::AfterAppend);
+        appends || matches!(self, Self::BeforeLoad | Self::AfterLoad)
     }
 }
 
@@ -50,6 +54,7 @@ impl fmt::Display for Place {
             Self::BeforeLoad => f.write_str("store, before it loads"),
             Self::AfterLoad => f.write_str("store, after it loaded"),
             Self::BeforeAppend => f.write_str("store, before it appends"),
+            Self::BeforeAppendAgain => f.write_str("store, before it appends again"),
             Self::AfterAppend => f.write_str("store, after it appended"),
             Self::Model => f.write_str("model, asked"),
             Self::ModelItem => f.write_str("model, before an item"),

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -50,8 +51,9 @@ struct Shared {
     /// Those of the running turn.
     places: Vec<Place>,
     strikes: Vec<Strike>,
-    /// A leaf that someone is to stop the turn at, until they do.
-    stop: Option<Strike>,
+    /// Points that were reached at which someone is to stop the turn, until they do. Leaves that run side by side may
+    /// reach several in one poll.
+    stops: VecDeque<Strike>,
     /// Leaves that wait to be stopped go on.
     released: bool,
     let_go: bool,
@@ -127,7 +129,8 @@ impl AwaitPoints {
         let mut shared = self.lock();
         shared.places.clear();
         shared.strikes = strikes.to_vec();
-        (shared.stop, shared.released, shared.let_go, shared.closed) = (None, false, false, false);
+        (shared.released, shared.let_go, shared.closed) = (false, false, false);
+        shared.stops.clear();
     }
 
     /// The turn is over: nothing of it may be left, and nothing may happen until the next one begins.
@@ -147,9 +150,6 @@ impl AwaitPoints {
         std::mem::take(&mut self.lock().happened)
     }
 
-    pub(super) fn happened_so_far(&self) -> usize {
-        self.lock().happened.len()
-    }
 
     pub(super) fn record(&self, happened: Happened) {
         self.lock().happened.push(happened);
@@ -163,7 +163,7 @@ impl AwaitPoints {
     /// How the turn is to be stopped now, if a point was reached at which it is.
     pub(super) fn take_stop(&self) -> Option<Mishap> {
         let mut shared = self.lock();
-        let Strike { point, mishap } = shared.stop.take()?;
+        let Strike { point, mishap } = shared.stops.pop_front()?;
         if let Some(place) = shared.places.get(point).copied() {
             shared.happened.push(Happened::Struck { point, place, mishap });
         }
@@ -228,7 +228,7 @@ impl Shared {
         let due = self.strikes.iter().find(|strike| strike.point == point)?;
         let strike = Some(*due).filter(|strike| strike.mishap.can_happen_at(place))?;
         if strike.mishap.is_stop() {
-            self.stop = Some(strike);
+            self.stops.push_back(strike);
             self.released = false;
         } else {
             self.happened.push(Happened::Struck { point, place, mishap: strike.mishap });

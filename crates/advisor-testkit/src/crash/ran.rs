@@ -1,6 +1,6 @@
 use std::fmt;
 
-use advisor_core::{ConversationKey, OnDrop, TurnId};
+use advisor_core::{ConversationKey, TurnId};
 use chat_memory_advisor::{Entry, NewEntry};
 
 use super::{Happened, Invariant, Mishap, Over, Place, Strike};
@@ -81,15 +81,16 @@ impl TurnRan {
         struck.count() == self.strikes.len()
     }
 
-    /// Whether the reader dropped or cancelled the turn so that it is as if it had never been.
-    #[must_use]
-    pub fn is_undone(&self) -> bool {
-        self.happened.iter().any(|happened| match happened {
-            Happened::Struck { mishap: Mishap::Drop(OnDrop::Rollback), .. } => self.over == Over::Dropped,
-            Happened::Struck { mishap: Mishap::Cancel(OnDrop::Rollback), .. } => {
-                self.over == Over::Failed(advisor_core::ErrorKind::Cancelled)
-            }
-            _ => false,
+    /// How the turn was cancelled first, if it was: that is the one that counts.
+    pub(super) fn first_cancelled(&self) -> Option<Mishap> {
+        self.struck_by().find(|mishap| matches!(mishap, Mishap::Cancel(_)))
+    }
+
+    /// What happened to it.
+    pub(super) fn struck_by(&self) -> impl Iterator<Item = Mishap> {
+        self.happened.iter().filter_map(|happened| match happened {
+            Happened::Struck { mishap, .. } => Some(*mishap),
+            _ => None,
         })
     }
 

@@ -20,11 +20,6 @@ impl PointStore {
         Self { points: points.clone(), inner }
     }
 
-    /// The store without its points.
-    pub(super) fn inner(&self) -> &Arc<dyn ConversationStore> {
-        &self.inner
-    }
-
     async fn pass(&self, place: Place) -> Result<(), StoreError> {
         match self.points.at(place).await {
             Some(Fault::Store(fault)) => fault.error().map_or(Ok(()), Err),
@@ -32,15 +27,8 @@ impl PointStore {
         }
     }
 
-    fn note(&self, batch_key: BatchKey, entries: Vec<chat_memory_advisor::NewEntry>, version: Version) {
-        let again = self
-            .points
-            .has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if *key == batch_key));
-        self.points.record(if again {
-            Happened::AppendedAgain { key: batch_key, version }
-        } else {
-            Happened::Appended { key: batch_key, entries, version }
-        });
+    fn was_applied(&self, batch: &BatchKey) -> bool {
+        self.points.has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if key == batch))
     }
 }
 
@@ -61,11 +49,14 @@ impl ConversationStore for PointStore {
         batch: Batch,
     ) -> Result<Version, StoreError> {
         let _alive = self.points.alive();
-        self.pass(Place::BeforeAppend).await?;
+        let again = self.was_applied(&batch.key);
+        self.pass(if again { Place::BeforeAppendAgain } else { Place::BeforeAppend }).await?;
         let (batch_key, entries) = (batch.key.clone(), batch.entries.clone());
         let appended = self.inner.append(key, expected, batch).await;
-        if let Ok(version) = appended {
-            self.note(batch_key, entries, version);
+        match appended {
+            Ok(version) if again => self.points.record(Happened::AppendedAgain { key: batch_key, version }),
+            Ok(version) => self.points.record(Happened::Appended { key: batch_key, entries, version }),
+            Err(_) => {}
         }
         self.pass(Place::AfterAppend).await?;
         appended

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, HashSet};
 
-use advisor_core::{BlockDelta, Chunk, Message, Role, TurnEnd};
+use advisor_core::{BlockDelta, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd};
 use chat_memory_advisor::{Entry, EntryKind, Version};
 
 use super::transcripts::numbered;
 use crate::crash::scenario::LAST;
-use crate::crash::{Happened, Over, Ran, TurnRan, words};
+use crate::crash::{Happened, Mishap, Over, Ran, TurnRan, words};
 
 pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
     for (place, turn) in ran.turns.iter().enumerate() {
@@ -54,7 +54,7 @@ pub(super) fn turns_stand_together(ran: &Ran) -> Result<(), String> {
 }
 
 pub(super) fn shown_is_remembered(ran: &Ran) -> Result<(), String> {
-    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| !turn.is_undone()) {
+    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| !is_undone(turn, &ran.log)) {
         let remembered = Remembered::of(turn, &ran.log);
         remembered.holds(turn, ran.is_killed_from(place))?;
     }
@@ -134,12 +134,26 @@ fn has_seen_end(turn: &TurnRan, round: u32) -> bool {
     })
 }
 
+/// Whether a turn is to be as if it had never been.
+fn is_undone(turn: &TurnRan, log: &[Entry]) -> bool {
+    let cancelled = turn.first_cancelled() == Some(Mishap::Cancel(OnDrop::Rollback));
+    match turn.over {
+        Over::Dropped if turn.struck_by().any(|mishap| mishap == Mishap::Drop(OnDrop::Rollback)) => true,
+        Over::Failed(ErrorKind::Cancelled) => cancelled,
+        // One that had failed before it was cancelled stays so, but only the log tells.
+        Over::Dropped | Over::Killed | Over::Panicked => cancelled && is_hidden(turn, log),
+        _ => false,
+    }
+}
+
+fn is_hidden(turn: &TurnRan, log: &[Entry]) -> bool {
+    let last = turn.entries(log).last();
+    last.is_none_or(|entry| matches!(entry.kind, EntryKind::TurnEnded(TurnEnd::RolledBack)))
+}
+
 pub(super) fn undone_is_hidden(ran: &Ran) -> Result<(), String> {
-    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| turn.is_undone()) {
-        let hidden = turn.entries(&ran.log).last().is_none_or(|entry| {
-            matches!(entry.kind, EntryKind::TurnEnded(TurnEnd::RolledBack))
-        });
-        if !hidden && !ran.is_killed_from(place) {
+    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| is_undone(turn, &ran.log)) {
+        if !is_hidden(turn, &ran.log) && !ran.is_killed_from(place) {
             return Err(format!("turn {} was rolled back and is not hidden", turn.id));
         }
     }

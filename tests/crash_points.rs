@@ -25,9 +25,9 @@ use matrix::MODES;
 
 /// The cases that each test has at least. Together they are more than 100,000 pairs.
 const SINGLES: usize = 7_000;
-const SHORT_PAIRS: usize = 15_000;
-const LONG_PAIRS: usize = 28_000;
-const PAIRS_IN_A_TURN: usize = 10_000;
+const SHORT_PAIRS: usize = 18_000;
+const LONG_PAIRS: usize = 25_000;
+const PAIRS_IN_A_TURN: usize = 8_000;
 const _: () = assert!(2 * (SHORT_PAIRS + LONG_PAIRS + PAIRS_IN_A_TURN) >= 100_000);
 
 const DROP: Mishap = Mishap::Drop(OnDrop::Seal);
@@ -89,10 +89,15 @@ async fn law_k4_m6_every_two_points_of_short_turns_with_memory_outside() {
 
 async fn long_pairs(memory: Phase) {
     let (start, mut cases) = (Instant::now(), 0);
-    let first: Vec<_> = DROP_OR_KILL.into_iter().chain(Mishap::FAULTS).collect();
-    for scenario in [Scenario::ROUNDS, Scenario::DIRECT, Scenario::LIMIT, Scenario::FAILURES] {
+    let faults: Vec<_> = DROP_OR_KILL.into_iter().chain(Mishap::FAULTS).collect();
+    for (scenario, first) in [
+        (Scenario::ROUNDS, faults.as_slice()),
+        (Scenario::DIRECT, &faults),
+        (Scenario::LIMIT, &DROP_OR_KILL),
+        (Scenario::FAILURES, &DROP_OR_KILL),
+    ] {
         let mut driver = in_text_only(scenario, memory).followed_by(Scenario::PLAIN);
-        cases += driver.every_pair_of_points(&first, &[DROP]).await;
+        cases += driver.every_pair_of_points(first, &[DROP]).await;
     }
     let mut driver = in_text_only(Scenario::ROUND, memory);
     cases += driver.every_pair_of_points(&DROP_OR_KILL, &DROP_OR_KILL).await;

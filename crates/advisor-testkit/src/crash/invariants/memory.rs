@@ -1,21 +1,22 @@
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use advisor_core::{BlockDelta, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd};
-use chat_memory_advisor::{Entry, EntryKind, Version};
+use chat_memory_advisor::{Entry, EntryKind, NewEntry, Version};
 
-use super::transcripts::numbered;
 use crate::crash::scenario::LAST;
 use crate::crash::{Happened, Mishap, Over, Ran, TurnRan, words};
 
 pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
     for (place, turn) in ran.turns.iter().enumerate() {
-        let appended: Vec<_> = ran.appended_until(place).cloned().collect();
-        if turn.log != numbered(&appended, 0) {
+        let mut log = turn.log.iter();
+        let is_next = |new: &NewEntry| log.next().is_some_and(|old| (&old.turn, &old.kind) == (&new.turn, &new.kind));
+        let all_there = ran.appended_until(place).all(is_next);
+        if !all_there || log.next().is_some() || !turn.log.iter().map(|entry| entry.seq).eq((1..).take(turn.log.len())) {
             let words: Vec<_> = turn.log.iter().map(|entry| words::of_entry(&entry.kind)).collect();
             return Err(format!("after turn {} the log is {words:?}, which is not what was appended", turn.id));
         }
     }
-    let mut versions = BTreeMap::new();
+    let mut versions = HashMap::new();
     let mut reached = Version::EMPTY;
     for happened in ran.happened() {
         match happened {
@@ -24,9 +25,9 @@ pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
                 if *version != reached {
                     return Err(format!("batch {key} led to version {version} instead of {reached}"));
                 }
-                versions.insert(key.to_string(), reached);
+                versions.insert(key, reached);
             }
-            Happened::AppendedAgain { key, version } if versions.get(&key.to_string()) != Some(version) => {
+            Happened::AppendedAgain { key, version } if versions.get(key) != Some(version) => {
                 return Err(format!("batch {key}, appended again, led to version {version}"));
             }
             _ => {}

@@ -61,7 +61,7 @@ fn as_one_turn(messages: &[Message], turns: &[&TurnId]) -> Vec<Entry> {
 }
 
 /// New entries as they stand in a log that has so many already.
-pub(super) fn numbered(entries: &[NewEntry], before: usize) -> Vec<Entry> {
+fn numbered(entries: &[NewEntry], before: usize) -> Vec<Entry> {
     let from = u64::try_from(before).unwrap_or(u64::MAX).saturating_add(1);
     (from..).zip(entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())).collect()
 }

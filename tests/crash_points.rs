@@ -19,7 +19,10 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Instant;
 
-use advisor_chain::{EntryKind, InMemoryStore, Message, OnDrop, Phase, ToolCallStreaming, repair};
+use advisor_chain::{
+    AdvisorChain, ChatRequest, ChatResponse, EntryKind, FinishReason, InMemoryStore, Message, OnDrop, Phase,
+    Role, StreamAdvisor, ToolCall, ToolCallStreaming, from_fn, repair,
+};
 use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
 use matrix::MODES;
 
@@ -47,7 +50,8 @@ fn in_text_only(scenario: Scenario, memory: Phase) -> CrashDriver {
 
 /// Says how many cases a test ran, of which there are at least so many.
 fn tell(what: &str, memory: Phase, cases: usize, at_least: usize, start: Instant) {
-    let _ = writeln!(std::io::stderr(), "{what}, memory in {memory:?}: {cases} cases in {:?}", start.elapsed());
+    let _ =
+        writeln!(std::io::stderr(), "{what}, memory in {memory:?}: {cases} cases in {:?}", start.elapsed());
     assert!(cases >= at_least, "{what}: only {cases} cases");
 }
 
@@ -135,6 +139,62 @@ async fn law_k4_m6_every_two_points_of_one_turn_with_memory_inside() {
 #[tokio::test]
 async fn law_k4_m6_every_two_points_of_one_turn_with_memory_outside() {
     pairs_in_a_turn(Phase::Turn).await;
+}
+
+/// What stands between loop and memory, or nothing at all, and no loop.
+#[derive(Debug, Clone, Copy)]
+enum Between {
+    NoLoop,
+    /// Asks twice in every round and goes on with the second answer.
+    AsksTwice,
+    /// Answers the first round by itself, with a call.
+    AnswersFirst,
+}
+
+fn driver_with(between: Between, memory: Phase) -> CrashDriver {
+    CrashDriver::new(Scenario::ROUND, InMemoryStore::new(), move |leaves: &Leaves| {
+        let client = leaves.client();
+        let client = match between {
+            Between::NoLoop => client,
+            Between::AsksTwice => client.advisor_in(Phase::Round, asks_twice()),
+            Between::AnswersFirst => client.advisor_in(Phase::Round, answers_first()),
+        };
+        let client = match between {
+            Between::NoLoop => client,
+            _ => client.advisor(leaves.tool_loop().build()?),
+        };
+        client.advisor_in(memory, leaves.memory()).build()
+    })
+}
+
+fn asks_twice() -> impl StreamAdvisor {
+    from_fn("asks-twice", |request: ChatRequest, next: AdvisorChain| async move {
+        next.next_call(request.clone()).await?;
+        next.next_stream(request).await
+    })
+}
+
+fn answers_first() -> impl StreamAdvisor {
+    from_fn("answers-first", |request: ChatRequest, next: AdvisorChain| async move {
+        let said = request.messages.last().map(Message::role);
+        let is_last = request.messages.last().is_some_and(|message| message.text() == "last");
+        if said == Some(Role::User) && !is_last {
+            let call = Message::assistant_blocks(vec![ToolCall::new("first", "work", "{}").into()]);
+            return Ok(request.answer(ChatResponse::new(0, call, FinishReason::ToolCalls)));
+        }
+        next.next_stream(request).await
+    })
+}
+
+#[tokio::test]
+async fn law_m4_k4_m6_every_point_with_an_advisor_between_loop_and_memory_and_without_a_loop() {
+    for memory in [Phase::Round, Phase::Turn] {
+        for between in [Between::NoLoop, Between::AsksTwice, Between::AnswersFirst] {
+            let start = Instant::now();
+            let cases = driver_with(between, memory).every_point(&Mishap::ALL).await;
+            tell(&format!("{between:?}"), memory, cases, 100, start);
+        }
+    }
 }
 
 fn kinds(turn: &TurnRan) -> Vec<EntryKind> {

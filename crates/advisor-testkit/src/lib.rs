@@ -34,6 +34,6 @@ pub use stores::{FaultStore, JournalStore, StoreFault};
 pub use transcript::ChatTranscript;
 
 /// The README's examples are tests, too.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "crash"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -3,7 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use advisor_core::{Chunk, ErrorKind, Result, TurnStream};
+use advisor_core::{Chunk, Result, TurnStream};
 use futures::Stream;
 
 use super::{AwaitPoints, Happened, Mishap, Over, Place};
@@ -59,7 +59,7 @@ impl Driven<'_> {
         let chunk = match item {
             Some(Ok(chunk)) => chunk,
             Some(Err(error)) => return Some(Over::Failed(error.kind())),
-            None => return Some(Over::Failed(ErrorKind::Unfinished)),
+            None => return Some(Over::Stopped),
         };
         let completed = chunk.completed().is_some();
         self.points.record(Happened::Delivered(chunk));

@@ -33,7 +33,7 @@ use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnR
 /// ```
 pub struct CrashDriver {
     leaves: Leaves,
-    make: Arc<dyn Fn(&Leaves) -> Result<ChatClient> + Send + Sync>,
+    make: Box<MakeClient>,
     scenario: Scenario,
     following: Scenario,
     store: Arc<dyn ConversationStore>,
@@ -44,6 +44,8 @@ pub struct CrashDriver {
     name: String,
     cases: usize,
 }
+
+type MakeClient = dyn Fn(&Leaves) -> Result<ChatClient> + Send + Sync;
 
 /// A client that has run so many cases is made anew, since it may remember turns that no other one continued.
 const CASES_OF_A_CLIENT: usize = 500;
@@ -58,7 +60,7 @@ impl CrashDriver {
         let store: Arc<dyn ConversationStore> = Arc::new(store);
         Self {
             leaves: Leaves::new(scenario, scenario, Arc::clone(&store)),
-            make: Arc::new(make),
+            make: Box::new(make),
             scenario,
             following: scenario,
             store,
@@ -136,7 +138,7 @@ impl CrashDriver {
     /// # Errors
     /// If the chain cannot be made, or the store itself fails.
     pub async fn run(&mut self, turns: &[&[Strike]]) -> std::result::Result<Ran, CaseError> {
-        if self.cases % CASES_OF_A_CLIENT == 0 {
+        if self.cases.is_multiple_of(CASES_OF_A_CLIENT) {
             self.processes.clear();
         }
         self.cases += 1;
@@ -147,7 +149,8 @@ impl CrashDriver {
         let mut process = 0;
         let last: &[Strike] = &[];
         for (place, strikes) in turns.iter().copied().chain([last]).enumerate() {
-            let said = if place == turns.len() { SAID_LAST } else { SAID.get(place).copied().unwrap_or("more") };
+            let said =
+                if place == turns.len() { SAID_LAST } else { SAID.get(place).copied().unwrap_or("more") };
             let turn = self.turn(process, said, &ran.conversation, strikes).await?;
             process += usize::from(turn.over == Over::Killed);
             ran.turns.push(turn);

@@ -76,6 +76,8 @@ pub enum Over {
     Completed,
     /// An error came out. Of a turn that was cancelled, it is [`ErrorKind::Cancelled`].
     Failed(ErrorKind),
+    /// It just stopped, with neither.
+    Stopped,
     /// The reader dropped it.
     Dropped,
     /// The process was killed.

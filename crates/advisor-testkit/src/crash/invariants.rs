@@ -19,7 +19,7 @@ pub enum Invariant {
     LogIsWhatWasAppended,
     /// M3: the entries of a turn stand together, and a turn has one input.
     TurnsStandTogether,
-    /// M1, T1: the repaired log is valid, and repairing it again changes nothing.
+    /// M1, T1: after each turn the repaired log is valid, and repairing it again changes nothing.
     RepairingAgainChangesNothing,
     /// O2: the input is stored before the first request.
     InputComesFirst,

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, ChatClientBuilder, ToolSet, async_trait};
+use advisor_core::{ChatClient, ChatClientBuilder, Message, ToolSet, async_trait};
 use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore};
 use tool_call_advisor::{LoopHooks, ToolCallAdvisor, ToolCallAdvisorBuilder};
 
@@ -70,8 +70,13 @@ impl Leaves {
 }
 
 fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) -> Answer {
-    let said = prompt.messages.iter_back().find(|message| message.role() == advisor_core::Role::User);
-    match said.map(|message| message.text()).as_deref() {
+    // An advisor may have said more in the user's name.
+    let said = prompt
+        .messages
+        .iter_back()
+        .map(Message::text)
+        .find_map(|text| SAID.into_iter().chain([SAID_LAST]).find(|said| *said == text));
+    match said {
         Some(SAID_LAST) => Answer::of_text(LAST),
         Some(said) if said == SAID[0] => scenario.answer(prompt.round),
         _ => following.answer(prompt.round),

@@ -34,6 +34,8 @@ mod ran;
 mod scenario;
 mod store;
 mod suites;
+#[cfg(test)]
+mod tests;
 mod tool;
 mod words;
 

@@ -150,7 +150,6 @@ impl AwaitPoints {
         std::mem::take(&mut self.lock().happened)
     }
 
-
     pub(super) fn record(&self, happened: Happened) {
         self.lock().happened.push(happened);
     }

@@ -80,9 +80,9 @@ fn done() -> Answer {
 /// The ids are the same in every turn, as those of many servers are.
 fn calls(round: u32, tools: [&str; 2]) -> Answer {
     let answer = Answer::new().text(format!("Round {round}: "));
-    let calls = (1..).zip(tools).fold(answer, |answer, (place, tool)| {
-        answer.call(&format!("r{round}c{place}"), tool, r#"{"n":1}"#)
-    });
+    let calls = (1..)
+        .zip(tools)
+        .fold(answer, |answer, (place, tool)| answer.call(&format!("r{round}c{place}"), tool, r#"{"n":1}"#));
     calls.finish(FinishReason::ToolCalls)
 }
 

@@ -28,7 +28,8 @@ impl PointStore {
     }
 
     fn was_applied(&self, batch: &BatchKey) -> bool {
-        self.points.has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if key == batch))
+        self.points
+            .has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if key == batch))
     }
 }
 

@@ -110,7 +110,8 @@ impl<S: ConversationStore> FaultStore<S> {
     async fn run<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         let fault = self.next_fault();
         let error = fault.and_then(StoreFault::error);
-        let (before, after) = if fault == Some(StoreFault::AnswerLost) { (None, error) } else { (error, None) };
+        let (before, after) =
+            if fault == Some(StoreFault::AnswerLost) { (None, error) } else { (error, None) };
         if let Some(error) = before {
             return Err(error);
         }

@@ -4,6 +4,7 @@
 
 mod chain;
 mod conformance;
+mod crash_points;
 mod opening;
 mod rows;
 mod support;

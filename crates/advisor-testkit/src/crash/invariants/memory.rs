@@ -9,11 +9,18 @@ use crate::crash::{Happened, Mishap, Over, Ran, TurnRan, words};
 pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
     for (place, turn) in ran.turns.iter().enumerate() {
         let mut log = turn.log.iter();
-        let is_next = |new: &NewEntry| log.next().is_some_and(|old| (&old.turn, &old.kind) == (&new.turn, &new.kind));
+        let is_next =
+            |new: &NewEntry| log.next().is_some_and(|old| (&old.turn, &old.kind) == (&new.turn, &new.kind));
         let all_there = ran.appended_until(place).all(is_next);
-        if !all_there || log.next().is_some() || !turn.log.iter().map(|entry| entry.seq).eq((1..).take(turn.log.len())) {
+        if !all_there
+            || log.next().is_some()
+            || !turn.log.iter().map(|entry| entry.seq).eq((1..).take(turn.log.len()))
+        {
             let words: Vec<_> = turn.log.iter().map(|entry| words::of_entry(&entry.kind)).collect();
-            return Err(format!("after turn {} the log is {words:?}, which is not what was appended", turn.id));
+            return Err(format!(
+                "after turn {} the log is {words:?}, which is not what was appended",
+                turn.id
+            ));
         }
     }
     let mut versions = HashMap::new();
@@ -39,9 +46,8 @@ pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
 pub(super) fn turns_stand_together(ran: &Ran) -> Result<(), String> {
     let mut seen = HashSet::new();
     for entries in ran.log.chunk_by(|one, next| one.turn == next.turn) {
-        let is_input = |entry: &&Entry| {
-            entry.kind.as_message().is_some_and(|message| message.role() == Role::User)
-        };
+        let is_input =
+            |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::User);
         let Some(first) = entries.first() else { continue };
         if !seen.insert(&first.turn) {
             return Err(format!("the entries of turn {} do not stand together", first.turn));

@@ -29,7 +29,8 @@ pub(super) fn answers_precede_tools(ran: &Ran) -> Result<(), String> {
         for (place, happened) in turn.happened.iter().enumerate() {
             let Happened::ToolStarted { call_id, .. } = happened else { continue };
             let before = turn.happened.get(..place).unwrap_or_default();
-            let stored = messages(before, &turn.id).flat_map(Message::tool_calls).any(|call| call.id == *call_id);
+            let stored =
+                messages(before, &turn.id).flat_map(Message::tool_calls).any(|call| call.id == *call_id);
             if !stored {
                 return Err(format!("the tool of call {call_id} starts before the call is stored"));
             }
@@ -63,7 +64,10 @@ pub(super) fn failures_end_the_turn(ran: &Ran) -> Result<(), String> {
             matches!(happened, Happened::Struck { place, mishap, .. } if ends_the_turn(*place, *mishap))
         });
         let Some(after) = failed.and_then(|failed| turn.happened.get(failed..)) else { continue };
-        if after.iter().any(|happened| matches!(happened, Happened::ToolStarted { .. } | Happened::Asked { .. })) {
+        if after
+            .iter()
+            .any(|happened| matches!(happened, Happened::ToolStarted { .. } | Happened::Asked { .. }))
+        {
             return Err("a tool starts or the model is asked after the turn has failed".into());
         }
         if turn.over == Over::Completed && !is_at_the_end(after) {
@@ -95,9 +99,11 @@ pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
         if after.iter().any(|happened| matches!(happened, Happened::Delivered(_))) {
             return Err("something comes out after the end".into());
         }
-        let completed = before
-            .iter()
-            .position(|happened| matches!(happened, Happened::Delivered(Chunk::Completed(_))));
+        if turn.over == Over::Stopped {
+            return Err("the turn ends with neither `Completed` nor an error".into());
+        }
+        let completed =
+            before.iter().position(|happened| matches!(happened, Happened::Delivered(Chunk::Completed(_))));
         let Some(before) = completed.and_then(|completed| before.get(..completed)) else { continue };
         let is_end = |kind: &EntryKind| matches!(kind, EntryKind::TurnEnded(TurnEnd::Completed(_)));
         let ends = before.iter().flat_map(appended).filter(|entry| entry.turn == turn.id);
@@ -125,7 +131,8 @@ pub(super) fn tools_run_once(ran: &Ran) -> Result<(), String> {
 
 pub(super) fn loops_end_once(ran: &Ran) -> Result<(), String> {
     for turn in &ran.turns {
-        let count = |is_it: fn(&Happened) -> bool| turn.happened.iter().filter(|happened| is_it(happened)).count();
+        let count =
+            |is_it: fn(&Happened) -> bool| turn.happened.iter().filter(|happened| is_it(happened)).count();
         let started = count(|happened| matches!(happened, Happened::LoopStarted));
         let ended = count(|happened| matches!(happened, Happened::LoopEnded));
         // A loop that its advisors refuse to join ends without having started.

@@ -41,23 +41,24 @@ pub(super) fn memory_is_the_prompt(ran: &Ran) -> Result<(), String> {
 }
 
 pub(super) fn repairing_again_changes_nothing(ran: &Ran) -> Result<(), String> {
-    let once = repair(&ran.log);
-    if let Some(defect) = check_transcript(&once).first() {
-        return Err(format!("{defect} in the repaired log {}", words::of_messages(&once)));
-    }
-    let again = repair(&as_one_turn(&once, &ran.turns.iter().map(|turn| &turn.id).collect::<Vec<_>>()));
-    if again != once {
-        return Err(format!("{} becomes {}", words::of_messages(&once), words::of_messages(&again)));
+    for turn in &ran.turns {
+        let once = repair(&turn.log);
+        if let Some(defect) = check_transcript(&once).first() {
+            return Err(format!("{defect} in the repaired log {}", words::of_messages(&once)));
+        }
+        let again = repair(&as_one_turn(&once, &turn.id));
+        if again != once {
+            return Err(format!("{} becomes {}", words::of_messages(&once), words::of_messages(&again)));
+        }
     }
     Ok(())
 }
 
 /// A log that holds these messages and is whole.
-fn as_one_turn(messages: &[Message], turns: &[&TurnId]) -> Vec<Entry> {
-    let Some(turn) = turns.first() else { return Vec::new() };
+fn as_one_turn(messages: &[Message], turn: &TurnId) -> Vec<Entry> {
     let kinds = messages.iter().cloned().map(EntryKind::Message);
     let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
-    (1..).zip(kinds.chain([end])).map(|(seq, kind)| Entry::new(seq, (*turn).clone(), kind)).collect()
+    (1..).zip(kinds.chain([end])).map(|(seq, kind)| Entry::new(seq, turn.clone(), kind)).collect()
 }
 
 /// New entries as they stand in a log that has so many already.

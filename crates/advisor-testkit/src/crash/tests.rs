@@ -1,0 +1,239 @@
+use advisor_core::{
+    AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OnDrop, Phase, TurnEnd, from_fn,
+};
+use chat_memory_advisor::{EntryKind, InMemoryStore, Version};
+
+use super::*;
+
+fn driver(scenario: Scenario) -> CrashDriver {
+    CrashDriver::new(scenario, InMemoryStore::new(), |leaves: &Leaves| {
+        leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
+    })
+}
+
+async fn ran(scenario: Scenario, strikes: &[Strike]) -> Ran {
+    driver(scenario).run(&[strikes]).await.unwrap()
+}
+
+/// The first event that is so is changed, or taken away.
+fn change(ran: &mut Ran, is_it: fn(&Happened) -> bool, changed: impl FnOnce(Happened) -> Option<Happened>) {
+    let events = ran.turns.iter_mut().map(|turn| &mut turn.happened).find(|events| events.iter().any(is_it));
+    let events = events.unwrap();
+    let place = events.iter().position(is_it).unwrap();
+    let event = events.remove(place);
+    if let Some(event) = changed(event) {
+        events.insert(place, event);
+    }
+}
+
+fn is_asked(happened: &Happened) -> bool {
+    matches!(happened, Happened::Asked { .. })
+}
+
+fn is_appended(happened: &Happened) -> bool {
+    matches!(happened, Happened::Appended { .. })
+}
+
+fn append_of(step: &'static str) -> impl Fn(&Happened) -> bool {
+    move |happened| matches!(happened, Happened::Appended { key, .. } if &*key.step == step)
+}
+
+/// Takes what was appended under this step away.
+fn forget_append(ran: &mut Ran, step: &'static str) {
+    for turn in &mut ran.turns {
+        let is_it = append_of(step);
+        turn.happened.retain(|happened| !is_it(happened));
+    }
+}
+
+fn ask_with(ran: &mut Ran, change_messages: fn(Vec<Message>) -> Vec<Message>) {
+    change(ran, is_asked, |asked| match asked {
+        Happened::Asked { turn, round, messages } => {
+            let messages = change_messages(messages.iter().cloned().collect());
+            Some(Happened::Asked { turn, round, messages: messages.into_iter().collect() })
+        }
+        other => Some(other),
+    });
+}
+
+fn again(ran: &mut Ran, is_it: fn(&Happened) -> bool) {
+    let events = &mut ran.turns[0].happened;
+    let place = events.iter().position(is_it).unwrap();
+    let event = events[place].clone();
+    events.insert(place, event);
+}
+
+/// What breaks an invariant in a case of two whole turns.
+fn spoil(invariant: Invariant, ran: &mut Ran) {
+    match invariant {
+        Invariant::RequestsAreValid => ask_with(ran, |mut messages| {
+            messages.push(Message::user("again"));
+            messages
+        }),
+        Invariant::MemoryIsThePrompt => ask_with(ran, |_| vec![Message::user("something else")]),
+        Invariant::LogIsWhatWasAppended => {
+            ran.turns[0].log.pop();
+        }
+        Invariant::TurnsStandTogether => {
+            let strayed = ran.log.remove(1);
+            ran.log.push(strayed);
+        }
+        Invariant::RepairingAgainChangesNothing => {
+            // What a caller said twice in one turn stays twice.
+            let said = ran.turns[0].log[0].clone();
+            ran.turns[0].log.insert(0, said);
+        }
+        Invariant::InputComesFirst => forget_append(ran, "input"),
+        Invariant::AnswersPrecedeTools => forget_append(ran, "answer"),
+        Invariant::ResultsPrecedeRequests => forget_append(ran, "results"),
+        Invariant::FailuresEndTheTurn => {
+            let place = Place::Hook("loop_start");
+            let struck = Happened::Struck { point: 1, place, mishap: Mishap::Fail };
+            ran.turns[0].happened.insert(0, struck);
+        }
+        Invariant::TheEndComesLast => {
+            let last =
+                ran.turns[0].happened.iter().find(|happened| matches!(happened, Happened::Delivered(_)));
+            let last = last.unwrap().clone();
+            ran.turns[0].happened.push(last);
+        }
+        Invariant::ToolsRunOnce => again(ran, |happened| matches!(happened, Happened::ToolEffect(_))),
+        Invariant::LoopsEndOnce => again(ran, |happened| matches!(happened, Happened::LoopEnded)),
+        Invariant::NothingIsLeft => ran.turns[0].happened.push(Happened::Left(1)),
+        Invariant::ShownIsRemembered => {
+            ran.log
+                .retain(|entry| entry.kind.as_message().is_none_or(|message| message.text() != "All done."));
+        }
+        Invariant::UndoneIsHidden => {
+            let mishap = Mishap::Drop(OnDrop::Rollback);
+            ran.turns[0].happened.push(Happened::Struck { point: 0, place: Place::Reader, mishap });
+            ran.turns[0].over = Over::Dropped;
+        }
+        Invariant::TheLastTurnWorks => ran.turns.last_mut().unwrap().over = Over::Dropped,
+    }
+}
+
+#[tokio::test]
+async fn every_invariant_holds_of_whole_turns_and_fails_when_it_is_broken() {
+    let whole = ran(Scenario::ROUND, &[]).await;
+    whole.check(&[]).unwrap();
+    for invariant in Invariant::ALL {
+        let mut spoilt = whole.clone();
+        spoil(invariant, &mut spoilt);
+        assert!(invariant.check(&spoilt).is_err(), "{invariant:?} holds of {spoilt}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_the_next_one_is_found() {
+    let mut ran = ran(Scenario::PLAIN, &[]).await;
+    change(&mut ran, is_appended, |appended| match appended {
+        Happened::Appended { key, entries, .. } => {
+            Some(Happened::Appended { key, entries, version: Version::new(9) })
+        }
+        other => Some(other),
+    });
+    let broken = ran.check(&[]).unwrap_err();
+    assert_eq!(broken.invariant(), Invariant::LogIsWhatWasAppended);
+    assert!(broken.problem().contains("version 9 instead of 1"), "{}", broken.problem());
+}
+
+#[tokio::test]
+async fn a_completion_before_the_end_is_stored_is_found() {
+    let mut ran = ran(Scenario::PLAIN, &[]).await;
+    let events = &mut ran.turns[0].happened;
+    let is_end = append_of("answer");
+    let end = events.iter().position(is_end).unwrap();
+    let end = events.remove(end);
+    let completed =
+        events.iter().position(|happened| matches!(happened, Happened::Delivered(Chunk::Completed(_))));
+    events.insert(completed.unwrap() + 1, end);
+    assert_eq!(ran.check(&[]).unwrap_err().invariant(), Invariant::TheEndComesLast);
+}
+
+/// The partial text of a dropped turn is forgotten, or another one, or told twice.
+#[tokio::test]
+async fn a_partial_text_is_that_which_was_shown() {
+    let places = driver(Scenario::PLAIN).places().await;
+    // The reader has been given the beginning of a block and its first text.
+    let readers = places.iter().enumerate().filter(|(_, place)| **place == Place::Reader);
+    let shown = readers.map(|(point, _)| point).nth(1).unwrap();
+    let ran = ran(Scenario::PLAIN, &[Strike::new(shown, Mishap::Drop(OnDrop::Seal))]).await;
+    ran.check(&[]).unwrap();
+    let end = ran.log.iter().position(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))).unwrap();
+    let interrupted = |partial: &str| EntryKind::TurnEnded(TurnEnd::Interrupted { partial: partial.into() });
+    assert_eq!(ran.log[end].kind, interrupted("All "));
+    for (kind, problem) in [
+        (interrupted(""), "remembered 0 times"),
+        (interrupted("All done."), "remembered 0 times"),
+        (EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop)), "remembered 0 times"),
+    ] {
+        let mut spoilt = ran.clone();
+        spoilt.log[end].kind = kind;
+        let found = Invariant::ShownIsRemembered.check(&spoilt).unwrap_err();
+        assert!(found.contains(problem), "{found}");
+    }
+    let mut doubled = ran.clone();
+    doubled.log[end].kind = EntryKind::Message(Message::assistant("All "));
+    doubled.log.insert(end + 1, ran.log[end].clone());
+    let found = Invariant::ShownIsRemembered.check(&doubled).unwrap_err();
+    assert!(found.contains("remembered 2 times"), "{found}");
+    let mut killed = ran.clone();
+    killed.turns[0].over = Over::Killed;
+    killed.log[end].kind = interrupted("");
+    Invariant::ShownIsRemembered.check(&killed).unwrap();
+    killed.log[end].kind = interrupted("Never");
+    Invariant::ShownIsRemembered.check(&killed).unwrap_err();
+}
+
+#[tokio::test]
+async fn every_mishap_happens_where_it_is_wanted() {
+    let places = driver(Scenario::ROUND).places().await;
+    for mishap in Mishap::ALL {
+        let at: Vec<_> = (0..places.len()).filter(|point| mishap.can_happen_at(places[*point])).collect();
+        assert!(!at.is_empty(), "{mishap:?}");
+        let ran = ran(Scenario::ROUND, &[Strike::new(at[at.len() / 2], mishap)]).await;
+        assert!(ran.all_struck(), "{ran}");
+        let over = ran.turns[0].over;
+        let expected = match mishap {
+            Mishap::Drop(_) => over == Over::Dropped,
+            Mishap::Kill => over == Over::Killed,
+            Mishap::Cancel(_) => over == Over::Failed(advisor_core::ErrorKind::Cancelled),
+            _ => true,
+        };
+        assert!(expected, "{mishap:?}: {over:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_leaf_of_ones_own_is_struck_too() {
+    let mut driver = CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), |leaves: &Leaves| {
+        let points = leaves.points.clone();
+        let timer = from_fn("timer", move |request: ChatRequest, next: AdvisorChain| {
+            let points = points.clone();
+            async move {
+                points.pass("timer").await?;
+                next.next_stream(request).await
+            }
+        });
+        let client = leaves.client().advisor_in(Phase::ModelCall, timer);
+        client.advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
+    });
+    let places = driver.places().await;
+    let timer = places.iter().position(|place| *place == Place::Other("timer")).unwrap();
+    let ran = driver.run(&[&[Strike::new(timer, Mishap::Fail)]]).await.unwrap();
+    assert_eq!(ran.turns[0].over, Over::Failed(advisor_core::ErrorKind::Advisor));
+    ran.check(&[]).unwrap();
+}
+
+#[tokio::test]
+async fn what_goes_on_after_a_turn_is_found() {
+    let points = AwaitPoints::new();
+    points.begin(&[]);
+    let left = points.alive();
+    points.end();
+    points.pass("late").await.unwrap();
+    drop(left);
+    let happened: Vec<_> = points.happened().iter().map(ToString::to_string).collect();
+    assert_eq!(happened, ["1 parts of the turn are still there", "went on without a turn: late"]);
+}

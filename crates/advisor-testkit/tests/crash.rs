@@ -1,0 +1,50 @@
+//! The macros that strike every await point, as a third party uses them.
+
+use advisor_core::{AdvisorChain, ChatRequest, Message, Phase, StreamAdvisor, from_fn};
+use advisor_testkit::crash::Leaves;
+
+mod a_store {
+    advisor_testkit::crash_points_of_store!(chat_memory_advisor::InMemoryStore::new());
+}
+
+fn watches() -> impl StreamAdvisor {
+    from_fn("watches", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.inspect_chunks(|_| {}))
+    })
+}
+
+mod an_advisor {
+    advisor_testkit::crash_points_of_advisor!(crate::watches());
+}
+
+fn adds_a_note() -> impl StreamAdvisor {
+    from_fn("adds-a-note", |request: ChatRequest, next: AdvisorChain| async move {
+        let note = Message::user("It is late.").ephemeral();
+        next.next_stream(request.with_message(note)).await
+    })
+}
+
+mod an_advisor_that_adds_to_the_request {
+    // What it adds follows what the user says, and no provider minds: but two user messages in a row it sends.
+    advisor_testkit::crash_points_of_advisor!(
+        crate::adds_a_note(),
+        without MemoryIsThePrompt RequestsAreValid
+    );
+}
+
+mod a_chain {
+    use super::*;
+
+    advisor_testkit::crash_points_of_chain!(|leaves: &Leaves| {
+        let points = leaves.points.clone();
+        let cache = from_fn("cache", move |request: ChatRequest, next: AdvisorChain| {
+            let points = points.clone();
+            async move {
+                points.pass("cache").await?;
+                next.next_stream(request).await
+            }
+        });
+        let client = leaves.client().advisor_in(Phase::ModelCall, cache);
+        client.advisor(leaves.tool_loop().build()?).advisor(leaves.memory()).build()
+    });
+}

@@ -89,7 +89,8 @@ macro_rules! crash_points_of_store {
 ///
 /// The expression makes the advisor, once for each process of a case. [`Invariant`]s that the advisor breaks on purpose
 /// are left out by their names. Instrument what the advisor itself waits for with
-/// [`AwaitPoints::pass`] in a chain of your own, by [`crash_points_of_chain!`].
+/// [`AwaitPoints::pass`] in a chain of your own, by
+/// [`crash_points_of_chain!`](crate::crash_points_of_chain).
 ///
 /// ```
 /// use advisor_core::{AdvisorChain, ChatRequest, from_fn};

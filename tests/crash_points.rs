@@ -20,8 +20,8 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use advisor_chain::{
-    AdvisorChain, ChatRequest, ChatResponse, EntryKind, FinishReason, InMemoryStore, Message, OnDrop, Phase,
-    Role, StreamAdvisor, ToolCall, ToolCallStreaming, from_fn, repair,
+    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, EntryKind, FinishReason, InMemoryStore, Message,
+    OnDrop, Phase, Role, StreamAdvisor, ToolCall, ToolCallStreaming, from_fn, repair,
 };
 use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
 use matrix::MODES;
@@ -147,6 +147,8 @@ enum Between {
     NoLoop,
     /// Asks twice in every round and goes on with the second answer.
     AsksTwice,
+    /// Asks twice in every round and goes on with the first answer.
+    KeepsTheFirst,
     /// Answers the first round by itself, with a call.
     AnswersFirst,
 }
@@ -157,6 +159,7 @@ fn driver_with(between: Between, memory: Phase) -> CrashDriver {
         let client = match between {
             Between::NoLoop => client,
             Between::AsksTwice => client.advisor_in(Phase::Round, asks_twice()),
+            Between::KeepsTheFirst => client.advisor_in(Phase::Round, keeps_the_first()),
             Between::AnswersFirst => client.advisor_in(Phase::Round, answers_first()),
         };
         let client = match between {
@@ -171,6 +174,14 @@ fn asks_twice() -> impl StreamAdvisor {
     from_fn("asks-twice", |request: ChatRequest, next: AdvisorChain| async move {
         next.next_call(request.clone()).await?;
         next.next_stream(request).await
+    })
+}
+
+fn keeps_the_first() -> impl StreamAdvisor {
+    from_fn("keeps-the-first", |request: ChatRequest, next: AdvisorChain| async move {
+        let first = next.next_call(request.clone()).await?;
+        next.next_call(request).await?;
+        Ok(ChunkStream::answer(first))
     })
 }
 
@@ -189,7 +200,7 @@ fn answers_first() -> impl StreamAdvisor {
 #[tokio::test]
 async fn law_m4_k4_m6_every_point_with_an_advisor_between_loop_and_memory_and_without_a_loop() {
     for memory in [Phase::Round, Phase::Turn] {
-        for between in [Between::NoLoop, Between::AsksTwice, Between::AnswersFirst] {
+        for between in [Between::NoLoop, Between::AsksTwice, Between::KeepsTheFirst, Between::AnswersFirst] {
             let start = Instant::now();
             let cases = driver_with(between, memory).every_point(&Mishap::ALL).await;
             tell(&format!("{between:?}"), memory, cases, 100, start);

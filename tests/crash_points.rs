@@ -120,13 +120,11 @@ async fn law_k4_m6_every_two_points_of_long_turns_with_memory_outside() {
 
 async fn pairs_in_a_turn(memory: Phase) {
     let (start, mut cases) = (Instant::now(), 0);
-    let not_last: Vec<_> =
-        Mishap::ALL.into_iter().filter(|mishap| !matches!(mishap, Mishap::Drop(_) | Mishap::Kill)).collect();
     for scenario in [Scenario::DIRECT, Scenario::LIMIT, Scenario::FAILURES] {
-        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&not_last, &[DROP]).await;
+        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&Mishap::ALL, &[DROP]).await;
     }
     for scenario in [Scenario::PLAIN, Scenario::ROUND] {
-        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&not_last, &Mishap::ALL).await;
+        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&Mishap::ALL, &Mishap::ALL).await;
     }
     tell("every two points of one turn", memory, cases, PAIRS_IN_A_TURN, start);
 }

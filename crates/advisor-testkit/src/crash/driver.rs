@@ -120,10 +120,11 @@ impl CrashDriver {
     }
 
     /// Each of the mishaps `first` at each point of a turn, and each of `second` at each later point of the same turn.
-    /// Gives the number of cases.
+    /// After a drop or a kill there are none. Gives the number of cases.
     pub async fn every_pair_in_a_turn(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
         let before = self.cases;
-        for one in strikes(&self.places().await, 0, first) {
+        let goes_on = |strike: &Strike| !matches!(strike.mishap, Mishap::Drop(_) | Mishap::Kill);
+        for one in strikes(&self.places().await, 0, first).into_iter().filter(goes_on) {
             let alone = self.checked(&[&[one]]).await;
             let places = alone.turns.first().map(|turn| turn.places.clone()).unwrap_or_default();
             for other in strikes(&places, one.point + 1, second) {

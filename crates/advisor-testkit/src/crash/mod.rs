@@ -28,6 +28,7 @@ mod invariants;
 mod leaves;
 mod mishap;
 mod model;
+mod pass;
 mod place;
 mod points;
 mod ran;

@@ -7,7 +7,8 @@ use advisor_core::{ChatModel, ChatRequest, Chunk, ChunkStream, Error, ErrorKind,
 use async_trait::async_trait;
 use futures::stream::Stream;
 
-use super::points::{Alive, Fault, Pass, WANTED};
+use super::pass::{Fault, Pass, WANTED};
+use super::points::Alive;
 use super::{AwaitPoints, Happened, Place};
 
 /// A model that passes a point when it is asked and before each of its items. Made by [`AwaitPoints::model`].

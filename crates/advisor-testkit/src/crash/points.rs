@@ -1,17 +1,14 @@
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
-use std::panic::resume_unwind;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 use advisor_core::{ChatModel, Error, ErrorKind, Result, Tool};
 use chat_memory_advisor::ConversationStore;
 use tool_call_advisor::LoopHooks;
 
+use super::pass::{Pass, WANTED};
 use super::{Happened, Mishap, Place, PointHooks, PointModel, PointStore, PointTool, Strike};
-use crate::StoreFault;
 
 /// Numbers the await points of a turn as its leaves pass them, and strikes where a test says. Clones share everything.
 ///
@@ -47,7 +44,7 @@ pub struct AwaitPoints {
 }
 
 #[derive(Default)]
-struct Shared {
+pub(super) struct Shared {
     /// Those of the running turn.
     places: Vec<Place>,
     strikes: Vec<Strike>,
@@ -55,20 +52,12 @@ struct Shared {
     /// reach several in one poll.
     stops: VecDeque<Strike>,
     /// Leaves that wait to be stopped go on.
-    released: bool,
+    pub(super) released: bool,
     let_go: bool,
-    stuck: Vec<Waker>,
+    pub(super) stuck: Vec<Waker>,
     closed: bool,
     alive: usize,
     happened: Vec<Happened>,
-}
-
-/// A fault that a leaf is to have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
-    Store(StoreFault),
-    Fails,
-    CutOff,
 }
 
 impl AwaitPoints {
@@ -191,7 +180,7 @@ impl AwaitPoints {
 
     /// Passes a point. A fault is for the leaf to have; a panic has unwound.
     pub(super) fn at(&self, place: Place) -> Pass {
-        Pass { points: self.clone(), place, progress: Progress::Coming }
+        Pass::new(self, place)
     }
 
     /// The same for a leaf whose only fault is an error of the chain.
@@ -208,16 +197,14 @@ impl AwaitPoints {
         Alive(self.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(super) const WANTED: &str = "the test wants it so";
-
 impl Shared {
     /// Counts a point and gives what happens there.
-    fn arrive(&mut self, place: Place) -> Option<Mishap> {
+    pub(super) fn arrive(&mut self, place: Place) -> Option<Mishap> {
         if self.closed {
             self.happened.push(Happened::Late(place));
             return None;
@@ -233,58 +220,6 @@ impl Shared {
             self.happened.push(Happened::Struck { point, place, mishap: strike.mishap });
         }
         Some(strike.mishap)
-    }
-}
-
-/// A point while it is passed.
-pub(super) struct Pass {
-    points: AwaitPoints,
-    place: Place,
-    progress: Progress,
-}
-
-enum Progress {
-    Coming,
-    Waiting,
-    Stuck,
-}
-
-impl Future for Pass {
-    type Output = Option<Fault>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
-        let this = &mut *self;
-        let mut shared = this.points.lock();
-        match this.progress {
-            Progress::Coming => {}
-            Progress::Waiting => return Poll::Ready(None),
-            Progress::Stuck if shared.released => return Poll::Ready(None),
-            Progress::Stuck => {
-                shared.stuck.push(cx.waker().clone());
-                return Poll::Pending;
-            }
-        }
-        match shared.arrive(this.place) {
-            Some(stop) if stop.is_stop() => {
-                shared.stuck.push(cx.waker().clone());
-                this.progress = Progress::Stuck;
-                Poll::Pending
-            }
-            Some(Mishap::Panic) => {
-                drop(shared);
-                // As a panic does, but for the message on the way.
-                resume_unwind(Box::new(WANTED))
-            }
-            Some(Mishap::Store(fault)) => Poll::Ready(Some(Fault::Store(fault))),
-            Some(Mishap::CutOff) => Poll::Ready(Some(Fault::CutOff)),
-            Some(_) => Poll::Ready(Some(Fault::Fails)),
-            None if this.place.waits() => {
-                this.progress = Progress::Waiting;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            None => Poll::Ready(None),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolLimits};
 
 use super::AwaitPoints;
-use super::points::WANTED;
+use super::pass::WANTED;
 use crate::Answer;
 
 /// What a model answers in a turn, and how many rounds the loop allows it.

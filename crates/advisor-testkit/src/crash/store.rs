@@ -5,7 +5,7 @@ use advisor_core::ConversationKey;
 use async_trait::async_trait;
 use chat_memory_advisor::{Batch, BatchKey, ConversationStore, Page, Snapshot, StoreError, Version, View};
 
-use super::points::Fault;
+use super::pass::Fault;
 use super::{AwaitPoints, Happened, Place};
 
 /// A store whose operations pass points before and after their effect. Made by [`AwaitPoints::store`].

@@ -1,7 +1,7 @@
 use advisor_core::{
     AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OnDrop, Phase, TurnEnd, from_fn,
 };
-use chat_memory_advisor::{EntryKind, InMemoryStore, Version};
+use chat_memory_advisor::{BatchKey, EntryKind, InMemoryStore, NewEntry, Version};
 
 use super::*;
 
@@ -176,6 +176,11 @@ async fn a_partial_text_is_that_which_was_shown() {
     let mut doubled = ran.clone();
     doubled.log[end].kind = EntryKind::Message(Message::assistant("All "));
     doubled.log.insert(end + 1, ran.log[end].clone());
+    Invariant::ShownIsRemembered.check(&doubled).unwrap();
+    let turn = doubled.turns[0].id.clone();
+    let entries = vec![NewEntry::new(turn.clone(), doubled.log[end].kind.clone())];
+    let key = BatchKey::new(turn, 1, "answer");
+    doubled.turns[0].happened.push(Happened::Appended { key, entries, version: Version::new(2) });
     let found = Invariant::ShownIsRemembered.check(&doubled).unwrap_err();
     assert!(found.contains("remembered 2 times"), "{found}");
     let mut killed = ran.clone();

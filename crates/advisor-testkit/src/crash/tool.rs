@@ -4,7 +4,7 @@ use std::sync::Arc;
 use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput};
 use async_trait::async_trait;
 
-use super::points::WANTED;
+use super::pass::WANTED;
 use super::{AwaitPoints, Happened, Place};
 
 /// A tool that passes a point when it starts and when it has run. Made by [`AwaitPoints::tool`].

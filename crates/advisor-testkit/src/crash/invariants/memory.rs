@@ -101,7 +101,11 @@ impl Remembered {
             let is_it = |answer: &&String| *answer == text || (is_open && answer.starts_with(text.as_str()));
             let in_answer = rest.find(is_it).is_some();
             let in_partial = is_last && self.partial == *text;
-            let times = usize::from(in_answer) + usize::from(in_partial);
+            // Another round of the turn may have said the same.
+            let times = match (in_answer, in_partial) {
+                (true, true) if !is_stored(turn, *round, text) => 1,
+                (in_answer, in_partial) => usize::from(in_answer) + usize::from(in_partial),
+            };
             let may_be_lost = killed && is_open;
             if times > 1 || (times == 0 && !may_be_lost) {
                 return Err(format!(
@@ -130,6 +134,17 @@ fn shown(turn: &TurnRan) -> BTreeMap<u32, String> {
         }
     }
     rounds
+}
+
+/// Whether an answer of this round that begins so was appended.
+fn is_stored(turn: &TurnRan, round: u32, text: &str) -> bool {
+    turn.happened.iter().any(|happened| match happened {
+        Happened::Appended { key, entries, .. } if key.turn == turn.id && key.round == round => {
+            let mut messages = entries.iter().filter_map(|entry| entry.kind.as_message());
+            messages.any(|message| message.role() == Role::Assistant && message.text().starts_with(text))
+        }
+        _ => false,
+    })
 }
 
 /// Whether the reader has seen that the round has ended.

@@ -1,0 +1,76 @@
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::{AwaitPoints, Mishap, Place};
+use crate::StoreFault;
+
+/// What errors and panics say that a test caused.
+pub(super) const WANTED: &str = "the test wants it so";
+
+/// A fault that a leaf is to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    Store(StoreFault),
+    Fails,
+    CutOff,
+}
+
+/// A point while it is passed.
+pub(super) struct Pass {
+    points: AwaitPoints,
+    place: Place,
+    progress: Progress,
+}
+
+enum Progress {
+    Coming,
+    Waiting,
+    Stuck,
+}
+
+impl Pass {
+    pub(super) fn new(points: &AwaitPoints, place: Place) -> Self {
+        Self { points: points.clone(), place, progress: Progress::Coming }
+    }
+}
+
+impl Future for Pass {
+    type Output = Option<Fault>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
+        let this = &mut *self;
+        let mut shared = this.points.lock();
+        match this.progress {
+            Progress::Coming => {}
+            Progress::Waiting => return Poll::Ready(None),
+            Progress::Stuck if shared.released => return Poll::Ready(None),
+            Progress::Stuck => {
+                shared.stuck.push(cx.waker().clone());
+                return Poll::Pending;
+            }
+        }
+        match shared.arrive(this.place) {
+            Some(stop) if stop.is_stop() => {
+                shared.stuck.push(cx.waker().clone());
+                this.progress = Progress::Stuck;
+                Poll::Pending
+            }
+            Some(Mishap::Panic) => {
+                drop(shared);
+                // As a panic does, but for the message on the way.
+                resume_unwind(Box::new(WANTED))
+            }
+            Some(Mishap::Store(fault)) => Poll::Ready(Some(Fault::Store(fault))),
+            Some(Mishap::CutOff) => Poll::Ready(Some(Fault::CutOff)),
+            Some(_) => Poll::Ready(Some(Fault::Fails)),
+            None if this.place.waits() => {
+                this.progress = Progress::Waiting;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            None => Poll::Ready(None),
+        }
+    }
+}

@@ -14,6 +14,7 @@
 
 mod conformance;
 mod costs;
+mod crash_points;
 mod equality;
 mod failures;
 mod index;

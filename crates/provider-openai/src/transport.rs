@@ -26,7 +26,7 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 ///
 /// [`ReqwestTransport`] is the one in use; tests and gateways bring their own. A transport retries nothing, follows no redirect
 /// (it would carry the key to another host), asks for no compression, and sets no limit on how long an answer takes: those who
-/// call it do.
+/// call it do. One that inflates bodies nevertheless takes their `Content-Encoding` away: a body that still names one is refused.
 ///
 /// # Ordering
 ///

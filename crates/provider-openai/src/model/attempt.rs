@@ -2,7 +2,7 @@
 
 use advisor_core::Result;
 use futures::StreamExt;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Uri};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -16,6 +16,9 @@ use crate::timeouts::{self, TimedBody};
 
 /// The most that is read of a response that reports a failure.
 const LONGEST_REPORT: usize = 64 << 10;
+
+const COMPRESSED: &str = "the provider's answer is compressed, which was not asked for; switch compression off for this \
+    address at the server, or at the proxy in front of it";
 
 /// A request, ready to be sent as often as need be.
 #[derive(Debug)]
@@ -60,9 +63,13 @@ impl OpenAiModel {
             timeouts::send(self.transport()?, request, &self.timeouts).await.map_err(of_transport)?;
         let (head, body) = response.into_parts();
         tracing::debug!(attempt, status = head.status.as_u16(), "the provider answers");
+        let compressed = is_compressed(&head.headers);
         if !head.status.is_success() {
-            let report = beginning(body).await;
+            let report = if compressed { Vec::new() } else { beginning(body).await };
             return Err(failures.response(head.status, &head.headers, &report));
+        }
+        if compressed {
+            return Err(failures.protocol(None, COMPRESSED.into(), "").into());
         }
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let decoder = AnswerDecoder::new(call.body.choices, call.text, self.sse_limits, failures.clone())
@@ -86,6 +93,15 @@ impl OpenAiModel {
             .map(|(_, value)| SecretString::from(value));
         Failures::new(self.api_key.iter().cloned().chain(headers).chain(values))
     }
+}
+
+/// Whether the body is compressed. Other codings that are named, such as character sets, are none.
+fn is_compressed(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(CONTENT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|coding| {
+        let compressions = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
+        compressions.iter().any(|compression| coding.trim().eq_ignore_ascii_case(compression))
+    })
 }
 
 /// The beginning of a body; what there is of it if it breaks.

@@ -1,15 +1,21 @@
 //! What is asked and what comes out, over a connection.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use advisor_core::{
     ChatModel, ChatOptions, ChatRequest, Chunk, ErrorKind, Message, Result, Tool, ToolDefinition, ToolError,
     ToolInvocation, ToolOutput, async_trait,
 };
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
-use futures::StreamExt;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use provider_openai::backoff::Backoff;
+use provider_openai::transport::{ByteStream, Transport, TransportError};
 use provider_openai::{OpenAiModel, Profile};
 use serde_json::{Value, json};
 
-use crate::common::{call, call_with, hello, model, request};
+use crate::common::{HI, call, call_with, hello, model, request};
 
 struct Weather(ToolDefinition);
 
@@ -162,4 +168,38 @@ async fn what_is_put_together_wrong_is_told_before_anything_is_sent() {
         assert!(error.to_string().contains(says), "{error}");
     }
     assert_eq!(server.counts().connections, 0);
+}
+
+/// Pull only: what nobody has read yet stays where it is, and with a socket it stays at the server.
+#[tokio::test]
+async fn nothing_is_read_ahead_of_the_reader() {
+    let taken = Arc::new(AtomicUsize::new(0));
+    let transport = Counting(Arc::clone(&taken));
+    let model = OpenAiModel::new("m").with_transport(transport).with_retries(Backoff::none());
+    let mut stream = model.stream(request()).await.expect("an answer");
+    let mut shown = 0;
+    while let Some(chunk) = stream.next().await {
+        shown += usize::from(chunk.expect("no error").text().is_some());
+        let taken = taken.load(Ordering::Relaxed);
+        assert!(taken <= shown + 1, "{taken} pieces of the body were taken while {shown} were shown");
+        if shown == 1000 {
+            break;
+        }
+    }
+    assert_eq!(shown, 1000);
+}
+
+/// Counts the pieces that are taken of a body without an end.
+struct Counting(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Transport for Counting {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
+        let taken = Arc::clone(&self.0);
+        let body = stream::repeat_with(move || {
+            taken.fetch_add(1, Ordering::Relaxed);
+            Ok(Bytes::from_static(HI.as_bytes()))
+        });
+        Ok(http::Response::new(body.boxed()))
+    }
 }

@@ -136,3 +136,31 @@ async fn what_the_model_wrote_when_its_call_was_refused_is_kept() {
         assert!(error.is_retryable());
     }
 }
+
+/// Nothing asks for compression, so nothing here inflates: a few bytes cannot become many.
+#[tokio::test]
+async fn a_compressed_answer_is_refused_and_never_inflated() {
+    // The beginning of what `gzip` writes.
+    let body: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03";
+    for coding in ["gzip", "br", "ZSTD", "identity, gzip"] {
+        let server = ReplayServer::start([
+            Reply::sse(body).with_header("content-encoding", coding),
+            Reply::json(503, json!({})).with_header("content-encoding", coding),
+        ])
+        .await
+        .expect("a port");
+        let error = fail(&model(&server)).await;
+        assert_eq!(error.kind(), ErrorKind::Protocol { position: None }, "{coding}");
+        assert!(error.to_string().contains("compressed"), "{error}");
+        let error = fail(&model(&server)).await;
+        assert_eq!(error.kind(), ErrorKind::Provider { status: Some(503) });
+        assert_eq!(said(&error).message(), "", "what cannot be read is not quoted");
+        assert!(server.requests().iter().all(|asked| asked.header("accept-encoding") == Some("identity")));
+    }
+    // Some servers name a character set here.
+    for coding in ["identity", "utf-8", ""] {
+        let reply = Reply::sse(hello().done()).with_header("content-encoding", coding);
+        let server = ReplayServer::start([reply]).await.expect("a port");
+        assert_eq!(call(&model(&server)).await.expect("completed").text(), "Hello there");
+    }
+}

@@ -336,3 +336,34 @@ async fn law_r2_a_turn_that_has_ended_holds_nothing_alive() {
     assert!(futures::stream::FusedStream::is_terminated(&turn));
     assert!(turn.handle().settled().now_or_never().is_some());
 }
+
+/// As in a loop around `select!`: the future of `next` is made and dropped again and again.
+#[tokio::test]
+async fn a_reader_that_keeps_giving_up_loses_no_chunk() {
+    let pieces: Vec<_> = (0..50).map(|number| format!("{number} ")).collect();
+    let answer = pieces
+        .iter()
+        .fold(Answer::new(), |answer, piece| answer.text(piece.as_str()).wait(tokio::task::yield_now()));
+    let (mut turn, _model, journal) = turn(answer.finish(advisor_core::FinishReason::Stop));
+    let (mut text, mut given_up, mut completed) = (String::new(), 0, 0);
+    loop {
+        // The other branch is ready as soon as there is nothing to read.
+        let item = tokio::select! {
+            biased;
+            item = turn.next() => item,
+            () = std::future::ready(()) => {
+                given_up += 1;
+                tokio::task::yield_now().await;
+                continue;
+            }
+        };
+        let Some(item) = item else { break };
+        let chunk = item.unwrap();
+        text.push_str(chunk.text().unwrap_or_default());
+        completed += usize::from(chunk.completed().is_some());
+    }
+    assert!(given_up >= 50, "{given_up}");
+    assert_eq!((text, completed), (pieces.concat(), 1));
+    journal.assert_count("after", 1);
+    journal.assert_count("recorded*", 1);
+}

@@ -7,9 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Error, ErrorKind, FnTool, InMemoryStore, OpenAiModel, Result,
-    ToolCallAdvisor, ToolDefinition, ToolLimits,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, Error, ErrorKind, FnTool, InMemoryStore, OpenAiModel,
+    Result, ToolCallAdvisor, ToolDefinition, ToolLimits,
 };
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use futures::StreamExt;
@@ -115,5 +116,77 @@ async fn failures_of_the_server_come_out_typed_and_the_conversation_goes_on() {
         let (outcome, _) = outcome(reply).await;
         let error = outcome.unwrap_err();
         assert!(expected(&error), "{error:?}");
+    }
+}
+
+/// A model at this server, with memory around it, and what is remembered.
+fn remembering(server: &ReplayServer, retries: Backoff) -> (ChatClient, ChatMemoryAdvisor) {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let model = OpenAiModel::new("m").with_base_url(format!("{}/v1", server.url())).with_retries(retries);
+    let client = ChatClient::builder(model).advisor(ToolCallAdvisor::new()).advisor(memory.clone());
+    (client.build().unwrap(), memory)
+}
+
+async fn remembered(memory: &ChatMemoryAdvisor) -> Vec<String> {
+    let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+    transcript.iter().map(|message| message.text()).collect()
+}
+
+#[tokio::test]
+async fn a_request_that_was_repeated_is_remembered_once() {
+    let good = ChatTranscript::new("m").text("Hello.").finish("stop").done();
+    let server = ReplayServer::start([
+        Reply::status(429).with_header("retry-after", "0"),
+        Reply::status(503).with_header("retry-after", "0"),
+        Reply::sse(good),
+        Reply::status(429).with_header("retry-after", "7"),
+    ])
+    .await
+    .unwrap();
+    let (client, memory) = remembering(&server, Backoff::default());
+    client.prompt().user("go").conversation("c").call().await.unwrap();
+    assert_eq!(server.counts().requests, 3);
+    assert_eq!(remembered(&memory).await, ["go", "Hello."]);
+    let bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
+    assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+/// Law K3 over a connection: whatever was shown before it broke is what is remembered, and the next turn works.
+#[tokio::test]
+async fn an_answer_cut_at_any_byte_is_remembered_as_far_as_it_was_shown() {
+    let body = ChatTranscript::new("m").text("Grüße ").text("aus Oslo").finish("stop").done();
+    for breaks in [false, true] {
+        let replies = (0..body.len()).flat_map(|at| {
+            let cut =
+                if breaks { Reply::sse(body.clone()).cut_after(at) } else { Reply::sse(body.slice(..at)) };
+            [cut, Reply::sse(ChatTranscript::new("m").text("Next.").finish("stop").done())]
+        });
+        let server = ReplayServer::start(replies).await.unwrap();
+        let mut completed = 0;
+        for at in 0..body.len() {
+            let (client, memory) = remembering(&server, Backoff::none());
+            let mut turn = client.prompt().user("go").conversation("c").stream();
+            let (mut shown, mut failed) = (String::new(), None);
+            while let Some(chunk) = turn.next().await {
+                match chunk {
+                    Ok(chunk) => shown.push_str(chunk.text().unwrap_or_default()),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            drop(turn);
+            let next = client.prompt().user("next").conversation("c").call().await.unwrap();
+            assert_eq!(next.text(), "Next.");
+            let answer = match failed {
+                None => shown.clone(),
+                Some(error) => {
+                    let kind = if breaks { ErrorKind::Connection } else { ErrorKind::Truncated };
+                    assert_eq!((error.kind(), error.emitted()), (kind, !shown.is_empty()), "cut at {at}");
+                    format!("{shown} [interrupted]").trim_start().to_owned()
+                }
+            };
+            completed += usize::from(!answer.ends_with(']'));
+            assert_eq!(remembered(&memory).await, ["go", &answer, "next", "Next."], "cut at {at}");
+        }
+        assert!((1..body.len() / 2).contains(&completed), "{completed} of {} completed", body.len());
     }
 }

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, ConversationStore, Entry, EntryKind, Error,
     ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase, Role, ToolCallAdvisor,
-    ToolCallStreaming, ToolChoice, ToolDefinition, ToolError, ToolLimits, TurnEnd, View, check_transcript,
+    ToolCallStreaming, ToolChoice, ToolDefinition, ToolError, ToolLimits, TurnEnd, TurnId, View,
+    check_transcript,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};
@@ -429,5 +430,90 @@ async fn memory_costs_per_round_what_is_new_in_it() {
         }
         // One append for the input, two per tool round, one for the end.
         ran.journal.assert_count("stored*", 1 + 2 * 50 + 1);
+    }
+}
+
+/// A reader that panics has dropped the turn.
+#[tokio::test]
+async fn what_a_panicking_reader_was_shown_is_remembered_and_the_next_turn_works() {
+    for memory in [Phase::Round, Phase::Turn] {
+        let hangs = Answer::new().text("Hel").text("lo").hang();
+        let model = ScriptedModel::new([hangs, Answer::of_text("Again.")]);
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::new())
+            .advisor_in(memory, ChatMemoryAdvisor::new(InMemoryStore::new()))
+            .build()
+            .unwrap();
+        let mut turn = client.prompt().user("go").conversation("c").stream();
+        let reading = async move {
+            let mut shown = String::new();
+            while let Some(chunk) = turn.next().await {
+                shown.push_str(chunk.unwrap().text().unwrap_or_default());
+                assert!(shown != "Hello", "the reader cannot bear it");
+            }
+        };
+        assert!(std::panic::AssertUnwindSafe(reading).catch_unwind().await.is_err());
+        client.prompt().user("next").conversation("c").call().await.unwrap();
+        let sent: Vec<_> = model.prompts()[1].messages.iter().map(Message::text).collect();
+        assert_eq!(sent, ["go", "Hello [interrupted]", "next"], "{memory:?}");
+    }
+}
+
+/// A tool that asks the conversation it is called from: the inner turn fails, is told to the model, and disturbs
+/// nothing.
+#[tokio::test]
+async fn a_turn_inside_a_tool_of_its_own_conversation_is_refused() {
+    for memory in [Phase::Round, Phase::Turn] {
+        let model = ScriptedModel::new([Answer::of_calls([("a", "ask", "{}")]), Answer::of_text("Done.")]);
+        let itself: Arc<std::sync::OnceLock<ChatClient>> = Arc::default();
+        let inner = Arc::clone(&itself);
+        let asks = FnTool::new(plain("ask"), move |_: Value| {
+            let inner = Arc::clone(&inner);
+            async move {
+                let client = inner.get().ok_or_else(|| ToolError::new("not built yet"))?;
+                let answer = client.prompt().user("inside").conversation("c").call().await;
+                answer.map(|response| response.text()).map_err(ToolError::from)
+            }
+        });
+        let store = InMemoryStore::new();
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::new())
+            .advisor_in(memory, ChatMemoryAdvisor::new(store.clone()))
+            .tool(asks)
+            .build()
+            .unwrap();
+        itself.set(client.clone()).ok().unwrap();
+        let response = client.prompt().user("go").conversation("c").call().await.unwrap();
+        assert_eq!((response.text().as_str(), model.calls()), ("Done.", 2));
+        let result = model.prompts()[1].messages.last().unwrap().tool_result().unwrap().clone();
+        assert!(result.is_error && result.text().contains("is running"), "{}", result.text());
+        let key = ConversationKey::new("c").unwrap();
+        let log = store.load(&key, View::All).await.unwrap().entries;
+        let texts: Vec<_> =
+            log.iter().filter_map(|entry| entry.kind.as_message()).map(Message::text).collect();
+        assert_eq!(texts, ["go", "", result.text().as_str(), "Done."], "{memory:?}");
+    }
+}
+
+#[test]
+fn ids_that_could_be_a_path_or_a_query_are_refused() {
+    let long = "a".repeat(129);
+    for id in
+        ["", ".", "..", "../c", "a/b", "a\\b", "c;--", "c'", "c\"", "%2e", "a b", "a\0", "a\n", "ä", &long]
+    {
+        for refused in [
+            ConversationKey::new(id).map(drop),
+            ConversationKey::in_tenant(id, "c").map(drop),
+            TurnId::new(id).map(drop),
+            serde_json::from_value::<ConversationKey>(json!({"tenant": "t", "conversation": id}))
+                .map(drop)
+                .map_err(|error| Error::new(ErrorKind::Configuration, error.to_string())),
+        ] {
+            let error = refused.expect_err(id);
+            assert_eq!(error.kind(), ErrorKind::Configuration);
+        }
+    }
+    for id in ["c", "A-z_09", &"a".repeat(128)] {
+        assert!(ConversationKey::in_tenant(id, id).is_ok() && TurnId::new(id).is_ok());
     }
 }

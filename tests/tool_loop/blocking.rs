@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_chain::{FnTool, Tool, ToolCallAdvisor, ToolError, ToolInvocation, ToolSet};
-use advisor_testkit::{Answer, Journal, ScriptedModel};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use tokio::runtime::Builder;
 
 use crate::support::{Reader, client, definition, read, transcript_lines};
@@ -139,4 +139,34 @@ async fn law_t2_a_blocking_tool_that_takes_too_long_is_an_error_result() {
         "error c1: stopped: no answer within 0 s; the outcome is unknown"
     );
     drop(go);
+}
+
+/// What a run gives after its time was over is thrown away: its call has been answered.
+#[tokio::test]
+async fn a_result_that_comes_too_late_is_thrown_away() {
+    let (journal, gate) = (Journal::new(), Gate::new());
+    let (go, wait) = mpsc::channel::<()>();
+    let (wait, in_tool) = (Mutex::new(wait), journal.clone());
+    let slow = definition("work").with_timeout(Duration::ZERO);
+    let work = FnTool::blocking(slow, 1, move |_: ToolInvocation| {
+        wait.lock().unwrap().recv().map_err(ToolError::from)?;
+        in_tool.record("end");
+        Ok("late")
+    });
+    let calls = || Answer::of_calls([("c1", "work", "{}")]);
+    let model = ScriptedModel::new([calls(), Answer::new().gate(&gate).text("Done.").done()]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(work).build().unwrap();
+    let turn = Reader::new(client.prompt().user("go").stream());
+    let test = async {
+        gate.reached().await; // the model has read that there was no answer
+        go.send(()).unwrap();
+        journal.recorded("end").await;
+        gate.release();
+    };
+    let (run, ()) = tokio::join!(turn.finish(), test);
+    let lines = transcript_lines(run.response().transcript());
+    assert_eq!(
+        lines[2..],
+        ["error c1: stopped: no answer within 0 s; the outcome is unknown", "assistant: Done."]
+    );
 }

@@ -52,3 +52,26 @@ async fn calls_run_whatever_the_finish_reason_says() {
         assert_valid(response.transcript());
     }
 }
+
+/// Wherever the length cuts the arguments of a call: it does not run, what the model wrote stays as it is, and the
+/// model reads what became of it.
+#[tokio::test]
+async fn law_t2_arguments_cut_at_any_byte_stay_as_they_are_and_never_run() {
+    let whole = "{\"city\":\"Tromsø\",\"days\":[1,2]}";
+    for (cut, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
+        let arguments = &whole[..cut];
+        let model = ScriptedModel::new([
+            Answer::new().text("Look: ").call("c1", "look", arguments).finish(FinishReason::Length),
+            Answer::of_text("Next."),
+        ]);
+        let (look, given) = invoked("look");
+        let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        assert_eq!((given.lock().unwrap().len(), model.calls()), (0, 1), "{arguments}");
+        assert_eq!(response.finish().reason, FinishReason::Length);
+        let lines = transcript_lines(response.transcript());
+        assert_eq!(lines[2], format!("call c1 look {arguments}"));
+        assert!(lines[3].starts_with("error c1: not started: the answer was cut off"), "{lines:?}");
+        assert_valid(response.transcript());
+    }
+}

@@ -1,11 +1,13 @@
 //! Stores that fail: before their effect, after it, once and again.
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, ErrorKind, FinishReason, Message, Phase, Record,
-    Step, TurnEnd, from_fn,
+    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, ConversationKey, ErrorKind, FinishReason, Message,
+    Phase, Record, Step, TurnEnd, TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore};
+use chat_memory_advisor::{
+    Batch, ChatMemoryAdvisor, ConversationStore, InMemoryStore, Page, Snapshot, StoreError, Version, View,
+};
 use futures::StreamExt;
 
 use crate::store::TestStore;
@@ -239,4 +241,64 @@ async fn a_turn_goes_on_after_an_append_that_was_given_up() {
         ask(&client, "again").await.unwrap();
         assert_eq!(sent(&model, 0), format!("s:S {} u:again", log.trim_end_matches(" .")));
     }
+}
+
+/// Shows a conversation as it was some entries ago, as a copy that lags behind does.
+struct Lagging {
+    inner: InMemoryStore,
+    behind: usize,
+}
+
+#[async_trait]
+impl ConversationStore for Lagging {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        let mut read = self.inner.load(key, view).await?;
+        read.entries.truncate(read.entries.len().saturating_sub(self.behind));
+        read.version = read.entries.last().map_or(Version::EMPTY, |last| Version::new(last.seq));
+        read.open_turn = None;
+        Ok(read)
+    }
+
+    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
+        self.inner.append(key, at, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.inner.list(page).await
+    }
+}
+
+#[tokio::test]
+async fn a_stale_read_is_a_conflict_and_the_model_is_not_asked() {
+    for place in PLACES {
+        let inner = InMemoryStore::new();
+        let (first, _) = client(&ChatMemoryAdvisor::new(inner.clone()), place, [Answer::of_text("done")]);
+        ask(&first, "1").await.unwrap();
+        // A turn that has ended is three entries.
+        for behind in 1..=3 {
+            let lagging = ChatMemoryAdvisor::new(Lagging { inner: inner.clone(), behind });
+            let (second, model) = client(&lagging, place, [Answer::of_text("next")]);
+            let error = ask(&second, "2").await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::StoreConflict { current: 3 }, "{place:?} {behind}");
+            assert_eq!(model.calls(), 0);
+            let log = inner.load(&key(), View::All).await.unwrap().entries;
+            assert_eq!(log_words(&log), "u:1 a:done .", "{place:?} {behind}");
+        }
+    }
+}
+
+/// No clock and no id decides an order: turns whose ids sort backwards, as those of a clock that was set back.
+#[tokio::test]
+async fn turns_stand_in_the_order_in_which_they_were_written() {
+    let store = InMemoryStore::new();
+    let (client, model) = plain(&ChatMemoryAdvisor::new(store), ["1", "2", "3"].map(Answer::of_text));
+    for (user, id) in [("a", "0300"), ("b", "0200"), ("c", "0100")] {
+        let prompt = client.prompt().user(user).conversation("c").turn(TurnId::new(id).unwrap());
+        prompt.call().await.unwrap();
+    }
+    assert_eq!(sent(&model, 2), "s:S u:a a:1 u:b a:2 u:c");
 }

@@ -1,0 +1,104 @@
+//! What a turn writes into logs. It is alone in its program: what is traced is decided per process.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, Error, ErrorKind, FnTool, InMemoryStore, ToolCallAdvisor, ToolDefinition,
+    ToolError,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+use tracing_subscriber::fmt::format::FmtSpan;
+
+/// What is in everything that a user, a model or a tool says.
+const CONTENT: &str = "canary";
+/// A line that looks like one of the log's own, and what steers a terminal.
+const FORGED: &str = "\n2026-01-01T00:00:00Z ERROR forged: all is lost\r\u{1b}[2J\u{9b}31m";
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn said(by: &str) -> String {
+    format!("{CONTENT} of {by}{FORGED}")
+}
+
+fn tool(name: &str, says: Result<String, String>) -> FnTool {
+    let definition = ToolDefinition::new(name, said("a description"), json!({"type": "object"}));
+    FnTool::new(definition, move |_: Value| {
+        let says = says.clone();
+        async move { says.map_err(ToolError::new) }
+    })
+}
+
+/// A turn with everything in it that may come from outside, and one that fails.
+async fn turns() {
+    let arguments = json!({"query": said("the model")}).to_string();
+    let id = format!("call{FORGED}");
+    let calls = [
+        (id.as_str(), "look", arguments.as_str()),
+        ("c2", "fails", "{}"),
+        ("c3", "panics", "{}"),
+        ("c4", &format!("unknown{FORGED}"), "{}"),
+        ("c5", "look", &said("no arguments")),
+    ];
+    let model = ScriptedModel::new([
+        Answer::new().text(said("the model")).reasoning(said("its reasoning")).done(),
+        Answer::of_calls(calls),
+        Answer::of_text(said("the answer")),
+        Answer::new().text(said("a broken answer")).error(Error::new(ErrorKind::Connection, "reset")),
+    ]);
+    let panicking = ToolDefinition::new("panics", "Panics.", json!({"type": "object"}));
+    let client = ChatClient::builder(model.clone())
+        .system(said("the system"))
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .tool(tool("look", Ok(said("a tool"))))
+        .tool(tool("fails", Err(said("a failing tool"))))
+        .tool(FnTool::new(panicking, |_: Value| async { panic!("{}", said("a panic")) as Result<&str, _> }))
+        .build()
+        .unwrap();
+    for _ in 0..3 {
+        let _ = client.prompt().user(said("the user")).conversation("c").call().await;
+    }
+    assert_eq!(model.calls(), 4);
+}
+
+#[tokio::test]
+async fn logs_hold_no_content_and_what_comes_from_outside_forges_no_line() {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    let installed = tracing::subscriber::set_default(subscriber);
+    turns().await;
+    drop(installed);
+    let written = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    assert!(written.contains("tool_run") && written.contains("look"), "{written}");
+    assert!(!written.contains(CONTENT), "{written}");
+    for line in written.lines() {
+        assert!(line.starts_with("20") && !line.starts_with("2026-01-01"), "{line:?}");
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+    }
+}

@@ -13,15 +13,17 @@ mod matrix;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role,
-    ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolError, ToolLimits, check_transcript,
+    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase,
+    Role, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolError, ToolLimits, check_transcript,
 };
 use advisor_testkit::{Answer, FaultStore, ScriptedModel, StoreFault};
 use futures::StreamExt;
 use matrix::MODES;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 const FAULTS: [StoreFault; 6] = [
     StoreFault::Unavailable,
@@ -71,6 +73,10 @@ struct Setting {
 }
 
 fn setting(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming) -> Setting {
+    limited(scenario, memory, mode, ToolLimits::default().with_rounds(scenario.rounds))
+}
+
+fn limited(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, limits: ToolLimits) -> Setting {
     let script = std::sync::Mutex::new((scenario.answers)().into_iter());
     let model = ScriptedModel::from_fn(move |prompt| {
         // Whatever came of the turn before, the next one is answered.
@@ -79,11 +85,7 @@ fn setting(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming) -> Setti
         scripted.unwrap_or_else(|| Answer::of_text("Next."))
     });
     let store = FaultStore::new(InMemoryStore::new());
-    let tool_loop = ToolCallAdvisor::builder()
-        .streaming(mode)
-        .limits(ToolLimits::default().with_rounds(scenario.rounds))
-        .build()
-        .unwrap();
+    let tool_loop = ToolCallAdvisor::builder().streaming(mode).limits(limits).build().unwrap();
     let started = Arc::new(AtomicUsize::new(0));
     let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
     let counted = |name: &'static str, definition: ToolDefinition| {
@@ -205,4 +207,29 @@ async fn law_m6_k4_the_store_may_fail_at_any_two_operations() {
         }
     }
     let _ = writeln!(std::io::stderr(), "{cases} turns in which the store failed twice");
+}
+
+/// What a memory inside the loop stores of a round is covered by the turn's time. What the loop announces between
+/// rounds is not.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_in_a_round_costs_no_more_than_the_turns_time() {
+    let time = Duration::from_secs(5);
+    let [plain, rounds, ..] = scenarios();
+    // The conversation is loaded, the input stored, then each answer; in between the results, by the loop.
+    for (scenario, operations) in [(plain, &[0, 1, 2][..]), (rounds, &[0, 1, 2, 4, 6, 8])] {
+        for operation in operations {
+            for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
+                let limits = ToolLimits::default().with_total_time(time);
+                let Setting { client, store, .. } =
+                    limited(&scenario, Phase::Round, ToolCallStreaming::TextOnly, limits);
+                store.fail_at(*operation, fault);
+                let begun = Instant::now();
+                let response = client.prompt().user("go").conversation("c").call().await.unwrap();
+                let case = format!("{}, operation {operation}, {fault:?}", scenario.name);
+                assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Time(5000)), "{case}");
+                assert_eq!(begun.elapsed(), time, "{case}");
+                assert_eq!(check_transcript(response.transcript()), [], "{case}");
+            }
+        }
+    }
 }

@@ -92,24 +92,6 @@ async fn windows_of_turns_and_of_tokens_hold_whole_turns() {
 }
 
 #[tokio::test]
-async fn the_running_turn_never_leaves_the_window() {
-    for (place, window) in [
-        (Phase::Round, Window::Messages(1)),
-        (Phase::Turn, Window::Messages(1)),
-        (Phase::Round, Window::Tokens(1)),
-        (Phase::Round, Window::Turns(1)),
-    ] {
-        let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(window);
-        let rounds = (0..10).map(|_| Answer::of_calls([("1", "f", "{}")]));
-        let answers = [Answer::of_text("old")].into_iter().chain(rounds).chain([Answer::of_text("done")]);
-        let (client, model) = client(&memory, place, answers);
-        ask(&client, "before").await.unwrap();
-        ask(&client, "go").await.unwrap();
-        assert_eq!(sent(&model, 11), format!("s:S u:go{}", " a(1) r1".repeat(10)), "{place:?} {window:?}");
-    }
-}
-
-#[tokio::test]
 async fn a_window_of_tokens_reads_as_much_as_it_needs() {
     let (memory, store) = memory();
     let (client, model) = plain(&memory, (0..40).map(|nth| Answer::of_text(format!("a{nth}"))));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use advisor_chain::{FnTool, Tool, ToolCallAdvisor, ToolError, ToolInvocation, ToolSet};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use tokio::runtime::Builder;
+use tokio::time::advance;
 
 use crate::support::{Reader, client, definition, read, transcript_lines};
 
@@ -142,13 +143,14 @@ async fn law_t2_a_blocking_tool_that_takes_too_long_is_an_error_result() {
 }
 
 /// What a run gives after its time was over is thrown away: its call has been answered.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_result_that_comes_too_late_is_thrown_away() {
     let (journal, gate) = (Journal::new(), Gate::new());
     let (go, wait) = mpsc::channel::<()>();
     let (wait, in_tool) = (Mutex::new(wait), journal.clone());
-    let slow = definition("work").with_timeout(Duration::ZERO);
+    let slow = definition("work").with_timeout(Duration::from_secs(5));
     let work = FnTool::blocking(slow, 1, move |_: ToolInvocation| {
+        in_tool.record("start");
         wait.lock().unwrap().recv().map_err(ToolError::from)?;
         in_tool.record("end");
         Ok("late")
@@ -158,6 +160,8 @@ async fn a_result_that_comes_too_late_is_thrown_away() {
     let client = client(&model, ToolCallAdvisor::new()).tool(work).build().unwrap();
     let turn = Reader::new(client.prompt().user("go").stream());
     let test = async {
+        journal.recorded("start").await;
+        advance(Duration::from_secs(6)).await;
         gate.reached().await; // the model has read that there was no answer
         go.send(()).unwrap();
         journal.recorded("end").await;
@@ -167,6 +171,6 @@ async fn a_result_that_comes_too_late_is_thrown_away() {
     let lines = transcript_lines(run.response().transcript());
     assert_eq!(
         lines[2..],
-        ["error c1: stopped: no answer within 0 s; the outcome is unknown", "assistant: Done."]
+        ["error c1: stopped: no answer within 5 s; the outcome is unknown", "assistant: Done."]
     );
 }

@@ -7,6 +7,7 @@ use advisor_core::{
     Placement, Result, StreamAdvisor, async_trait,
 };
 
+use crate::bounded::Bounded;
 use crate::opening::whole_turns;
 use crate::registry::Registry;
 use crate::repair::Repair;
@@ -61,7 +62,7 @@ use crate::{
 /// See the crate's example.
 #[derive(Clone)]
 pub struct ChatMemoryAdvisor {
-    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) store: Arc<Bounded>,
     pub(crate) measure: Measure,
     pub(crate) when_busy: WhenBusy,
     pub(crate) lease_time: Duration,
@@ -72,7 +73,7 @@ impl ChatMemoryAdvisor {
     /// A memory that keeps conversations in `store` and sends all of them.
     pub fn new(store: impl ConversationStore) -> Self {
         Self {
-            store: Arc::new(store),
+            store: Arc::new(Bounded { store: Arc::new(store), time: Duration::from_secs(30) }),
             measure: Window::All.into(),
             when_busy: WhenBusy::Reject,
             lease_time: Duration::from_secs(30),
@@ -115,10 +116,25 @@ impl ChatMemoryAdvisor {
         Self { measure: Measure { summarizer: Some(summarizer), ..self.measure }, ..self }
     }
 
+    /// The same memory, which waits so long for each operation of its store: 30 seconds if left out. It needs a tokio
+    /// runtime with time.
+    ///
+    /// What did not answer by then has failed, as [`StoreError`] says: a load with
+    /// [`Unavailable`](StoreError::Unavailable); an append with [`OutcomeUnknown`](StoreError::OutcomeUnknown), after it
+    /// was made once more under its key.
+    #[must_use]
+    pub fn with_store_time(self, time: Duration) -> Self {
+        Self { store: Arc::new(Bounded { store: Arc::clone(&self.store.store), time }), ..self }
+    }
+
     /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).
     #[must_use]
     pub fn with_token_counter(self, counter: impl TokenCounter) -> Self {
         Self { measure: Measure { counter: Arc::new(counter), ..self.measure }, ..self }
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn ConversationStore> {
+        Arc::<Bounded>::clone(&self.store)
     }
 
     /// What the next turn of a conversation would be sent before its own messages: the view of what is

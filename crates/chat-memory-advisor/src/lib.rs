@@ -50,6 +50,7 @@ mod advisor;
 mod again;
 mod batch;
 mod beginning;
+mod bounded;
 mod calls;
 mod check;
 mod claim;

@@ -81,7 +81,7 @@ impl TurnMemory {
     fn new(advisor: &ChatMemoryAdvisor, request: &ChatRequest, key: ConversationKey) -> Self {
         let said = request.messages.split_system().1.into();
         Self(Arc::new(Inner {
-            store: Arc::clone(&advisor.store),
+            store: advisor.store(),
             registry: Arc::clone(&advisor.registry),
             measure: advisor.measure.clone(),
             when_busy: advisor.when_busy,

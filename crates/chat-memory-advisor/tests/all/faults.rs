@@ -1,18 +1,20 @@
 //! Stores that fail: before their effect, after it, once and again.
 
+use std::time::Duration;
+
 use advisor_core::{
     AdvisorChain, ChatRequest, ChatResponse, ChunkStream, ConversationKey, ErrorKind, FinishReason, Message,
     Phase, Record, Step, TurnEnd, TurnId, async_trait, from_fn,
 };
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_testkit::{Answer, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{
     Batch, ChatMemoryAdvisor, ConversationStore, InMemoryStore, Page, Snapshot, StoreError, Version, View,
 };
 use futures::StreamExt;
+use tokio::time::Instant;
 
 use crate::store::TestStore;
 use crate::support::{ask, builder, client, key, log_words, plain, read_until, sent, turn};
-use advisor_testkit::StoreFault;
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
@@ -301,4 +303,31 @@ async fn turns_stand_in_the_order_in_which_they_were_written() {
         prompt.call().await.unwrap();
     }
     assert_eq!(sent(&model, 2), "s:S u:a a:1 u:b a:2 u:c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_t3_a_store_that_does_not_answer_is_not_waited_for_longer_than_was_said() {
+    for place in [Phase::Round, Phase::Turn] {
+        for (operation, fault) in [
+            (0, StoreFault::HangBefore),
+            (1, StoreFault::HangAfter),
+            (3, StoreFault::HangBefore),
+            (3, StoreFault::HangAfter),
+        ] {
+            let store = TestStore::default();
+            let memory = ChatMemoryAdvisor::new(store.clone()).with_store_time(Duration::from_secs(2));
+            let calls = Answer::of_calls([("1", "f", "{}")]);
+            let (client, _) =
+                client(&memory, place, [calls, Answer::of_text("done"), Answer::of_text("next")]);
+            store.fail(operation, fault);
+            let began = Instant::now();
+            let outcome = ask(&client, "go").await.map_err(|error| error.kind());
+            let took = began.elapsed();
+            assert!(took >= Duration::from_secs(2) && took < Duration::from_secs(3), "{took:?}");
+            // An append is made again under its key, and the second one answers.
+            let expected = if operation == 0 { Err(ErrorKind::Store) } else { Ok("done".into()) };
+            assert_eq!(outcome, expected, "{place:?} {operation} {fault:?}");
+            ask(&client, "next").await.unwrap();
+        }
+    }
 }

@@ -1,0 +1,176 @@
+//! What an append costs in each store, beside a bare insert of the same bytes by the same driver in the same run.
+//!
+//! Both wait until the bytes are durable, in turns, so that what else the machine does falls on both. Run with
+//! `cargo bench -p advisor-tests --bench append`; `ADVISOR_POSTGRES_URL` and `ADVISOR_REDIS_URL` name the servers. A
+//! store whose server is not named is left out; with `ADVISOR_REQUIRE_SERVERS=1` that is a failure. Nothing here
+//! depends on how fast the machine is but the figures.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark prints its result and fails by panicking"
+)]
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use advisor_chain::{
+    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry,
+    PostgresStore, RedisStore, SqliteStore, TurnId, Version, async_trait,
+};
+use rusqlite::Connection;
+use tokio_postgres::NoTls;
+
+/// Appends that are timed, after as many that are not.
+const APPENDS: usize = 400;
+/// Bytes of text in each.
+const TEXT: usize = 2000;
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    println!("{APPENDS} appends of one message of {TEXT} bytes, each beside a bare insert of as many bytes");
+    println!("{:<12} {:>22} {:>22} {:>12}", "store", "append p50 / p99", "bare p50 / p99", "ratio of p50");
+    print("in memory", InMemoryStore::new(), InVector::default()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("store.db")).await.unwrap();
+    print("SQLite", store, InFile::open(&folder.path().join("bare.db"))).await;
+    if let Some(url) = server("ADVISOR_POSTGRES_URL") {
+        print("PostgreSQL", PostgresStore::connect(&url).await.unwrap(), InTable::connect(&url).await).await;
+    }
+    if let Some(url) = server("ADVISOR_REDIS_URL") {
+        print("Redis", RedisStore::connect(&url).await.unwrap(), InStream::connect(&url).await).await;
+    }
+}
+
+/// The least that keeps some bytes in the same place.
+#[async_trait]
+trait Bare {
+    async fn insert(&mut self, number: i64, bytes: &str);
+}
+
+async fn print(name: &str, store: impl ConversationStore, mut bare: impl Bare) {
+    let key = ConversationKey::in_tenant("bench", TurnId::mint().as_str()).unwrap();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut version = Version::EMPTY;
+    for (number, round) in (0_i64..).zip(0_u32..).take(2 * APPENDS) {
+        let kind = EntryKind::Message(Message::user("x".repeat(TEXT)));
+        let bytes = serde_json::to_string(&kind).unwrap();
+        let turn = TurnId::new("turn").unwrap();
+        let batch = Batch::new(BatchKey::new(turn.clone(), round, "said"), vec![NewEntry::new(turn, kind)]);
+        let began = Instant::now();
+        version = store.append(&key, version, batch).await.unwrap();
+        ours.push(began.elapsed());
+        let began = Instant::now();
+        bare.insert(number, &bytes).await;
+        theirs.push(began.elapsed());
+    }
+    store.delete(&key).await.unwrap();
+    let [ours, theirs] = [ours, theirs].map(|times| quantiles(times[APPENDS..].to_vec()));
+    let both = |(p50, p99): (Duration, Duration)| format!("{} / {}", micros(p50), micros(p99));
+    let ratio = ours.0.as_secs_f64() / theirs.0.as_secs_f64();
+    println!("{name:<12} {:>22} {:>22} {ratio:>12.2}", both(ours), both(theirs));
+}
+
+fn quantiles(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort_unstable();
+    (times[times.len() / 2], times[times.len() * 99 / 100])
+}
+
+fn micros(time: Duration) -> String {
+    format!("{:.1} µs", time.as_secs_f64() * 1e6)
+}
+
+fn server(variable: &str) -> Option<String> {
+    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
+    let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
+    assert!(url.is_some() || !required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no server");
+    if url.is_none() {
+        println!("left out: {variable} names no server");
+    }
+    url
+}
+
+#[derive(Default)]
+struct InVector(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Bare for InVector {
+    async fn insert(&mut self, _number: i64, bytes: &str) {
+        self.0.lock().unwrap().push(bytes.into());
+    }
+}
+
+struct InFile(Option<Connection>);
+
+impl InFile {
+    fn open(path: &std::path::Path) -> Self {
+        let connection = Connection::open(path).unwrap();
+        connection.pragma_update(None, "synchronous", "full").unwrap();
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
+        connection.execute_batch("CREATE TABLE bare (number INTEGER PRIMARY KEY, body TEXT)").unwrap();
+        Self(Some(connection))
+    }
+}
+
+#[async_trait]
+impl Bare for InFile {
+    async fn insert(&mut self, number: i64, bytes: &str) {
+        // Nobody waits for a disk on an async thread.
+        let (connection, bytes) = (self.0.take().unwrap(), String::from(bytes));
+        let inserting = tokio::task::spawn_blocking(move || {
+            let insert = connection.prepare_cached("INSERT INTO bare VALUES (?1, ?2)");
+            insert.unwrap().execute((number, bytes)).unwrap();
+            connection
+        });
+        self.0 = Some(inserting.await.unwrap());
+    }
+}
+
+struct InTable {
+    client: tokio_postgres::Client,
+    insert: tokio_postgres::Statement,
+}
+
+impl InTable {
+    async fn connect(url: &str) -> Self {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::task::spawn(connection);
+        // Not a temporary one: that would not be durable.
+        let make = "DROP TABLE IF EXISTS bare_insert; CREATE TABLE bare_insert (number bigint PRIMARY KEY, body text)";
+        client.batch_execute(make).await.unwrap();
+        let insert = client.prepare("INSERT INTO bare_insert VALUES ($1, $2)").await.unwrap();
+        Self { client, insert }
+    }
+}
+
+#[async_trait]
+impl Bare for InTable {
+    async fn insert(&mut self, number: i64, bytes: &str) {
+        self.client.execute(&self.insert, &[&number, &bytes]).await.unwrap();
+    }
+}
+
+struct InStream {
+    connection: redis::aio::MultiplexedConnection,
+    key: String,
+}
+
+impl InStream {
+    async fn connect(url: &str) -> Self {
+        let client = redis::Client::open(url).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let key = String::from("bare-insert");
+        redis::cmd("DEL").arg(&key).exec_async(&mut connection).await.unwrap();
+        Self { connection, key }
+    }
+}
+
+#[async_trait]
+impl Bare for InStream {
+    async fn insert(&mut self, _number: i64, bytes: &str) {
+        let mut add = redis::cmd("XADD");
+        add.arg(&self.key).arg("*").arg("body").arg(bytes);
+        add.exec_async(&mut self.connection).await.unwrap();
+    }
+}

@@ -12,13 +12,13 @@
     reason = "a benchmark prints its result and fails by panicking"
 )]
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use advisor_chain::{
     Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry,
     PostgresStore, RedisStore, SqliteStore, TurnId, Version, async_trait,
 };
+use dashmap::DashMap;
 use rusqlite::Connection;
 use tokio_postgres::NoTls;
 
@@ -31,7 +31,7 @@ const TEXT: usize = 2000;
 async fn main() {
     println!("{APPENDS} appends of one message of {TEXT} bytes, each beside a bare insert of as many bytes");
     println!("{:<12} {:>22} {:>22} {:>12}", "store", "append p50 / p99", "bare p50 / p99", "ratio of p50");
-    print("in memory", InMemoryStore::new(), InVector::default()).await;
+    print("in memory", InMemoryStore::new(), InMap::default()).await;
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("store.db")).await.unwrap();
     print("SQLite", store, InFile::open(&folder.path().join("bare.db"))).await;
@@ -91,13 +91,14 @@ fn server(variable: &str) -> Option<String> {
     url
 }
 
+/// One value in a map of the kind that the store has.
 #[derive(Default)]
-struct InVector(Mutex<Vec<String>>);
+struct InMap(DashMap<(ConversationKey, i64), String>);
 
 #[async_trait]
-impl Bare for InVector {
-    async fn insert(&mut self, _number: i64, bytes: &str) {
-        self.0.lock().unwrap().push(bytes.into());
+impl Bare for InMap {
+    async fn insert(&mut self, number: i64, bytes: &str) {
+        self.0.insert((ConversationKey::new("bare").unwrap(), number), bytes.into());
     }
 }
 

@@ -71,14 +71,9 @@ impl Opening {
         let (entries, pieces, again) = match known {
             Known::Answered(answer, reason) => return Ok(Beginning::Answered(answer, reason)),
             Known::Stopped(own) => {
-                let missing = open_calls(&own).missing();
                 let rest = own.get(said.len()..).unwrap_or_default();
                 let pieces = Repair::of(after(&log, summary.as_ref())).begin(input, rest);
-                (
-                    missing.iter().map(|result| new_entry(turn, result)).collect(),
-                    pieces,
-                    Some(started_in(&own)),
-                )
+                (close_own(&own, past.unfinished), pieces, Some(started_in(&own)))
             }
             Known::Nothing => {
                 let mut entries = close_last(&mut log, past.unfinished, &input);
@@ -102,6 +97,17 @@ impl Opening {
     pub(crate) fn end(&self) -> Version {
         self.version.after(self.entries.len())
     }
+}
+
+/// What closes a turn that goes on after it stopped: results for its open calls. If its end is still to be written,
+/// it is written here: whoever is about to write it finds it, instead of getting in the way later.
+fn close_own(own: &[Entry], unfinished: &[Unfinished]) -> Vec<NewEntry> {
+    let turn = own.first().map(|entry| &entry.turn);
+    if unfinished.iter().any(|known| Some(&known.turn) == turn) {
+        return closing(own, &end_of(own, unfinished), &[]);
+    }
+    let missing = open_calls(own).missing();
+    missing.iter().zip(turn.into_iter().cycle()).map(|(result, turn)| new_entry(turn, result)).collect()
 }
 
 /// What closes the last turn of a log, which is then part of it.

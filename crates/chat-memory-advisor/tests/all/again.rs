@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use advisor_core::{ChatClient, Error, ErrorKind, FinishReason, OnDrop, Phase, Result, TurnId, TurnStream};
-use advisor_testkit::{Answer, Gate};
+use advisor_core::{
+    ChatClient, Error, ErrorKind, FinishReason, OnDrop, Phase, Result, Spawner, TurnId, TurnStream,
+};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
 use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, Window};
 use futures::{StreamExt, poll};
 use tokio::time::{advance, timeout};
 
-use crate::support::{ask, client, key, log_words, read_until, sent, turn};
+use crate::store::TestStore;
+use crate::support::{ask, builder, client, key, log_words, read_until, sent, turn};
 
 fn memory() -> (ChatMemoryAdvisor, InMemoryStore) {
     let store = InMemoryStore::new();
@@ -158,7 +161,9 @@ async fn law_k4_a_turn_that_was_cut_off_goes_on_where_it_stands() {
             assert_eq!(sent(&model, 0), "s:S u:q a(1) r1");
             assert_eq!(sent(&model, 1), "s:S u:q a(1) r1 a(1) r1");
             assert_eq!(sent(&model, 2), "s:S u:q a(1) r1 a(1) r1 a:yes u:v");
-            assert_eq!(log(&store).await, "u:q a(1) r1 a(1) r1 a:yes . u:v a:next .", "{place:?} {crashed}");
+            let cut = if crashed { "" } else { " cut(so f)" };
+            let expected = format!("u:q a(1) r1{cut} a(1) r1 a:yes . u:v a:next .");
+            assert_eq!(log(&store).await, expected, "{place:?} {crashed}");
         }
     }
 }
@@ -200,4 +205,26 @@ async fn a_turn_out_of_the_windows_sight_is_known() {
     assert_eq!((model.calls(), log(&store).await), (4, before));
     let mut next = turn(&client, "4");
     assert_eq!(next.next().await.unwrap().unwrap_err().kind(), ErrorKind::Provider { status: None });
+}
+
+/// What closes the turn that was dropped is still being written when it is submitted again.
+#[tokio::test]
+async fn a_turn_goes_on_beside_what_closes_it() {
+    for slow in 0..12 {
+        let store = TestStore::default();
+        let memory = ChatMemoryAdvisor::new(store.clone());
+        let spawner = Spawner::tokio(tokio::runtime::Handle::current());
+        let model = ScriptedModel::new([Answer::new().text("so f").hang(), Answer::of_text("yes")]);
+        let client = builder(&memory, Phase::Round, &model).spawner(spawner).build().unwrap();
+        let mut cut = once(&client, "q");
+        read_until(&mut cut, "so f").await;
+        let handle = cut.handle();
+        drop(cut);
+        for _ in 0..slow {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(ask_once(&client, "q").await.unwrap(), "yes", "{slow}");
+        handle.settled().await;
+        assert_eq!(log_words(&store.log(&key()).await), "u:q cut(so f) a:yes .", "{slow}");
+    }
 }

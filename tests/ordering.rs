@@ -14,8 +14,8 @@ use std::task::Poll;
 
 use advisor_chain::{
     Advisor, AdvisorInfo, Batch, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk,
-    ConversationKey, ConversationStore, EntryKind, Error, ErrorKind, InMemoryStore, Page, Phase, Placement,
-    Result, Snapshot, StoreError, ToolCallAdvisor, TurnEnd, Version, View, async_trait,
+    ConversationKey, ConversationStore, Entry, EntryId, EntryKind, Error, ErrorKind, InMemoryStore, Page,
+    Phase, Placement, Result, Snapshot, StoreError, ToolCallAdvisor, TurnEnd, Version, View, async_trait,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
 use futures::{StreamExt, poll};
@@ -111,6 +111,15 @@ struct SlowEnd {
 impl ConversationStore for SlowEnd {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         self.inner.load(key, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
     }
 
     async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {

@@ -11,8 +11,8 @@ use crate::EntryKind;
 pub struct Batch {
     /// Names the batch: the same key is the same batch, and it is applied once.
     pub key: BatchKey,
-    /// The entry it follows, where that is not the last one. A store that keeps no branches refuses it
-    /// as [`Unsupported`](crate::StoreError::Unsupported).
+    /// The entry it follows, where that is not the last one: a branch begins. One that does not exist is
+    /// refused as [`NoSuchEntry`](crate::StoreError::NoSuchEntry).
     pub parent: Option<EntryId>,
     /// The writer's right to write, where rights are handed out. A store that has seen a higher one
     /// refuses the batch as [`Fenced`](crate::StoreError::Fenced).
@@ -121,6 +121,9 @@ impl Version {
 }
 
 impl EntryId {
+    /// The place before the first entry.
+    pub const BEGINNING: Self = Self(0);
+
     /// The entry with this sequence number.
     #[must_use]
     pub fn new(seq: u64) -> Self {
@@ -149,6 +152,12 @@ impl Fence {
 }
 
 impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for EntryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::timeout;
 
-use crate::{Batch, ConversationStore, Fence, Leases, Page, Snapshot, StoreError, Version, View};
+use crate::{Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View};
 
 /// A store whose operations may take so long.
 pub(crate) struct Bounded {
@@ -30,6 +30,28 @@ const SILENT: &str = "the store did not answer within the time that memory gives
 impl ConversationStore for Bounded {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         self.ask(self.store.load(key, view)).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.ask(self.store.load_branch(key, tip, view)).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.ask(self.store.read(key, after, limit)).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.ask(self.store.branches(key)).await
     }
 
     async fn append(

@@ -10,6 +10,9 @@
 //! }
 //! ```
 //!
+//! One clause needs more than a store: [`a_damaged_entry_harms_no_other`] is called by a test that can damage
+//! what the store keeps.
+//!
 //! Each clause becomes a test on several threads of a tokio runtime, so the crate that uses the macro
 //! needs tokio with `macros` and `rt-multi-thread`.
 
@@ -21,7 +24,9 @@
 )]
 
 mod appends;
+mod branches;
 mod conversations;
+mod damage;
 mod entries;
 mod leases;
 
@@ -30,7 +35,9 @@ use std::sync::Arc;
 use advisor_core::{ConversationKey, Message, TurnId};
 
 pub use appends::*;
+pub use branches::*;
 pub use conversations::*;
+pub use damage::*;
 pub use entries::*;
 pub use leases::*;
 
@@ -63,6 +70,13 @@ macro_rules! conformance {
             older_fence_is_refused
             list_is_paged_in_order
             a_dropped_append_is_applied_whole_or_not_at_all
+            a_log_is_read_in_pages
+            a_branch_goes_from_its_parent
+            an_older_branch_is_read_in_every_view
+            branches_are_listed_by_their_tips
+            the_open_turn_is_that_of_the_branch
+            a_parent_must_exist
+            a_parent_belongs_to_what_a_batch_says
             a_conversation_is_held_by_one_turn
             a_lease_takes_the_place_of_another
             a_lease_ends_with_its_time

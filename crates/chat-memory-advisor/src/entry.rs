@@ -1,9 +1,11 @@
 use advisor_core::{CallStart, FinishReason, Message, Text, TurnEnd, TurnId};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::Summary;
+use crate::{EntryId, Summary};
 
 /// One entry of a conversation's log.
 ///
@@ -13,8 +15,11 @@ use crate::Summary;
 pub struct Entry {
     /// Its place in the log: 1 for the first entry, without gaps.
     pub seq: u64,
-    /// The turn it belongs to. The entries of a turn stand together.
+    /// The turn it belongs to. The entries of a turn stand together on their branch.
     pub turn: TurnId,
+    /// The entry it follows, where that is not the one before it: here a branch begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<EntryId>,
     /// What it says.
     #[serde(flatten)]
     pub kind: EntryKind,
@@ -51,6 +56,11 @@ pub enum EntryKind {
     Summary(Summary),
     /// Something that a newer version wrote, as it was written.
     Unknown(Map<String, Value>),
+    /// Something that cannot be read, as it stands in the store; nothing, if the entry is missing there. It is
+    /// kept and given back, and left out of what is sent.
+    ///
+    /// As JSON its value is a text, or `{"base64": …}` where it is none.
+    Corrupt(Vec<u8>),
 }
 
 /// The format that this version writes. A version that adds anything that this one cannot read, be it
@@ -61,7 +71,13 @@ impl Entry {
     /// The entry at place `seq` of a log.
     #[must_use]
     pub fn new(seq: u64, turn: TurnId, kind: EntryKind) -> Self {
-        Self { seq, turn, kind }
+        Self { seq, turn, parent: None, kind }
+    }
+
+    /// Whether no entry comes before it on its branch.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.parent.map_or(self.seq <= 1, |parent| parent == EntryId::BEGINNING)
     }
 }
 
@@ -84,6 +100,7 @@ impl EntryKind {
             "call_started" => |value| serde_json::from_value(value).map(Self::CallStarted),
             "turn_ended" => |value| serde_json::from_value::<WrittenEnd>(value).map(Self::from),
             "summary" => |value| serde_json::from_value(value).map(Self::Summary),
+            "corrupt" => |value| serde_json::from_value::<WrittenBytes>(value)?.read().map(Self::Corrupt),
             _ => return Ok(Self::Unknown(raw)),
         };
         // What the parser says may quote the conversation, so it is not passed on.
@@ -99,6 +116,7 @@ impl Serialize for EntryKind {
             Self::TurnEnded(end) => Written::new("turn_ended", &WrittenEnd::from(end)).serialize(serializer),
             Self::Summary(summary) => Written::new("summary", summary).serialize(serializer),
             Self::Unknown(raw) => raw.serialize(serializer),
+            Self::Corrupt(raw) => Written::new("corrupt", &WrittenBytes::from(raw)).serialize(serializer),
         }
     }
 }
@@ -156,6 +174,32 @@ impl From<WrittenEnd> for EntryKind {
     }
 }
 
+/// How bytes are written that may be a text.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WrittenBytes {
+    Text(String),
+    Bytes { base64: String },
+}
+
+impl WrittenBytes {
+    fn read(self) -> serde_json::Result<Vec<u8>> {
+        match self {
+            Self::Text(text) => Ok(text.into_bytes()),
+            Self::Bytes { base64 } => BASE64_STANDARD.decode(base64).map_err(serde_json::Error::custom),
+        }
+    }
+}
+
+impl From<&Vec<u8>> for WrittenBytes {
+    fn from(bytes: &Vec<u8>) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.into()),
+            Err(_) => Self::Bytes { base64: BASE64_STANDARD.encode(bytes) },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +224,8 @@ mod tests {
         let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
         round_trip(EntryKind::CallStarted(CallStart::new(key, "c1")));
         round_trip(EntryKind::Summary("short".into()));
+        round_trip(EntryKind::Corrupt(b"half an en".into()));
+        round_trip(EntryKind::Corrupt(vec![0xFF, 0, 0xFE]));
         round_trip(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))));
         round_trip(EntryKind::TurnEnded(TurnEnd::Failed { partial: "a".into() }));
         round_trip(EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "".into() }));

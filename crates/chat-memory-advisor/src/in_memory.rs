@@ -10,14 +10,13 @@ use dashmap::DashMap;
 use tokio::time::Instant;
 
 use crate::{
-    Batch, BatchKey, ConversationStore, Entry, Fence, Leases, NewEntry, Page, Snapshot, StoreError, Version,
-    View,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, Fence, Forks, Leases, NewEntry, Page, Snapshot,
+    StoreError, Version, View,
 };
 
 /// Conversations in this process's memory. Clones share them; they end with the process.
 ///
-/// It keeps everything until it is deleted, and for each batch its key. It keeps no branches: a batch
-/// with a parent is refused.
+/// It keeps everything until it is deleted, and for each batch its key.
 #[derive(Clone, Default)]
 pub struct InMemoryStore {
     conversations: Arc<DashMap<ConversationKey, Log>>,
@@ -28,6 +27,7 @@ pub struct InMemoryStore {
 #[derive(Default)]
 struct Log {
     entries: Vec<Entry>,
+    forks: Forks,
     /// Where the entries of each batch stand.
     batches: HashMap<BatchKey, Range<usize>>,
     /// The highest that was handed out or written with.
@@ -58,7 +58,37 @@ impl InMemoryStore {
 impl ConversationStore for InMemoryStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         let log = self.conversations.get(key);
-        Ok(log.map(|log| Snapshot::of(&log.entries, view)).unwrap_or_default())
+        Ok(log.map(|log| log.snapshot(log.tip(), view)).unwrap_or_default())
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        let log = self.conversations.get(key).filter(|log| log.tip() >= tip);
+        match log {
+            Some(log) => Ok(log.snapshot(tip, view)),
+            None if tip == EntryId::BEGINNING => Ok(Snapshot::default()),
+            None => Err(StoreError::NoSuchEntry { id: tip }),
+        }
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let Some(log) = self.conversations.get(key) else { return Ok(Vec::new()) };
+        let from = usize::try_from(after.as_u64()).unwrap_or(usize::MAX);
+        Ok(log.entries.iter().skip(from).take(limit).cloned().collect())
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        let log = self.conversations.get(key);
+        Ok(log.map(|log| log.forks.tips(log.tip().as_u64())).unwrap_or_default())
     }
 
     async fn append(
@@ -67,13 +97,15 @@ impl ConversationStore for InMemoryStore {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
-        if batch.parent.is_some() {
-            return Err(StoreError::Unsupported { what: "branches of a conversation" });
-        }
         // A conversation that is not there is only made by a batch that expects it so.
         if expected > Version::EMPTY {
             let log = self.conversations.get_mut(key).filter(|log| log.exists());
             return log.ok_or(StoreError::Gone)?.append(expected, batch);
+        }
+        if let Some(id) = batch.parent.filter(|parent| *parent > EntryId::BEGINNING)
+            && !self.conversations.get(key).is_some_and(|log| log.exists())
+        {
+            return Err(StoreError::NoSuchEntry { id });
         }
         if batch.entries.is_empty() && !self.conversations.get(key).is_some_and(|log| log.exists()) {
             return Ok(Version::EMPTY);
@@ -83,7 +115,7 @@ impl ConversationStore for InMemoryStore {
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
         if let Some(mut log) = self.conversations.get_mut(key) {
-            (log.entries, log.batches) = Default::default();
+            (log.entries, log.forks, log.batches) = Default::default();
         }
         self.conversations.remove_if(key, |_, log| log.holder().is_none());
         Ok(())
@@ -158,11 +190,27 @@ impl Log {
         self.held.as_ref().filter(|held| held.until > Instant::now())
     }
 
+    fn tip(&self) -> EntryId {
+        EntryId::new(Version::EMPTY.after(self.entries.len()).as_u64())
+    }
+
+    fn snapshot(&self, tip: EntryId, view: View) -> Snapshot {
+        Snapshot::along(&self.entries, &self.forks.path(tip), view)
+    }
+
+    /// Whether a batch stands in this place and follows what it says.
+    fn holds(&self, range: &Range<usize>, batch: &Batch) -> bool {
+        let written = self.entries.get(range.clone()).unwrap_or_default();
+        let before = EntryId::new(Version::EMPTY.after(range.start).as_u64());
+        let parent = batch.parent.filter(|parent| *parent != before);
+        written.len() == batch.entries.len()
+            && written.iter().zip(&batch.entries).all(|(old, new)| same(old, new))
+            && written.first().is_none_or(|first| first.parent == parent)
+    }
+
     fn append(&mut self, expected: Version, batch: Batch) -> Result<Version, StoreError> {
         if let Some(range) = self.batches.get(&batch.key) {
-            let written = self.entries.get(range.clone()).unwrap_or_default();
-            let same = written.len() == batch.entries.len()
-                && written.iter().zip(&batch.entries).all(|(old, new)| same(old, new));
+            let same = self.holds(range, &batch);
             return if same { Ok(Version::EMPTY.after(range.end)) } else { Err(StoreError::KeyReused) };
         }
         if batch.fence.is_some() && batch.fence < self.fence {
@@ -172,10 +220,20 @@ impl Log {
         if current != expected {
             return Err(StoreError::Conflict { current });
         }
+        let tip = self.tip();
+        if let Some(id) = batch.parent.filter(|parent| *parent > tip) {
+            return Err(StoreError::NoSuchEntry { id });
+        }
         self.fence = batch.fence.or(self.fence);
-        let from = self.entries.len();
-        let seqs = current.as_u64().saturating_add(1)..;
-        self.entries.extend(seqs.zip(batch.entries).map(|(seq, new)| Entry::new(seq, new.turn, new.kind)));
+        let (from, first) = (self.entries.len(), current.as_u64().saturating_add(1));
+        if let Some(parent) = batch.parent.filter(|parent| *parent != tip && !batch.entries.is_empty()) {
+            self.forks.insert(first, parent);
+        }
+        let entries = (first..).zip(batch.entries);
+        self.entries.extend(entries.map(|(seq, new)| Entry {
+            parent: self.forks.parent_of(seq),
+            ..Entry::new(seq, new.turn, new.kind)
+        }));
         self.batches.insert(batch.key, from..self.entries.len());
         Ok(Version::EMPTY.after(self.entries.len()))
     }

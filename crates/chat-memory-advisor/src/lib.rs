@@ -51,16 +51,19 @@ mod again;
 mod batch;
 mod beginning;
 mod bounded;
+mod branch;
 mod calls;
 mod check;
 mod claim;
 mod compact;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod damaged;
 mod entry;
 mod holding;
 mod in_memory;
 mod lease;
+mod log_reader;
 #[cfg(test)]
 mod logs;
 mod opening;
@@ -87,11 +90,13 @@ pub use advisor::ChatMemoryAdvisor;
 #[doc(no_inline)]
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
+pub use branch::{Forks, Segment};
 pub use check::{Defect, check_transcript};
 pub use compact::LEFT_OUT;
 pub use entry::{Entry, EntryKind};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
+pub use log_reader::LogReader;
 pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, repair};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;

@@ -135,7 +135,7 @@ fn started_in(entries: &[Entry]) -> HashSet<CallKey> {
 pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
     let open = snapshot.open_turn.is_some();
     let mut log = snapshot.into_entries();
-    if log.first().is_none_or(|entry| entry.seq <= 1) {
+    if log.first().is_none_or(Entry::is_first) {
         return log;
     }
     let mut turns = log.chunk_by(same_turn);

@@ -6,6 +6,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
 use crate::claim::{Running, Waited};
+use crate::damaged::Damaged;
 use crate::seal::{OVERHEAD, Unfinished};
 use crate::window::Measure;
 use crate::{ConversationStore, Fence, Snapshot, StoreError, Summary, View};
@@ -19,12 +20,13 @@ pub(crate) struct Registry {
     bytes: AtomicUsize,
     most: usize,
     claims: AtomicU64,
+    pub(crate) damaged: Damaged,
 }
 
 impl Default for Registry {
     fn default() -> Self {
         let (conversations, bytes) = (DashMap::new(), AtomicUsize::new(0));
-        Self { conversations, bytes, most: 64 << 20, claims: AtomicU64::new(0) }
+        Self { conversations, bytes, most: 64 << 20, claims: AtomicU64::new(0), damaged: Damaged::default() }
     }
 }
 
@@ -61,7 +63,10 @@ impl Registry {
             let snapshot = store.load(key, view).await?;
             match measure.view_after(view, &snapshot) {
                 Some(larger) => view = larger,
-                None => return Ok(snapshot),
+                None => {
+                    self.damaged.tell(key, &snapshot);
+                    return Ok(snapshot);
+                }
             }
         }
     }

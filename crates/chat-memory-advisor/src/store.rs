@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Text, async_trait};
 
-use crate::{Batch, Leases, Snapshot, StoreError, Version, View};
+use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version, View};
 
 /// Keeps conversations: one append-only log of entries each. See the crate's docs for the words.
 ///
@@ -17,9 +17,24 @@ use crate::{Batch, Leases, Snapshot, StoreError, Version, View};
 /// - The key is checked first: a batch whose key was applied before gives the version that it led to and
 ///   changes nothing, whatever `expected` says. The same key with other entries is
 ///   [`StoreError::KeyReused`].
-/// - Then the fence, then the version: a batch is applied only at the version it expects.
+/// - Then the fence, then the version: a batch is applied only at the version it expects. Then the parent,
+///   which must exist.
 /// - Who has been told of an append sees it in every later load.
 /// - The entries of a turn stand together: nothing needs to be read to find them but the end of the log.
+///
+/// # Branches
+/// Versions count the entries of the whole log, in the order in which they were written. Each entry follows
+/// the one before it, except the first of a batch that names a [parent](Batch::parent). A branch is a view: the
+/// entries on the path from its tip back through parents. [`load`](Self::load) reads the branch of the last
+/// entry that was written, [`load_branch`](Self::load_branch) any other; what is said of views holds for the
+/// path. The parent belongs to what a batch says: the same key with another parent is
+/// [`StoreError::KeyReused`].
+///
+/// # Damage
+/// An entry that cannot be read, or is missing, harms nothing else: it is given in its place as
+/// [`EntryKind::Corrupt`](crate::EntryKind::Corrupt), stays in the store as it is, and all that is said of the others, of versions, views and the
+/// open turn holds as if it could be read. A batch of which an entry cannot be read any more is recognised by
+/// its key and the rest. [`LogReader`](crate::LogReader) is how a store does that.
 ///
 /// # Cancellation
 /// A dropped `append` has either been applied as a whole, or will be, or never will. A store whose work
@@ -28,8 +43,9 @@ use crate::{Batch, Leases, Snapshot, StoreError, Version, View};
 /// # Errors
 /// [`StoreError::Conflict`] with the current version, if it is not the expected one; [`StoreError::Gone`]
 /// if a version above 0 is expected of a conversation that does not exist, so that a conversation
-/// deleted in the middle of a turn is not brought back by it. Only [`StoreError::OutcomeUnknown`] leaves
-/// open whether something was written.
+/// deleted in the middle of a turn is not brought back by it; [`StoreError::NoSuchEntry`] for a parent or a tip
+/// that does not exist; [`StoreError::Corrupt`] if more is damaged than entries. Only
+/// [`StoreError::OutcomeUnknown`] leaves open whether something was written.
 ///
 /// # Example
 /// ```
@@ -51,8 +67,47 @@ use crate::{Batch, Leases, Snapshot, StoreError, Version, View};
 /// ```
 #[async_trait]
 pub trait ConversationStore: Send + Sync + 'static {
-    /// Reads the end of a conversation, its version and its open turn, all of one moment.
+    /// Reads the end of a conversation, its version and its open turn, all of one moment: those of the branch
+    /// that was written last.
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError>;
+
+    /// The same of the branch whose tip is this entry, which may be any; the version is that of the whole
+    /// conversation.
+    ///
+    /// Left out, it reads the whole log in pages.
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        let log = whole(self, key).await?;
+        if log.last().map_or(0, |last| last.seq) < tip.as_u64() {
+            return Err(StoreError::NoSuchEntry { id: tip });
+        }
+        Ok(Snapshot::of_branch(&log, tip, view))
+    }
+
+    /// Reads so many entries of the log after this one, whatever their branch, in the order in which they were
+    /// written. Fewer than asked for means that there are no more.
+    ///
+    /// It costs what it gives, however long the conversation is: the way to show or to copy a long one.
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError>;
+
+    /// The tips of the branches, in the order in which they were written; the last one is that of
+    /// [`load`](Self::load). It costs as much as there are branches.
+    ///
+    /// Left out, it reads the whole log in pages.
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        let log = whole(self, key).await?;
+        let forks: Forks = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
+        Ok(forks.tips(log.last().map_or(0, |last| last.seq)))
+    }
 
     /// Appends a batch at the expected version and gives the version that it led to.
     async fn append(
@@ -71,6 +126,24 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// What hands out the right to run a turn, where several processes share the store.
     fn leases(&self) -> Option<&dyn Leases> {
         None
+    }
+}
+
+/// All entries of a log.
+async fn whole<S: ConversationStore + ?Sized>(
+    store: &S,
+    key: &ConversationKey,
+) -> Result<Vec<Entry>, StoreError> {
+    const PAGE: usize = 1_000;
+    let mut log: Vec<Entry> = Vec::new();
+    loop {
+        let after = EntryId::new(log.last().map_or(0, |last| last.seq));
+        let page = store.read(key, after, PAGE).await?;
+        let more = page.len() == PAGE;
+        log.extend(page);
+        if !more {
+            return Ok(log);
+        }
     }
 }
 
@@ -104,6 +177,28 @@ impl Page {
 impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         (**self).load(key, view).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        (**self).load_branch(key, tip, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        (**self).read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        (**self).branches(key).await
     }
 
     async fn append(

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use advisor_core::{BoxError, Error, ErrorKind, TurnId};
 
-use crate::{Fence, Version};
+use crate::{EntryId, Fence, Version};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -52,13 +52,21 @@ pub enum StoreError {
         "the batch is larger than the store takes; shorten what is remembered or raise the store's bound"
     )]
     TooLarge,
-    /// An entry cannot be read. Those around it can.
-    #[error("entry {seq} of the conversation cannot be read; restore or remove it in the store")]
+    /// What holds the conversation together is damaged, so that nobody can tell its entries: its head, or
+    /// more than a thousand entries that are missing in a row. A single entry that cannot be read is no
+    /// error: it is read as [`EntryKind::Corrupt`](crate::EntryKind::Corrupt).
+    #[error("the conversation is damaged in the store, from entry {seq} on; restore it there or delete it")]
     Corrupt {
-        /// Its sequence number.
+        /// The number of the first entry that is missing; 0 if it is the head that is damaged.
         seq: u64,
         /// What went wrong.
         source: Option<BoxError>,
+    },
+    /// The entry that a branch was to follow or to end with does not exist. Nothing was written.
+    #[error("the conversation has no entry {id}; load it again and name one that it has")]
+    NoSuchEntry {
+        /// The entry.
+        id: EntryId,
     },
     /// The store cannot do this at all. Nothing was written.
     #[error("the store does not support {what}")]
@@ -82,7 +90,7 @@ impl StoreError {
     /// The error of a chain whose conversation could not be loaded for this reason.
     pub(crate) fn on_load(self) -> Error {
         match self {
-            Self::Gone | Self::Corrupt { .. } => self.into(),
+            Self::Gone | Self::Corrupt { .. } | Self::NoSuchEntry { .. } => self.into(),
             error => Error::new(ErrorKind::Store, "the conversation could not be loaded").with_source(error),
         }
     }
@@ -103,6 +111,10 @@ impl From<StoreError> for Error {
                 "another turn of this conversation is running; wait for its end or cancel it, then ask again",
             ),
             StoreError::Gone => (ErrorKind::Store, "the conversation was deleted meanwhile; begin a new one"),
+            StoreError::NoSuchEntry { .. } => (
+                ErrorKind::Configuration,
+                "the turn was to branch off where the conversation has no entry; name one that it has",
+            ),
             StoreError::Corrupt { .. } => {
                 (ErrorKind::Store, "the store holds something of this conversation that cannot be read")
             }

@@ -1,6 +1,6 @@
 use advisor_core::{TurnEnd, TurnId};
 
-use crate::{Entry, EntryKind, Version};
+use crate::{Entry, EntryId, EntryKind, Forks, Segment, Version};
 
 /// How much of a conversation is read, counted from its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -38,22 +38,49 @@ pub struct OpenTurn {
 }
 
 impl Snapshot {
-    /// The snapshot that a whole log gives in this view: what every store must answer.
+    /// The snapshot that a whole log gives in this view: what every store must answer to a
+    /// [`load`](crate::ConversationStore::load).
     ///
     /// It is for stores that hold logs in memory, and for comparing others with.
     #[must_use]
     pub fn of(log: &[Entry], view: View) -> Self {
-        let from = match view {
-            View::All => 0,
-            View::LastEntries(count) => log.len().saturating_sub(count),
+        Self::of_branch(log, EntryId::new(log.last().map_or(0, |entry| entry.seq)), view)
+    }
+
+    /// The same of the branch to this entry.
+    #[must_use]
+    pub fn of_branch(log: &[Entry], tip: EntryId, view: View) -> Self {
+        let forks: Forks = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
+        Self::along(log, &forks.path(tip), view)
+    }
+
+    /// The snapshot of a path through a log. Nothing of the log is looked at that is not given.
+    pub(crate) fn along(log: &[Entry], path: &[Segment], view: View) -> Self {
+        let backwards = || path.iter().rev().flat_map(|part| part_of(log, part).iter().rev());
+        let run = backwards().next().map(|last| backwards().take_while(|entry| entry.turn == last.turn));
+        let is_open = run.clone().is_some_and(|run| end_backwards(run).is_none());
+        let forwards = |entries: &mut dyn Iterator<Item = &Entry>| {
+            let mut entries: Vec<_> = entries.cloned().collect();
+            entries.reverse();
+            entries
+        };
+        let entries = match view {
+            View::All => forwards(&mut backwards()),
+            View::LastEntries(count) => forwards(&mut backwards().take(count)),
             View::LastTurns(count) => {
-                log.len() - log.chunk_by(same_turn).rev().take(count).map(<[Entry]>::len).sum::<usize>()
+                let (mut turns, mut turn) = (0, None);
+                forwards(&mut backwards().take_while(|entry| {
+                    turns += usize::from(turn != Some(&entry.turn));
+                    turn = Some(&entry.turn);
+                    turns <= count
+                }))
             }
         };
+        let open_turn = run.filter(|_| is_open).map(|mut run| forwards(&mut run));
         Self {
-            entries: log.get(from..).unwrap_or_default().to_vec(),
+            entries,
             version: Version::new(log.last().map_or(0, |entry| entry.seq)),
-            open_turn: OpenTurn::of(log),
+            open_turn: open_turn.as_deref().and_then(OpenTurn::all_of),
         }
     }
 
@@ -74,6 +101,15 @@ impl OpenTurn {
         let turn = last.first()?.turn.clone();
         last_end(last).is_none().then(|| Self { turn, entries: last.to_vec() })
     }
+
+    /// The turn of these entries, which has not ended, whatever they tell.
+    ///
+    /// It is for stores that have noted whether the last turn is open, since damaged entries tell nothing.
+    #[must_use]
+    pub fn all_of(entries: &[Entry]) -> Option<Self> {
+        let turn = entries.last()?.turn.clone();
+        Some(Self { turn, entries: entries.to_vec() })
+    }
 }
 
 /// Whether two entries, one after the other, belong to the same turn.
@@ -83,11 +119,23 @@ pub(crate) fn same_turn(one: &Entry, next: &Entry) -> bool {
 
 /// How a turn ended, if no message of it follows its last end.
 pub(crate) fn last_end(entries: &[Entry]) -> Option<&TurnEnd> {
-    entries.iter().rev().find_map(|entry| match &entry.kind {
+    end_backwards(entries.iter().rev())
+}
+
+fn end_backwards<'a>(mut entries: impl Iterator<Item = &'a Entry>) -> Option<&'a TurnEnd> {
+    entries.find_map(|entry| match &entry.kind {
         EntryKind::TurnEnded(end) => Some(Some(end)),
         EntryKind::Message(_) => Some(None),
         _ => None,
     })?
+}
+
+fn part_of<'a>(log: &'a [Entry], part: &Segment) -> &'a [Entry] {
+    let (from, to) = (
+        log.partition_point(|entry| entry.seq < part.first),
+        log.partition_point(|entry| entry.seq <= part.last),
+    );
+    log.get(from..to).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -123,6 +171,27 @@ mod tests {
         assert_eq!(seqs(View::LastTurns(0)), Vec::<u64>::new());
         assert_eq!(Snapshot::of(&log, View::LastEntries(0)).version, Version::new(7));
         assert_eq!(Snapshot::of(&[], View::All), Snapshot::default());
+    }
+
+    #[test]
+    fn a_view_of_a_branch_goes_along_its_path() {
+        let mut log = log(&[("a", &["1", "end"]), ("b", &["2", "end"]), ("b", &["end"]), ("c", &["3"])]);
+        // Entry 5 ends turn `b` behind its first entry, and `c` follows.
+        log[4].parent = Some(EntryId::new(3));
+        let seqs = |tip, view| {
+            let read = Snapshot::of_branch(&log, EntryId::new(tip), view);
+            assert_eq!(read.version, Version::new(6));
+            read.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>()
+        };
+        assert_eq!(seqs(6, View::All), [1, 2, 3, 5, 6]);
+        assert_eq!(seqs(6, View::LastEntries(3)), [3, 5, 6]);
+        assert_eq!(seqs(6, View::LastTurns(2)), [3, 5, 6]);
+        assert_eq!(seqs(4, View::LastTurns(1)), [3, 4]);
+        assert_eq!(seqs(0, View::All), Vec::<u64>::new());
+        let open = |tip| Snapshot::of_branch(&log, EntryId::new(tip), View::LastEntries(0)).open_turn;
+        assert_eq!((open(4), open(5)), (None, None));
+        assert_eq!(open(3).unwrap().entries.len(), 1);
+        assert_eq!(Snapshot::of(&log, View::All), Snapshot::of_branch(&log, EntryId::new(6), View::All));
     }
 
     #[test]

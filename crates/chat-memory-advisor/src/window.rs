@@ -63,7 +63,7 @@ impl Measure {
         let View::LastTurns(count) = view else { return None };
         let larger = View::LastTurns(count.saturating_mul(4));
         let first = snapshot.entries.first().map_or(0, |entry| entry.seq);
-        let begins = first <= 1;
+        let begins = snapshot.entries.first().is_none_or(Entry::is_first);
         if self.summarizer.is_some() {
             let told = last_summary(&snapshot.entries).is_some_and(|summary| summary.until >= first);
             return (!begins && !told).then_some(larger);
@@ -74,9 +74,11 @@ impl Measure {
         (!begins && !full).then_some(larger)
     }
 
-    /// The summary that is sent: the last one that is stored or waits to be, if summaries are sent at all.
+    /// The summary that is sent: the last one that is stored or waits to be, if summaries are sent at all. One that
+    /// waits tells of this branch if the last entry that it tells of stands on it.
     pub(crate) fn summary<'a>(&self, log: &'a [Entry], pending: Option<&'a Summary>) -> Option<&'a Summary> {
         self.summarizer.as_ref()?;
+        let pending = pending.filter(|pending| log.iter().any(|entry| entry.seq == pending.until));
         last_summary(log).into_iter().chain(pending).max_by_key(|summary| summary.until)
     }
 

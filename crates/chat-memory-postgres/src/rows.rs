@@ -1,7 +1,10 @@
 //! Entries as columns, and columns as entries.
 
 use advisor_core::TurnId;
-use chat_memory_advisor::{Batch, Entry, EntryKind, NewEntry, OpenTurn, Snapshot, StoreError, Version};
+use chat_memory_advisor::{
+    Batch, Entry, EntryId, EntryKind, Forks, LogReader, NewEntry, OpenTurn, Segment, Snapshot, StoreError,
+    Version,
+};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
@@ -37,12 +40,21 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Whether these entries stand in the store. Another version may have written the same in other words.
+    /// Whether these entries stand in the store. Another version may have written the same in other words; one
+    /// that is damaged is taken for what was written under the key.
     fn stand_in(&self, batch: &Batch, turns: &[String], bodies: &[String]) -> bool {
-        let same = |((written, body), entry): ((&String, &String), &NewEntry)| {
-            written == body || serde_json::from_str::<EntryKind>(written).is_ok_and(|kind| kind == entry.kind)
+        let same_turn = |written: &String, turn: &String| written == turn || TurnId::new(written).is_err();
+        let same_body = |written: &String, body: &String, entry: &NewEntry| {
+            written == body
+                || serde_json::from_str::<EntryKind>(written).map_or(true, |kind| kind == entry.kind)
         };
-        turns == self.turns && bodies.iter().zip(&self.bodies).zip(&batch.entries).all(same)
+        turns.len() == self.turns.len()
+            && turns.iter().zip(&self.turns).all(|(written, turn)| same_turn(written, turn))
+            && bodies
+                .iter()
+                .zip(&self.bodies)
+                .zip(&batch.entries)
+                .all(|((old, new), entry)| same_body(old, new, entry))
     }
 }
 
@@ -51,6 +63,9 @@ pub(crate) fn outcome(row: &Row, batch: &Batch, columns: &Columns) -> Result<Ver
     match column::<&str>(row, "outcome")? {
         "gone" => return Err(StoreError::Gone),
         "fenced" => return Err(StoreError::Fenced),
+        "no_parent" => {
+            return Err(StoreError::NoSuchEntry { id: batch.parent.unwrap_or(EntryId::BEGINNING) });
+        }
         _ => {}
     }
     let version = Version::new(number(row, "at_version")?);
@@ -60,27 +75,61 @@ pub(crate) fn outcome(row: &Row, batch: &Batch, columns: &Columns) -> Result<Ver
         "known" => {
             let turns: Vec<String> = column(row, "known_turns")?;
             let bodies: Vec<String> = column(row, "known_bodies")?;
-            if columns.stand_in(batch, &turns, &bodies) { Ok(version) } else { Err(StoreError::KeyReused) }
+            let before = number(row, "known_first")?.saturating_sub(1);
+            let parent = batch.parent.filter(|parent| parent.as_u64() != before);
+            let same = columns.stand_in(batch, &turns, &bodies)
+                && (batch.entries.is_empty() || entry_id(row, "known_parent")? == parent);
+            if same { Ok(version) } else { Err(StoreError::KeyReused) }
         }
         _ => Err(StoreError::outcome_unknown("the server answers as no known version of the schema does")),
     }
 }
 
-/// The snapshot of a conversation, by the rows of one statement; without rows there is none.
-pub(crate) fn snapshot(rows: &[Row]) -> Result<Snapshot, StoreError> {
-    let Some(first) = rows.first() else { return Ok(Snapshot::default()) };
-    let mut entries = rows.iter().filter_map(|row| entry(row).transpose()).collect::<Result<Vec<_>, _>>()?;
-    let mut snapshot = Snapshot::default();
-    snapshot.version = Version::new(number(first, "version")?);
-    if column::<bool>(first, "open")? {
-        let turn_from = number(first, "last_turn_from")?;
-        let before = entries.partition_point(|entry| entry.seq < turn_from);
-        snapshot.open_turn = OpenTurn::of(entries.get(before..).unwrap_or_default());
+/// The snapshot of the branch to `tip`, or of the last one, by the rows of one statement: a head and the entries.
+/// Without rows there is no conversation.
+pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, StoreError> {
+    let version = rows.first().map_or(Ok(0), |head| number(head, "version"))?;
+    if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {
+        return Err(StoreError::NoSuchEntry { id });
     }
-    let view_from = column::<i64>(first, "from_seq")?;
-    let before = entries.partition_point(|entry| i64::try_from(entry.seq).is_ok_and(|seq| seq < view_from));
+    let Some((head, rows)) = rows.split_first() else { return Ok(Snapshot::default()) };
+    let mut entries = entries(rows, segments(head)?)?;
+    let mut snapshot = Snapshot::default();
+    snapshot.version = Version::new(version);
+    let turn_from = number(head, "turn_from")?;
+    let turn = entries.get(entries.partition_point(|entry| entry.seq < turn_from)..).unwrap_or_default();
+    snapshot.open_turn = match column::<Option<bool>>(head, "open")? {
+        Some(true) => OpenTurn::all_of(turn),
+        Some(false) => None,
+        None => OpenTurn::of(turn),
+    };
+    let view_from = number(head, "view_from")?;
+    let before = entries.partition_point(|entry| entry.seq < view_from);
     snapshot.entries = entries.split_off(before);
     Ok(snapshot)
+}
+
+/// The entries after one up to another, by the rows of one statement.
+pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>, StoreError> {
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let unsigned = |number: i64| u64::try_from(number).map_err(StoreError::outcome_unknown);
+    let last = unsigned(last)?.min(number(first, "version")?);
+    let forks: Result<Forks, _> = rows.iter().filter_map(|row| fork(row, "seq").transpose()).collect();
+    let there = if column::<Option<i64>>(first, "seq")?.is_some() { rows } else { &[] };
+    entries(there, forks?.range(unsigned(after)?, last))
+}
+
+/// The tips of all branches, by the rows of one statement.
+pub(crate) fn tips(rows: &[Row]) -> Result<Vec<EntryId>, StoreError> {
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let forks: Result<Forks, _> = rows.iter().filter_map(|row| fork(row, "first_seq").transpose()).collect();
+    Ok(forks?.tips(number(first, "version")?))
+}
+
+/// The fork of a row, if it has one.
+fn fork(row: &Row, first: &str) -> Result<Option<(u64, EntryId)>, StoreError> {
+    let Some(parent) = entry_id(row, "parent")? else { return Ok(None) };
+    Ok(Some((number(row, first)?, parent)))
 }
 
 /// The value of a column. One that cannot be read leaves open what the statement did; a load knows better.
@@ -92,14 +141,28 @@ pub(crate) fn number(row: &Row, name: &str) -> Result<u64, StoreError> {
     u64::try_from(column::<i64>(row, name)?).map_err(StoreError::outcome_unknown)
 }
 
-/// The entry of a row, if it has one.
-fn entry(row: &Row) -> Result<Option<Entry>, StoreError> {
-    let Some(seq) = column::<Option<i64>>(row, "seq")? else { return Ok(None) };
-    let seq = u64::try_from(seq).map_err(StoreError::outcome_unknown)?;
-    // What a parser says may quote the conversation, so it is not passed on.
-    let corrupt = |what: &str| StoreError::Corrupt { seq, source: Some(what.into()) };
-    let turn = TurnId::new(column(row, "turn")?).map_err(|_| corrupt("its turn has no valid id"))?;
-    let kind =
-        serde_json::from_str(column(row, "body")?).map_err(|_| corrupt("its body is not one of an entry"))?;
-    Ok(Some(Entry::new(seq, turn, kind)))
+fn entry_id(row: &Row, name: &str) -> Result<Option<EntryId>, StoreError> {
+    let id = column::<Option<i64>>(row, name)?.map(u64::try_from).transpose();
+    Ok(id.map_err(StoreError::outcome_unknown)?.map(EntryId::new))
+}
+
+/// Of which segments the entries of a head are.
+fn segments(head: &Row) -> Result<Vec<Segment>, StoreError> {
+    let numbers = |name| column::<Option<Vec<Option<i64>>>>(head, name).map(Option::unwrap_or_default);
+    let (firsts, lasts, parents) = (numbers("firsts")?, numbers("lasts")?, numbers("parents")?);
+    let unsigned = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
+    let segments = firsts.into_iter().zip(lasts).zip(parents).filter_map(|((first, last), parent)| {
+        Some(Segment::new(unsigned(first)?, unsigned(last)?, unsigned(parent).map(EntryId::new)))
+    });
+    Ok(segments.collect())
+}
+
+/// The entries of these segments, by their rows.
+fn entries(rows: &[Row], segments: Vec<Segment>) -> Result<Vec<Entry>, StoreError> {
+    let mut log = LogReader::new(segments);
+    for row in rows {
+        let (turn, body): (&str, &str) = (column(row, "turn")?, column(row, "body")?);
+        log.row(number(row, "seq")?, turn.as_bytes(), body.as_bytes())?;
+    }
+    log.finish()
 }

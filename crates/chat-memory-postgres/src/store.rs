@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
-use chat_memory_advisor::{Batch, ConversationStore, Leases, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
+};
 use deadpool_postgres::{Client, Pool};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
@@ -13,12 +15,12 @@ use crate::Schema;
 use crate::failure::{
     before_sending, ends_connection, lasting, lost_a_race, of_pool, of_reading, of_statement,
 };
-use crate::rows::{Columns, column, outcome, snapshot};
+use crate::rows::{Columns, column, outcome, range, snapshot, tips};
 use crate::statements::Statements;
 
 /// Conversations in a PostgreSQL database. Clones share the pool of connections.
 ///
-/// Needs a tokio runtime with I/O and time. It keeps no branches: a batch with a parent is refused.
+/// Needs a tokio runtime with I/O and time.
 ///
 /// # Durability
 /// Who has been told of an append finds it after a crash of the server, as far as the server's
@@ -54,14 +56,34 @@ type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 #[async_trait]
 impl ConversationStore for PostgresStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        let (statement, count) = match view {
-            View::All => (&self.statements.load_entries, i64::MAX),
-            View::LastEntries(count) => (&self.statements.load_entries, clipped(count)),
-            View::LastTurns(count) => (&self.statements.load_turns, clipped(count)),
-            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
-        };
-        let rows = self.run(statement, &[&key.tenant(), &key.conversation(), &count]).await;
-        rows.and_then(|rows| snapshot(&rows)).map_err(of_reading)
+        self.load_to(key, None, view).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.load_to(key, Some(tip), view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let after = i64::try_from(after.as_u64()).unwrap_or(i64::MAX);
+        let last = after.saturating_add(clipped(limit));
+        let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &after, &last];
+        let rows = self.run(&self.statements.read, parameters).await;
+        rows.and_then(|rows| range(&rows, after, last)).map_err(of_reading)
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        let rows = self.run(&self.statements.branches, &[&key.tenant(), &key.conversation()]).await;
+        rows.and_then(|rows| tips(&rows)).map_err(of_reading)
     }
 
     async fn append(
@@ -70,9 +92,6 @@ impl ConversationStore for PostgresStore {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
-        if batch.parent.is_some() {
-            return Err(StoreError::Unsupported { what: "branches of a conversation" });
-        }
         let step = batch.key.step.as_bytes();
         if step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
@@ -93,6 +112,7 @@ impl ConversationStore for PostgresStore {
             &columns.turns,
             &columns.bodies,
             &columns.opens,
+            &batch.parent.map(|parent| i64::try_from(parent.as_u64()).unwrap_or(i64::MAX)),
         ];
         let rows = self.run(&self.statements.append, parameters).await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
@@ -126,6 +146,25 @@ impl ConversationStore for PostgresStore {
 }
 
 impl PostgresStore {
+    /// A view of the branch to `tip`, or of the one that was written last.
+    async fn load_to(
+        &self,
+        key: &ConversationKey,
+        tip: Option<EntryId>,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        let (entries, turns) = match view {
+            View::All => (Some(i64::MAX), None),
+            View::LastEntries(count) => (Some(clipped(count)), None),
+            View::LastTurns(count) => (None, Some(clipped(count))),
+            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
+        };
+        let to = tip.map(|tip| i64::try_from(tip.as_u64()).unwrap_or(i64::MAX));
+        let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &to, &entries, &turns];
+        let rows = self.run(&self.statements.load, parameters).await;
+        rows.and_then(|rows| snapshot(&rows, tip)).map_err(of_reading)
+    }
+
     /// Runs a statement and gives its rows.
     pub(crate) async fn run(
         &self,

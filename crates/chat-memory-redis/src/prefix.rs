@@ -35,7 +35,7 @@ impl Prefix {
     /// The keys of a conversation, in the order in which the scripts expect them. One tag, one slot.
     pub(crate) fn conversation(&self, key: &ConversationKey) -> Vec<String> {
         let name = |part| format!("{}:{{{}/{}}}:{part}", self.0, key.tenant(), key.conversation());
-        ["meta", "log", "turns", "batches", "lease", "void"].map(name).into()
+        ["meta", "log", "turns", "batches", "lease", "void", "forks"].map(name).into()
     }
 
     /// The keys of the index of a tenant.

@@ -3,7 +3,10 @@
 use std::vec::IntoIter;
 
 use advisor_core::TurnId;
-use chat_memory_advisor::{Batch, Entry, EntryKind, NewEntry, OpenTurn, Snapshot, StoreError, Version};
+use chat_memory_advisor::{
+    Batch, Entry, EntryId, EntryKind, Forks, LogReader, NewEntry, OpenTurn, Segment, Snapshot, StoreError,
+    Version,
+};
 use redis::Value;
 
 use crate::failure::lasting;
@@ -29,10 +32,14 @@ impl Reply {
         let word = text(rest.next().unwrap_or_default())?;
         match word.as_str() {
             "newer" => Err(lasting("a newer version of this crate wrote the conversation; update the crate")),
-            "damaged" => Err(lasting(
-                "keys of the conversation are missing or were changed, as an eviction does; restore them or \
-                 delete the conversation, and set `maxmemory-policy` to `noeviction`",
-            )),
+            "damaged" => Err(StoreError::Corrupt {
+                seq: 0,
+                source: Some(
+                    "keys of the conversation are missing or were changed, as an eviction does; set \
+                     `maxmemory-policy` to `noeviction`"
+                        .into(),
+                ),
+            }),
             _ => Ok(Self { word, rest }),
         }
     }
@@ -60,36 +67,69 @@ impl Reply {
             "unmarked" => Ok(None),
             "gone" => Err(StoreError::Gone),
             "fenced" => Err(StoreError::Fenced),
+            "no_entry" => Err(StoreError::NoSuchEntry { id: batch.parent.unwrap_or(EntryId::BEGINNING) }),
             "conflict" => Err(StoreError::Conflict { current: Version::new(self.number()?) }),
             "known" => {
                 let version = Version::new(self.number()?);
+                let (before, parent) = (self.number()?.saturating_sub(1), self.entry_id()?);
                 let standing =
                     list(self.value())?.into_iter().map(Standing::of).collect::<Result<Vec<_>, _>>()?;
-                if same(&standing, batch, written) { Ok(Some(version)) } else { Err(StoreError::KeyReused) }
+                let follows = batch.parent.filter(|parent| parent.as_u64() != before);
+                let same = same(&standing, batch, written) && (standing.is_empty() || parent == follows);
+                if same { Ok(Some(version)) } else { Err(StoreError::KeyReused) }
             }
             _ => Err(unheard_of()),
         }
     }
 
-    pub(crate) fn snapshot(mut self) -> Result<Snapshot, StoreError> {
-        match self.word.as_str() {
-            "none" => return Ok(Snapshot::default()),
-            "found" => {}
+    /// The snapshot of the branch to `tip`, or of the last one.
+    pub(crate) fn snapshot(mut self, tip: Option<EntryId>) -> Result<Snapshot, StoreError> {
+        match (self.word.as_str(), tip) {
+            ("none", Some(id)) if id > EntryId::BEGINNING => return Err(StoreError::NoSuchEntry { id }),
+            ("none", _) => return Ok(Snapshot::default()),
+            ("found", _) => {}
             _ => return Err(unheard_of()),
         }
         let mut snapshot = Snapshot::default();
         snapshot.version = Version::new(self.number()?);
-        let (open, turn_from, view_from) = (self.text()? == "1", self.number()?, self.number()?);
-        let standing = list(self.value())?.into_iter();
-        let entries = standing.map(|entry| Standing::of(entry).and_then(Standing::entry));
-        let mut entries = entries.collect::<Result<Vec<_>, _>>()?;
-        if open {
-            let before = entries.partition_point(|entry| entry.seq < turn_from);
-            snapshot.open_turn = OpenTurn::of(entries.get(before..).unwrap_or_default());
-        }
+        let (open, turn_from, view_from) = (self.text()?, self.number()?, self.number()?);
+        let segments = list(self.value())?.into_iter().map(segment).collect::<Result<Vec<_>, _>>()?;
+        let mut entries = entries(self.value(), segments)?;
+        let turn = entries.get(entries.partition_point(|entry| entry.seq < turn_from)..).unwrap_or_default();
+        snapshot.open_turn = match open.as_str() {
+            "1" => OpenTurn::all_of(turn),
+            "0" => None,
+            _ => OpenTurn::of(turn),
+        };
         let before = entries.partition_point(|entry| entry.seq < view_from);
         snapshot.entries = entries.split_off(before);
         Ok(snapshot)
+    }
+
+    /// The entries after this one.
+    pub(crate) fn range(mut self, after: u64) -> Result<Vec<Entry>, StoreError> {
+        let Some(last) = self.found()? else { return Ok(Vec::new()) };
+        let forks = forks(self.value())?;
+        entries(self.value(), forks.range(after, last))
+    }
+
+    /// The tips of all branches.
+    pub(crate) fn tips(mut self) -> Result<Vec<EntryId>, StoreError> {
+        let Some(version) = self.found()? else { return Ok(Vec::new()) };
+        Ok(forks(self.value())?.tips(version))
+    }
+
+    /// The number that a conversation answers with, if there is one.
+    fn found(&mut self) -> Result<Option<u64>, StoreError> {
+        match self.word.as_str() {
+            "none" => Ok(None),
+            "found" => self.number().map(Some),
+            _ => Err(unheard_of()),
+        }
+    }
+
+    fn entry_id(&mut self) -> Result<Option<EntryId>, StoreError> {
+        entry_id(self.value())
     }
 }
 
@@ -110,25 +150,48 @@ impl Standing {
         }
         Ok(standing)
     }
+}
 
-    fn entry(self) -> Result<Entry, StoreError> {
-        let seq = self.seq;
-        // What a parser says may quote the conversation, so it is not passed on.
-        let corrupt = |what: &str| StoreError::Corrupt { seq, source: Some(what.into()) };
-        let turn = std::str::from_utf8(&self.turn).ok().and_then(|turn| TurnId::new(turn).ok());
-        let turn = turn.ok_or_else(|| corrupt("its turn has no valid id"))?;
-        let kind =
-            serde_json::from_slice(&self.body).map_err(|_| corrupt("its body is not one of an entry"))?;
-        Ok(Entry::new(seq, turn, kind))
+/// The entries of these segments, as a script gives them.
+fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>, StoreError> {
+    let mut log = LogReader::new(segments);
+    for standing in list(value)?.into_iter().map(Standing::of) {
+        let Standing { seq, turn, body } = standing?;
+        log.row(seq, &turn, &body)?;
+    }
+    log.finish()
+}
+
+fn segment(value: Value) -> Result<Segment, StoreError> {
+    let mut parts = list(value)?.into_iter();
+    let mut next = || parts.next().unwrap_or_default();
+    Ok(Segment::new(number(&next())?, number(&next())?, entry_id(next())?))
+}
+
+fn forks(value: Value) -> Result<Forks, StoreError> {
+    let fork = |value| match list(value)?.as_slice() {
+        [first, parent] => Ok((number(first)?, EntryId::new(number(parent)?))),
+        _ => Err(unheard_of()),
+    };
+    list(value)?.into_iter().map(fork).collect()
+}
+
+/// An id that is written as a text, or nothing.
+fn entry_id(value: Value) -> Result<Option<EntryId>, StoreError> {
+    match text(value)?.as_str() {
+        "" => Ok(None),
+        id => id.parse().map(EntryId::new).map(Some).map_err(|_| unheard_of()),
     }
 }
 
-/// Whether these entries are those of the batch. Another version may have written the same in other words.
+/// Whether these entries are those of the batch. Another version may have written the same in other words; one
+/// that is damaged is taken for what was written under the key.
 fn same(standing: &[Standing], batch: &Batch, written: &[Written]) -> bool {
+    let is_turn = |turn: &[u8]| std::str::from_utf8(turn).is_ok_and(|turn| TurnId::new(turn).is_ok());
     let equal = |((old, new), entry): ((&Standing, &Written), &NewEntry)| {
-        old.turn == new.turn.as_bytes()
+        (old.turn == new.turn.as_bytes() || !is_turn(&old.turn))
             && (old.body == new.body.as_bytes()
-                || serde_json::from_slice::<EntryKind>(&old.body).is_ok_and(|kind| kind == entry.kind))
+                || serde_json::from_slice::<EntryKind>(&old.body).map_or(true, |kind| kind == entry.kind))
     };
     standing.len() == written.len() && standing.iter().zip(written).zip(&batch.entries).all(equal)
 }

@@ -6,6 +6,8 @@ use redis::Script;
 pub(crate) struct Scripts {
     pub(crate) append: Script,
     pub(crate) load: Script,
+    pub(crate) read: Script,
+    pub(crate) branches: Script,
     pub(crate) delete: Script,
     pub(crate) exists: Script,
     pub(crate) acquire: Script,
@@ -26,6 +28,8 @@ impl Scripts {
         Self {
             append: of_conversation(include_str!("scripts/append.lua")),
             load: of_conversation(include_str!("scripts/load.lua")),
+            read: of_conversation(include_str!("scripts/read.lua")),
+            branches: of_conversation(include_str!("scripts/branches.lua")),
             delete: of_conversation(include_str!("scripts/delete.lua")),
             exists: Script::new(include_str!("scripts/exists.lua")),
             acquire: of_lease(include_str!("scripts/acquire.lua")),

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
-use chat_memory_advisor::{Batch, ConversationStore, Leases, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
+};
 use redis::{ScriptInvocation, Value};
 
 use crate::Prefix;
@@ -15,7 +17,7 @@ use crate::written::{Written, name, written};
 
 /// Conversations in Redis or Valkey. Clones share the connection.
 ///
-/// Needs a tokio runtime with I/O and time. It keeps no branches: a batch with a parent is refused.
+/// Needs a tokio runtime with I/O and time.
 ///
 /// # Durability
 /// What an acknowledged append survives is the server's choice: see [the crate's docs](crate#durability).
@@ -50,15 +52,34 @@ const ATTEMPTS: u32 = 32;
 #[async_trait]
 impl ConversationStore for RedisStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        let (unit, count) = match view {
-            View::All => ("entries", EXACT),
-            View::LastEntries(count) => ("entries", clipped(count)),
-            View::LastTurns(count) => ("turns", clipped(count)),
-            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
-        };
-        let mut script = self.scripts.load.key(self.prefix.conversation(key));
-        let answer = self.run(script.arg(unit).arg(count)).await;
-        answer.and_then(Reply::of).and_then(Reply::snapshot).map_err(of_reading)
+        self.load_to(key, None, view).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.load_to(key, Some(tip), view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let after = after.as_u64().min(EXACT);
+        let mut script = self.scripts.read.key(self.prefix.conversation(key));
+        let last = after.saturating_add(clipped(limit)).min(EXACT);
+        let answer = self.run(script.arg(after).arg(last)).await;
+        answer.and_then(Reply::of).and_then(|reply| reply.range(after)).map_err(of_reading)
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        let script = self.scripts.branches.key(self.prefix.conversation(key));
+        self.run(&script).await.and_then(Reply::of).and_then(Reply::tips).map_err(of_reading)
     }
 
     async fn append(
@@ -67,9 +88,6 @@ impl ConversationStore for RedisStore {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
-        if batch.parent.is_some() {
-            return Err(StoreError::Unsupported { what: "branches of a conversation" });
-        }
         if batch.key.step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
         }
@@ -109,6 +127,25 @@ impl ConversationStore for RedisStore {
 }
 
 impl RedisStore {
+    /// A view of the branch to `tip`, or of the one that was written last.
+    async fn load_to(
+        &self,
+        key: &ConversationKey,
+        tip: Option<EntryId>,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        let (unit, count) = match view {
+            View::All => ("entries", EXACT),
+            View::LastEntries(count) => ("entries", clipped(count)),
+            View::LastTurns(count) => ("turns", clipped(count)),
+            _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
+        };
+        let to = tip.map(|tip| tip.as_u64().min(EXACT).to_string()).unwrap_or_default();
+        let mut script = self.scripts.load.key(self.prefix.conversation(key));
+        let answer = self.run(script.arg(unit).arg(count).arg(to)).await;
+        answer.and_then(Reply::of).and_then(|reply| reply.snapshot(tip)).map_err(of_reading)
+    }
+
     pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value, StoreError> {
         self.link.run(script, self.time).await
     }
@@ -125,6 +162,8 @@ impl RedisStore {
         let mut script = self.scripts.append.key(self.prefix.conversation(key));
         // No conversation gets to the highest version, so one beyond it fits none, either.
         let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(fence).arg(mark);
+        let parent = batch.parent.map(|parent| parent.as_u64().min(EXACT).to_string());
+        script.arg(parent.unwrap_or_default());
         for Written { turn, body, open } in written {
             script.arg(turn).arg(body).arg(open);
         }

@@ -1,9 +1,10 @@
-use advisor_core::ConversationKey;
-use chat_memory_advisor::{Batch, BatchKey, NewEntry, StoreError, Version};
+use advisor_core::{ConversationKey, TurnId};
+use chat_memory_advisor::{Batch, BatchKey, EntryId, EntryKind, NewEntry, StoreError, Version};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::failure::{commit, lasting, nothing_written};
-use crate::log::{Log, read};
+use crate::log::{Log, bytes};
+use crate::path::Place;
 
 /// Appends a batch in one transaction that no other write can come between.
 ///
@@ -15,13 +16,16 @@ pub(crate) fn append(
     batch: &Batch,
     largest: usize,
 ) -> Result<Version, StoreError> {
-    if batch.parent.is_some() {
-        return Err(StoreError::Unsupported { what: "branches of a conversation" });
-    }
     let entries = encode(&batch.entries, largest)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
-    let log = match Log::find(&transaction, key)? {
+    let log = Log::find(&transaction, key)?;
+    if let (None, true, Some(id)) = (&log, expected == Version::EMPTY, batch.parent)
+        && id > EntryId::BEGINNING
+    {
+        return Err(StoreError::NoSuchEntry { id });
+    }
+    let log = match log {
         // A conversation that is not there is only made by a batch that expects it so.
         None if expected > Version::EMPTY => return Err(StoreError::Gone),
         None if entries.is_empty() => return Ok(Version::EMPTY),
@@ -29,7 +33,8 @@ pub(crate) fn append(
         Some(log) => log,
     };
     if let Some((before, after)) = log.batch(&transaction, &batch.key)? {
-        let same = log.holds(&transaction, before, after, &entries)?;
+        let same = log.holds(&transaction, before, after, &entries)?
+            && (before == after || log.fork(&transaction, before)? == parent_after(before, batch));
         return if same { Ok(Version::new(after)) } else { Err(StoreError::KeyReused) };
     }
     if batch.fence.is_some() && batch.fence.map(|own| own.as_u64()) < log.fence {
@@ -37,6 +42,9 @@ pub(crate) fn append(
     }
     if Version::new(log.version) != expected {
         return Err(StoreError::Conflict { current: Version::new(log.version) });
+    }
+    if let Some(id) = batch.parent.filter(|parent| parent.as_u64() > log.version) {
+        return Err(StoreError::NoSuchEntry { id });
     }
     let version = log.write(&transaction, batch, &entries)?;
     commit(transaction)?;
@@ -91,12 +99,22 @@ impl Log {
             if column(1) == Some(new.turn.as_str()) && column(2) == Some(json) {
                 continue;
             }
-            let held = read(row)?;
-            if held.turn != new.turn || held.kind != new.kind {
+            let (turn, kind) = (bytes(row, 1), bytes(row, 2));
+            // One that is damaged is taken for what was written under the key.
+            let turn = std::str::from_utf8(turn).ok().and_then(|turn| TurnId::new(turn).ok());
+            let kind: Option<EntryKind> = serde_json::from_slice(kind).ok();
+            if turn.is_some_and(|turn| turn != new.turn) || kind.is_some_and(|kind| kind != new.kind) {
                 return Ok(false);
             }
         }
         Ok(entries.next().is_none())
+    }
+
+    /// What the entry after this one follows, where that is another one.
+    fn fork(&self, transaction: &Transaction<'_>, before: u64) -> Result<Option<EntryId>, StoreError> {
+        let after = before.saturating_add(1);
+        let segment = self.segment(transaction, after)?;
+        Ok(segment.parent.filter(|_| segment.first == after))
     }
 
     /// Writes a batch after the last entry and gives the version that this leads to.
@@ -108,7 +126,7 @@ impl Log {
     ) -> Result<Version, StoreError> {
         let version = Version::new(self.version).after(entries.len()).as_u64();
         let fence = batch.fence.map(|fence| fence.as_u64()).or(self.fence);
-        self.write_entries(transaction, entries).map_err(nothing_written)?;
+        self.write_entries(transaction, parent_after(self.version, batch), entries)?;
         transaction
             .prepare_cached(
                 "INSERT INTO batches (conversation, turn, round, step, before, after)
@@ -135,32 +153,64 @@ impl Log {
         Ok(Version::new(version))
     }
 
-    fn write_entries(&self, transaction: &Transaction<'_>, entries: &[Encoded<'_>]) -> rusqlite::Result<()> {
-        let (mut turn, mut number) = self.last_turn_written(transaction)?;
-        let mut statement = transaction.prepare_cached(
-            "INSERT INTO entries (conversation, seq, turn_number, turn, entry) VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?;
-        for (seq, (entry, json)) in (self.version.saturating_add(1)..).zip(entries) {
+    fn write_entries(
+        &self,
+        transaction: &Transaction<'_>,
+        parent: Option<EntryId>,
+        entries: &[Encoded<'_>],
+    ) -> Result<(), StoreError> {
+        let first = self.version.saturating_add(1);
+        if let Some(parent) = parent.filter(|_| !entries.is_empty()) {
+            transaction
+                .prepare_cached("INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)")
+                .and_then(|mut statement| statement.execute(params![self.id, first, parent.as_u64()]))
+                .map_err(nothing_written)?;
+        }
+        let before = parent.map_or(self.version, EntryId::as_u64);
+        let (mut turn, place) = self.turn_before(transaction, before)?;
+        let (mut number, mut open) = place.map_or((0, None), |place| (place.turn_number, place.open));
+        let mut statement = transaction
+            .prepare_cached(
+                "INSERT INTO entries (conversation, seq, turn_number, turn, entry, open)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )
+            .map_err(nothing_written)?;
+        for (seq, (entry, json)) in (first..).zip(entries) {
             let own = entry.turn.as_str();
             if turn != own.as_bytes() {
                 turn = own.as_bytes().to_vec();
                 number = number.saturating_add(1);
+                open = Some(true);
             }
-            statement.execute(params![self.id, seq, number, own, json])?;
+            open = match entry.kind {
+                EntryKind::Message(_) => Some(true),
+                EntryKind::TurnEnded(_) => Some(false),
+                _ => open,
+            };
+            statement.execute(params![self.id, seq, number, own, json, open]).map_err(nothing_written)?;
         }
         Ok(())
     }
 
-    /// The id of the last entry's turn, and its number. Bytes, since a row that is broken must not keep
-    /// others from being written.
-    fn last_turn_written(&self, transaction: &Transaction<'_>) -> rusqlite::Result<(Vec<u8>, u64)> {
-        let mut statement = transaction.prepare_cached(
-            "SELECT turn, turn_number FROM entries WHERE conversation = ?1 ORDER BY seq DESC LIMIT 1",
-        )?;
-        let last =
-            statement.query_row([self.id], |row| Ok((row.get_ref(0)?.as_bytes()?.to_vec(), row.get(1)?)));
-        Ok(last.optional()?.unwrap_or_default())
+    /// The id of the turn that a batch goes on with behind this entry, and what is known of its place. Bytes,
+    /// since a row that is broken must not keep others from being written.
+    fn turn_before(
+        &self,
+        transaction: &Transaction<'_>,
+        before: u64,
+    ) -> Result<(Vec<u8>, Option<Place>), StoreError> {
+        let mut statement = transaction
+            .prepare_cached("SELECT turn FROM entries WHERE conversation = ?1 AND seq = ?2")
+            .map_err(nothing_written)?;
+        let turn = statement.query_row(params![self.id, before], |row| Ok(bytes(row, 0).to_vec()));
+        let turn = turn.optional().map_err(nothing_written)?.unwrap_or_default();
+        Ok((turn, self.place(transaction, before)?))
     }
+}
+
+/// What the first entry of a batch follows, where that is not the entry before its place.
+fn parent_after(before: u64, batch: &Batch) -> Option<EntryId> {
+    batch.parent.filter(|parent| parent.as_u64() != before)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Resu
     let Some(log) = Log::find(&transaction, key)? else { return Ok(()) };
     for statement in [
         "DELETE FROM batches WHERE conversation = ?1",
+        "DELETE FROM forks WHERE conversation = ?1",
         "DELETE FROM entries WHERE conversation = ?1",
         "DELETE FROM conversations WHERE id = ?1",
     ] {

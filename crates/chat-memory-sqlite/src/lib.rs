@@ -39,6 +39,7 @@ mod lane;
 mod load;
 mod log;
 mod open_error;
+mod path;
 mod schema;
 mod store;
 

@@ -1,82 +1,119 @@
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{EntryKind, OpenTurn, Snapshot, StoreError, Version, View};
-use rusqlite::{Connection, OptionalExtension, params};
+use chat_memory_advisor::{Entry, EntryId, OpenTurn, Snapshot, StoreError, Version, View};
+use rusqlite::Connection;
 
 use crate::failure::nothing_written;
-use crate::log::{Log, read};
+use crate::log::Log;
+use crate::path::Place;
 
-/// Reads a view, the version and the open turn of a conversation, all of one moment. What it reads is
-/// what it gives, and a few rows more.
+/// Reads a view of a branch, the version and the open turn of a conversation, all of one moment: of the branch
+/// to `tip`, or of the one that was written last. What it reads is what it gives, and a few rows more.
 pub(crate) fn load(
     connection: &mut Connection,
     key: &ConversationKey,
+    tip: Option<EntryId>,
     view: View,
 ) -> Result<Snapshot, StoreError> {
     // All that is read in one transaction is of the moment of its first read.
     let transaction = connection.transaction().map_err(nothing_written)?;
-    let Some(log) = Log::find(&transaction, key)? else { return Ok(Snapshot::default()) };
-    let after = log.before_view(&transaction, view)?;
-    let before_turn = log.before_last_turns(&transaction, 1)?;
-    let open = log.is_open(&transaction, before_turn)?;
-    let read_after = if open { after.min(before_turn) } else { after };
-    let mut entries = log.entries(&transaction, read_after, log.version)?;
-    let mut snapshot = Snapshot::default();
-    snapshot.version = Version::new(log.version);
-    if open {
-        snapshot.open_turn = OpenTurn::of(&entries);
-        entries.retain(|entry| entry.seq > after);
+    let log = Log::find(&transaction, key)?;
+    let version = log.as_ref().map_or(0, |log| log.version);
+    if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {
+        return Err(StoreError::NoSuchEntry { id });
     }
+    let Some(log) = log else { return Ok(Snapshot::default()) };
+    let tip = tip.map_or(version, EntryId::as_u64);
+    let mut snapshot = Snapshot::default();
+    snapshot.version = Version::new(version);
+    let Some(place) = log.place(&transaction, tip)? else {
+        snapshot.entries = log.entries(&transaction, log.path(&transaction, 1, tip)?)?;
+        return Ok(snapshot);
+    };
+    let view_from = log.view_from(&transaction, view, tip, place)?;
+    let turn_from = log.first_of_turn(&transaction, place.turn_number, tip)?;
+    let is_open = match place.open {
+        Some(open) => open,
+        None => log.is_open(&transaction, turn_from, tip)?,
+    };
+    let from = if is_open { view_from.min(turn_from) } else { view_from };
+    let mut entries = log.entries(&transaction, log.path(&transaction, from, tip)?)?;
+    if is_open {
+        let before = entries.partition_point(|entry| entry.seq < turn_from);
+        snapshot.open_turn = OpenTurn::all_of(entries.get(before..).unwrap_or_default());
+    }
+    entries.retain(|entry| entry.seq >= view_from);
     snapshot.entries = entries;
     Ok(snapshot)
 }
 
+/// So many entries after this one, of all branches.
+pub(crate) fn read(
+    connection: &mut Connection,
+    key: &ConversationKey,
+    after: EntryId,
+    limit: usize,
+) -> Result<Vec<Entry>, StoreError> {
+    let transaction = connection.transaction().map_err(nothing_written)?;
+    let Some(log) = Log::find(&transaction, key)? else { return Ok(Vec::new()) };
+    let after = after.as_u64();
+    let last = after.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX)).min(log.version);
+    if last <= after {
+        return Ok(Vec::new());
+    }
+    let range = log.forks(&transaction, after, last)?.range(after, last);
+    log.entries(&transaction, range)
+}
+
+/// The tips of all branches.
+pub(crate) fn branches(
+    connection: &mut Connection,
+    key: &ConversationKey,
+) -> Result<Vec<EntryId>, StoreError> {
+    let transaction = connection.transaction().map_err(nothing_written)?;
+    let Some(log) = Log::find(&transaction, key)? else { return Ok(Vec::new()) };
+    Ok(log.forks(&transaction, 0, log.version)?.tips(log.version))
+}
+
 impl Log {
-    /// The number of the last entry before the view.
-    fn before_view(&self, connection: &Connection, view: View) -> Result<u64, StoreError> {
+    /// The number of the first entry of the view, on the path to `tip`.
+    fn view_from(
+        &self,
+        connection: &Connection,
+        view: View,
+        tip: u64,
+        place: Place,
+    ) -> Result<u64, StoreError> {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match view {
-            View::All => Ok(0),
-            View::LastEntries(entries) => Ok(self.version.saturating_sub(count(entries))),
-            View::LastTurns(turns) => self.before_last_turns(connection, count(turns)),
+            View::All => Ok(1),
+            View::LastEntries(0) | View::LastTurns(0) => Ok(tip.saturating_add(1)),
+            View::LastEntries(entries) => self.first_of_last(connection, count(entries), tip),
+            View::LastTurns(turns) => match place.turn_number.checked_sub(count(turns)) {
+                None | Some(0) => Ok(1),
+                Some(before) => self.first_of_turn(connection, before.saturating_add(1), tip),
+            },
             _ => Err(StoreError::Unsupported { what: "this kind of view" }),
         }
     }
 
-    /// The number of the last entry before the last so many turns.
-    fn before_last_turns(&self, connection: &Connection, turns: u64) -> Result<u64, StoreError> {
-        let last = self.last_turn(connection)?;
-        let mut statement = connection
-            .prepare_cached(
-                "SELECT seq FROM entries WHERE conversation = ?1 AND turn_number > ?2
-                 ORDER BY turn_number, seq LIMIT 1",
-            )
-            .map_err(nothing_written)?;
-        let first: Option<u64> = statement
-            .query_row(params![self.id, last.saturating_sub(turns)], |row| row.get(0))
-            .optional()
-            .map_err(nothing_written)?;
-        Ok(first.map_or(self.version, |first| first.saturating_sub(1)))
-    }
-
-    /// Whether the turn after this entry, the last one, has not ended: the last message or end decides.
-    fn is_open(&self, connection: &Connection, before_turn: u64) -> Result<bool, StoreError> {
-        let mut statement = connection
-            .prepare_cached(
-                "SELECT seq, turn, entry FROM entries WHERE conversation = ?1 AND seq > ?2 ORDER BY seq DESC",
-            )
-            .map_err(nothing_written)?;
-        let mut rows = statement.query(params![self.id, before_turn]).map_err(nothing_written)?;
-        let mut any = false;
-        while let Some(row) = rows.next().map_err(nothing_written)? {
-            any = true;
-            match read(row)?.kind {
-                EntryKind::Message(_) => return Ok(true),
-                EntryKind::TurnEnded(_) => return Ok(false),
-                _ => {}
+    /// The first of the last so many entries of the path to `tip`.
+    fn first_of_last(&self, connection: &Connection, entries: u64, tip: u64) -> Result<u64, StoreError> {
+        let (mut left, mut last) = (entries, tip);
+        loop {
+            let segment = self.segment(connection, last)?;
+            let before = last.saturating_add(1).saturating_sub(segment.first);
+            match segment.parent.map(EntryId::as_u64) {
+                Some(parent) if before < left && parent > 0 => (left, last) = (left - before, parent),
+                _ => return Ok(last.saturating_add(1).saturating_sub(left).max(segment.first)),
             }
         }
-        // A turn of which nothing but other entries was written has not ended.
-        Ok(any)
+    }
+
+    /// Whether the turn from one entry to another has not ended: the last message or end decides. For
+    /// entries of which it was not noted.
+    fn is_open(&self, connection: &Connection, turn_from: u64, tip: u64) -> Result<bool, StoreError> {
+        let entries = self.entries(connection, self.path(connection, turn_from, tip)?)?;
+        Ok(OpenTurn::of(&entries).is_some())
     }
 }
 

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The step from each version of the schema to the next; `user_version` counts those that were taken.
 /// A step that was released is never changed.
-const MIGRATIONS: [&str; 1] = [
+const MIGRATIONS: [&str; 2] = [
     // `turn_number` counts the turns of a conversation, so that its last turns are found by the index
     // without reading others. The rows have rowids, since those of messages are long.
     "CREATE TABLE conversations (
@@ -44,6 +44,16 @@ const MIGRATIONS: [&str; 1] = [
         after INTEGER NOT NULL,
         PRIMARY KEY (conversation, turn, round, step)
     ) STRICT, WITHOUT ROWID;",
+    // A fork is an entry that does not follow the one before it. From here on, `turn_number` counts the turns
+    // of the branch. `open` tells whether the turn is open after the entry; it is null where an older version
+    // wrote it.
+    "CREATE TABLE forks (
+        conversation INTEGER NOT NULL,
+        first INTEGER NOT NULL CHECK (first > 0),
+        parent INTEGER NOT NULL CHECK (parent >= 0 AND parent < first),
+        PRIMARY KEY (conversation, first)
+    ) STRICT, WITHOUT ROWID;
+    ALTER TABLE entries ADD COLUMN open INTEGER;",
 ];
 
 /// The newest version of the schema that is known.

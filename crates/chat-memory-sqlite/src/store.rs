@@ -3,7 +3,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, async_trait};
-use chat_memory_advisor::{Batch, ConversationStore, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{
+    Batch, ConversationStore, Entry, EntryId, Page, Snapshot, StoreError, Version, View,
+};
 use rusqlite::Connection;
 use tokio::runtime::Handle;
 
@@ -23,8 +25,7 @@ const LARGEST_BATCH: usize = 64 << 20;
 /// its disk keeps what it has confirmed. The file has two more beside it while it is open, `-wal` and
 /// `-shm`; they belong to it, and all three must be on a local disk.
 ///
-/// It keeps everything until it is deleted, and for each batch its key. It keeps no branches: a batch with
-/// a parent is refused. Fences are honoured.
+/// It keeps everything until it is deleted, and for each batch its key. Fences are honoured.
 ///
 /// # Ordering
 /// As in the contract of [`ConversationStore`]. One append of a store is made at a time, in the order in
@@ -40,8 +41,8 @@ const LARGEST_BATCH: usize = 64 << 20;
 /// [`StoreError::Unavailable`] if the file is locked for too long, the disk is full or cannot be read or
 /// written, or no tokio runtime runs; [`StoreError::OutcomeUnknown`] if the commit itself fails otherwise
 /// than by a lock; [`StoreError::TooLarge`] for a batch beyond 64 MiB, or what
-/// [`SqliteStore::with_largest_batch`] says; [`StoreError::Corrupt`] for an entry that cannot be read, from
-/// loads that have to read it and from no others.
+/// [`SqliteStore::with_largest_batch`] says; [`StoreError::Corrupt`] if more than a thousand entries in a row
+/// are missing.
 ///
 /// # Example
 /// See the crate's example.
@@ -122,7 +123,32 @@ fn not_read(how: &'static str) -> StoreError {
 impl ConversationStore for SqliteStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         let key = key.clone();
-        self.reading.run(not_read, move |connection| load::load(connection, &key, view)).await
+        self.reading.run(not_read, move |connection| load::load(connection, &key, None, view)).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        let key = key.clone();
+        self.reading.run(not_read, move |connection| load::load(connection, &key, Some(tip), view)).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let key = key.clone();
+        self.reading.run(not_read, move |connection| load::read(connection, &key, after, limit)).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        let key = key.clone();
+        self.reading.run(not_read, move |connection| load::branches(connection, &key)).await
     }
 
     async fn append(

@@ -3,7 +3,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use advisor_core::ConversationKey;
 use async_trait::async_trait;
-use chat_memory_advisor::{Batch, ConversationStore, Leases, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
+};
 use tokio::task::yield_now;
 
 /// What goes wrong with an operation of a [`FaultStore`].
@@ -82,7 +84,7 @@ impl<S: ConversationStore> FaultStore<S> {
         self.lock().faults.push((operation, fault));
     }
 
-    /// How many loads and appends there were.
+    /// How many loads, of branches too, and appends there were.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.lock().operations
@@ -144,6 +146,28 @@ impl<S: ConversationStore> FaultStore<S> {
 impl<S: ConversationStore> ConversationStore for FaultStore<S> {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         self.run(self.inner.load(key, view)).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.run(self.inner.load_branch(key, tip, view)).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.inner.branches(key).await
     }
 
     async fn append(

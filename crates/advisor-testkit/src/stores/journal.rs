@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{ConversationKey, Message, MessageContent};
 use async_trait::async_trait;
 use chat_memory_advisor::{
-    Batch, ConversationStore, EntryKind, Leases, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, EntryKind, Leases, Page, Snapshot, StoreError, Version, View,
 };
 use tokio::task::yield_now;
 
@@ -64,6 +64,7 @@ fn word(kind: &EntryKind) -> String {
         EntryKind::CallStarted(start) => return format!("started({})", start.call_id),
         EntryKind::TurnEnded(_) => return "end".into(),
         EntryKind::Summary(_) => return "summary".into(),
+        EntryKind::Corrupt(_) => return "corrupt".into(),
         _ => return "unknown".into(),
     };
     match message.content() {
@@ -83,6 +84,28 @@ impl<S: ConversationStore> ConversationStore for JournalStore<S> {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         yield_now().await;
         self.inner.load(key, view).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.inner.load_branch(key, tip, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.inner.branches(key).await
     }
 
     async fn append(

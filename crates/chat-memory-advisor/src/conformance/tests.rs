@@ -1,12 +1,14 @@
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use advisor_core::async_trait;
+use futures::FutureExt;
 use tokio::task::yield_now;
 
 use super::*;
-use crate::{Fence, InMemoryStore, Leases, Page, Snapshot, StoreError, Version, View};
+use crate::{EntryId, Fence, InMemoryStore, Leases, Page, Snapshot, StoreError, Version, View};
 
 mod in_memory {
     crate::conformance!(crate::InMemoryStore::new());
@@ -19,6 +21,42 @@ mod leasing {
 mod shared {
     // A handle of a store is a store.
     crate::conformance!(std::sync::Arc::new(crate::InMemoryStore::new()));
+}
+
+mod derived {
+    // What a store may leave out is there all the same.
+    crate::conformance!(super::Bare(crate::InMemoryStore::new()));
+}
+
+/// A store that has what it must have and nothing else.
+struct Bare(InMemoryStore);
+
+#[async_trait]
+impl ConversationStore for Bare {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        self.0.load(key, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.0.read(key, after, limit).await
+    }
+
+    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
+        self.0.append(key, at, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.0.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.0.list(page).await
+    }
 }
 
 /// The clauses of the contract that are law M3, by its name.
@@ -41,6 +79,7 @@ fn every_clause_is_run_by_the_macro() {
     let clauses = [
         include_str!("entries.rs"),
         include_str!("appends.rs"),
+        include_str!("branches.rs"),
         include_str!("conversations.rs"),
         include_str!("leases.rs"),
     ];
@@ -56,10 +95,12 @@ struct Broken {
     inner: InMemoryStore,
     how: How,
     keys: Mutex<HashMap<(ConversationKey, BatchKey), u32>>,
+    damage: Mutex<Option<(u64, Damage)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
+    NotAtAll,
     ForgetsKeys,
     ChecksTheVersionFirst,
     AcceptsAnyContentForAKey,
@@ -73,6 +114,15 @@ enum How {
     IgnoresFences,
     GivesLeasesToAll,
     ListsWithoutPages,
+    ReadsWithoutPages,
+    IgnoresParents,
+    TakesAnyParent,
+    ForgetsParents,
+    ReadsOneBranchOnly,
+    ListsOneBranchOnly,
+    FailsForADamagedEntry,
+    HidesADamagedEntry,
+    EndsAtADamagedEntry,
 }
 
 impl Broken {
@@ -94,11 +144,43 @@ impl Broken {
 impl ConversationStore for Broken {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         let view = if self.how == How::IgnoresTheView { View::All } else { view };
-        let mut read = self.inner.load(&self.renamed(key), view).await?;
+        let mut read = self.damaged(self.inner.load(&self.renamed(key), view).await?)?;
         if self.how == How::HidesTheOpenTurn {
             read.open_turn = None;
         }
         Ok(read)
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        match self.how {
+            How::ReadsOneBranchOnly => self.load(key, view).await,
+            _ => self.damaged(self.inner.load_branch(key, tip, view).await?),
+        }
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let limit = if self.how == How::ReadsWithoutPages { usize::MAX } else { limit };
+        let mut read = self.inner.read(key, after, limit).await?;
+        if self.how == How::ForgetsParents {
+            read.iter_mut().for_each(|entry| entry.parent = None);
+        }
+        self.damage_in(read)
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        let tips = self.inner.branches(key).await?;
+        let from = if self.how == How::ListsOneBranchOnly { tips.len().saturating_sub(1) } else { 0 };
+        Ok(tips[from..].to_vec())
     }
 
     async fn append(
@@ -108,6 +190,9 @@ impl ConversationStore for Broken {
         mut batch: Batch,
     ) -> Result<Version, StoreError> {
         let key = &self.renamed(key);
+        if expected == Version::EMPTY && self.inner.branches(key).await?.is_empty() {
+            *self.damage.lock().unwrap() = None;
+        }
         let current = self.inner.load(key, View::LastEntries(0)).await?.version;
         match self.how {
             How::ForgetsKeys => self.fresh(key, &mut batch),
@@ -142,6 +227,10 @@ impl ConversationStore for Broken {
                 return Ok(version);
             }
             How::IgnoresFences => batch.fence = None,
+            How::IgnoresParents => batch.parent = None,
+            How::TakesAnyParent => {
+                batch.parent = batch.parent.filter(|parent| parent.as_u64() <= current.as_u64())
+            }
             _ => {}
         }
         self.inner.append(key, expected, batch).await
@@ -187,10 +276,72 @@ impl Leases for Broken {
     }
 }
 
+impl Broken {
+    fn new(how: How) -> Self {
+        Self {
+            inner: InMemoryStore::new().with_leases(),
+            how,
+            keys: Mutex::default(),
+            damage: Mutex::default(),
+        }
+    }
+
+    fn damage(&self, seq: u64, damage: Damage) {
+        *self.damage.lock().unwrap() = Some((seq, damage));
+    }
+
+    fn damaged(&self, mut read: Snapshot) -> Result<Snapshot, StoreError> {
+        read.entries = self.damage_in(read.entries)?;
+        if let Some(open) = read.open_turn.take() {
+            let entries = self.damage_in(open.entries)?;
+            read.open_turn = Some(crate::OpenTurn { entries, ..open });
+        }
+        Ok(read)
+    }
+
+    /// The entries, as a store would read them in which one is damaged.
+    fn damage_in(&self, mut entries: Vec<Entry>) -> Result<Vec<Entry>, StoreError> {
+        let Some((seq, damage)) = *self.damage.lock().unwrap() else { return Ok(entries) };
+        let Some(place) = entries.iter().position(|entry| entry.seq == seq) else { return Ok(entries) };
+        match self.how {
+            How::FailsForADamagedEntry => return Err(StoreError::Corrupt { seq, source: None }),
+            How::HidesADamagedEntry => {
+                entries.remove(place);
+            }
+            How::EndsAtADamagedEntry => entries.truncate(place),
+            _ => {
+                let kind = &mut entries[place].kind;
+                *kind = EntryKind::Corrupt(match damage {
+                    Damage::Body(raw) => raw.into(),
+                    Damage::Turn => serde_json::to_vec(kind).unwrap(),
+                    Damage::Removed => Vec::new(),
+                });
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// Whether the clause about damage fails on a store that is broken so.
+async fn is_caught(how: How) -> bool {
+    let store = Arc::new(Broken::new(how));
+    let damaging = Arc::clone(&store);
+    let damage = async |_: &ConversationKey, seq, how| damaging.damage(seq, how);
+    let clause = a_damaged_entry_harms_no_other(store, damage);
+    AssertUnwindSafe(clause).catch_unwind().await.is_err()
+}
+
+#[tokio::test]
+async fn law_m6_stores_that_let_a_damaged_entry_harm_others_are_caught() {
+    assert!(!is_caught(How::NotAtAll).await);
+    for how in [How::FailsForADamagedEntry, How::HidesADamagedEntry, How::EndsAtADamagedEntry] {
+        assert!(is_caught(how).await, "{how:?}");
+    }
+}
+
 /// Whether a clause fails on a store that is broken so.
 async fn catches<F: Future<Output = ()> + Send + 'static>(clause: impl FnOnce(Store) -> F, how: How) -> bool {
-    let store = Broken { inner: InMemoryStore::new().with_leases(), how, keys: Mutex::default() };
-    tokio::task::spawn(clause(Arc::new(store))).await.is_err()
+    tokio::task::spawn(clause(Arc::new(Broken::new(how)))).await.is_err()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -210,4 +361,12 @@ async fn broken_stores_are_caught() {
     assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
     assert!(catches(racing_askers_are_given_one_lease, How::GivesLeasesToAll).await);
     assert!(catches(list_is_paged_in_order, How::ListsWithoutPages).await);
+    assert!(catches(a_log_is_read_in_pages, How::ReadsWithoutPages).await);
+    assert!(catches(a_branch_goes_from_its_parent, How::IgnoresParents).await);
+    assert!(catches(a_parent_must_exist, How::TakesAnyParent).await);
+    assert!(catches(a_parent_belongs_to_what_a_batch_says, How::IgnoresParents).await);
+    assert!(catches(an_older_branch_is_read_in_every_view, How::ForgetsParents).await);
+    assert!(catches(an_older_branch_is_read_in_every_view, How::ReadsOneBranchOnly).await);
+    assert!(catches(the_open_turn_is_that_of_the_branch, How::ReadsOneBranchOnly).await);
+    assert!(catches(branches_are_listed_by_their_tips, How::ListsOneBranchOnly).await);
 }

@@ -209,3 +209,34 @@ proptest! {
         prop_assert_eq!(&before[..untouched], &after[..untouched]);
     }
 }
+
+/// Law M6: wherever an entry is damaged, what is sent is valid, and the turns around it are as they were.
+#[test]
+fn law_m6_a_damaged_entry_leaves_a_valid_transcript() {
+    let whole = log(&[
+        ("a", vec![user("1").into(), answer("x").into(), completed()]),
+        (
+            "b",
+            vec![
+                user("2").into(),
+                calls(&["1", "2"]).into(),
+                result("1").into(),
+                result("2").into(),
+                answer("y").into(),
+                completed(),
+            ],
+        ),
+        ("c", vec![user("3").into(), answer("z").into(), completed()]),
+    ]);
+    for place in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[place].kind = EntryKind::Corrupt(b"half an en".into());
+        let messages = repair(&damaged);
+        assert_eq!(check_transcript(&messages), [], "{place}: {}", words(&messages));
+        let told = words(&messages);
+        for (turn, entries) in [("u:1 a:x", 0..3), ("u:2 a(1,2) r1 r2 a:y", 3..9), ("u:3 a:z", 9..12)] {
+            assert!(told.contains(turn) || entries.contains(&place), "{place}: {told}");
+        }
+        assert!(!told.contains("half"));
+    }
+}

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::logs::{any_log, calls, completed, handed_out, log, turn, user};
-use crate::{InMemoryStore, Page, Snapshot, repair};
+use crate::{EntryId, InMemoryStore, Page, Snapshot, repair};
 
 fn silent(name: &str) -> Unfinished {
     Unfinished::silent(turn(name))
@@ -79,6 +79,15 @@ impl ConversationStore for Interfered {
             self.inner.append(key, read.version, batch).await?;
         }
         Ok(read)
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
     }
 
     async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {

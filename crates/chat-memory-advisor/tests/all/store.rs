@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use advisor_core::{ConversationKey, async_trait};
 use advisor_testkit::{FaultStore, StoreFault};
 use chat_memory_advisor::{
-    Batch, ConversationStore, Entry, EntryKind, InMemoryStore, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, Page, Snapshot, StoreError, Version,
+    View,
 };
 
 /// Clones share everything. Each operation yields once before and once after its effect.
@@ -66,6 +67,28 @@ impl ConversationStore for TestStore {
         self.faulty.load(key, view).await
     }
 
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.faulty.load_branch(key, tip, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.faulty.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.faulty.branches(key).await
+    }
+
     async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
         self.faulty.append(key, at, batch).await
     }
@@ -84,6 +107,28 @@ impl ConversationStore for CountingStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         self.counts.lock().unwrap().loads += 1;
         self.inner.load(key, view).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.inner.load_branch(key, tip, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.inner.branches(key).await
     }
 
     async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {

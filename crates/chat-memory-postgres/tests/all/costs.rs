@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use chat_memory_advisor::{ConversationStore, View};
+use chat_memory_advisor::{ConversationStore, EntryId, View};
 use chat_memory_postgres::PostgresStore;
 use chat_memory_postgres::deadpool_postgres::Pool;
 
@@ -62,6 +62,74 @@ async fn write(store: &PostgresStore, name: &str, entries: u32, last_turn: u32) 
     last.entries.extend(ended("last", 1).entries);
     version = store.append(&key(name), version, last).await.unwrap();
     assert_eq!(version.as_u64(), u64::from(entries));
+}
+
+/// Branches off so many times, each time behind the turn before the last one.
+async fn branch_off(store: &PostgresStore, name: &str, times: u32) {
+    for round in 0..times {
+        let read = store.load(&key(name), View::LastTurns(2)).await.unwrap();
+        let before = read.entries.iter().position(|entry| entry.turn != read.entries[0].turn).unwrap();
+        let parent = EntryId::new(read.entries[before - 1].seq);
+        let mut batch = said(&format!("b{round}"), 0, &["again", "an answer"]).with_parent(parent);
+        batch.entries.extend(ended(&format!("b{round}"), 1).entries);
+        store.append(&key(name), read.version, batch).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
+    let Some(place) = Place::new() else { return };
+    let pool = place.pool(1);
+    let store = PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
+    for (name, entries) in [("short", 400), ("long", 100_000), ("plain", 400)] {
+        write(&store, name, entries, 4).await;
+    }
+    for name in ["short", "long"] {
+        branch_off(&store, name, 20).await;
+    }
+    let mut report = String::new();
+    for view in [View::LastEntries(20), View::LastTurns(7)] {
+        let (short, _) = cost(&store, &pool, &place, "short", view).await;
+        let (long, long_time) = cost(&store, &pool, &place, "long", view).await;
+        let (plain, plain_time) = cost(&store, &pool, &place, "plain", view).await;
+        let ratio = long_time.as_secs_f64() / plain_time.as_secs_f64();
+        writeln!(report, "{view:?}: long {long:?}, short {short:?}, plain {plain:?}; time {ratio:.2}")
+            .unwrap();
+        assert!(long.rows <= 2 * short.rows && long.rows < 120, "rows read\n{report}");
+        assert!(long.pages <= 2 * short.pages, "pages read\n{report}");
+    }
+    let older = async |name: &str, tip: u64, view| {
+        store.load_branch(&key(name), EntryId::new(tip), view).await.unwrap();
+        let before = counts(&pool, &place).await;
+        assert!(!store.load_branch(&key(name), EntryId::new(tip), view).await.unwrap().entries.is_empty());
+        let after = counts(&pool, &place).await;
+        Read { rows: after.rows - before.rows, pages: after.pages - before.pages }
+    };
+    for view in [View::LastEntries(20), View::LastTurns(7)] {
+        let short = older("short", 400, view).await;
+        for tip in [400, 50_000, 100_000] {
+            let long = older("long", tip, view).await;
+            writeln!(report, "{view:?} of the older branch to {tip}: {long:?}, of short {short:?}").unwrap();
+            assert!(long.rows <= 2 * short.rows && long.rows < 120, "rows read\n{report}");
+            assert!(long.pages <= 2 * short.pages, "pages read\n{report}");
+        }
+    }
+    let page = async |name: &str, after: u64| {
+        store.read(&key(name), EntryId::new(after), 50).await.unwrap();
+        let before = counts(&pool, &place).await;
+        assert_eq!(store.read(&key(name), EntryId::new(after), 50).await.unwrap().len(), 50);
+        let after = counts(&pool, &place).await;
+        Read { rows: after.rows - before.rows, pages: after.pages - before.pages }
+    };
+    let short = page("short", 100).await;
+    for after in [0, 50_000, 99_900] {
+        let long = page("long", after).await;
+        writeln!(report, "a page of 50 after {after}: {long:?}, of short {short:?}").unwrap();
+        assert!(long.rows <= 2 * short.rows && long.rows < 120, "rows read\n{report}");
+        assert!(long.pages <= 2 * short.pages, "pages read\n{report}");
+    }
+    eprintln!("{report}");
+    place.remove().await;
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use advisor_core::TurnId;
-use chat_memory_advisor::{ConversationStore, Fence, StoreError, Version, View};
+use chat_memory_advisor::{ConversationStore, EntryId, Fence, StoreError, Version, View};
 use chat_memory_postgres::{PostgresStore, Schema, SetupError};
 use tokio::task::JoinSet;
 
@@ -22,7 +22,7 @@ async fn many_who_open_a_new_schema_at_once_prepare_it_once() {
     }
     let count = place.sql("SELECT count(*) FROM {schema}.migrations");
     let row = place.client().await.query_one(&count, &[]).await.unwrap();
-    assert_eq!(row.get::<_, i64>(0), 2);
+    assert_eq!(row.get::<_, i64>(0), 3);
     place.remove().await;
 }
 
@@ -32,7 +32,7 @@ async fn a_schema_of_a_newer_version_is_refused() {
     drop(place.store(1).await);
     place.execute("INSERT INTO {schema}.migrations (version) VALUES (99)").await;
     let refused = PostgresStore::from_pool(place.pool(1), place.schema.clone()).await;
-    assert!(matches!(refused, Err(SetupError::Newer { found: 99, known: 2 })), "{refused:?}");
+    assert!(matches!(refused, Err(SetupError::Newer { found: 99, known: 3 })), "{refused:?}");
     place.execute("DELETE FROM {schema}.migrations WHERE version = 99").await;
     drop(place.store(1).await);
     place.remove().await;
@@ -50,11 +50,18 @@ async fn a_schema_of_the_first_version_is_brought_to_the_newest_with_what_it_hol
     place.execute(written).await;
     let store = place.store(1).await;
     assert_eq!(store.load(&key("c"), View::All).await.unwrap().entries.len(), 1);
+    let version = store.append(&key("c"), Version::new(1), said("u", 0, &["x"])).await.unwrap();
+    let read = store.load_branch(&key("c"), EntryId::new(1), View::LastEntries(0)).await.unwrap();
+    assert_eq!(read.open_turn.unwrap().entries.len(), 1, "an entry of which nothing was noted");
+    let branch = said("t", 5, &["y"]).with_parent(EntryId::new(1));
+    store.append(&key("c"), version, branch).await.unwrap();
+    let read = store.load(&key("c"), View::LastTurns(1)).await.unwrap();
+    assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 3]), "{read:?}");
     let (leases, turn) = (store.leases().unwrap(), TurnId::new("t").unwrap());
     let fence = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await.unwrap();
     assert_eq!(fence, Fence::new(8), "higher than what was written with");
     let old = said("t", 1, &["x"]).with_fence(Fence::new(7));
-    let refused = store.append(&key("c"), Version::new(1), old).await;
+    let refused = store.append(&key("c"), Version::new(3), old).await;
     assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     place.remove().await;
 }

@@ -3,7 +3,7 @@
 local mark = tonumber(ARGV[1])
 local holds_until = tonumber(redis.call('HGET', lease, 'until') or '0')
 local voided = tonumber(redis.call('GET', void) or '0')
-redis.call('UNLINK', meta, log, turns, batches)
+redis.call('UNLINK', meta, log, turns, batches, forks)
 if holds_until > now() then
   redis.call('PEXPIREAT', lease, text(math.ceil(holds_until / 1000) + DAY))
 else

@@ -1,29 +1,54 @@
--- Reads the end of a conversation. ARGV: 'entries' or 'turns', and how many of them.
--- What comes back begins where the view does, or where the open turn does, whichever is first.
-local unit, count = ARGV[1], tonumber(ARGV[2])
+-- Reads the end of a branch. ARGV: 'entries' or 'turns', how many of them, and the tip of the branch, '' for the
+-- one that was written last. What comes back begins where the view does, or where the open turn does, whichever
+-- is first; with it, of which segments it is.
+local unit, count, tip = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local found, problem = conversation()
 if problem then
   return { problem }
 elseif not found then
   return { 'none' }
 end
-local from
-if unit == 'entries' then
-  from = found.version - count + 1
-elseif count == 0 then
-  from = found.version + 1
-elseif count < found.turns then
-  from = tonumber(redis.call('LINDEX', turns, -count))
-else
-  from = 1
+tip = tip or found.version
+if tip > found.version then
+  return { 'none' }
 end
-from = math.max(from, 1)
-local first = from
-if found.open == '1' then
-  first = math.min(from, found.last_from)
+local number, turn_from, open = found.number, found.last_from, found.open
+if tip < found.version then
+  number, turn_from = turn_at(found, tip)
+  open = tip > 0 and (field_of(tip, 'open') or '') or '0'
+end
+
+local from
+if count == 0 then
+  from = tip + 1
+elseif unit == 'turns' then
+  from = count >= number and 1 or turn_start(found, number - count + 1, tip)
+else
+  local at, segment = tip, segment_to(found, tip)
+  while segment.parent > 0 and at - segment.first + 1 < count do
+    count = count - (at - segment.first + 1)
+    at = segment.parent
+    segment = segment_to(found, at)
+  end
+  from = math.max(segment.first, at - count + 1)
+end
+-- Where it is not known whether the turn is open, its entries tell.
+local read_from = from
+if open ~= '0' then
+  read_from = math.min(from, turn_from)
+end
+
+local segments, at = {}, tip
+while at > 0 and at >= read_from do
+  local segment = segment_to(found, at)
+  local parent = segment.forked and segment.first >= read_from and text(segment.parent) or ''
+  table.insert(segments, 1, { math.max(segment.first, read_from), at, parent })
+  at = segment.parent
 end
 local entries = {}
-if first <= found.version then
-  entries = redis.call('XRANGE', log, text(first), '+')
+for _, segment in ipairs(segments) do
+  for _, entry in ipairs(redis.call('XRANGE', log, text(segment[1]), text(segment[2]))) do
+    entries[#entries + 1] = entry
+  end
 end
-return { 'found', found.version, found.open, found.last_from, from, entries }
+return { 'found', found.version, open, turn_from, from, segments, entries }

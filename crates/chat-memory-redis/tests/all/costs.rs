@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use chat_memory_advisor::{ConversationStore, Version, View};
+use chat_memory_advisor::{ConversationStore, EntryId, Version, View};
 use chat_memory_redis::RedisStore;
 
 use crate::relay::Relay;
@@ -54,6 +54,55 @@ async fn write(store: &RedisStore, name: &str, entries: u32, last_turn: u32) {
     last.entries.extend(ended("last", 1).entries);
     version = store.append(&key(name), version, last).await.unwrap();
     assert_eq!(version.as_u64(), u64::from(entries));
+}
+
+/// Branches off so many times, each time behind the turn before the last one.
+async fn branch_off(store: &RedisStore, name: &str, times: u32) {
+    for round in 0..times {
+        let read = store.load(&key(name), View::LastTurns(2)).await.unwrap();
+        let before = read.entries.iter().position(|entry| entry.turn != read.entries[0].turn).unwrap();
+        let parent = EntryId::new(read.entries[before - 1].seq);
+        let mut batch = said(&format!("b{round}"), 0, &["again", "an answer"]).with_parent(parent);
+        batch.entries.extend(ended(&format!("b{round}"), 1).entries);
+        store.append(&key(name), read.version, batch).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let (store, direct) = (place.store_at(&relay.url).await, place.store().await);
+    for (name, entries) in [("short", 400), ("long", 100_000)] {
+        write(&direct, name, entries, 4).await;
+        branch_off(&direct, name, 20).await;
+    }
+    let mut report = String::new();
+    for view in [View::LastEntries(20), View::LastTurns(7)] {
+        let (short, long) =
+            (cost(&store, &relay, "short", view).await, cost(&store, &relay, "long", view).await);
+        writeln!(report, "{view:?} of long: {long:?}, of short: {short:?}").unwrap();
+        assert_eq!((short.scripts, long.scripts), (1, 1), "round trips\n{report}");
+        assert_eq!(long.entries, short.entries, "entries read\n{report}");
+        assert!(long.bytes <= 2 * short.bytes, "bytes read\n{report}");
+        let (long, short) = (time(&direct, "long", view).await, time(&direct, "short", view).await);
+        writeln!(report, "a load takes {long:?} and {short:?}").unwrap();
+    }
+    let page = async |name: &str, after: u64| {
+        store.read(&key(name), EntryId::new(after), 50).await.unwrap();
+        let (bytes, scripts) = relay.counts();
+        assert_eq!(store.read(&key(name), EntryId::new(after), 50).await.unwrap().len(), 50);
+        assert_eq!(relay.counts().1 - scripts, 1);
+        relay.counts().0 - bytes
+    };
+    let short = page("short", 100).await;
+    for after in [0, 50_000, 99_900] {
+        let long = page("long", after).await;
+        writeln!(report, "a page of 50 after {after}: {long} bytes, of short {short}").unwrap();
+        assert!(long <= 2 * short, "bytes read\n{report}");
+    }
+    eprintln!("{report}");
+    place.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

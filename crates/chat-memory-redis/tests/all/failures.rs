@@ -2,10 +2,12 @@
 
 use std::error::Error;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
+use chat_memory_advisor::conformance::{Damage, a_damaged_entry_harms_no_other};
 use chat_memory_advisor::{ConversationStore, EntryId, Fence, Page, StoreError, Version, View};
 use chat_memory_redis::RedisStore;
 
@@ -26,27 +28,49 @@ fn unavailable(error: &StoreError) -> Option<bool> {
 }
 
 #[tokio::test]
-async fn an_entry_that_cannot_be_read_is_reported_and_hides_no_other() {
+async fn law_m6_a_damaged_entry_harms_no_other() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
-    let version = store.append(&key("c"), Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
+    a_damaged_entry_harms_no_other(Arc::new(store), async |key, seq, damage| {
+        place
+            .rewrite_log(key.conversation(), |at, fields| match damage {
+                Damage::Body(body) if at == seq => Some(with(fields, "body", body)),
+                Damage::Turn if at == seq => Some(with(fields, "turn", "no turn")),
+                Damage::Removed if at == seq => None,
+                _ => Some(fields),
+            })
+            .await;
+    })
+    .await;
+    place.remove().await;
+}
+
+/// These fields, one of which has another value.
+fn with(mut fields: Vec<String>, name: &str, value: &str) -> Vec<String> {
+    let at = fields.iter().position(|field| field == name).unwrap();
+    fields[at + 1] = value.into();
+    fields
+}
+
+/// A conversation as the first version of this crate wrote it, which noted less, is read and gone on with.
+#[tokio::test]
+async fn a_conversation_of_the_first_format_is_gone_on_with() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let version = store.append(&key("c"), Version::EMPTY, said("one", 0, &["a"])).await.unwrap();
     let version = store.append(&key("c"), version, ended("one", 1)).await.unwrap();
-    let version = store.append(&key("c"), version, said("two", 0, &["d", "e"])).await.unwrap();
-    for damage in ["secret", "\"secret\"", "{}", ""] {
-        place.rewrite(|seq, body| if seq == 2 { damage.into() } else { body.into() }).await;
-        for view in [View::All, View::LastEntries(5), View::LastTurns(2)] {
-            let error = store.load(&key("c"), view).await.unwrap_err();
-            assert!(matches!(error, StoreError::Corrupt { seq: 2, .. }), "{damage}: {error:?}");
-            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
-        }
-        for (view, expected) in [(View::LastEntries(4), 4), (View::LastTurns(1), 2)] {
-            let read = store.load(&key("c"), view).await.unwrap();
-            assert_eq!((read.entries.len(), read.version), (expected, version));
-        }
+    let version = store.append(&key("c"), version, said("two", 0, &["b", "c"])).await.unwrap();
+    place.run::<i64>("HDEL @meta forks number").await;
+    place.rewrite(|_, body| body.into()).await;
+    for (tip, open) in [(1, 1), (2, 0), (3, 1), (4, 2)] {
+        let read = store.load_branch(&key("c"), EntryId::new(tip), View::LastTurns(1)).await.unwrap();
+        assert_eq!(read.open_turn.map_or(0, |open| open.entries.len()), open, "{tip}");
     }
-    place.run::<i64>("XDEL @log 2-0").await;
-    let read = store.load(&key("c"), View::All).await.unwrap();
-    assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 3, 4, 5, 6]));
+    let branch = said("two", 1, &["d"]).with_parent(EntryId::new(3));
+    store.append(&key("c"), version, branch).await.unwrap();
+    let read = store.load(&key("c"), View::LastTurns(1)).await.unwrap();
+    assert!(read.entries.iter().map(|entry| entry.seq).eq([3, 5]), "{read:?}");
+    assert_eq!(place.run::<String>("HGET @meta format").await, "2", "not for those who know no branches");
     place.remove().await;
 }
 
@@ -209,31 +233,37 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
     place.remove().await;
 }
 
+const PARTS: [&str; 5] = ["meta", "log", "turns", "batches", "forks"];
+
 #[tokio::test]
 async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left_alone() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
-    for part in ["meta", "log", "turns", "batches"] {
+    let refused_for_good = |error: &StoreError| {
+        matches!(error, StoreError::Corrupt { seq: 0, .. }) || unavailable(error) == Some(false)
+    };
+    for part in PARTS {
         for strange in ["DEL", "SET", "RPOP"] {
             let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
-            let version = store.append(&key("c"), version, said("u", 0, &["c"])).await.unwrap();
+            let branch = said("u", 0, &["c"]).with_parent(EntryId::new(1));
+            let version = store.append(&key("c"), version, branch).await.unwrap();
             match (strange, part) {
                 ("DEL", _) => drop(place.run::<i64>(&format!("DEL @{part}")).await),
                 ("SET", _) => drop(place.run::<String>(&format!("SET @{part} hunter2")).await),
                 (_, "turns") => drop(place.run::<String>("RPOP @turns").await),
-                _ => drop(place.run::<i64>("HSET @meta format 2").await),
+                (_, "forks") => drop(place.run::<String>("RPOP @forks").await),
+                _ => drop(place.run::<i64>("HSET @meta format 3").await),
             }
-            let others: Vec<_> =
-                ["meta", "log", "turns", "batches"].into_iter().filter(|key| *key != part).collect();
+            let others: Vec<_> = PARTS.into_iter().filter(|key| *key != part).collect();
             let before = place.dumps(&others).await;
             for expected in [Version::EMPTY, version] {
                 let refused = store.append(&key("c"), expected, said("v", 0, &["d"])).await.unwrap_err();
-                assert_eq!(unavailable(&refused), Some(false), "{strange} {part}: {refused:?}");
+                assert!(refused_for_good(&refused), "{strange} {part}: {refused:?}");
                 assert!(!shown(&refused).contains("hunter2"));
             }
             for view in [View::All, View::LastEntries(1), View::LastTurns(1)] {
                 let refused = store.load(&key("c"), view).await.unwrap_err();
-                assert_eq!(unavailable(&refused), Some(false), "{strange} {part}: {refused:?}");
+                assert!(refused_for_good(&refused), "{strange} {part}: {refused:?}");
             }
             assert_eq!(place.dumps(&others).await, before, "{strange} {part}: something was written");
             // Deleting it is the way out.
@@ -262,8 +292,10 @@ async fn bounds_and_numbers_out_of_range_are_typed_errors() {
     assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current.as_u64() == 1));
     let fence = append(1, said("t", 1, &["a"]).with_fence(Fence::new(1 << 53))).await;
     assert!(matches!(fence, Err(StoreError::Unsupported { .. })), "{fence:?}");
-    let parent = append(1, said("t", 1, &["a"]).with_parent(EntryId::new(1))).await;
-    assert!(matches!(parent, Err(StoreError::Unsupported { .. })), "{parent:?}");
+    let parent = append(1, said("t", 1, &["a"]).with_parent(EntryId::new(u64::MAX))).await;
+    assert!(matches!(parent, Err(StoreError::NoSuchEntry { id }) if id.as_u64() == u64::MAX), "{parent:?}");
+    let tip = store.load_branch(&key("c"), EntryId::new(u64::MAX), View::All).await;
+    assert!(matches!(tip, Err(StoreError::NoSuchEntry { id }) if id.as_u64() == u64::MAX), "{tip:?}");
     let mut long = said("t", 1, &["a"]);
     long.key.step = "s".repeat(1_025).into();
     assert!(matches!(append(1, long.clone()).await, Err(StoreError::TooLarge)));

@@ -72,16 +72,32 @@ impl Place {
         command.query_async(&mut self.connection().await).await.unwrap()
     }
 
-    /// Writes the log of conversation `c` anew, with these bodies in the place of those of each number.
-    pub(crate) async fn rewrite(&self, body: impl Fn(u64, &str) -> String) {
-        let log: Vec<(String, Vec<String>)> = self.run("XRANGE @log - +").await;
-        self.run::<i64>("DEL @log").await;
-        for (id, fields) in log {
+    /// Writes the log of conversation `c` anew, with these bodies in the place of those of each number, as the
+    /// first version of this crate wrote it.
+    pub(crate) async fn rewrite(&self, body: impl Fn(u64, &str) -> String + Send + Sync) {
+        let rewritten = |seq, fields: Vec<String>| {
+            let body = body(seq, &fields[3]);
+            Some(vec!["turn".into(), fields[1].clone(), "body".into(), body])
+        };
+        self.rewrite_log("c", rewritten).await;
+    }
+
+    /// Writes the log of a conversation anew, with other fields for each number, or without it.
+    pub(crate) async fn rewrite_log(
+        &self,
+        conversation: &str,
+        fields: impl Fn(u64, Vec<String>) -> Option<Vec<String>> + Send,
+    ) {
+        let key = format!("{}:{{default/{conversation}}}:log", self.prefix);
+        let mut connection = self.connection().await;
+        let log: Vec<(String, Vec<String>)> =
+            cmd("XRANGE").arg(&key).arg("-").arg("+").query_async(&mut connection).await.unwrap();
+        cmd("DEL").arg(&key).exec_async(&mut connection).await.unwrap();
+        for (id, before) in log {
             let seq = id.split('-').next().unwrap().parse().unwrap();
-            let key = format!("{}:{{default/c}}:log", self.prefix);
-            let mut add = cmd("XADD");
-            add.arg(key).arg(id).arg("turn").arg(&fields[1]).arg("body").arg(body(seq, &fields[3]));
-            add.exec_async(&mut self.connection().await).await.unwrap();
+            if let Some(after) = fields(seq, before) {
+                cmd("XADD").arg(&key).arg(id).arg(after).exec_async(&mut connection).await.unwrap();
+            }
         }
     }
 

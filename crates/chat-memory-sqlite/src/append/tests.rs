@@ -1,5 +1,5 @@
 use advisor_core::{Message, TurnId};
-use chat_memory_advisor::{EntryKind, View};
+use chat_memory_advisor::View;
 
 use super::*;
 use crate::load::load;
@@ -16,7 +16,7 @@ fn said(round: u32, text: &str) -> Batch {
 }
 
 fn version(connection: &mut Connection) -> Version {
-    load(connection, &key(), View::All).unwrap().version
+    load(connection, &key(), None, View::All).unwrap().version
 }
 
 #[test]

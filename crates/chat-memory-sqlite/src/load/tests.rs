@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use advisor_core::{FinishReason, Message, TurnEnd, TurnId};
-use chat_memory_advisor::{Batch, BatchKey, Entry, NewEntry};
+use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
 
 use super::*;
 use crate::append::append;
@@ -59,7 +59,7 @@ fn a_view_is_what_the_whole_log_gives() {
             let counts = (0..8).chain([usize::MAX]);
             let views = counts.flat_map(|count| [View::LastEntries(count), View::LastTurns(count)]);
             for view in views.chain([View::All]) {
-                let read = load(&mut connection, &key(), view).unwrap();
+                let read = load(&mut connection, &key(), None, view).unwrap();
                 assert_eq!(read, Snapshot::of(&whole, view), "{view:?} of {turns:?}");
             }
         }
@@ -68,7 +68,7 @@ fn a_view_is_what_the_whole_log_gives() {
 
 /// Steps of SQLite's machine that a load takes; each row costs some. The statements are prepared before.
 fn steps(connection: &mut Connection, view: View) -> (u64, usize) {
-    load(connection, &key(), view).unwrap();
+    load(connection, &key(), None, view).unwrap();
     let steps = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&steps);
     let count = move || {
@@ -76,7 +76,7 @@ fn steps(connection: &mut Connection, view: View) -> (u64, usize) {
         false
     };
     connection.progress_handler(1, Some(count)).unwrap();
-    let entries = load(connection, &key(), view).unwrap().entries.len();
+    let entries = load(connection, &key(), None, view).unwrap().entries.len();
     (steps.load(Ordering::Relaxed), entries)
 }
 
@@ -101,5 +101,62 @@ fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
             assert!(short > 20, "the steps are counted");
             assert!(long <= short, "{view:?}: {long} steps for the end of many entries, {short} for few");
         }
+    }
+}
+
+/// A conversation whose first `count` entries are turns of three, and which was branched so many times near
+/// their end: each branch behind the turn before the last one of the branch before.
+fn branched(count: usize, times: u64) -> Connection {
+    let mut connection = written(&turns_of_three(count), 1000);
+    for round in 0..times {
+        let at = load(&mut connection, &key(), None, View::LastTurns(2)).unwrap();
+        let parent = EntryId::new(at.entries[2].seq);
+        let turn = TurnId::new(&format!("b{round}")).unwrap();
+        let batch = Batch::new(
+            BatchKey::new(turn, 0, "x"),
+            log([(format!("b{round}"), vec![said("u"), said("a"), end()])]),
+        );
+        append(&mut connection, &key(), at.version, &batch.with_parent(parent), usize::MAX).unwrap();
+    }
+    connection
+}
+
+#[test]
+fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
+    for view in [View::LastEntries(20), View::LastEntries(0), View::LastTurns(7)] {
+        for times in [1, 40] {
+            let (mut short, mut long) = (branched(300, times), branched(99_999, times));
+            let ((short, few), (long, many)) = (steps(&mut short, view), steps(&mut long, view));
+            assert_eq!(few, many);
+            assert!(short > 20, "the steps are counted");
+            assert!(long <= short, "{view:?} behind {times} forks: {long} steps of many, {short} of few");
+        }
+        // A plain log is read with as few steps as ever, give or take those that look for forks.
+        let (plain, _) = steps(&mut written(&turns_of_three(300), 100), view);
+        let (branched, _) = steps(&mut branched(300, 40), view);
+        assert!(branched <= 3 * plain + 100, "{view:?}: {branched} steps with forks, {plain} without");
+    }
+}
+
+#[test]
+fn a_page_of_a_long_log_costs_what_that_of_a_short_one_costs() {
+    let steps_of = |count: usize, after: u64| {
+        let mut connection = branched(count, 1);
+        read(&mut connection, &key(), EntryId::new(after), 50).unwrap();
+        let steps = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&steps);
+        let count = move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        connection.progress_handler(1, Some(count)).unwrap();
+        assert_eq!(read(&mut connection, &key(), EntryId::new(after), 50).unwrap().len(), 50);
+        steps.load(Ordering::Relaxed)
+    };
+    let short = steps_of(300, 100);
+    assert!(short > 50, "the steps are counted");
+    for after in [0, 50_000, 99_900] {
+        let long = steps_of(99_999, after);
+        assert!(long <= short, "after {after}: {long} steps of many, {short} of few");
     }
 }

@@ -1,8 +1,11 @@
-//! Rows: broken ones, odd texts, sizes, fences.
+//! Rows: damaged ones, odd texts, sizes, fences.
+
+use std::sync::Arc;
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+use chat_memory_advisor::conformance::{Damage, a_damaged_entry_harms_no_other};
 use chat_memory_advisor::{
-    Batch, BatchKey, ConversationStore, EntryId, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
 };
 use chat_memory_sqlite::SqliteStore;
 
@@ -19,58 +22,49 @@ async fn three_turns(store: &SqliteStore) {
 }
 
 #[tokio::test]
-async fn a_broken_row_is_reported_with_its_place_and_hides_nothing_else() {
-    for broken in [
-        "entry = '{\"format\":1,\"kind\":\"message\",\"value\":\"secret\"}'",
-        "entry = '{\"format\":1,\"kind\":\"message\",'",
-        "entry = '\"secret\"'",
-        "entry = ''",
-        "entry = CAST(x'FF00FF' AS TEXT)",
-        "turn = 'secret secret'",
-        "turn = CAST(x'FF' AS TEXT)",
-    ] {
-        let file = File::new();
-        let store = file.open().await;
-        three_turns(&store).await;
-        file.tamper(&format!("UPDATE entries SET {broken} WHERE seq = 3"));
-        for view in [View::All, View::LastEntries(4), View::LastTurns(2)] {
-            let error = store.load(&key(), view).await.unwrap_err();
-            assert!(matches!(error, StoreError::Corrupt { seq: 3, .. }), "{error:?} with {broken}");
-            assert!(!format!("{error:?}").contains("secret"), "{error:?} quotes the conversation");
-        }
-        for view in [View::LastEntries(3), View::LastTurns(1), View::LastEntries(0)] {
-            let read = store.load(&key(), view).await.unwrap();
-            assert_eq!(read.version, Version::new(6), "{view:?} with {broken}");
-        }
-        // The conversation goes on, and without the row all the others are there.
-        store.append(&key(), Version::new(6), said("four", 0, &["four"])).await.unwrap();
-        file.tamper("DELETE FROM entries WHERE seq = 3");
-        let read = store.load(&key(), View::All).await.unwrap();
-        assert_eq!(texts(&read.entries), ["one", "three", "four"]);
-    }
+async fn law_m6_a_damaged_entry_harms_no_other() {
+    let file = File::new();
+    let store = Arc::new(file.open().await);
+    a_damaged_entry_harms_no_other(store, async |key, seq, damage| {
+        let done = match damage {
+            Damage::Body(body) => format!("UPDATE entries SET entry = '{body}'"),
+            Damage::Turn => "UPDATE entries SET turn = 'no turn'".into(),
+            _ => "DELETE FROM entries".into(),
+        };
+        let of = format!("(SELECT id FROM conversations WHERE conversation = '{}')", key.conversation());
+        file.tamper(&format!("{done} WHERE conversation = {of} AND seq = {seq}"));
+    })
+    .await;
 }
 
+/// Bytes that are no text come as they stand, and the conversation goes on.
 #[tokio::test]
-async fn a_broken_last_row_does_not_keep_the_conversation_from_growing() {
+async fn a_row_that_is_no_text_is_given_as_it_stands() {
     let file = File::new();
     let store = file.open().await;
     three_turns(&store).await;
-    file.tamper("UPDATE entries SET turn = CAST(x'FF' AS TEXT), entry = 'x' WHERE seq = 6");
-    assert!(matches!(store.load(&key(), View::All).await, Err(StoreError::Corrupt { seq: 6, .. })));
+    for (broken, raw) in [
+        ("entry = CAST(x'FF00FF' AS TEXT)", Some(vec![0xFF, 0, 0xFF])),
+        ("turn = CAST(x'FF' AS TEXT)", Some(vec![0xFF, 0, 0xFF])),
+    ] {
+        file.tamper(&format!("UPDATE entries SET {broken} WHERE seq = 6"));
+        let read = store.load(&key(), View::LastTurns(1)).await.unwrap();
+        assert_eq!((read.version, read.open_turn), (Version::new(6), None));
+        let last = read.entries.last().unwrap();
+        assert_eq!(raw.map(EntryKind::Corrupt).as_ref(), Some(&last.kind), "{broken}");
+    }
     store.append(&key(), Version::new(6), said("four", 0, &["four"])).await.unwrap();
     assert_eq!(texts(&store.load(&key(), View::LastTurns(1)).await.unwrap().entries), ["four"]);
 }
 
-/// A batch that cannot be compared with what is stored is neither taken for it nor for another one.
 #[tokio::test]
-async fn a_repeated_batch_over_a_broken_row_is_told_so() {
+async fn a_head_that_knows_of_entries_that_are_not_there_is_refused() {
     let file = File::new();
     let store = file.open().await;
-    let batch = said("t", 0, &["a", "b"]);
-    store.append(&key(), Version::EMPTY, batch.clone()).await.unwrap();
-    file.tamper("UPDATE entries SET entry = '{' WHERE seq = 2");
-    let again = store.append(&key(), Version::EMPTY, batch).await;
-    assert!(matches!(again, Err(StoreError::Corrupt { seq: 2, .. })), "{again:?}");
+    three_turns(&store).await;
+    file.tamper("UPDATE conversations SET version = 1000000000000");
+    let refused = store.load(&key(), View::All).await;
+    assert!(matches!(refused, Err(StoreError::Corrupt { seq: 7, .. })), "{refused:?}");
 }
 
 /// The same entry in other JSON, as another version of this program may have written it, is the same.
@@ -116,14 +110,6 @@ async fn a_batch_beyond_the_bound_is_refused_whole() {
     assert!(matches!(refused, Err(StoreError::TooLarge)), "{refused:?}");
     assert_eq!(store.load(&key(), View::All).await.unwrap().version, Version::EMPTY);
     store.append(&key(), Version::EMPTY, said("t", 0, &[&half])).await.unwrap();
-}
-
-#[tokio::test]
-async fn what_is_not_supported_is_said() {
-    let store = SqliteStore::in_memory().unwrap();
-    let branch = said("t", 0, &["a"]).with_parent(EntryId::new(1));
-    let refused = store.append(&key(), Version::EMPTY, branch).await;
-    assert!(matches!(refused, Err(StoreError::Unsupported { .. })), "{refused:?}");
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use advisor_core::{ConversationKey, Message, TurnId, async_trait};
 use chat_memory_advisor::{
-    Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry, Page, Snapshot, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, Page, Snapshot, StoreError,
+    Version, View,
 };
 use chat_memory_sqlite::SqliteStore;
 use rusqlite::Connection;
@@ -49,6 +50,28 @@ impl OnFile {
 impl ConversationStore for OnFile {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         self.store.load(key, view).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.store.load_branch(key, tip, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.store.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.store.branches(key).await
     }
 
     async fn append(

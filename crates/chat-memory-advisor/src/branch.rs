@@ -1,0 +1,153 @@
+use std::collections::BTreeMap;
+
+use crate::EntryId;
+
+/// Where the branches of a log part: the entries that do not follow the one before them, each with the one it
+/// follows. A log that was never branched has none.
+///
+/// A branch is the path from its tip back through parents. A parent has a lower number than what follows it,
+/// so the entries of a path stand in the order of their numbers. It is for stores, which keep forks beside
+/// the entries: a branch is read as a few ranges of the log.
+///
+/// # Example
+/// ```
+/// use chat_memory_advisor::{EntryId, Forks};
+///
+/// // Entries 1 to 4, then 5 and 6 behind entry 2.
+/// let forks = Forks::from_iter([(5, EntryId::new(2))]);
+/// let path: Vec<_> = forks.path(EntryId::new(6)).iter().map(|part| (part.first, part.last)).collect();
+/// assert_eq!(path, [(1, 2), (5, 6)]);
+/// assert_eq!(forks.tips(6), [EntryId::new(4), EntryId::new(6)]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Forks(BTreeMap<u64, EntryId>);
+
+/// Entries of a path whose numbers follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Segment {
+    /// The number of the first entry.
+    pub first: u64,
+    /// The number of the last entry.
+    pub last: u64,
+    /// What the first entry follows, where that is not the entry before it.
+    pub parent: Option<EntryId>,
+}
+
+impl Segment {
+    /// The entries of these numbers.
+    #[must_use]
+    pub fn new(first: u64, last: u64, parent: Option<EntryId>) -> Self {
+        Self { first, last, parent }
+    }
+}
+
+impl Forks {
+    /// The path to this entry, from the first entry on.
+    #[must_use]
+    pub fn path(&self, tip: EntryId) -> Vec<Segment> {
+        let mut path = Vec::new();
+        let mut last = tip.as_u64();
+        while last > 0 {
+            let fork = self.0.range(..=last).next_back();
+            let (first, parent) = fork.map_or((1, None), |(first, parent)| (*first, Some(*parent)));
+            path.push(Segment { first, last, parent });
+            // A parent stands before what follows it, or else the path would have no end.
+            last = parent.map_or(0, |parent| parent.as_u64().min(first.saturating_sub(1)));
+        }
+        path.reverse();
+        path
+    }
+
+    /// The ends of the branches of a log whose last entry has this number, in the order of their numbers.
+    #[must_use]
+    pub fn tips(&self, last: u64) -> Vec<EntryId> {
+        let is_followed = |end: &u64| self.0.values().any(|parent| parent.as_u64() == *end);
+        let ends = self.0.keys().map(|first| first.saturating_sub(1)).filter(|end| !is_followed(end));
+        ends.chain([last]).filter(|end| *end > 0).map(EntryId::new).collect()
+    }
+
+    /// All entries after one up to another, as they stand in the log, whatever their branch.
+    #[must_use]
+    pub fn range(&self, after: u64, last: u64) -> Vec<Segment> {
+        let mut first = after.saturating_add(1);
+        let mut parent = self.0.get(&first).copied();
+        let mut range = Vec::new();
+        if first > last {
+            return range;
+        }
+        for (next, follows) in self.0.range(first.saturating_add(1)..).take_while(|(next, _)| **next <= last)
+        {
+            range.push(Segment { first, last: next.saturating_sub(1), parent });
+            (first, parent) = (*next, Some(*follows));
+        }
+        range.push(Segment { first, last, parent });
+        range
+    }
+
+    pub(crate) fn insert(&mut self, first: u64, parent: EntryId) {
+        self.0.insert(first, parent);
+    }
+
+    pub(crate) fn parent_of(&self, seq: u64) -> Option<EntryId> {
+        self.0.get(&seq).copied()
+    }
+}
+
+/// Each entry that does not follow the one before it, and what it follows.
+impl FromIterator<(u64, EntryId)> for Forks {
+    fn from_iter<I: IntoIterator<Item = (u64, EntryId)>>(forks: I) -> Self {
+        Self(forks.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forks(forks: &[(u64, u64)]) -> Forks {
+        forks.iter().map(|(first, parent)| (*first, EntryId::new(*parent))).collect()
+    }
+
+    fn numbers(segments: &[Segment]) -> Vec<u64> {
+        segments.iter().flat_map(|part| part.first..=part.last).collect()
+    }
+
+    #[test]
+    fn a_path_goes_from_its_tip_back_through_parents() {
+        // 1 2 3, then 4 5 behind 1, then 6 behind 4, then 7 at the beginning.
+        let forks = forks(&[(4, 1), (6, 4), (7, 0)]);
+        for (tip, path) in [
+            (0, &[][..]),
+            (1, &[1]),
+            (3, &[1, 2, 3]),
+            (5, &[1, 4, 5]),
+            (6, &[1, 4, 6]),
+            (7, &[7]),
+            (9, &[7, 8, 9]),
+        ] {
+            assert_eq!(numbers(&forks.path(EntryId::new(tip))), path, "to {tip}");
+        }
+        let tips: Vec<_> = forks.tips(8).into_iter().map(EntryId::as_u64).collect();
+        assert_eq!(tips, [3, 5, 6, 8]);
+        // Going on behind an old tip ends that branch nowhere.
+        assert_eq!(self::forks(&[(4, 1), (6, 3)]).tips(6), [5, 6].map(EntryId::new));
+        assert_eq!(Forks::default().tips(0), []);
+    }
+
+    #[test]
+    fn a_path_through_damaged_forks_ends() {
+        assert_eq!(numbers(&forks(&[(4, 9), (2, 2)]).path(EntryId::new(5))), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_range_is_told_where_branches_begin() {
+        let forks = forks(&[(4, 1), (6, 4)]);
+        let range = forks.range(1, 7);
+        assert_eq!(numbers(&range), [2, 3, 4, 5, 6, 7]);
+        assert_eq!(range[0].parent, None);
+        assert_eq!(range[1].parent, Some(EntryId::new(1)));
+        assert_eq!(forks.range(3, 4)[0].parent, Some(EntryId::new(1)));
+        assert_eq!(forks.range(7, 7), []);
+    }
+}

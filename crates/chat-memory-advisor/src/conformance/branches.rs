@@ -1,0 +1,179 @@
+//! A branch is a view: the path from its tip back through parents.
+
+use advisor_core::TurnId;
+
+use super::{Store, new_key, said, texts};
+use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, Snapshot, StoreError, Version, View};
+
+/// A batch that names a parent begins a branch behind it. What follows goes on there, until another one begins;
+/// the numbers of the whole log go on without gaps.
+pub async fn a_branch_goes_from_its_parent(store: Store) {
+    let key = new_key();
+    let version = forked(&store, &key).await;
+    assert_eq!(version, Version::new(9));
+    let read = store.load(&key, View::All).await.unwrap();
+    assert_eq!((texts(&read.entries).concat().as_str(), read.version), ("abfghi", version));
+    assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 2, 6, 7, 8, 9]), "{read:?}");
+    let parents: Vec<_> = read.entries.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
+    assert_eq!(parents, [(6, EntryId::new(2))], "an entry tells its parent where that is not the one before");
+    // Behind the last entry no branch begins.
+    store.append(&key, version, said("v", 0, &["j"]).with_parent(EntryId::new(9))).await.unwrap();
+    let read = store.load(&key, View::LastEntries(1)).await.unwrap();
+    assert_eq!(read.entries.first().and_then(|entry| entry.parent), None);
+    assert_eq!(store.branches(&key).await.unwrap(), [5, 10].map(EntryId::new));
+}
+
+/// An older branch is read to its tip, and to any entry of it, in every view, as the contract's own function says.
+pub async fn an_older_branch_is_read_in_every_view(store: Store) {
+    let key = new_key();
+    let mut version = forked(&store, &key).await;
+    for (parent, turn) in [(5, "four"), (0, "five"), (11, "six"), (7, "seven"), (13, "two")] {
+        let batch = said(turn, 9, &["x", "y"]).with_parent(EntryId::new(parent));
+        version = store.append(&key, version, batch).await.unwrap();
+    }
+    let log = store.read(&key, EntryId::BEGINNING, 99).await.unwrap();
+    assert_eq!(log.len() as u64, version.as_u64());
+    for tip in (0..=version.as_u64()).map(EntryId::new) {
+        for count in [0, 1, 2, 3, 4, 5, 6, 99] {
+            for view in [View::All, View::LastEntries(count), View::LastTurns(count)] {
+                let read = store.load_branch(&key, tip, view).await.unwrap();
+                let mut expected = Snapshot::of_branch(&log, tip, view);
+                expected.version = version;
+                assert_eq!(read, expected, "{view:?} of the branch to {tip}");
+            }
+        }
+    }
+    assert_eq!(
+        store.load(&key, View::All).await.unwrap(),
+        store.load_branch(&key, EntryId::new(version.as_u64()), View::All).await.unwrap()
+    );
+}
+
+/// The tips of all branches are listed in their order; one that was gone on with ends where it ends now.
+pub async fn branches_are_listed_by_their_tips(store: Store) {
+    let key = new_key();
+    assert_eq!(store.branches(&key).await.unwrap(), []);
+    let version = forked(&store, &key).await;
+    assert_eq!(store.branches(&key).await.unwrap(), [5, 9].map(EntryId::new));
+    let version =
+        store.append(&key, version, said("on", 0, &["k"]).with_parent(EntryId::new(5))).await.unwrap();
+    assert_eq!(store.branches(&key).await.unwrap(), [9, 10].map(EntryId::new));
+    let read = store.load(&key, View::All).await.unwrap();
+    assert_eq!(texts(&read.entries).concat(), "abcdek");
+    store.append(&key, version, said("new", 0, &["l"]).with_parent(EntryId::BEGINNING)).await.unwrap();
+    assert_eq!(store.branches(&key).await.unwrap(), [9, 10, 11].map(EntryId::new));
+    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["l"]);
+    assert!(store.load(&key, View::All).await.unwrap().entries[0].is_first());
+}
+
+/// The last turn of a branch is open or not whatever the others are, and comes whole, also across the place
+/// where it was cut.
+pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
+    let key = new_key();
+    let end = EntryKind::TurnEnded(advisor_core::TurnEnd::RolledBack);
+    let batch = |round, text: &str, end: Option<&EntryKind>| {
+        let mut batch = said("t", round, &[text]);
+        let end = end.map(|end| NewEntry::new(batch.key.turn.clone(), end.clone()));
+        batch.entries.extend(end);
+        batch
+    };
+    let version = store.append(&key, Version::EMPTY, batch(0, "a", None)).await.unwrap();
+    let version = store.append(&key, version, batch(1, "b", Some(&end))).await.unwrap();
+    let open = async |tip| {
+        let read = store.load_branch(&key, EntryId::new(tip), View::LastEntries(1)).await.unwrap();
+        read.open_turn.map(|open| texts(&open.entries).concat())
+    };
+    assert_eq!((open(1).await, open(3).await), (Some("a".into()), None));
+    assert_eq!(open(2).await, Some("ab".into()));
+    let branch = batch(2, "c", None).with_parent(EntryId::new(1));
+    let version = store.append(&key, version, branch).await.unwrap();
+    assert_eq!((open(4).await, open(3).await), (Some("ac".into()), None));
+    let read = store.load(&key, View::LastEntries(0)).await.unwrap();
+    assert_eq!(texts(&read.open_turn.unwrap().entries), ["a", "c"]);
+    let closing =
+        Batch::new(BatchKey::new(TurnId::new("t").unwrap(), 3, "end"), batch(9, "", Some(&end)).entries);
+    store.append(&key, version, closing).await.unwrap();
+    assert_eq!((open(6).await, open(4).await), (None, Some("ac".into())));
+}
+
+/// A parent or a tip that does not exist is a typed error, and nothing is written.
+pub async fn a_parent_must_exist(store: Store) {
+    let key = new_key();
+    let nowhere = EntryId::new(3);
+    let refused = store.append(&key, Version::EMPTY, said("t", 0, &["a"]).with_parent(nowhere)).await;
+    assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
+    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
+    let first = said("t", 0, &["a", "b"]).with_parent(EntryId::BEGINNING);
+    let version = store.append(&key, Version::EMPTY, first).await.unwrap();
+    let refused = store.append(&key, version, said("t", 1, &["c"]).with_parent(nowhere)).await;
+    assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
+    for key in [&key, &new_key()] {
+        let refused = store.load_branch(key, nowhere, View::All).await;
+        assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
+    }
+    let conflict = store.append(&key, Version::new(9), said("t", 1, &["c"]).with_parent(nowhere)).await;
+    assert!(matches!(conflict, Err(StoreError::Conflict { .. })), "the version comes first: {conflict:?}");
+    let read = store.load(&key, View::All).await.unwrap();
+    assert_eq!((read.version, texts(&read.entries).len()), (version, 2));
+    let none = store.load_branch(&new_key(), EntryId::BEGINNING, View::All).await.unwrap();
+    assert_eq!(none, Snapshot::default());
+}
+
+/// A batch that began a branch is known again by its key; with another parent it is another batch.
+pub async fn a_parent_belongs_to_what_a_batch_says(store: Store) {
+    let key = new_key();
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
+    let branch = |parent: Option<u64>| Batch { parent: parent.map(EntryId::new), ..said("t", 1, &["c"]) };
+    let written = store.append(&key, version, branch(Some(1))).await.unwrap();
+    assert_eq!(store.append(&key, version, branch(Some(1))).await.unwrap(), written);
+    let plain = |parent: Option<u64>| Batch { parent: parent.map(EntryId::new), ..said("t", 2, &["d"]) };
+    let last = store.append(&key, written, plain(None)).await.unwrap();
+    assert_eq!(store.append(&key, written, plain(Some(3))).await.unwrap(), last, "the one before it");
+    for other in [branch(None), branch(Some(0)), branch(Some(2)), plain(Some(1))] {
+        let refused = store.append(&key, version, other).await;
+        assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
+    }
+}
+
+/// Entries are read in pages, in the order in which they were written, those of all branches.
+pub async fn a_log_is_read_in_pages(store: Store) {
+    let key = new_key();
+    assert_eq!(store.read(&key, EntryId::BEGINNING, 9).await.unwrap(), []);
+    forked(&store, &key).await;
+    let all = store.read(&key, EntryId::BEGINNING, usize::MAX).await.unwrap();
+    assert_eq!(texts(&all).concat(), "abcdefghi");
+    assert!(all.iter().map(|entry| entry.seq).eq(1..=9));
+    for limit in 1..=10 {
+        let mut read: Vec<Entry> = Vec::new();
+        loop {
+            let after = EntryId::new(read.last().map_or(0, |last| last.seq));
+            let page = store.read(&key, after, limit).await.unwrap();
+            assert!(page.len() <= limit, "a page is longer than asked for");
+            if page.is_empty() {
+                break;
+            }
+            read.extend(page);
+        }
+        assert_eq!(read, all, "in pages of {limit}");
+    }
+    assert_eq!(store.read(&key, EntryId::BEGINNING, 0).await.unwrap(), []);
+    for after in [9, 10, u64::MAX] {
+        assert_eq!(store.read(&key, EntryId::new(after), 9).await.unwrap(), []);
+    }
+}
+
+/// Entries `a` to `i`: `a b` and `c d e` of two turns, then `f g` and `h i` of two others behind `b`.
+async fn forked(store: &Store, key: &advisor_core::ConversationKey) -> Version {
+    let mut version = Version::EMPTY;
+    for (turn, texts, parent) in [
+        ("one", &["a", "b"][..], None),
+        ("two", &["c", "d", "e"], None),
+        ("three", &["f", "g"], Some(EntryId::new(2))),
+        ("three", &["h", "i"], None),
+    ] {
+        let round = u32::try_from(version.as_u64()).unwrap();
+        let batch = Batch { parent, ..said(turn, round, texts) };
+        version = store.append(key, version, batch).await.unwrap();
+    }
+    version
+}

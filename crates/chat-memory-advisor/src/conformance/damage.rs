@@ -1,0 +1,170 @@
+//! A damaged entry harms no other. These functions are not part of the macro: a store's own tests call them,
+//! since only they can damage what it keeps.
+
+use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+
+use super::{Store, new_key, said};
+use crate::{
+    Batch, BatchKey, ChatMemoryAdvisor, Entry, EntryId, EntryKind, NewEntry, Snapshot, Version, View,
+    check_transcript,
+};
+
+/// What is done to an entry around the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Damage {
+    /// What it says becomes this.
+    Body(&'static str),
+    /// The id of its turn becomes one that is none: `no turn`.
+    Turn,
+    /// It is removed.
+    Removed,
+}
+
+const BODIES: [&str; 6] = [
+    "secret",
+    "\"secret\"",
+    "{}",
+    "",
+    r#"{"format":1,"kind":"message","value":"secret"}"#,
+    r#"{"format":1,"kind":"message","#,
+];
+
+/// Each entry is damaged in each way. It is given in its place as it stands, everything else as before; the
+/// conversation goes on, and its next turn is valid (law M6).
+pub async fn a_damaged_entry_harms_no_other(
+    store: Store,
+    damage: impl AsyncFn(&ConversationKey, u64, Damage),
+) {
+    let damages = BODIES.map(Damage::Body).into_iter().chain([Damage::Turn, Damage::Removed]);
+    for how in damages {
+        for seq in 1..=ENTRIES {
+            let key = new_key();
+            let last = three_turns(&store, &key).await;
+            let before = all_reads(&store, &key).await;
+            let body = serde_json::to_string(&before.log[place(seq)].kind).unwrap();
+            damage(&key, seq, how).await;
+            let raw = match how {
+                Damage::Body(raw) => raw.as_bytes().to_vec(),
+                Damage::Turn => body.into_bytes(),
+                Damage::Removed => Vec::new(),
+            };
+            let after = all_reads(&store, &key).await;
+            assert_same_but_for(seq, &EntryKind::Corrupt(raw), how, &before, &after);
+            if how != Damage::Removed {
+                let again = store.append(&key, Version::EMPTY, last).await;
+                assert_eq!(
+                    again.unwrap(),
+                    Version::new(ENTRIES),
+                    "known by its key and the rest: {how:?} of {seq}"
+                );
+            }
+            the_next_turn_is_valid(&store, &key).await;
+        }
+    }
+}
+
+const ENTRIES: u64 = 9;
+
+/// Three turns: one with a call and its result, one that has ended, and one that is open; a branch behind the
+/// first. Gives the last batch.
+async fn three_turns(store: &Store, key: &ConversationKey) -> Batch {
+    let batch = |turn: &str, kinds: Vec<EntryKind>| {
+        let turn = TurnId::new(turn).unwrap();
+        let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+        Batch::new(BatchKey::new(turn, 0, "all"), entries)
+    };
+    let call = advisor_core::ToolCall::new("c1", "look", "{}");
+    let result = Message::tool(advisor_core::ToolResult::new(&call, vec!["seen".into()]));
+    let ended = || EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
+    let say = |message| EntryKind::Message(message);
+    let one = vec![
+        say(Message::user("u")),
+        say(Message::assistant_blocks(vec![call.into()])),
+        say(result),
+        say(Message::assistant("a")),
+        ended(),
+    ];
+    let version = store.append(key, Version::EMPTY, batch("one", one)).await.unwrap();
+    let two = vec![say(Message::user("v")), ended()];
+    let version = store.append(key, version, batch("two", two)).await.unwrap();
+    let three = vec![say(Message::user("w")), say(Message::assistant("b"))];
+    let last = batch("three", three).with_parent(EntryId::new(5));
+    assert_eq!(store.append(key, version, last.clone()).await.unwrap(), Version::new(ENTRIES));
+    last
+}
+
+/// All that a store tells of a conversation.
+struct Reads {
+    log: Vec<Entry>,
+    snapshots: Vec<Snapshot>,
+    tips: Vec<EntryId>,
+}
+
+async fn all_reads(store: &Store, key: &ConversationKey) -> Reads {
+    let log = store.read(key, EntryId::BEGINNING, 99).await.unwrap();
+    let mut snapshots = Vec::new();
+    for tip in [7, 9].map(EntryId::new) {
+        for view in VIEWS {
+            snapshots.push(store.load_branch(key, tip, view).await.unwrap());
+        }
+    }
+    for view in VIEWS {
+        snapshots.push(store.load(key, view).await.unwrap());
+    }
+    Reads { log, snapshots, tips: store.branches(key).await.unwrap() }
+}
+
+const VIEWS: [View; 7] = [
+    View::All,
+    View::LastEntries(0),
+    View::LastEntries(1),
+    View::LastEntries(4),
+    View::LastTurns(0),
+    View::LastTurns(1),
+    View::LastTurns(2),
+];
+
+fn assert_same_but_for(seq: u64, kind: &EntryKind, how: Damage, before: &Reads, after: &Reads) {
+    let expected = |entries: &[Entry]| -> Vec<_> {
+        let damaged =
+            |entry: &Entry| (entry.seq, if entry.seq == seq { kind.clone() } else { entry.kind.clone() });
+        entries.iter().map(damaged).collect()
+    };
+    let told = |entries: &[Entry]| -> Vec<_> {
+        entries.iter().map(|entry| (entry.seq, entry.kind.clone())).collect()
+    };
+    assert_eq!(told(&after.log), expected(&before.log), "{how:?} of {seq}");
+    assert_eq!(after.tips, before.tips, "{how:?} of {seq}");
+    for (before, after) in before.snapshots.iter().zip(&after.snapshots) {
+        assert_eq!(after.version, before.version);
+        // What began with a row that is gone, a turn or its end, is not known any more.
+        if how == Damage::Removed {
+            continue;
+        }
+        assert_eq!(told(&after.entries), expected(&before.entries), "{how:?} of {seq}");
+        let open = |snapshot: &Snapshot| snapshot.open_turn.clone().map(|open| open.entries);
+        assert_eq!(
+            open(after).map(|open| told(&open)),
+            open(before).map(|open| expected(&open)),
+            "{how:?} of {seq}: the open turn"
+        );
+        let turns = |entries: &[Entry]| -> Vec<_> {
+            let others = entries.iter().filter(|entry| how != Damage::Turn || entry.seq != seq);
+            others.map(|entry| entry.turn.clone()).collect()
+        };
+        assert_eq!(turns(&after.entries), turns(&before.entries), "{how:?} of {seq}");
+    }
+}
+
+async fn the_next_turn_is_valid(store: &Store, key: &ConversationKey) {
+    let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(store));
+    let sent = memory.transcript(key).await.unwrap();
+    assert_eq!(check_transcript(&sent), []);
+    let version = store.load(key, View::LastEntries(0)).await.unwrap().version;
+    store.append(key, version, said("next", 0, &["n"])).await.unwrap();
+}
+
+fn place(seq: u64) -> usize {
+    usize::try_from(seq - 1).unwrap()
+}

@@ -1,0 +1,160 @@
+use std::collections::VecDeque;
+
+use advisor_core::TurnId;
+
+use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
+
+/// Makes entries of what stands in a store, so that a damaged one harms no other. It is for stores.
+///
+/// What cannot be read, and what is missing, is given in its place as [`EntryKind::Corrupt`]. An entry of
+/// which nobody can tell the turn is given that of the entry before it, or else of the one behind it.
+///
+/// # Example
+/// ```
+/// use chat_memory_advisor::{EntryKind, LogReader, Segment};
+///
+/// let mut log = LogReader::new(vec![Segment::new(1, 3, None)]);
+/// log.row(1, b"t", br#"{"format":1,"kind":"summary","value":"short"}"#)?;
+/// log.row(3, b"t", b"half an en")?;
+/// let entries = log.finish()?;
+/// assert_eq!(entries[0].kind, EntryKind::Summary("short".into()));
+/// assert_eq!(entries[1].kind, EntryKind::Corrupt(b"".into()));
+/// assert_eq!(entries[2].kind, EntryKind::Corrupt(b"half an en".into()));
+/// # Ok::<(), chat_memory_advisor::StoreError>(())
+/// ```
+#[derive(Debug)]
+pub struct LogReader {
+    /// The numbers that are still to come.
+    expected: VecDeque<Segment>,
+    entries: Vec<Entry>,
+    /// How many of the first entries have no turn yet.
+    nameless: usize,
+}
+
+/// How many entries may be missing in a row. Where more are, the log is not what it says it is.
+const MOST_MISSING: u64 = 1_000;
+
+impl LogReader {
+    /// Reads entries of these numbers, in their order.
+    #[must_use]
+    pub fn new(segments: Vec<Segment>) -> Self {
+        Self { expected: segments.into(), entries: Vec::new(), nameless: 0 }
+    }
+
+    /// Takes the next row: its number, the id of its turn, and the JSON form of its [`EntryKind`].
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if more than a thousand rows are missing before it.
+    pub fn row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result<(), StoreError> {
+        while self.expected.front().is_some_and(|next| next.last < seq) {
+            self.take_missing(u64::MAX)?;
+        }
+        self.take_missing(seq)?;
+        let turn = std::str::from_utf8(turn).ok().and_then(|turn| TurnId::new(turn).ok());
+        let read = turn.is_some().then(|| serde_json::from_slice(kind).ok()).flatten();
+        let kind = read.unwrap_or_else(|| EntryKind::Corrupt(kind.to_vec()));
+        let parent = self.take_number();
+        self.push(seq, parent, turn, kind);
+        Ok(())
+    }
+
+    /// The entries.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if more than a thousand rows are missing at the end.
+    pub fn finish(mut self) -> Result<Vec<Entry>, StoreError> {
+        while !self.expected.is_empty() {
+            self.take_missing(u64::MAX)?;
+        }
+        Ok(self.entries)
+    }
+
+    /// Takes what is missing of the first segment up to a number.
+    fn take_missing(&mut self, before: u64) -> Result<(), StoreError> {
+        let Some(Segment { first, last, .. }) = self.expected.front().copied() else { return Ok(()) };
+        let end = before.min(last.saturating_add(1));
+        if end.saturating_sub(first) > MOST_MISSING {
+            return Err(StoreError::Corrupt { seq: first, source: Some("entries are missing".into()) });
+        }
+        for seq in first..end {
+            let parent = self.take_number();
+            self.push(seq, parent, None, EntryKind::Corrupt(Vec::new()));
+        }
+        Ok(())
+    }
+
+    /// Takes the next number and gives the parent of its entry.
+    fn take_number(&mut self) -> Option<EntryId> {
+        let next = self.expected.front_mut()?;
+        let parent = next.parent.take();
+        if next.first < next.last {
+            next.first = next.first.saturating_add(1);
+        } else {
+            self.expected.pop_front();
+        }
+        parent
+    }
+
+    fn push(&mut self, seq: u64, parent: Option<EntryId>, turn: Option<TurnId>, kind: EntryKind) {
+        if let Some(turn) = &turn {
+            self.entries.iter_mut().take(self.nameless).for_each(|entry| entry.turn = turn.clone());
+            self.nameless = 0;
+        }
+        let before = self.entries.last().map(|entry| entry.turn.clone());
+        if turn.is_none() && self.nameless == self.entries.len() {
+            self.nameless = self.nameless.saturating_add(1);
+        }
+        let turn = turn.or(before).unwrap_or_else(unknown_turn);
+        self.entries.push(Entry { parent, ..Entry::new(seq, turn, kind) });
+    }
+}
+
+/// The turn of entries that stand in no company.
+fn unknown_turn() -> TurnId {
+    TurnId::new("unknown").unwrap_or_else(|_| TurnId::mint())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: &[u8] = br#"{"format":1,"kind":"summary","value":"short"}"#;
+
+    fn read(segments: &[(u64, u64)], rows: &[(u64, &[u8])]) -> Result<Vec<Entry>, StoreError> {
+        let segments = segments.iter().map(|(first, last)| Segment::new(*first, *last, None)).collect();
+        let mut log = LogReader::new(segments);
+        rows.iter().try_for_each(|(seq, turn)| log.row(*seq, turn, SHORT))?;
+        log.finish()
+    }
+
+    #[test]
+    fn what_is_missing_or_damaged_has_its_place_and_a_turn() {
+        let log = read(&[(2, 5), (8, 10)], &[(3, b"no turn"), (4, b"a"), (5, b"\xFF"), (9, b"b")]).unwrap();
+        let told: Vec<_> = log.iter().map(|entry| (entry.seq, entry.turn.as_str())).collect();
+        assert_eq!(told, [(2, "a"), (3, "a"), (4, "a"), (5, "a"), (8, "a"), (9, "b"), (10, "b")]);
+        let read = log.iter().filter(|entry| matches!(entry.kind, EntryKind::Summary(_)));
+        assert!(read.map(|entry| entry.seq).eq([4, 9]));
+        let nothing = self::read(&[(7, 8)], &[]).unwrap();
+        assert!(nothing.iter().all(|entry| entry.turn.as_str() == "unknown"), "{nothing:?}");
+    }
+
+    #[test]
+    fn a_parent_is_that_of_the_first_of_a_segment() {
+        let segments = vec![Segment::new(1, 2, None), Segment::new(5, 6, Some(EntryId::new(2)))];
+        let mut log = LogReader::new(segments);
+        for seq in [1, 2, 5, 6] {
+            log.row(seq, b"t", SHORT).unwrap();
+        }
+        let parents: Vec<_> = log.finish().unwrap().into_iter().map(|entry| entry.parent).collect();
+        assert_eq!(parents, [None, None, Some(EntryId::new(2)), None]);
+    }
+
+    #[test]
+    fn law_r1_a_log_that_says_it_is_longer_than_it_is_is_refused() {
+        for segments in [[(1, u64::MAX)], [(1, 1_002)]] {
+            let refused = read(&segments, &[(1, b"t")]);
+            assert!(matches!(refused, Err(StoreError::Corrupt { seq: 2, .. })), "{refused:?}");
+        }
+        assert_eq!(read(&[(1, 1_001)], &[(1, b"t")]).unwrap().len(), 1_001);
+    }
+}

@@ -85,7 +85,7 @@ fn named(given: Option<String>, environment: Option<String>) -> Result<String> {
         .ok_or_else(|| Error::configuration("no model is named; give --model or set OPENAI_MODEL"))
 }
 
-fn unusable(file: &Path, error: OpenError) -> Error {
+pub(crate) fn unusable(file: &Path, error: OpenError) -> Error {
     Error::configuration(format!("{}: the conversations in it cannot be used", file.display()))
         .with_source(error)
 }

@@ -1,8 +1,9 @@
-//! The `advisor` binary: a demo, a chat, and an aggregator of recorded streams.
+//! The `advisor` binary: a demo, a chat and what it remembers, and an aggregator of recorded streams.
 
 mod aggregate;
 mod chat;
 mod chat_tools;
+mod conversations;
 mod demo;
 mod failure;
 mod screen;
@@ -28,6 +29,12 @@ enum Command {
     Demo,
     /// Talks with a model behind any compatible endpoint. Ctrl-C cancels the turn, Ctrl-D ends the chat.
     Chat(chat::Arguments),
+    /// Lists the conversations in a file.
+    Conversations(conversations::ListArguments),
+    /// Prints a conversation of a file as JSON Lines, to be kept or to be imported elsewhere.
+    Export(conversations::ExportArguments),
+    /// Puts a conversation that was exported, read from standard input, into a file. Importing the same again changes nothing.
+    Import(conversations::ImportArguments),
     /// Prints what a recorded stream amounts to, as one JSON object. Exits with 1 if the stream itself failed, and with 2 if the file cannot be read or the output written.
     Aggregate {
         /// The wire format of the recording.
@@ -53,6 +60,9 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Demo => with_runtime(demo::run(&mut out)),
         Command::Chat(arguments) => with_runtime(chat::run(arguments, &mut out)),
+        Command::Conversations(arguments) => with_runtime(conversations::list(arguments, &mut out)),
+        Command::Export(arguments) => with_runtime(conversations::write_out(arguments, &mut out)),
+        Command::Import(arguments) => with_runtime(conversations::read_in(arguments, &mut out)),
         Command::Aggregate { api: Api::OpenaiChat, choices, file } => {
             aggregate::run(&file, choices, &mut out)
         }

@@ -101,6 +101,84 @@ async fn a_chat_with_a_file_goes_on_where_it_ended() {
     assert!(text_of(&output.stderr).contains("choose another path"), "{output:?}");
 }
 
+/// Runs the program, says this to it, and gives what it prints.
+fn told(arguments: &[&str], said: &[u8]) -> Output {
+    let mut command = advisor(arguments);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A program that refuses early reads no more.
+    let _ = child.stdin.take().unwrap().write_all(said);
+    child.wait_with_output().unwrap()
+}
+
+/// The path of a store that is not there yet.
+fn no_store_yet(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+    }
+    path.to_str().unwrap().into()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_is_listed_exported_and_imported() {
+    let replies = [(); 2].map(|()| Reply::sse(ChatTranscript::new("m").text("Hi").finish("stop").done()));
+    let server = ReplayServer::start(replies).await.unwrap();
+    let base_url = format!("{}/v1", server.url());
+    let (store, other) = (no_store_yet("exported.sqlite"), no_store_yet("imported.sqlite"));
+    for conversation in ["b", "a"] {
+        let arguments = ["chat", "--model", "m", "--base-url", &base_url, "--memory", &store];
+        let mut command = advisor(&arguments);
+        command.args(["--conversation", conversation]);
+        assert!(chat_with(command).await.status.success());
+    }
+    assert_eq!(text_of(&told(&["conversations", &store], b"").stdout), "a\nb\n");
+    assert_eq!(text_of(&told(&["conversations", &store, "--tenant", "acme"], b"").stdout), "");
+    let exported = told(&["export", &store, "--conversation", "a"], b"");
+    assert!(exported.status.success(), "{exported:?}");
+    let lines: Vec<Value> =
+        text_of(&exported.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["conversation"], lines.len()), (&"a".into(), 4), "{lines:?}");
+    for more in [&[][..], &[], &["--conversation", "copy"], &["--conversation", "copy", "--tenant", "acme"]] {
+        let imported = told(&[&["import", &other], more].concat(), &exported.stdout);
+        assert!(imported.status.success(), "{imported:?}");
+        assert!(text_of(&imported.stdout).ends_with(": 3 entries\n"), "{imported:?}");
+    }
+    assert_eq!(text_of(&told(&["conversations", &other], b"").stdout), "a\ncopy\n");
+    assert_eq!(text_of(&told(&["conversations", &other, "--tenant", "acme"], b"").stdout), "copy\n");
+    let again = told(&["export", &other, "--conversation", "a"], b"");
+    assert_eq!(again.stdout, exported.stdout);
+    let refused = told(&["import", &store, "--conversation", "b"], &exported.stdout);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text_of(&refused.stderr).contains("import under another id"), "{refused:?}");
+}
+
+#[test]
+fn what_cannot_be_exported_or_imported_is_told() {
+    let missing = no_store_yet("nowhere.sqlite");
+    for arguments in [&["conversations", &missing][..], &["export", &missing, "--conversation", "a"]] {
+        let refused = told(arguments, b"");
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text_of(&refused.stderr).contains("nowhere.sqlite"), "{refused:?}");
+        assert!(!PathBuf::from(&missing).exists(), "nothing is made by looking");
+    }
+    let empty = no_store_yet("empty.sqlite");
+    for (lines, told_of) in [("a text", "line 1"), ("", "line 1"), (HEADER, "it has 0 of 2 entries")] {
+        let refused = told(&["import", &empty], lines.as_bytes());
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        assert!(text_of(&refused.stderr).contains(told_of), "{refused:?}");
+    }
+    let refused = told(&["import", &empty], format!("{HEADER}\nsecret\n").as_bytes());
+    let error = text_of(&refused.stderr);
+    assert!(error.contains("line 2 is not an entry") && !error.contains("secret"), "{error}");
+    let refused = told(&["export", &empty, "--conversation", "a"], b"");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text_of(&refused.stderr).contains("no conversation `a`"), "{refused:?}");
+}
+
+const HEADER: &str =
+    r#"{"format":"advisor-conversation","version":1,"tenant":"default","conversation":"c","entries":2}"#;
+
 #[test]
 fn a_chat_without_a_model_says_how_to_name_one() {
     let output = advisor(&["chat", "--base-url", "http://127.0.0.1:9/v1"]).output().unwrap();

@@ -22,9 +22,13 @@ pub struct Prompt {
     tools: ToolSet,
     conversation: Option<ConversationKey>,
     turn: Option<TurnId>,
+    facts: Vec<Fact>,
     on_drop: OnDrop,
     error: Option<Arc<Error>>,
 }
+
+/// Leaves a fact in a turn.
+type Fact = Arc<dyn Fn(&Turn) + Send + Sync>;
 
 impl Prompt {
     pub(crate) fn new(chain: ChainBuilder, defaults: Arc<Defaults>) -> Self {
@@ -36,6 +40,7 @@ impl Prompt {
             tools: defaults.tools.clone(),
             conversation: None,
             turn: None,
+            facts: Vec::new(),
             on_drop: defaults.on_drop,
             error: None,
             defaults,
@@ -88,6 +93,13 @@ impl Prompt {
         Self { turn: Some(turn), ..self }
     }
 
+    /// Leaves a fact in the turn for its advisors, in place of one of the same type: what an advisor is to do in this
+    /// turn only. Their docs say which facts they look for.
+    pub fn fact<T: Clone + Send + Sync + 'static>(mut self, fact: T) -> Self {
+        self.facts.push(Arc::new(move |turn| turn.put(fact.clone())));
+        self
+    }
+
     /// Options of this turn, over the client's.
     pub fn options(self, options: ChatOptions) -> Self {
         Self { options: options.or(&self.options), ..self }
@@ -116,6 +128,7 @@ impl Prompt {
     /// The turn. What was put together wrong is its first and only item.
     pub fn stream(self) -> TurnStream {
         let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::mint));
+        self.facts.iter().for_each(|leave| leave(&turn));
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
         let stream = match self.prepare(Arc::clone(&turn)) {
             Ok((chain, request)) => TurnStream::new(chain, request),

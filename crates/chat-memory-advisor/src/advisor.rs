@@ -11,13 +11,13 @@ use crate::bounded::Bounded;
 use crate::opening::whole_turns;
 use crate::registry::Registry;
 use crate::repair::Repair;
-use crate::seal::{closing, end_of, seal};
+use crate::seal::{Unfinished, closing, end_of, seal};
 use crate::summary::after;
 use crate::turn_memory::several_choices;
 use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{
-    ConversationStore, Entry, StoreError, Summarizer, Summary, TokenCounter, TurnMemory, WhenBusy,
+    ConversationStore, Entry, EntryId, StoreError, Summarizer, Summary, TokenCounter, TurnMemory, WhenBusy,
     WhenTooLarge, Window,
 };
 
@@ -145,11 +145,28 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
-        let snapshot =
-            self.registry.load(&*self.store, key, &self.measure).await.map_err(StoreError::on_load)?;
-        let mut log = whole_turns(snapshot);
+        self.transcript_to(key, None, &self.registry.unfinished(key)).await
+    }
+
+    /// The same of an older branch: what a turn would be sent that branches off [after](crate::BranchOff::After)
+    /// this entry.
+    ///
+    /// # Errors
+    /// If the conversation cannot be loaded or has no such entry.
+    pub async fn transcript_of_branch(&self, key: &ConversationKey, tip: EntryId) -> Result<MessageList> {
+        self.transcript_to(key, Some(tip), &[]).await
+    }
+
+    async fn transcript_to(
+        &self,
+        key: &ConversationKey,
+        tip: Option<EntryId>,
+        unfinished: &[Unfinished],
+    ) -> Result<MessageList> {
+        let snapshot = self.registry.load(&*self.store, key, tip, &self.measure).await;
+        let mut log = whole_turns(snapshot.map_err(StoreError::on_load)?);
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-        let closed = closing(last, &end_of(last, &self.registry.unfinished(key)), &[]);
+        let closed = closing(last, &end_of(last, unfinished), &[]);
         log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
         let pending = self.registry.change(key, |slot| slot.summary.clone());
         let summary = self.measure.summary(&log, pending.as_ref());

@@ -7,7 +7,7 @@ use crate::prompt::Prompt;
 use crate::seal::{ATTEMPTS, append};
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::TurnState;
-use crate::{Batch, BatchKey, Snapshot, StoreError, Version, View, WhenBusy};
+use crate::{Batch, BatchKey, EntryId, StoreError, Version, WhenBusy};
 
 /// What came of beginning a turn.
 pub(crate) enum Begun<S> {
@@ -58,8 +58,12 @@ impl Inner {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let snapshot = self.read(all).await?;
-            let unfinished = self.registry.unfinished(&self.key);
+            let (snapshot, parent) = self.read(all).await?;
+            // What was shown of a turn belongs behind its last entry, not where a branch cuts it.
+            let unfinished = match parent {
+                Some(_) => Vec::new(),
+                None => self.registry.unfinished(&self.key),
+            };
             let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
             let dead = |turn: &TurnId| {
                 *turn == self.turn
@@ -79,7 +83,7 @@ impl Inner {
                 }
             };
             claim.beginning |= !opening.entries.is_empty();
-            match self.append_input(&opening).await {
+            match self.append_input(&opening, parent).await {
                 // What an earlier turn of this process wrote last may have come late.
                 Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
                 // The key of the input is the turn's id: the turn is further back than the window reaches.
@@ -100,15 +104,6 @@ impl Inner {
         }
     }
 
-    async fn read(&self, all: bool) -> Result<Snapshot> {
-        let snapshot = if all {
-            self.store.load(&self.key, View::All).await
-        } else {
-            self.registry.load(&*self.store, &self.key, &self.measure).await
-        };
-        snapshot.map_err(StoreError::on_load)
-    }
-
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
         let prompt =
             Prompt::new(system.to_vec(), opening.messages).following(opening.earlier, opening.summary);
@@ -119,14 +114,14 @@ impl Inner {
         }
     }
 
-    async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
+    async fn append_input(&self, opening: &Opening, parent: Option<EntryId>) -> Result<Version, StoreError> {
         if opening.entries.is_empty() {
             return Ok(opening.version);
         }
         let step =
             if opening.again.is_some() { format!("again-{}", opening.version) } else { "input".into() };
         let key = BatchKey::new(self.turn.clone(), 0, step);
-        let batch = Batch { fence: self.hold.fence(), ..Batch::new(key, opening.entries.clone()) };
+        let batch = Batch { parent, fence: self.hold.fence(), ..Batch::new(key, opening.entries.clone()) };
         append(&*self.store, &self.key, opening.version, batch).await
     }
 }

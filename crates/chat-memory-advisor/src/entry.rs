@@ -74,10 +74,16 @@ impl Entry {
         Self { seq, turn, parent: None, kind }
     }
 
+    /// The entry it follows on its branch.
+    #[must_use]
+    pub fn follows(&self) -> EntryId {
+        self.parent.unwrap_or_else(|| EntryId::new(self.seq.saturating_sub(1)))
+    }
+
     /// Whether no entry comes before it on its branch.
     #[must_use]
     pub fn is_first(&self) -> bool {
-        self.parent.map_or(self.seq <= 1, |parent| parent == EntryId::BEGINNING)
+        self.follows() == EntryId::BEGINNING
     }
 }
 

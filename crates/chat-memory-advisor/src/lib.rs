@@ -35,6 +35,7 @@
 //! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
 //! | entry: a message, the start of a call, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
+//! | branch: the path from its tip back through parents | [`BranchOff`], [`EntryId`] |
 //! | lease: the right to run a turn, among processes | [`Leases`], [`Fence`] |
 //! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
 //! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
@@ -52,6 +53,7 @@ mod batch;
 mod beginning;
 mod bounded;
 mod branch;
+mod branch_off;
 mod calls;
 mod check;
 mod claim;
@@ -60,7 +62,9 @@ mod compact;
 pub mod conformance;
 mod damaged;
 mod entry;
+mod export;
 mod holding;
+mod import;
 mod in_memory;
 mod lease;
 mod log_reader;
@@ -91,9 +95,12 @@ pub use advisor::ChatMemoryAdvisor;
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
 pub use branch::{Forks, Segment};
+pub use branch_off::BranchOff;
 pub use check::{Defect, check_transcript};
 pub use compact::LEFT_OUT;
 pub use entry::{Entry, EntryKind};
+pub use export::export;
+pub use import::{ImportError, Imported, import};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
 pub use log_reader::LogReader;

@@ -108,7 +108,9 @@ fn any_kind() -> impl Strategy<Value = EntryKind> {
         1 => Just(rolled_back()),
         3 => (0..3_u32, any_id()).prop_map(|(position, id)| started(1, position, id)),
         1 => Just(EntryKind::Summary("short".into())),
-        1 => Just(EntryKind::Unknown(serde_json::Map::new())),
+        1 => Just(EntryKind::Unknown(
+            [("format".into(), 9.into()), ("kind".into(), "mood".into())].into_iter().collect(),
+        )),
         1 => Just(EntryKind::Corrupt(b"half".into())),
     ]
 }

@@ -9,7 +9,7 @@ use crate::claim::{Running, Waited};
 use crate::damaged::Damaged;
 use crate::seal::{OVERHEAD, Unfinished};
 use crate::window::Measure;
-use crate::{ConversationStore, Fence, Snapshot, StoreError, Summary, View};
+use crate::{ConversationStore, EntryId, Fence, Snapshot, StoreError, Summary, View};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -50,17 +50,22 @@ impl Registry {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
     }
 
-    /// Reads what is needed so that the window, and a turn whose end does not count, are there.
+    /// Reads what is needed so that the window, and a turn whose end does not count, are there: of the branch to
+    /// `tip`, or of the one that was written last.
     pub(crate) async fn load(
         &self,
         store: &dyn ConversationStore,
         key: &ConversationKey,
+        tip: Option<EntryId>,
         measure: &Measure,
     ) -> Result<Snapshot, StoreError> {
         let overridden = self.unfinished(key).iter().any(Unfinished::overrides);
         let mut view = if overridden { View::All } else { measure.view() };
         loop {
-            let snapshot = store.load(key, view).await?;
+            let snapshot = match tip {
+                None => store.load(key, view).await?,
+                Some(tip) => store.load_branch(key, tip, view).await?,
+            };
             match measure.view_after(view, &snapshot) {
                 Some(larger) => view = larger,
                 None => {

@@ -34,7 +34,7 @@ impl Inner {
     }
 
     async fn summary(&self, summarizer: &Summarizer) -> Result<()> {
-        let snapshot = self.registry.load(&*self.store, &self.key, &self.measure).await;
+        let snapshot = self.registry.load(&*self.store, &self.key, None, &self.measure).await;
         let log = whole_turns(snapshot.map_err(StoreError::on_load)?);
         let summary = summarizer.summarize(&log).await?;
         self.registry.change(&self.key, |slot| slot.summary = summary.or(slot.summary.take()));

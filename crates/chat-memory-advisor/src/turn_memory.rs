@@ -15,7 +15,7 @@ use crate::registry::Registry;
 use crate::seal::append;
 use crate::turn_state::{TurnState, Write};
 use crate::window::Measure;
-use crate::{Batch, ChatMemoryAdvisor, ConversationStore, StoreError, WhenBusy};
+use crate::{Batch, BranchOff, ChatMemoryAdvisor, ConversationStore, StoreError, WhenBusy};
 
 /// What memory keeps of one turn, from its first request to its end.
 ///
@@ -31,6 +31,7 @@ pub(crate) struct Inner {
     pub(crate) lease_time: Duration,
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
+    pub(crate) branch_off: Option<BranchOff>,
     pub(crate) hold: Arc<Hold>,
     pub(crate) stage: Mutex<Stage>,
     /// A tool loop or a root will tell of the end.
@@ -88,6 +89,7 @@ impl TurnMemory {
             lease_time: advisor.lease_time,
             key,
             turn: request.turn.id().clone(),
+            branch_off: request.turn.fact(),
             hold: Arc::default(),
             stage: Mutex::new(Stage { said, tried: false, retired: false, answered: false, state: None }),
             is_told: AtomicBool::new(request.turn.input().is_some()),

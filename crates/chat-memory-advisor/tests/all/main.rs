@@ -8,6 +8,7 @@
 )]
 
 mod again;
+mod branches;
 mod busy;
 mod dropped;
 mod every_point;

@@ -1,0 +1,124 @@
+//! `advisor conversations`, `export` and `import`: what is in a file of conversations, and how it gets in and out.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+
+use advisor_chain::{
+    ConversationKey, ConversationStore, Error, ErrorKind, Page, StoreError, View, export, import,
+};
+use chat_memory_sqlite::SqliteStore;
+use futures::TryStreamExt;
+use tokio::io::BufReader;
+
+use crate::chat::unusable;
+use crate::failure::Failure;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArguments {
+    /// The file that holds the conversations.
+    file: PathBuf,
+    /// Whose conversations.
+    #[arg(long, value_name = "ID", default_value = "default")]
+    tenant: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExportArguments {
+    /// The file that holds the conversation.
+    file: PathBuf,
+    /// The conversation.
+    #[arg(long, value_name = "ID")]
+    conversation: String,
+    /// Whose conversation.
+    #[arg(long, value_name = "ID", default_value = "default")]
+    tenant: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImportArguments {
+    /// The file that the conversation is put into. It is made if it is not there.
+    file: PathBuf,
+    /// Another id for the conversation than the one it was exported under.
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    /// Another owner of the conversation, if it is given another id.
+    #[arg(long, value_name = "ID", requires = "conversation")]
+    tenant: Option<String>,
+}
+
+/// Prints the ids of a tenant's conversations, one a line.
+pub(crate) async fn list(arguments: ListArguments, out: &mut impl Write) -> Result<(), Failure> {
+    const PAGE: usize = 256;
+    let store = existing(&arguments.file).await?;
+    let mut page = Page::first(arguments.tenant.as_str(), PAGE);
+    loop {
+        let keys = store.list(&page).await.map_err(|error| unread(&arguments.file, error))?;
+        for key in &keys {
+            writeln!(out, "{}", key.conversation())?;
+        }
+        match keys.into_iter().nth(PAGE - 1) {
+            Some(last) => page = page.after(last),
+            None => break,
+        }
+    }
+    store.close().await;
+    Ok(())
+}
+
+/// Prints a conversation as JSON Lines.
+pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) -> Result<(), Failure> {
+    let store = existing(&arguments.file).await?;
+    let key = ConversationKey::in_tenant(&arguments.tenant, &arguments.conversation)?;
+    let version = store.load(&key, View::LastEntries(0)).await;
+    if version.map_err(|error| unread(&arguments.file, error))?.version.as_u64() == 0 {
+        let message = format!(
+            "{}: there is no conversation `{}`; `advisor conversations` lists those there are",
+            arguments.file.display(),
+            key.conversation()
+        );
+        return Err(Error::configuration(message).into());
+    }
+    let mut lines = pin!(export(store.clone(), key));
+    while let Some(line) = lines.try_next().await.map_err(|error| unread(&arguments.file, error))? {
+        out.write_all(line.as_bytes())?;
+    }
+    out.flush()?;
+    store.close().await;
+    Ok(())
+}
+
+/// Reads a conversation from standard input, as JSON Lines.
+pub(crate) async fn read_in(arguments: ImportArguments, out: &mut impl Write) -> Result<(), Failure> {
+    let renamed = match (&arguments.tenant, &arguments.conversation) {
+        (Some(tenant), Some(conversation)) => Some(ConversationKey::in_tenant(tenant, conversation)?),
+        (None, Some(conversation)) => Some(ConversationKey::new(conversation)?),
+        _ => None,
+    };
+    let store = opened(&arguments.file).await?;
+    let imported = import(&store, BufReader::new(tokio::io::stdin()), renamed).await;
+    store.close().await;
+    let imported = imported.map_err(|error| {
+        Error::configuration("the conversation was not imported, or not all of it").with_source(error)
+    })?;
+    writeln!(out, "{}: {} entries", imported.key.conversation(), imported.entries)?;
+    Ok(())
+}
+
+/// The store in a file that is there. Nothing is made by looking.
+async fn existing(file: &Path) -> Result<SqliteStore, Failure> {
+    match std::fs::metadata(file) {
+        Ok(_) => opened(file).await,
+        Err(source) => Err(Failure::Unreadable { file: file.display().to_string(), source }),
+    }
+}
+
+async fn opened(file: &Path) -> Result<SqliteStore, Failure> {
+    let store = SqliteStore::open(file).await;
+    Ok(store.map_err(|error| unusable(file, error))?)
+}
+
+fn unread(file: &Path, error: StoreError) -> Error {
+    let message = format!("{}: the conversations in it cannot be read", file.display());
+    Error::new(ErrorKind::Store, message).with_source(error)
+}

@@ -1,0 +1,118 @@
+//! Conversations go from store to store: what is exported from one and imported into another is the same.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use advisor_chain::{
+    Batch, BatchKey, ConversationKey, ConversationStore, Entry, EntryId, EntryKind, FinishReason,
+    InMemoryStore, Message, NewEntry, PostgresStore, RedisStore, SqliteStore, ToolCall, ToolResult, TurnEnd,
+    TurnId, Version, View, export, import,
+};
+use futures::TryStreamExt;
+
+type Store = Arc<dyn ConversationStore>;
+
+/// The stores that there are on this machine, by their names.
+async fn stores() -> Vec<(&'static str, Store)> {
+    let mut stores: Vec<(_, Store)> = vec![
+        ("in-memory", Arc::new(InMemoryStore::new())),
+        ("SQLite", Arc::new(SqliteStore::in_memory().unwrap())),
+    ];
+    if let Some(url) = server("ADVISOR_POSTGRES_URL", "PostgreSQL") {
+        stores.push(("PostgreSQL", Arc::new(PostgresStore::connect(&url).await.unwrap())));
+    }
+    if let Some(url) = server("ADVISOR_REDIS_URL", "Redis") {
+        stores.push(("Redis", Arc::new(RedisStore::connect(&url).await.unwrap())));
+    }
+    stores
+}
+
+fn server(variable: &str, what: &str) -> Option<String> {
+    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
+    let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
+    if url.is_none() {
+        assert!(!required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no {what} server");
+        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
+        drop(writeln!(std::io::stderr(), "left out: no {what} server; name one in {variable}"));
+    }
+    url
+}
+
+/// A conversation of all sorts: many turns, one with a call, odd texts, unknown and damaged entries, branches.
+async fn write(store: &Store, key: &ConversationKey) {
+    let call = ToolCall::new("c1", "look", "{\"at\": 1}");
+    let result = Message::tool(ToolResult::new(&call, vec!["seen".into()]));
+    let unknown = r#"{"format":9,"kind":"mood","seq":5,"turn":7,"parent":"x","value":[1,-2.5,null]}"#;
+    let odd = vec![
+        EntryKind::Message(Message::user("a\u{0}\n\u{2028}\u{1F980}")),
+        EntryKind::Message(Message::assistant_blocks(vec![call.into()])),
+        EntryKind::Message(result),
+        EntryKind::Unknown(serde_json::from_str(unknown).unwrap()),
+        EntryKind::Corrupt(b"half an en".into()),
+        EntryKind::Corrupt(vec![0xFF, 0, 1]),
+        EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "par".into() }),
+    ];
+    let plain = vec![
+        EntryKind::Message(Message::user("u")),
+        EntryKind::Message(Message::assistant("a")),
+        EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop)),
+    ];
+    let mut version = Version::EMPTY;
+    for number in 0..120_u64 {
+        let turn = TurnId::new(&format!("t{number}")).unwrap();
+        let kinds = if number % 50 == 7 { odd.clone() } else { plain.clone() };
+        let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+        let mut batch = Batch::new(BatchKey::new(turn, 0, "all"), entries);
+        if number % 40 == 39 {
+            batch = batch.with_parent(EntryId::new(number - 9));
+        }
+        version = store.append(key, version, batch).await.unwrap();
+    }
+}
+
+async fn log_of(store: &Store, key: &ConversationKey) -> Vec<Entry> {
+    store.read(key, EntryId::BEGINNING, usize::MAX).await.unwrap()
+}
+
+/// Each store into each other and into itself, under another name, twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_goes_from_each_store_to_each_other() {
+    let stores = stores().await;
+    let new_key = || ConversationKey::in_tenant(&String::from(TurnId::mint()), "c").unwrap();
+    for (from, source) in &stores {
+        let key = new_key();
+        write(source, &key).await;
+        let (log, tips) = (log_of(source, &key).await, source.branches(&key).await.unwrap());
+        assert_eq!(tips.len(), 4);
+        let lines: String = export(Arc::clone(source), key.clone()).try_collect().await.unwrap();
+        for (to, target) in &stores {
+            let copy = new_key();
+            for _ in 0..2 {
+                let imported = import(target, lines.as_bytes(), Some(copy.clone())).await.unwrap();
+                assert_eq!(imported.entries, log.len() as u64);
+                assert_eq!(log_of(target, &copy).await, log, "from {from} to {to}");
+            }
+            assert_eq!(target.branches(&copy).await.unwrap(), tips, "from {from} to {to}");
+            for tip in &tips {
+                for view in [View::All, View::LastTurns(9), View::LastEntries(40)] {
+                    let (one, other) = (
+                        source.load_branch(&key, *tip, view).await.unwrap(),
+                        target.load_branch(&copy, *tip, view).await.unwrap(),
+                    );
+                    assert_eq!(one, other, "from {from} to {to}, {view:?} of the branch to {tip}");
+                }
+            }
+            let again: String = export(Arc::clone(target), copy.clone()).try_collect().await.unwrap();
+            assert!(again.lines().skip(1).eq(lines.lines().skip(1)), "from {from} to {to}");
+            target.delete(&copy).await.unwrap();
+        }
+        source.delete(&key).await.unwrap();
+    }
+}

@@ -14,9 +14,9 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    Batch, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, EntryKind, FnTool,
-    InMemoryStore, Leases, Message, Page, PostgresStore, RedisStore, Snapshot, SqliteStore, StoreError,
-    ToolCallAdvisor, ToolDefinition, ToolLimits, TurnId, Version, View, async_trait,
+    Batch, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, EntryId, EntryKind,
+    FnTool, InMemoryStore, Leases, Message, Page, PostgresStore, RedisStore, Snapshot, SqliteStore,
+    StoreError, ToolCallAdvisor, ToolDefinition, ToolLimits, TurnId, Version, View, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
@@ -40,6 +40,29 @@ impl ConversationStore for Counting {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         self.counts.lock().unwrap().loads += 1;
         self.inner.load(key, view).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.counts.lock().unwrap().loads += 1;
+        self.inner.load_branch(key, tip, view).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.inner.branches(key).await
     }
 
     async fn append(

@@ -4,7 +4,9 @@ use std::time::Duration;
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::timeout;
 
-use crate::{Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View};
+use crate::{
+    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
+};
 
 /// A store whose operations may take so long.
 pub(crate) struct Bounded {

@@ -14,7 +14,7 @@ use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
 /// use chat_memory_advisor::{EntryKind, LogReader, Segment};
 ///
 /// let mut log = LogReader::new(vec![Segment::new(1, 3, None)]);
-/// log.row(1, b"t", br#"{"format":1,"kind":"summary","value":"short"}"#)?;
+/// log.row(1, b"t", br#"{"format":1,"kind":"summary","value":{"until":0,"text":"short"}}"#)?;
 /// log.row(3, b"t", b"half an en")?;
 /// let entries = log.finish()?;
 /// assert_eq!(entries[0].kind, EntryKind::Summary("short".into()));
@@ -118,7 +118,7 @@ fn unknown_turn() -> TurnId {
 mod tests {
     use super::*;
 
-    const SHORT: &[u8] = br#"{"format":1,"kind":"summary","value":"short"}"#;
+    const SHORT: &[u8] = br#"{"format":1,"kind":"summary","value":{"until":0,"text":"short"}}"#;
 
     fn read(segments: &[(u64, u64)], rows: &[(u64, &[u8])]) -> Result<Vec<Entry>, StoreError> {
         let segments = segments.iter().map(|(first, last)| Segment::new(*first, *last, None)).collect();

@@ -48,6 +48,7 @@
 //! | `advisor:{tenant/conversation}:meta` | hash | version, number of turns, the last turn and whether it is open |
 //! | `…:log` | stream | the entries; the number of an entry is the first part of its id |
 //! | `…:turns` | list | where each turn begins |
+//! | `…:forks` | list | where branches part, if there are any |
 //! | `…:batches` | hash | which entries were written under which key |
 //! | `…:lease` | hash | the highest fence, the turn that holds the conversation, and until when |
 //! | `…:void` | string | the mark of a deleted conversation; expires after a day |

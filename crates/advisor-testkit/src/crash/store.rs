@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use advisor_core::ConversationKey;
 use async_trait::async_trait;
-use chat_memory_advisor::{Batch, BatchKey, ConversationStore, Page, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{
+    Batch, BatchKey, ConversationStore, Entry, EntryId, Page, Snapshot, StoreError, Version, View,
+};
 
 use super::pass::Fault;
 use super::{AwaitPoints, Happened, Place};
@@ -41,6 +43,32 @@ impl ConversationStore for PointStore {
         let loaded = self.inner.load(key, view).await;
         self.pass(Place::AfterLoad).await?;
         loaded
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        let _alive = self.points.alive();
+        self.pass(Place::BeforeLoad).await?;
+        let loaded = self.inner.load_branch(key, tip, view).await;
+        self.pass(Place::AfterLoad).await?;
+        loaded
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.inner.branches(key).await
     }
 
     async fn append(

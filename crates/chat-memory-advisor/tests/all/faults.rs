@@ -8,7 +8,8 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{
-    Batch, ChatMemoryAdvisor, ConversationStore, InMemoryStore, Page, Snapshot, StoreError, Version, View,
+    Batch, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, InMemoryStore, Page, Snapshot, StoreError,
+    Version, View,
 };
 use futures::StreamExt;
 use tokio::time::Instant;
@@ -259,6 +260,15 @@ impl ConversationStore for Lagging {
         read.version = read.entries.last().map_or(Version::EMPTY, |last| Version::new(last.seq));
         read.open_turn = None;
         Ok(read)
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
     }
 
     async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {

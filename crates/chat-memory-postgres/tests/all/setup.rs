@@ -46,7 +46,7 @@ async fn a_schema_of_the_first_version_is_brought_to_the_newest_with_what_it_hol
     place.execute(include_str!("../../src/migrations/1.sql")).await;
     place.execute("INSERT INTO {schema}.migrations (version) VALUES (1)").await;
     let written = "SELECT {schema}.append_batch('default', 'c', 0, 't', 0, 'step', 7, ARRAY['t'], \
-        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":\"earlier\"}'], ARRAY[NULL]::boolean[])";
+        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"earlier\"}}'], ARRAY[NULL]::boolean[])";
     place.execute(written).await;
     let store = place.store(1).await;
     assert_eq!(store.load(&key("c"), View::All).await.unwrap().entries.len(), 1);

@@ -62,10 +62,10 @@ const FIRST: &str = "PRAGMA application_id = 1668117361; PRAGMA user_version = 1
         PRIMARY KEY (conversation, turn, round, step)) STRICT, WITHOUT ROWID;
     INSERT INTO conversations VALUES (1, 'default', 'c', 4, NULL);
     INSERT INTO entries VALUES
-        (1, 1, 1, 'a', '{\"format\":1,\"kind\":\"summary\",\"value\":\"x\"}'),
+        (1, 1, 1, 'a', '{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"x\"}}'),
         (1, 2, 1, 'a', '{\"format\":1,\"kind\":\"turn_ended\",\"value\":{\"end\":\"rolled_back\"}}'),
-        (1, 3, 2, 'b', '{\"format\":1,\"kind\":\"summary\",\"value\":\"y\"}'),
-        (1, 4, 2, 'b', '{\"format\":1,\"kind\":\"summary\",\"value\":\"z\"}');";
+        (1, 3, 2, 'b', '{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"y\"}}'),
+        (1, 4, 2, 'b', '{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"z\"}}');";
 
 #[tokio::test]
 async fn a_file_of_the_first_version_is_brought_to_the_newest_with_what_it_holds() {

@@ -76,7 +76,7 @@ async fn a_repeated_batch_is_compared_by_what_it_says() {
     let summary = NewEntry::new(turn.clone(), EntryKind::Summary("short".into()));
     let batch = Batch::new(BatchKey::new(turn, 0, "x"), vec![summary]);
     let version = store.append(&key(), Version::EMPTY, batch.clone()).await.unwrap();
-    file.tamper(r#"UPDATE entries SET entry = '{ "value": "short", "kind": "summary", "format": 1 }'"#);
+    file.tamper(r#"UPDATE entries SET entry = '{ "value": { "text": "short", "until": 0 }, "kind": "summary", "format": 1 }'"#);
     assert_eq!(store.append(&key(), Version::EMPTY, batch).await.unwrap(), version);
 }
 

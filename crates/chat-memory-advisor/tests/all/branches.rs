@@ -251,7 +251,7 @@ async fn a_branching_turn_that_was_dropped_goes_on_without_a_second_question() {
         assert_eq!(answered(edited()).await.unwrap(), "A");
         assert_eq!(
             (sent(&model, 5).as_str(), log(&store).await.as_str()),
-            ("s:S u:U", "u:U a:A ."),
+            ("s:S u:U", "u:U cut(so far) a:A ."),
             "{place:?}"
         );
         assert_eq!(branch(&store, 11).await, OLD);

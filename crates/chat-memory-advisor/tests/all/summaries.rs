@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use advisor_core::{ChatClient, Error, ErrorKind, Message, Phase, Spawner};
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::{
-    ChatMemoryAdvisor, ConversationStore, EntryKind, InMemoryStore, Summarizer, View, Window,
+    BranchOff, ChatMemoryAdvisor, ConversationStore, EntryId, EntryKind, InMemoryStore, Summarizer, View,
+    Window,
 };
 use futures::future::BoxFuture;
 
@@ -88,6 +89,30 @@ async fn the_oldest_turns_are_summarized_behind_the_turns_and_stored_with_the_ne
         let (other, _, _) = summarizing(&store, []);
         assert_eq!(other.transcript(&key()).await.unwrap().len(), 1 + 3 * 2);
     }
+}
+
+#[tokio::test]
+async fn a_summary_is_sent_on_the_branches_that_it_tells_of() {
+    let store = InMemoryStore::new();
+    let (memory, _, later) = summarizing(&store, texts(&["They counted."]));
+    let (client, model) = client(&memory, Phase::Round, texts(&["a", "b", "c", "d", "x", "y", "z"]));
+    for user in ["1", "2", "3", "4"] {
+        ask(&client, user).await.unwrap();
+    }
+    assert_eq!(later.run().await, 1);
+    let off = |user: &'static str, entry: u64| {
+        let from = BranchOff::After(EntryId::new(entry));
+        client.prompt().user(user).conversation("c").fact(from).call()
+    };
+    // It tells of the first six entries, and waits to be stored.
+    off("x", 3).await.unwrap();
+    assert_eq!(sent(&model, 4), "s:S u:1 a:a u:x", "behind the first turn");
+    let summary = "s:Summary of the conversation so far:\nThey counted.";
+    off("y", 12).await.unwrap();
+    assert_eq!(sent(&model, 5), format!("s:S {summary} u:3 a:c u:4 a:d u:y"), "behind the last one");
+    // Now it is stored, on that branch.
+    off("z", 15).await.unwrap();
+    assert_eq!(sent(&model, 6), "s:S u:1 a:a u:x a:x u:z");
 }
 
 #[tokio::test]

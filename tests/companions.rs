@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, Error, ErrorKind, FinishReason, Message, Record, Result, Step, TurnEnd,
+    AdvisorChain, ChatRequest, Error, ErrorKind, FinishReason, Message, Record, Result, Step, Turn, TurnEnd,
     TurnRecorder, TurnStream, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
@@ -129,6 +129,44 @@ async fn several_go_beside_a_turn_and_one_may_bring_another() {
     let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
     read_until_it_waits(&mut turn).await;
     assert_eq!(journal.labels(), ["first", "second"]);
+    gate.release();
+    assert_eq!(turn.call().await.unwrap().text(), "Hi");
+}
+
+/// Brings work while the end of the turn is recorded, and waits.
+struct Late(Arc<Turn>, Gate, Journal);
+
+#[async_trait]
+impl TurnRecorder for Late {
+    async fn record(&self, record: &Record) -> Result<()> {
+        if matches!(record.step, Step::End(_)) {
+            let dropped = Dropped(self.2.clone());
+            self.0.accompany(async move {
+                let _dropped = dropped;
+                pending().await
+            });
+            self.1.pass().await;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_comes_when_the_turn_is_over_is_dropped_at_once() {
+    let (gate, journal) = (Gate::new(), Journal::new());
+    let (given, told) = (gate.clone(), journal.clone());
+    let chain = AdvisorChain::builder(ScriptedModel::new([Answer::of_text("Hi")]))
+        .advisor(from_fn("late", move |request: ChatRequest, next: AdvisorChain| {
+            let late = Late(Arc::clone(&request.turn), given.clone(), told.clone());
+            request.turn.add_recorder(Arc::new(late));
+            async move { next.next_stream(request).await }
+        }))
+        .build()
+        .unwrap();
+    let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
+    // One poll that never returned would keep the thread.
+    read_until_it_waits(&mut turn).await;
+    assert_eq!(journal.labels(), ["companion dropped"]);
     gate.release();
     assert_eq!(turn.call().await.unwrap().text(), "Hi");
 }

@@ -15,12 +15,28 @@ pub(crate) struct Companions {
     any: AtomicBool,
     /// Some have not been polled yet.
     new: AtomicBool,
-    working: Mutex<FuturesUnordered<BoxFuture<'static, Error>>>,
+    working: Mutex<Working>,
+}
+
+#[derive(Default)]
+struct Working {
+    /// Absent while it is polled.
+    polled: Option<FuturesUnordered<BoxFuture<'static, Error>>>,
+    added: Vec<BoxFuture<'static, Error>>,
+    /// The turn is over.
+    left: bool,
 }
 
 impl Companions {
     pub(crate) fn add(&self, work: BoxFuture<'static, Error>) {
-        self.lock().push(work);
+        let mut working = self.lock();
+        if working.left {
+            // What it holds may use the turn when it is dropped.
+            drop(working);
+            return drop(work);
+        }
+        working.added.push(work);
+        drop(working);
         self.new.store(true, Ordering::Release);
         self.any.store(true, Ordering::Release);
     }
@@ -37,10 +53,13 @@ impl Companions {
         }
         self.new.store(false, Ordering::Release);
         // They may use the turn, so the lock is free meanwhile.
-        let mut working = mem::take(&mut *self.lock());
+        let (mut working, added) = {
+            let mut working = self.lock();
+            (working.polled.take().unwrap_or_default(), mem::take(&mut working.added))
+        };
+        working.extend(added);
         let polled = working.poll_next_unpin(cx);
-        let added = mem::replace(&mut *self.lock(), working);
-        self.lock().extend(added);
+        self.lock().polled = Some(working);
         match polled {
             Poll::Ready(Some(error)) => Some(error),
             Poll::Ready(None) | Poll::Pending => None,
@@ -51,17 +70,17 @@ impl Companions {
     pub(crate) fn leave(&self) {
         self.any.store(false, Ordering::Release);
         self.new.store(false, Ordering::Release);
-        let working = mem::take(&mut *self.lock());
+        let working = mem::replace(&mut *self.lock(), Working { left: true, ..Working::default() });
         drop(working);
     }
 
-    fn lock(&self) -> MutexGuard<'_, FuturesUnordered<BoxFuture<'static, Error>>> {
+    fn lock(&self) -> MutexGuard<'_, Working> {
         self.working.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Companions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Companions").field("working", &self.lock().len()).finish()
+        f.debug_struct("Companions").field("any", &self.any).finish_non_exhaustive()
     }
 }

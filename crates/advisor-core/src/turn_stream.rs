@@ -220,7 +220,8 @@ impl Stream for TurnStream {
         loop {
             this.poll_interruption(cx);
             let polled = this.poll_state(cx);
-            if !(polled.is_pending() && this.turn.companions.are_new()) {
+            let running = matches!(this.state, State::Opening(_) | State::Live(_));
+            if !(polled.is_pending() && running && this.turn.companions.are_new()) {
                 return polled;
             }
         }

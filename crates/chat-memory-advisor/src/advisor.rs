@@ -11,7 +11,7 @@ use crate::bounded::Bounded;
 use crate::opening::whole_turns;
 use crate::registry::Registry;
 use crate::repair::Repair;
-use crate::seal::{Unfinished, closing, end_of, seal};
+use crate::seal::{Unfinished, closing, end_of, seal_while};
 use crate::summary::after;
 use crate::turn_memory::several_choices;
 use crate::view::same_turn;
@@ -185,7 +185,9 @@ impl ChatMemoryAdvisor {
     pub async fn close_unfinished(&self) -> Result<()> {
         let mut outcome = Ok(());
         for (key, unfinished) in self.registry.all_unfinished() {
-            match seal(&*self.store, &key, &unfinished).await {
+            let is_left = || self.registry.is_unfinished(&key, &unfinished.turn);
+            let fence = self.registry.change(&key, |slot| slot.fence);
+            match seal_while(&*self.store, &key, &unfinished, fence, is_left).await {
                 Ok(()) => self.registry.forget(&key, &unfinished.turn),
                 Err(error) => outcome = outcome.and(Err(error.into())),
             }
@@ -193,7 +195,9 @@ impl ChatMemoryAdvisor {
         let Some(leases) = self.store.leases() else { return outcome };
         for (key, fence) in self.registry.idle_fences() {
             let given_back = leases.release(&key, fence).await;
-            self.registry.change(&key, |slot| slot.fence.take_if(|held| *held == fence));
+            if given_back.is_ok() {
+                self.registry.change(&key, |slot| slot.fence.take_if(|held| *held == fence));
+            }
             outcome = outcome.and(given_back.map_err(Into::into));
         }
         outcome

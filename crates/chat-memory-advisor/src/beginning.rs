@@ -87,8 +87,8 @@ impl Inner {
                 // What an earlier turn of this process wrote last may have come late.
                 Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
                 // The key of the input is the turn's id: the turn is further back than the window reaches.
-                Err(StoreError::KeyReused) if !all => all = true,
-                Ok(version) if version != opening.end() && !all => all = true,
+                Err(StoreError::KeyReused) if !all => (all, found_open) = (true, open),
+                Ok(version) if version != opening.end() && !all => (all, found_open) = (true, open),
                 Err(StoreError::KeyReused) => return Err(used(&self.turn, "was begun otherwise")),
                 Ok(version) if version != opening.end() => {
                     return Err(used(&self.turn, "was begun otherwise"));

@@ -1,6 +1,6 @@
 use advisor_core::{Error, Result, TurnId};
 
-use crate::seal::seal;
+use crate::seal::seal_while;
 use crate::turn_memory::Inner;
 use crate::{Entry, EntryId, Snapshot, StoreError, View};
 
@@ -111,7 +111,7 @@ impl Inner {
     async fn close_other_turns(&self) -> Result<()> {
         for unfinished in self.registry.unfinished(&self.key) {
             if unfinished.turn != self.turn {
-                seal(&*self.store, &self.key, &unfinished).await?;
+                seal_while(&*self.store, &self.key, &unfinished, self.hold.fence(), || true).await?;
                 self.registry.forget(&self.key, &unfinished.turn);
             }
         }

@@ -85,11 +85,15 @@ impl Inner {
         let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) else { return };
         let mut renewed = self.hold.renewed.lock().await;
         *renewed = false;
-        if let Err(error) = leases.release(&self.key, fence).await {
-            // It ends with its time.
-            tracing::debug!(conversation = %self.key, %error, "a lease could not be given back");
+        match leases.release(&self.key, fence).await {
+            Ok(()) => {
+                self.registry.change(&self.key, |slot| slot.fence.take_if(|held| *held == fence));
+            }
+            // It ends with its time, or is passed on to the next turn of this process.
+            Err(error) => {
+                tracing::debug!(conversation = %self.key, %error, "a lease could not be given back");
+            }
         }
-        self.registry.change(&self.key, |slot| slot.fence.take_if(|held| *held == fence));
     }
 
     /// Whether a right of the turn is still to be given back.

@@ -6,7 +6,7 @@ use crate::again::Known;
 use crate::calls::OpenCalls;
 use crate::repair::{Repair, is_remembered, open_calls, results_first};
 use crate::seal::{Unfinished, closing, end_of};
-use crate::summary::{after, last_summary};
+use crate::summary::{Pending, after, last_summary};
 use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{Entry, EntryKind, NewEntry, Snapshot, Summary, Version};
@@ -45,7 +45,7 @@ pub(crate) struct Past<'a> {
     /// The turns whose end is not written yet.
     pub(crate) unfinished: &'a [Unfinished],
     /// A summary that is not written yet.
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<Pending>,
 }
 
 impl Opening {

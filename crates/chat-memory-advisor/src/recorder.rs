@@ -10,7 +10,7 @@ use crate::TurnMemory;
 use crate::beginning::Begun;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
-use crate::seal::{Unfinished, seal};
+use crate::seal::{Unfinished, seal_while};
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::{TurnState, Write};
 
@@ -19,8 +19,11 @@ use crate::turn_state::{TurnState, Write};
 impl TurnRecorder for TurnMemory {
     async fn record(&self, record: &Record) -> Result<()> {
         let mut stage = self.0.stage.lock().await;
-        if stage.retired || stage.answered {
+        if stage.retired {
             return Ok(());
+        }
+        if stage.answered {
+            return refuse_calls(record);
         }
         if stage.state.is_none() {
             match &record.step {
@@ -134,9 +137,15 @@ impl Inner {
 
     /// The turn ends while its beginning may or may not be written.
     async fn end_beginning(&self, end: &TurnEnd) -> Result<()> {
-        let Some(unfinished) = self.beginning(end) else { return Ok(()) };
-        self.registry.leave(&self.key, unfinished.clone());
-        self.seal(&unfinished).await
+        let sealed = match self.beginning(end) {
+            Some(unfinished) => {
+                self.registry.leave(&self.key, unfinished.clone());
+                self.seal(&unfinished).await
+            }
+            None => Ok(()),
+        };
+        self.give_lease_back().await;
+        sealed
     }
 
     /// What is left to be written of a turn that was dropped.
@@ -182,7 +191,10 @@ impl Inner {
     }
 
     async fn seal(&self, unfinished: &Unfinished) -> Result<()> {
-        seal(&*self.store, &self.key, unfinished).await.map_err(Error::from)?;
+        let is_left = || self.registry.is_unfinished(&self.key, &unfinished.turn);
+        seal_while(&*self.store, &self.key, unfinished, self.hold.fence(), is_left)
+            .await
+            .map_err(Error::from)?;
         self.registry.forget(&self.key, &self.turn);
         Ok(())
     }
@@ -197,6 +209,21 @@ impl Stage {
             }
         }
     }
+}
+
+/// A turn that was answered before may be told again that it is; nothing of it runs again, unrecorded.
+fn refuse_calls(record: &Record) -> Result<()> {
+    let goes_on = match &record.step {
+        Step::Answer => record.messages.iter().any(|message| message.tool_calls().next().is_some()),
+        Step::Results | Step::Started(_) => true,
+        _ => false,
+    };
+    if goes_on {
+        return Err(Error::configuration(
+            "the turn was answered when it was submitted before, and its calls were left to the caller; answer them in a new turn",
+        ));
+    }
+    Ok(())
 }
 
 fn breaks_off(end: &TurnEnd) -> bool {

@@ -8,8 +8,9 @@ use dashmap::mapref::entry::Entry;
 use crate::claim::{Running, Waited};
 use crate::damaged::Damaged;
 use crate::seal::{OVERHEAD, Unfinished};
+use crate::summary::Pending;
 use crate::window::Measure;
-use crate::{ConversationStore, EntryId, Fence, Snapshot, StoreError, Summary, View};
+use crate::{ConversationStore, EntryId, Fence, Snapshot, StoreError, View};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -40,7 +41,7 @@ pub(crate) struct Slot {
     /// The right to write of the last turn, if it could not be given back.
     pub(crate) fence: Option<Fence>,
     /// A summary that is still to be written, and whether one is being made.
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<Pending>,
     pub(crate) summarizing: bool,
 }
 
@@ -48,6 +49,12 @@ impl Registry {
     /// The turns of a conversation that stopped without their end being written.
     pub(crate) fn unfinished(&self, key: &ConversationKey) -> Vec<Unfinished> {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
+    }
+
+    /// Whether the end of this turn is still to be written.
+    pub(crate) fn is_unfinished(&self, key: &ConversationKey, turn: &TurnId) -> bool {
+        let slot = self.conversations.get(key);
+        slot.is_some_and(|slot| slot.unfinished.iter().any(|known| known.turn == *turn))
     }
 
     /// Reads what is needed so that the window, and a turn whose end does not count, are there: of the branch to
@@ -154,7 +161,7 @@ impl Registry {
 impl Slot {
     fn bytes(&self) -> usize {
         let of_fence = self.fence.map_or(0, |_| OVERHEAD);
-        let of_summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.text.len());
+        let of_summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.summary.text.len());
         self.unfinished.iter().map(Unfinished::bytes).sum::<usize>() + of_fence + of_summary
     }
 

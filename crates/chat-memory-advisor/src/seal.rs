@@ -2,7 +2,9 @@ use advisor_core::{ConversationKey, Message, Text, TurnEnd, TurnId};
 
 use crate::repair::open_calls;
 use crate::view::{last_end, same_turn};
-use crate::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry, StoreError, Version, View};
+use crate::{
+    Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, NewEntry, StoreError, Version, View,
+};
 
 /// A turn that stopped before its end was written, and how it is to be closed.
 #[derive(Debug, Clone)]
@@ -103,11 +105,14 @@ pub(crate) fn closing(entries: &[Entry], end: &TurnEnd, input: &[Message]) -> Ve
 /// How often writing begins again because something of the same turn came late.
 pub(crate) const ATTEMPTS: usize = 4;
 
-/// Closes a turn that will not go on, unless it has ended or another turn has begun.
-pub(crate) async fn seal(
+/// Closes a turn that will not go on, unless it has ended, another turn has begun, or it is not left any more: the
+/// same turn goes on.
+pub(crate) async fn seal_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
     unfinished: &Unfinished,
+    fence: Option<Fence>,
+    is_left: impl Fn() -> bool,
 ) -> Result<(), StoreError> {
     let mut attempts = 0;
     loop {
@@ -116,16 +121,18 @@ pub(crate) async fn seal(
         let end = end_of(entries, std::slice::from_ref(unfinished));
         let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);
         // Calls at the end of a turn that has ended are the caller's to answer.
-        if !is_last || last_end(entries) == Some(&end) {
+        if !is_last || last_end(entries) == Some(&end) || !is_left() {
             return Ok(());
         }
         // A turn that goes on after its end can be sealed again, at another version.
         let step = format!("seal-{}", snapshot.version);
         let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
-        let batch = Batch::new(key_of_batch, closing(entries, &end, &[]));
+        let batch = Batch { fence, ..Batch::new(key_of_batch, closing(entries, &end, &[])) };
         attempts += 1;
         match append(store, key, snapshot.version, batch).await {
             Err(StoreError::Conflict { .. }) if attempts < ATTEMPTS => {}
+            // Whoever has the right by now closes what is before it.
+            Err(StoreError::Fenced) => return Ok(()),
             outcome => return outcome.map(drop),
         }
     }

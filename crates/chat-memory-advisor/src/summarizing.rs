@@ -4,6 +4,7 @@ use advisor_core::Result;
 use futures::FutureExt;
 
 use crate::opening::{Opening, whole_turns};
+use crate::summary::Pending;
 use crate::turn_memory::Inner;
 use crate::{EntryKind, StoreError, Summarizer};
 
@@ -24,7 +25,8 @@ impl Inner {
     /// A summary that began with the turn is written.
     pub(crate) fn summary_is_written(&self, opening: &Opening) {
         let written = last_written(opening);
-        self.registry.change(&self.key, |slot| slot.summary.take_if(|pending| pending.until <= written));
+        self.registry
+            .change(&self.key, |slot| slot.summary.take_if(|pending| pending.summary.until <= written));
     }
 
     async fn summarize(&self, summarizer: &Summarizer) {
@@ -36,7 +38,7 @@ impl Inner {
     async fn summary(&self, summarizer: &Summarizer) -> Result<()> {
         let snapshot = self.registry.load(&*self.store, &self.key, None, &self.measure).await;
         let log = whole_turns(snapshot.map_err(StoreError::on_load)?);
-        let summary = summarizer.summarize(&log).await?;
+        let summary = summarizer.summarize(&log).await?.and_then(|summary| Pending::new(summary, &log));
         self.registry.change(&self.key, |slot| slot.summary = summary.or(slot.summary.take()));
         Ok(())
     }

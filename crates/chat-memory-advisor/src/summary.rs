@@ -1,7 +1,7 @@
 use std::fmt;
 use std::fmt::Write as _;
 
-use advisor_core::{ChatClient, Message, Result, Role, Spawner, Text, TurnEnd};
+use advisor_core::{ChatClient, Message, Result, Role, Spawner, Text, TurnEnd, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::opening::begins_with_result;
@@ -134,6 +134,27 @@ impl Summary {
     /// What the model is sent of it: it belongs to the instructions, as it is nobody's word.
     pub(crate) fn message(&self) -> Message {
         Message::system(format!("Summary of the conversation so far:\n{}", self.text))
+    }
+}
+
+/// A summary that is not written yet, and the turn that ends with its last entry: by that it is known to belong to
+/// this conversation, and not to one of the same name that was deleted.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    pub(crate) summary: Summary,
+    pub(crate) turn: TurnId,
+}
+
+impl Pending {
+    pub(crate) fn new(summary: Summary, log: &[Entry]) -> Option<Self> {
+        let last = log.iter().find(|entry| entry.seq == summary.until)?;
+        Some(Self { turn: last.turn.clone(), summary })
+    }
+
+    /// Whether the log has what it tells of.
+    pub(crate) fn belongs_to(&self, log: &[Entry]) -> bool {
+        let at_end = |entry: &&Entry| entry.seq == self.summary.until;
+        log.iter().find(at_end).is_some_and(|entry| entry.turn == self.turn)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use advisor_core::{Error, ErrorKind, Message, Result};
 
 use crate::compact::compact;
-use crate::summary::last_summary;
+use crate::summary::{Pending, last_summary};
 use crate::{ApproximateTokens, Entry, Snapshot, Summarizer, Summary, TokenCounter, View, WhenTooLarge};
 
 /// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
@@ -76,9 +76,9 @@ impl Measure {
 
     /// The summary that is sent: the last one that is stored or waits to be, if summaries are sent at all. One that
     /// waits tells of this branch if the last entry that it tells of stands on it.
-    pub(crate) fn summary<'a>(&self, log: &'a [Entry], pending: Option<&'a Summary>) -> Option<&'a Summary> {
+    pub(crate) fn summary<'a>(&self, log: &'a [Entry], pending: Option<&'a Pending>) -> Option<&'a Summary> {
         self.summarizer.as_ref()?;
-        let pending = pending.filter(|pending| log.iter().any(|entry| entry.seq == pending.until));
+        let pending = pending.filter(|pending| pending.belongs_to(log)).map(|pending| &pending.summary);
         last_summary(log).into_iter().chain(pending).max_by_key(|summary| summary.until)
     }
 

@@ -4,6 +4,14 @@ use advisor_core::async_trait;
 use proptest::prelude::*;
 
 use super::*;
+
+async fn seal(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    unfinished: &Unfinished,
+) -> Result<(), StoreError> {
+    seal_while(store, key, unfinished, None, || true).await
+}
 use crate::logs::{any_log, calls, completed, handed_out, log, turn, user};
 use crate::{EntryId, InMemoryStore, Page, Snapshot, repair};
 

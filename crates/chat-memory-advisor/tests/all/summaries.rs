@@ -186,3 +186,20 @@ async fn a_window_and_a_summary_go_together() {
     let messages: Vec<_> = model.prompts()[5].messages.iter().map(Message::text).collect();
     assert_eq!(messages, ["other", "Summary of the conversation so far:\nshort", "5", "a", "6"]);
 }
+
+#[tokio::test]
+async fn law_m5_what_was_told_of_a_deleted_conversation_does_not_come_back() {
+    let store = InMemoryStore::new();
+    let (memory, _, later) = summarizing(&store, texts(&["THE SECRET"]));
+    let (client, model) = client(&memory, Phase::Round, texts(&["a"; 6]));
+    for user in ["1", "2", "3", "4"] {
+        ask(&client, user).await.unwrap();
+    }
+    assert_eq!(later.run().await, 1);
+    store.delete(&key()).await.unwrap();
+    ask(&client, "hello").await.unwrap();
+    ask(&client, "what did I say?").await.unwrap();
+    assert_eq!(sent(&model, 5), "s:S u:hello a:a u:what did I say?");
+    let log = store.load(&key(), View::All).await.unwrap().entries;
+    assert!(!log.iter().any(|entry| matches!(entry.kind, EntryKind::Summary(_))));
+}

@@ -1,0 +1,154 @@
+//! A turn that is submitted again, in whole chains: nothing of it runs unrecorded, and what is left of its first run
+//! does not get in its way.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, EntryKind, FnTool,
+    InMemoryStore, Phase, Spawner, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, View,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+/// Work that waits until the test runs it.
+#[derive(Clone, Default)]
+struct Later(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
+
+impl Later {
+    fn spawner(&self) -> Spawner {
+        let work = Arc::clone(&self.0);
+        Spawner::new(move |new| work.lock().unwrap().push(new))
+    }
+
+    async fn run(&self) {
+        let work = std::mem::take(&mut *self.0.lock().unwrap());
+        futures::future::join_all(work).await;
+    }
+}
+
+fn once(client: &ChatClient, user: &str) -> TurnStream {
+    client.prompt().user(user).conversation("c").turn(TurnId::new("once").unwrap()).stream()
+}
+
+/// Reads until this text has been shown, and drops the turn.
+async fn cut(mut turn: TurnStream, text: &str) {
+    let mut shown = String::new();
+    while shown != text {
+        shown.push_str(turn.next().await.unwrap().unwrap().text().unwrap_or_default());
+    }
+}
+
+fn definition(name: &str) -> ToolDefinition {
+    ToolDefinition::new(name, "A tool.", json!({"type": "object"}))
+}
+
+/// A tool in the midst of which what was left of an earlier run is done.
+fn tool_that_runs(later: &Later) -> FnTool {
+    let later = later.clone();
+    FnTool::new(definition("f"), move |_: Value| {
+        let later = later.clone();
+        async move {
+            later.run().await;
+            Ok("done")
+        }
+    })
+}
+
+/// The texts of the messages in a log, and `.` for the end of a turn.
+async fn log(store: &InMemoryStore) -> Vec<String> {
+    let key = ConversationKey::new("c").unwrap();
+    let entries = store.load(&key, View::All).await.unwrap().entries;
+    entries
+        .iter()
+        .map(|entry| match &entry.kind {
+            EntryKind::Message(message) => match message.tool_result() {
+                Some(result) => result.text(),
+                None => message.text(),
+            },
+            _ => String::from("."),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn law_k4_what_closes_a_dropped_run_does_not_close_the_one_that_goes_on() {
+    let store = InMemoryStore::new();
+    let later = Later::default();
+    let model = ScriptedModel::new([
+        Answer::new().text("so f").hang(),
+        Answer::of_calls([("1", "f", "{}")]),
+        Answer::of_text("yes"),
+    ]);
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(store.clone()))
+        .tool(tool_that_runs(&later))
+        .spawner(later.spawner())
+        .build()
+        .unwrap();
+    cut(once(&client, "q"), "so f").await;
+    assert_eq!(once(&client, "q").call().await.unwrap().text(), "yes");
+    assert_eq!(log(&store).await, ["q", ".", "", "done", "yes", "."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_k4_nor_does_that_of_another_process() {
+    let store = InMemoryStore::new().with_leases();
+    let later = Later::default();
+    let hangs = ScriptedModel::new([Answer::new().text("so f").hang()]);
+    let first = ChatClient::builder(hangs)
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(store.clone()))
+        .spawner(later.spawner())
+        .build()
+        .unwrap();
+    cut(once(&first, "q"), "so f").await;
+    tokio::time::advance(Duration::from_secs(31)).await;
+    let model = ScriptedModel::new([Answer::of_calls([("1", "f", "{}")]), Answer::of_text("yes")]);
+    let second = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(store.clone()))
+        .tool(tool_that_runs(&later))
+        .build()
+        .unwrap();
+    assert_eq!(once(&second, "q").call().await.unwrap().text(), "yes");
+    assert_eq!(log(&store).await, ["q", "", "done", "yes", "."]);
+}
+
+#[tokio::test]
+async fn law_t5_calls_that_were_left_to_the_caller_do_not_run_when_the_turn_is_submitted_again() {
+    for place in [Phase::Turn, Phase::Round] {
+        let store = InMemoryStore::new();
+        let (ran, approved) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counted, may) = (Arc::clone(&ran), Arc::clone(&approved));
+        let charge = definition("charge").with_effect(Effect::AtMostOnce);
+        let charge = FnTool::new(charge, move |_: Value| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async { Ok("charged") }
+        });
+        let agent = ToolCallAdvisor::builder().eligible(move |_| may.load(Ordering::Relaxed));
+        let model = ScriptedModel::new([Answer::of_calls([("1", "charge", "{}")])]);
+        let client = ChatClient::builder(model)
+            .advisor(agent.build().unwrap())
+            .advisor_in(place, ChatMemoryAdvisor::new(store.clone()))
+            .tool(charge)
+            .build()
+            .unwrap();
+        assert_eq!(once(&client, "pay").call().await.unwrap().tool_calls().count(), 1, "handed out");
+        approved.store(true, Ordering::Relaxed);
+        let _ = once(&client, "pay").call().await;
+        assert_eq!(ran.load(Ordering::Relaxed), 0, "{place:?}");
+        assert_eq!(log(&store).await, ["pay", "", "."]);
+    }
+}

@@ -1,6 +1,7 @@
 use advisor_core::{FinishReason, Message, Result, Role, TurnId};
 
 use crate::again::used;
+use crate::branch_off::Ground;
 use crate::claim::Claim;
 use crate::opening::{Beginning, Opening, Past};
 use crate::prompt::Prompt;
@@ -58,12 +59,7 @@ impl Inner {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let (snapshot, parent) = self.read(all).await?;
-            // What was shown of a turn belongs behind its last entry, not where a branch cuts it.
-            let unfinished = match parent {
-                Some(_) => Vec::new(),
-                None => self.registry.unfinished(&self.key),
-            };
+            let Ground { snapshot, unfinished, parent } = self.read(all).await?;
             let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
             let dead = |turn: &TurnId| {
                 *turn == self.turn

@@ -1,6 +1,6 @@
 use advisor_core::{Error, Result, TurnId};
 
-use crate::seal::seal_while;
+use crate::seal::{Unfinished, seal_while};
 use crate::turn_memory::Inner;
 use crate::{Entry, EntryId, Snapshot, StoreError, View};
 
@@ -48,23 +48,36 @@ pub enum BranchOff {
 }
 
 /// What a turn begins on.
+pub(crate) struct Ground {
+    pub(crate) snapshot: Snapshot,
+    /// The turns whose end is not written yet.
+    pub(crate) unfinished: Vec<Unfinished>,
+    /// The entry that the turn follows, where it branches off.
+    pub(crate) parent: Option<EntryId>,
+}
+
 impl Inner {
-    /// The conversation as it was written last; or, where the turn branches off, up to that place, with the entry
-    /// that is to be followed.
-    pub(crate) async fn read(&self, all: bool) -> Result<(Snapshot, Option<EntryId>)> {
+    /// The conversation as it was written last; or, where the turn branches off, up to that place.
+    pub(crate) async fn read(&self, all: bool) -> Result<Ground> {
         let last = self.read_to(None, all).await?;
-        let Some(branch_off) = &self.branch_off else { return Ok((last, None)) };
+        let Some(branch_off) = &self.branch_off else { return Ok(self.ground(last)) };
         let holds_turn = |entries: &[Entry]| entries.iter().any(|entry| entry.turn == self.turn);
         // The turn has branched off already, and is submitted again.
         if holds_turn(&last.entries) || last.open_turn.as_ref().is_some_and(|open| open.turn == self.turn) {
-            return Ok((last, None));
+            return Ok(self.ground(last));
         }
         let tip = match branch_off {
             BranchOff::After(tip) => *tip,
             BranchOff::Before(turn) => self.before(turn, &last).await?,
         };
         self.close_other_turns().await?;
-        Ok((self.read_to(Some(tip), all).await?, Some(tip)))
+        // What was shown of a turn belongs behind its last entry, not where a branch cuts it.
+        let (snapshot, unfinished) = (self.read_to(Some(tip), all).await?, Vec::new());
+        Ok(Ground { snapshot, unfinished, parent: Some(tip) })
+    }
+
+    fn ground(&self, snapshot: Snapshot) -> Ground {
+        Ground { snapshot, unfinished: self.registry.unfinished(&self.key), parent: None }
     }
 
     async fn read_to(&self, tip: Option<EntryId>, all: bool) -> Result<Snapshot> {

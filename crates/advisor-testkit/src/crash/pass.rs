@@ -41,6 +41,9 @@ impl Future for Pass {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
         let this = &mut *self;
+        if matches!(this.progress, Progress::Coming) {
+            this.points.tell_watch(this.place);
+        }
         let mut shared = this.points.lock();
         match this.progress {
             Progress::Coming => {}

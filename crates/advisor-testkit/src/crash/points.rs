@@ -58,7 +58,10 @@ pub(super) struct Shared {
     closed: bool,
     alive: usize,
     happened: Vec<Happened>,
+    watch: Option<Arc<Watch>>,
 }
+
+type Watch = dyn Fn(usize, Place) + Send + Sync;
 
 impl AwaitPoints {
     /// No points passed, and nothing to go wrong.
@@ -99,6 +102,14 @@ impl AwaitPoints {
     /// Of kind [`ErrorKind::Advisor`], if it is to fail here.
     pub async fn pass(&self, name: &'static str) -> Result<()> {
         self.fallible(Place::Other(name)).await
+    }
+
+    /// Calls `watch` with the number and the place of each point from now on, before it is passed.
+    ///
+    /// It may stay there for ever: that is how a process that is to be killed at a point waits for it, when it has
+    /// told whoever kills it what has [happened](Self::happened).
+    pub fn watch(&self, watch: impl Fn(usize, Place) + Send + Sync + 'static) {
+        self.lock().watch = Some(Arc::new(watch));
     }
 
     /// The points that the running turn has passed, in order; when it is over, those of the last turn.
@@ -175,6 +186,7 @@ impl AwaitPoints {
 
     /// Passes a point of the driver's own, at which it can only stop the turn.
     pub(super) fn pass_at_once(&self, place: Place) {
+        self.tell_watch(place);
         let _ = self.lock().arrive(place);
     }
 
@@ -188,6 +200,17 @@ impl AwaitPoints {
         match self.at(place).await {
             None => Ok(()),
             Some(_) => Err(Error::new(ErrorKind::Advisor, WANTED)),
+        }
+    }
+
+    /// A point is about to be passed.
+    pub(super) fn tell_watch(&self, place: Place) {
+        let (point, watch) = {
+            let shared = self.lock();
+            (shared.places.len(), shared.watch.clone())
+        };
+        if let Some(watch) = watch {
+            watch(point, place);
         }
     }
 

@@ -19,3 +19,4 @@ mod summaries;
 mod support;
 mod turns;
 mod windows;
+mod writers;

@@ -1,0 +1,160 @@
+//! The chain that every process makes anew: what the model answers, tools that leave their starts in a file, a memory.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatModel, ConversationStore, Effect, FinishReason, FnTool, Message,
+    OnDrop, Phase, Role, Tool, ToolCallAdvisor, ToolDefinition, ToolInvocation, WhenBusy,
+};
+use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// What happens in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Scenario {
+    /// The model answers at once.
+    Plain,
+    /// Two rounds of two calls at a time, one of which must not run twice.
+    Rounds,
+    /// The results of two calls are the answer; they must not run twice.
+    Direct,
+    /// The model falls silent in its answer, the reader goes, and the process closes the turn at once.
+    Sealed,
+    /// The reader goes after the first text, and the turn goes on without it.
+    Finished,
+}
+
+impl Scenario {
+    pub(crate) const ALL: [Self; 5] = [Self::Plain, Self::Rounds, Self::Direct, Self::Sealed, Self::Finished];
+
+    /// After how many pieces of text its reader goes, and what is to become of the turn then.
+    pub(crate) fn leaves(self) -> Option<(usize, OnDrop)> {
+        match self {
+            Self::Plain | Self::Rounds | Self::Direct => None,
+            Self::Sealed => Some((2, OnDrop::Seal)),
+            Self::Finished => Some((1, OnDrop::FinishTurn)),
+        }
+    }
+
+    /// The calls of each answer of a turn; the one after them has none.
+    fn calls(self) -> &'static [[&'static str; 2]] {
+        match self {
+            Self::Plain | Self::Sealed => &[],
+            Self::Rounds => &[["charge", "look"], ["look", "charge"]],
+            Self::Direct => &[["direct", "direct"]],
+            Self::Finished => &[["look", "charge"]],
+        }
+    }
+}
+
+/// Tools that must not run twice.
+pub(crate) const ONCE: [&str; 2] = ["charge", "direct"];
+
+/// What the user says in the turn after everything.
+pub(crate) const LAST: &str = "And now?";
+
+/// How long a turn holds its conversation at a time: what the next one waits for after a kill.
+const LEASE: Duration = Duration::from_millis(150);
+
+/// A model that answers as the scenario says. Every answer begins with words that no other one has, in no process.
+/// `wanders_off` says whether the model falls silent where the scenario wants it.
+pub(crate) fn model(scenario: Scenario, wanders_off: bool) -> ScriptedModel {
+    let process = std::process::id();
+    ScriptedModel::from_fn(move |prompt| {
+        let begin = format!("Round {} of {} in {process}, ", prompt.round, prompt.turn);
+        let answer = Answer::new().text(begin).text("and so on.");
+        match scenario.calls().get(answers_since_user(prompt)) {
+            Some(calls) if last_user(prompt) != LAST => {
+                let call = |answer: Answer, (place, tool): (usize, &&str)| {
+                    answer.call(&format!("r{}c{place}", prompt.round), tool, "{}")
+                };
+                calls.iter().enumerate().fold(answer, call).finish(FinishReason::ToolCalls)
+            }
+            None if scenario == Scenario::Sealed && wanders_off => answer.hang(),
+            _ => answer.finish(FinishReason::Stop),
+        }
+    })
+}
+
+/// How many answers the running turn has.
+fn answers_since_user(prompt: &ReceivedPrompt) -> usize {
+    let since = prompt.messages.iter_back().take_while(|message| message.role() != Role::User);
+    since.filter(|message| message.role() == Role::Assistant).count()
+}
+
+fn last_user(prompt: &ReceivedPrompt) -> String {
+    let said = prompt.messages.iter_back().find(|message| message.role() == Role::User);
+    said.map(Message::text).unwrap_or_default()
+}
+
+/// The tools, each of which leaves a line in the file when it starts.
+pub(crate) fn tools(starts: &Path) -> [FnTool; 3] {
+    let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
+    let once = |name: &str| definition(name).with_effect(Effect::AtMostOnce);
+    [
+        starting(definition("look"), starts.into()),
+        starting(once("charge"), starts.into()),
+        starting(once("direct").return_direct(), starts.into()),
+    ]
+}
+
+fn starting(definition: ToolDefinition, starts: PathBuf) -> FnTool {
+    let name = definition.name.clone();
+    FnTool::with_invocation(definition, move |invocation: ToolInvocation| {
+        let mut file = OpenOptions::new().create(true).append(true).open(&starts).unwrap();
+        file.write_all(format!("{name} {}\n", invocation.key).as_bytes()).unwrap();
+        file.sync_all().unwrap();
+        async move { Ok(format!("{} has worked", invocation.key).into()) }
+    })
+}
+
+/// The starts in the file: the name of a tool and the key of a call.
+pub(crate) fn starts(file: &Path) -> Vec<(String, String)> {
+    let lines = std::fs::read_to_string(file).unwrap_or_default();
+    let start = |line: &str| {
+        let (name, key) = line.split_once(' ').unwrap();
+        (name.to_owned(), key.to_owned())
+    };
+    lines.lines().map(start).collect()
+}
+
+/// A memory whose turns wait for those of other processes, and not for long.
+pub(crate) fn memory(store: impl ConversationStore) -> ChatMemoryAdvisor {
+    ChatMemoryAdvisor::new(store).with_when_busy(WhenBusy::Queue).with_lease_time(LEASE)
+}
+
+pub(crate) fn client(
+    model: impl ChatModel,
+    tools: impl IntoIterator<Item = impl Tool>,
+    memory: (ChatMemoryAdvisor, Where),
+) -> ChatClient {
+    let client = ChatClient::builder(model).system("Be brief.").advisor(ToolCallAdvisor::new());
+    let client = tools.into_iter().fold(client, |client, tool| client.tool(tool));
+    client.advisor_in(memory.1.phase(), memory.0).build().unwrap()
+}
+
+/// Where memory stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Where {
+    Inside,
+    Outside,
+}
+
+impl Where {
+    pub(crate) const BOTH: [Self; 2] = [Self::Inside, Self::Outside];
+
+    fn phase(self) -> Phase {
+        match self {
+            Self::Inside => Phase::Round,
+            Self::Outside => Phase::Turn,
+        }
+    }
+}
+
+/// A store as other parts of a process share it.
+pub(crate) type Store = Arc<dyn ConversationStore>;

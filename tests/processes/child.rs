@@ -1,0 +1,166 @@
+//! A process beside the test: how it is begun, what it tells, and how it ends.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use advisor_chain::{Entry, Message};
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use crate::{race, turn};
+
+/// What a child is to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Job {
+    Turn(turn::Job),
+    Race(race::Job),
+}
+
+/// What a child tells. Each line is written before whatever comes next in the child.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// It is there, and waits until it is told to begin.
+    Ready,
+    /// The store has acknowledged these entries; the version is the number of the last one.
+    Acknowledged(Vec<Entry>),
+    /// The model was sent these messages.
+    Asked(Vec<Message>),
+    /// The reader of a turn was shown this text of a round.
+    Shown { turn: String, round: u32, text: String },
+    /// The reader was told that a round has ended.
+    RoundEnded { turn: String, round: u32 },
+    /// The reader was given the answer.
+    Completed { turn: String, text: String },
+    /// The reader was given an error of this kind.
+    Failed { turn: String, kind: String },
+    /// The reader has gone, and nothing more is done for the turn.
+    Settled { turn: String },
+    /// It is at the point at which it is to be killed.
+    At { point: usize, place: String },
+    /// It has come to its end, after these points.
+    Over { places: Vec<String> },
+}
+
+/// A child that runs. It is killed when it is dropped.
+pub(crate) struct Child {
+    process: Process,
+    /// A child that stands still ends when this does, so that none is left if the test itself is killed.
+    stdin: ChildStdin,
+    reports: Option<Reports>,
+}
+
+/// What a child tells, until it has ended.
+pub(crate) struct Reports(BufReader<ChildStdout>);
+
+const VARIABLE: &str = "ADVISOR_TEST_CHILD";
+/// What lines of ours begin with: the harness writes some, too.
+const MARK: char = '\u{1}';
+/// Far beyond what any job takes: a child that hangs is a failure, not a test that hangs.
+const LONGEST: Duration = Duration::from_secs(90);
+
+impl Child {
+    pub(crate) fn begin(job: &Job) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child::the_child", "--nocapture", "--test-threads=1"])
+            .env(VARIABLE, serde_json::to_string(job).unwrap())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        Self { process, stdin, reports: Some(Reports(BufReader::new(stdout))) }
+    }
+
+    /// Lets it begin so often what it does when it is told to.
+    pub(crate) fn go(&mut self, times: usize) {
+        self.stdin.write_all("go\n".repeat(times).as_bytes()).unwrap();
+    }
+
+    /// What it tells next; nothing if it has ended.
+    pub(crate) fn next(&mut self) -> Option<Report> {
+        self.reports.as_mut().unwrap().next()
+    }
+
+    /// What it tells, to be read by someone else.
+    pub(crate) fn take_reports(&mut self) -> Reports {
+        self.reports.take().unwrap()
+    }
+
+    /// Kills it, wherever it is. Gives whether it was still there.
+    pub(crate) fn kill(&mut self) -> bool {
+        self.process.kill().unwrap();
+        let status = self.process.wait().unwrap();
+        assert!(status.success() || status.code().is_none(), "it had failed: {status}");
+        status.code().is_none()
+    }
+
+    /// Whether it came to its end by itself and well.
+    pub(crate) fn ended_well(&mut self) -> bool {
+        self.process.wait().unwrap().success()
+    }
+}
+
+impl Iterator for Reports {
+    type Item = Report;
+
+    fn next(&mut self) -> Option<Report> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.0.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            // The last line of a child that was killed may be a part of one.
+            if let Some((_, report)) = line.split_once(MARK)
+                && line.ends_with('\n')
+            {
+                return Some(serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {line}")));
+            }
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What a child runs. In the test program itself nobody asks for a job.
+#[test]
+fn the_child() {
+    let Ok(job) = std::env::var(VARIABLE) else { return };
+    let job = serde_json::from_str(&job).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let work = async {
+            match job {
+                Job::Turn(job) => turn::run(job).await,
+                Job::Race(job) => race::run(job).await,
+            }
+        };
+        timeout(LONGEST, work).await.expect("the child hangs");
+    });
+}
+
+/// Tells the parent.
+pub(crate) fn tell(report: &Report) {
+    let line = format!("{MARK}{}\n", serde_json::to_string(report).unwrap());
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(line.as_bytes()).unwrap();
+    stdout.flush().unwrap();
+}
+
+/// Stays here until it is killed, or nobody is there any more to do so.
+pub(crate) fn stand() -> ! {
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    std::process::exit(1);
+}
+
+/// Waits until the parent lets it begin. Gives whether the parent is still there.
+pub(crate) fn begun_when_told() -> bool {
+    std::io::stdin().read_line(&mut String::new()).unwrap() > 0
+}

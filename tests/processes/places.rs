@@ -1,0 +1,107 @@
+//! Where conversations are: a place that several processes open.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use advisor_chain::postgres::Schema;
+use advisor_chain::postgres::deadpool_postgres::tokio_postgres::NoTls;
+use advisor_chain::postgres::deadpool_postgres::{Manager, Pool};
+use advisor_chain::redis::Prefix;
+use advisor_chain::redis::redis::{Client, cmd};
+use advisor_chain::{ConversationStore, PostgresStore, RedisStore, SqliteStore, TurnId};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+/// What a child has to know to open it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Address {
+    File(PathBuf),
+    Postgres { url: String, schema: String },
+    Redis { url: String, prefix: String },
+}
+
+/// A place of one test alone, gone with it, and a folder for what else a test writes.
+pub(crate) struct Place {
+    pub(crate) address: Address,
+    pub(crate) folder: TempDir,
+}
+
+impl Address {
+    /// A new store, as a process that has just begun opens it.
+    pub(crate) async fn open(&self) -> Arc<dyn ConversationStore> {
+        match self {
+            Self::File(path) => Arc::new(SqliteStore::open(path).await.unwrap()),
+            Self::Postgres { url, schema } => {
+                let schema = Schema::new(schema).unwrap();
+                Arc::new(PostgresStore::from_pool(pool(url), schema).await.unwrap())
+            }
+            Self::Redis { url, prefix } => {
+                let client = Client::open(url.as_str()).unwrap();
+                Arc::new(RedisStore::from_client(client, Prefix::new(prefix).unwrap()).await.unwrap())
+            }
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn file() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { address: Address::File(folder.path().join("conversations.sqlite")), folder }
+    }
+
+    /// A schema, or nothing where there is no server.
+    pub(crate) fn postgres() -> Option<Self> {
+        let url = server("ADVISOR_POSTGRES_URL", "PostgreSQL")?;
+        let schema = format!("test_{}", name().replace('-', "_"));
+        Some(Self { address: Address::Postgres { url, schema }, folder: tempfile::tempdir().unwrap() })
+    }
+
+    /// A prefix, or nothing where there is no server.
+    pub(crate) fn redis() -> Option<Self> {
+        let url = server("ADVISOR_REDIS_URL", "Redis")?;
+        let prefix = format!("test:{}", name());
+        Some(Self { address: Address::Redis { url, prefix }, folder: tempfile::tempdir().unwrap() })
+    }
+
+    pub(crate) async fn remove(self) {
+        match self.address {
+            Address::File(_) => {}
+            Address::Postgres { url, schema } => {
+                let client = pool(&url).get().await.unwrap();
+                client.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).await.unwrap();
+            }
+            Address::Redis { url, prefix } => {
+                let client = Client::open(url.as_str()).unwrap();
+                let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+                let keys: Vec<String> =
+                    cmd("KEYS").arg(format!("{prefix}:*")).query_async(&mut connection).await.unwrap();
+                for key in keys {
+                    cmd("DEL").arg(key).exec_async(&mut connection).await.unwrap();
+                }
+            }
+        }
+    }
+}
+
+fn pool(url: &str) -> Pool {
+    let manager = Manager::new(url.parse().unwrap(), NoTls);
+    Pool::builder(manager).max_size(2).build().unwrap()
+}
+
+/// The address of a server, or nothing where there is none.
+fn server(variable: &str, what: &str) -> Option<String> {
+    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
+    if url.is_none() {
+        let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
+        assert!(!required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no server");
+        // Not `eprintln!`, which the test harness keeps to itself when the test passes.
+        let _ = writeln!(std::io::stderr(), "left out: no {what} server; name one in {variable}");
+    }
+    url
+}
+
+/// A name that no other test uses.
+pub(crate) fn name() -> String {
+    String::from(TurnId::mint())
+}

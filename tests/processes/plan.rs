@@ -1,0 +1,103 @@
+//! Which kills there are.
+
+use crate::chain::{Scenario, Where};
+use crate::turn::Stop;
+
+/// A conversation whose processes are killed one after the other, and then go on.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) scenario: Scenario,
+    pub(crate) memory: Where,
+    pub(crate) kills: Vec<Kill>,
+    /// Whether the last turn is submitted once more before the conversation goes on.
+    pub(crate) resumes: bool,
+}
+
+/// A process that is killed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kill {
+    pub(crate) stop: Stop,
+    /// Whether it runs the turn of the process before, under its id; else the next one.
+    pub(crate) again: bool,
+}
+
+/// The points of a turn that nobody kills.
+pub(crate) struct Turn {
+    pub(crate) scenario: Scenario,
+    pub(crate) memory: Where,
+    pub(crate) places: Vec<String>,
+}
+
+/// How many processes of one conversation are killed in a row.
+const ROW: usize = 24;
+/// How often each append is killed while it is made: no two kills come at the same moment of it.
+const IN_FLIGHT: usize = 6;
+
+impl Turn {
+    fn case(&self, kills: Vec<Kill>, resumes: bool) -> Case {
+        Case { scenario: self.scenario, memory: self.memory, kills, resumes }
+    }
+
+    /// Killed at each point, and then gone on with, submitted again or not.
+    fn at_each_point(&self) -> impl Iterator<Item = Case> {
+        let both = [false, true].into_iter();
+        let points = move |resumes| (0..self.places.len()).map(move |point| (point, resumes));
+        both.flat_map(points).map(|(point, resumes)| self.case(vec![Kill::at(point, false)], resumes))
+    }
+
+    /// Killed while the store appends.
+    fn in_flight(&self) -> impl Iterator<Item = Case> {
+        let places = self.places.iter().enumerate();
+        let appends = places.filter(|(_, place)| *place == "store, before it appends");
+        appends.flat_map(move |(point, _)| {
+            let stop = Stop { point, stands: false };
+            let resumes = [false, true].into_iter().cycle().take(IN_FLIGHT);
+            resumes.map(move |resumes| self.case(vec![Kill { stop, again: false }], resumes))
+        })
+    }
+
+    /// Killed at each point, and again at each of the turn that follows or goes on.
+    fn at_each_pair(&self) -> impl Iterator<Item = Case> {
+        let points = self.places.len();
+        let pairs = (0..points).flat_map(move |first| (0..points).map(move |second| (first, second)));
+        pairs.enumerate().map(move |(nth, (first, second))| {
+            let again = nth % 3 != 0;
+            self.case(vec![Kill::at(first, false), Kill::at(second, again)], nth % 2 == 0)
+        })
+    }
+
+    /// Killed many times in a row.
+    fn in_a_row(&self) -> Case {
+        let kills = (0..ROW).map(|nth| Kill::at(nth * 5 % self.places.len(), nth % 3 == 1));
+        self.case(kills.collect(), true)
+    }
+}
+
+impl Kill {
+    fn at(point: usize, again: bool) -> Self {
+        Self { stop: Stop { point, stands: true }, again }
+    }
+}
+
+/// Every point of every turn, appends in flight, rows, and so many pairs that there are as many kills as wanted; if
+/// fewer are wanted, as many of all as that, spread evenly.
+pub(crate) fn cases(turns: &[Turn], wanted: usize) -> Vec<Case> {
+    let rows = turns.iter().map(Turn::in_a_row);
+    let singles = turns.iter().flat_map(|turn| turn.at_each_point().chain(turn.in_flight()));
+    let mut cases: Vec<_> = rows.chain(singles).collect();
+    let kills = |cases: &[Case]| cases.iter().map(|case| case.kills.len()).sum::<usize>();
+    let missing = wanted.saturating_sub(kills(&cases));
+    let pairs: Vec<_> = turns.iter().flat_map(Turn::at_each_pair).collect();
+    // A pair may come to its end before its second kill.
+    cases.extend(spread(pairs, missing));
+    let all = kills(&cases);
+    let part = cases.len() * wanted / all.max(1);
+    if wanted < all { spread(cases, part + 1).collect() } else { cases }
+}
+
+/// So many of these, evenly.
+fn spread(cases: Vec<Case>, wanted: usize) -> impl Iterator<Item = Case> {
+    let step = (cases.len() / wanted.max(1)).max(1);
+    let wanted = if wanted == 0 { 0 } else { usize::MAX };
+    cases.into_iter().step_by(step).take(wanted)
+}

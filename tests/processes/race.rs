@@ -1,0 +1,257 @@
+//! Processes that run turns in one conversation at the same time.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use advisor_chain::{ChatMemoryAdvisor, ConversationKey, Entry, EntryKind, TurnEnd, TurnId, View, WhenBusy};
+use futures::StreamExt;
+use serde::{Deserialize, Serialize};
+
+use crate::chain::{Scenario, Where, client, model, starts, tools};
+use crate::child::{Child, Report, begun_when_told, tell};
+use crate::kills::block_on;
+use crate::places::{Address, Place};
+use crate::turn::tell_item;
+use crate::witness::Witness;
+use crate::{child, places};
+
+/// Many turns, one after the other, each when the parent says so.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Job {
+    address: Address,
+    conversation: String,
+    writer: usize,
+    turns: usize,
+    policy: Policy,
+    memory: Where,
+    starts: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Policy {
+    Reject,
+    Queue,
+    Interrupt,
+}
+
+/// Whether all processes begin a turn at one moment, or each begins when it has ended the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    InStep,
+    Free,
+}
+
+const PROCESSES: usize = 3;
+/// How many turns each of them runs, unless `ADVISOR_RACING_TURNS` says otherwise.
+const TURNS: usize = 10;
+/// So long that nobody loses a conversation by being slow.
+const LEASE: Duration = Duration::from_secs(60);
+
+pub(crate) async fn run(job: Job) {
+    let store = job.address.open().await;
+    let policy = match job.policy {
+        Policy::Reject => WhenBusy::Reject,
+        Policy::Queue => WhenBusy::Queue,
+        Policy::Interrupt => WhenBusy::InterruptPrevious,
+    };
+    let memory = ChatMemoryAdvisor::new(store).with_when_busy(policy).with_lease_time(LEASE);
+    let model = model(Scenario::Rounds, false);
+    let client = client(model.clone(), tools(&job.starts), (memory, job.memory));
+    let mut asked = 0;
+    tell(&Report::Ready);
+    for nth in 0..job.turns {
+        if !begun_when_told() {
+            return;
+        }
+        let turn = format!("w{}-{nth}", job.writer);
+        let prompt = client.prompt().user(format!("This is {turn}.")).conversation(job.conversation.as_str());
+        let mut items = prompt.turn(TurnId::new(&turn).unwrap()).stream();
+        while let Some(item) = items.next().await {
+            let prompts = model.prompts();
+            for prompt in prompts.iter().skip(asked) {
+                tell(&Report::Asked(prompt.messages.iter().cloned().collect()));
+            }
+            asked = prompts.len();
+            tell_item(&turn, &item);
+        }
+    }
+    tell(&Report::Over { places: Vec::new() });
+}
+
+#[test]
+fn law_m1_m3_processes_that_race_in_postgres_leave_a_valid_conversation() {
+    race_in("PostgreSQL", Place::postgres());
+}
+
+#[test]
+fn law_m1_m3_processes_that_race_in_redis_leave_a_valid_conversation() {
+    race_in("Redis", Place::redis());
+}
+
+fn race_in(what: &str, place: Option<Place>) {
+    let Some(place) = place else { return };
+    for policy in [Policy::Reject, Policy::Queue, Policy::Interrupt] {
+        for pace in [Pace::InStep, Pace::Free] {
+            for memory in Where::BOTH {
+                let begin = Instant::now();
+                let raced = Race::new(&place, policy, memory).run(pace);
+                raced.tell(what, policy, pace, begin);
+                raced.check(policy, pace);
+            }
+        }
+    }
+    block_on(place.remove());
+}
+
+/// A file hands out no leases: the process that writes first takes the turn of another one for dead, and the version
+/// tells that one so.
+#[test]
+fn law_m1_m3_processes_that_race_in_a_file_leave_a_valid_conversation() {
+    let place = Place::file();
+    for pace in [Pace::InStep, Pace::Free] {
+        for memory in Where::BOTH {
+            let begin = Instant::now();
+            let raced = Race::new(&place, Policy::Reject, memory).run(pace);
+            raced.tell("a file", Policy::Reject, pace, begin);
+            let kinds: Vec<_> = raced.failed.keys().map(String::as_str).collect();
+            assert!(kinds.iter().all(|kind| *kind == "StoreConflict"), "{kinds:?}");
+            assert!(raced.completed > 0);
+        }
+    }
+    block_on(place.remove());
+}
+
+struct Race<'a> {
+    place: &'a Place,
+    job: Job,
+}
+
+/// What became of a race. Its log was compared with all that was told.
+struct Raced {
+    /// How many turns there were in all.
+    turns: usize,
+    completed: usize,
+    /// The kinds of errors, and how often each came out.
+    failed: BTreeMap<String, usize>,
+    /// The lowest number of turns that were completed of those that began at one moment.
+    least: usize,
+    log: Vec<Entry>,
+}
+
+/// A child and what it tells, read as it comes so that the child never waits for its reader.
+struct Racer {
+    child: Child,
+    told: Receiver<Report>,
+}
+
+impl<'a> Race<'a> {
+    fn new(place: &'a Place, policy: Policy, memory: Where) -> Self {
+        let conversation = places::name();
+        let starts = place.folder.path().join(format!("starts-{conversation}"));
+        let address = place.address.clone();
+        let turns = std::env::var("ADVISOR_RACING_TURNS").map_or(TURNS, |turns| turns.parse().unwrap());
+        Self { place, job: Job { address, conversation, writer: 0, turns, policy, memory, starts } }
+    }
+
+    fn run(&self, pace: Pace) -> Raced {
+        // The place is made before they come.
+        block_on(self.place.address.open());
+        let mut racers: Vec<_> = (0..PROCESSES)
+            .map(|writer| Racer::begin(&child::Job::Race(Job { writer, ..self.job.clone() })))
+            .collect();
+        let mut witness = Witness::default();
+        let mut failed = BTreeMap::new();
+        let mut least = PROCESSES;
+        if pace == Pace::Free {
+            racers.iter_mut().for_each(|racer| racer.child.go(self.job.turns));
+        }
+        for _ in 0..self.job.turns {
+            if pace == Pace::InStep {
+                racers.iter_mut().for_each(|racer| racer.child.go(1));
+            }
+            let before = witness.completed();
+            for (writer, racer) in racers.iter().enumerate() {
+                match racer.end_of_turn(writer, &mut witness) {
+                    Report::Failed { kind, .. } => *failed.entry(word(&kind)).or_default() += 1,
+                    completed => witness.hear(writer, completed),
+                }
+            }
+            least = least.min(witness.completed() - before);
+        }
+        for racer in &mut racers {
+            assert!(matches!(racer.told.recv(), Ok(Report::Over { .. })));
+            assert!(racer.child.ended_well());
+        }
+        let key = ConversationKey::new(&self.job.conversation).unwrap();
+        let log =
+            block_on(async { self.place.address.open().await.load(&key, View::All).await.unwrap().entries });
+        witness.check(&log, &starts(&self.job.starts));
+        Raced { turns: PROCESSES * self.job.turns, completed: witness.completed(), failed, least, log }
+    }
+}
+
+/// The first word of a kind of error: without what it tells besides.
+fn word(kind: &str) -> String {
+    kind.split(' ').next().unwrap_or_default().to_owned()
+}
+
+impl Racer {
+    /// A child that is ready.
+    fn begin(job: &child::Job) -> Self {
+        let mut child = Child::begin(job);
+        let mut reports = child.take_reports();
+        let (tell, told) = channel();
+        std::thread::spawn(move || while reports.next().is_some_and(|report| tell.send(report).is_ok()) {});
+        assert!(matches!(told.recv(), Ok(Report::Ready)));
+        Self { child, told }
+    }
+
+    /// Waits until a turn has ended and gives how.
+    fn end_of_turn(&self, writer: usize, witness: &mut Witness) -> Report {
+        loop {
+            match self.told.recv().expect("the child ends before its turns have") {
+                report @ (Report::Completed { .. } | Report::Failed { .. }) => return report,
+                report => witness.hear(writer, report),
+            }
+        }
+    }
+}
+
+impl Raced {
+    fn tell(&self, what: &str, policy: Policy, pace: Pace, begin: Instant) {
+        let turns: Vec<_> = self.log.chunk_by(|one, next| one.turn == next.turn).collect();
+        let writer =
+            |turn: &[Entry]| turn[0].turn.as_str().split_once('-').map(|(writer, _)| writer.to_owned());
+        let changes = turns.windows(2).filter(|two| writer(two[0]) != writer(two[1])).count();
+        let say = format!(
+            "{what}, {policy:?}, {pace:?}: {} turns of {PROCESSES} processes in the log, {} complete, \
+             {changes} times of another process than the one before, errors {:?}; {:?}",
+            turns.len(),
+            self.completed,
+            self.failed,
+            begin.elapsed()
+        );
+        let _ = writeln!(std::io::stderr(), "{say}");
+    }
+
+    fn check(&self, policy: Policy, pace: Pace) {
+        let kinds: Vec<_> = self.failed.keys().map(String::as_str).collect();
+        let of_policy: &[&str] = match policy {
+            Policy::Reject => &["ConversationBusy"],
+            Policy::Queue => &[],
+            Policy::Interrupt => &["Fenced"],
+        };
+        assert!(kinds.iter().all(|kind| of_policy.contains(kind)), "{policy:?}: {kinds:?}");
+        let failed: usize = self.failed.values().sum();
+        assert_eq!(self.completed + failed, self.turns);
+        if policy != Policy::Interrupt {
+            let is_cut = |entry: &&Entry| matches!(&entry.kind, EntryKind::TurnEnded(end) if !matches!(end, TurnEnd::Completed(_)));
+            assert_eq!(self.log.iter().find(is_cut), None, "{policy:?}: nobody cuts another one off");
+        }
+        let least = if policy == Policy::Queue { PROCESSES } else { 1 };
+        assert!(pace == Pace::Free || self.least >= least, "{policy:?}: {} complete", self.least);
+    }
+}

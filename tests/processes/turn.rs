@@ -1,0 +1,200 @@
+//! A child's turn, of which everything is told, and which stops at a point.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use advisor_chain::{
+    Batch, BlockDelta, Chunk, ConversationKey, ConversationStore, Entry, Error, Fence, Leases, Page,
+    Snapshot, Spawner, StoreError, TurnId, Version, View, async_trait,
+};
+use advisor_testkit::crash::{AwaitPoints, Happened, PointStore};
+use futures::StreamExt;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+
+use crate::chain::{Scenario, Store, Where, client, memory, model, tools};
+use crate::child::{Report, stand, tell};
+use crate::places::Address;
+
+/// A turn, and where it ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) address: Address,
+    pub(crate) conversation: String,
+    pub(crate) turn: String,
+    pub(crate) said: String,
+    pub(crate) scenario: Scenario,
+    pub(crate) memory: Where,
+    pub(crate) starts: PathBuf,
+    /// Nothing if it is to come to its end.
+    pub(crate) stop: Option<Stop>,
+}
+
+/// Where a child is killed.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Stop {
+    pub(crate) point: usize,
+    /// Whether it stays at the point. If not, it is killed while it does what comes next.
+    pub(crate) stands: bool,
+}
+
+pub(crate) async fn run(job: Job) {
+    let points = AwaitPoints::new();
+    points.watch(teller(&points, job.stop));
+    let store = Observed::new(&points, job.address.open().await);
+    let model = points.model(model(job.scenario, true));
+    let tools = tools(&job.starts).map(|tool| points.tool(tool));
+    let client = client(model, tools, (memory(store), job.memory));
+    let turn = TurnId::new(&job.turn).unwrap();
+    let prompt = client.prompt().user(job.said.as_str()).conversation(job.conversation.as_str()).turn(turn);
+    let mut turn = prompt.stream().with_spawner(Spawner::tokio(Handle::current()));
+    let (leaves_after, on_drop) = job.scenario.leaves().unzip();
+    turn = turn.on_drop(on_drop.unwrap_or_default());
+    points.pass("before the first poll").await.unwrap();
+    let mut texts = 0;
+    while leaves_after != Some(texts)
+        && let Some(item) = turn.next().await
+    {
+        texts += usize::from(tell_item(&job.turn, &item));
+        points.pass("the reader, after an item").await.unwrap();
+    }
+    let settled = turn.handle().settled();
+    drop(turn);
+    settled.await;
+    tell(&Report::Settled { turn: job.turn });
+    points.pass("at the end").await.unwrap();
+    let places = points.places().iter().map(ToString::to_string).collect();
+    tell(&Report::Over { places });
+}
+
+/// Tells of an item; gives whether it is text.
+pub(crate) fn tell_item(turn: &str, item: &Result<Chunk, Error>) -> bool {
+    let turn = turn.to_owned();
+    tell(&match item {
+        Ok(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
+            tell(&Report::Shown { turn, round: block.round, text: text.to_string() });
+            return true;
+        }
+        Ok(Chunk::RoundCompleted(response)) => Report::RoundEnded { turn, round: response.round() },
+        Ok(Chunk::Completed(response)) => Report::Completed { turn, text: response.text() },
+        Ok(_) => return false,
+        Err(error) => Report::Failed { turn, kind: format!("{:?}", error.kind()) },
+    });
+    false
+}
+
+/// Tells at each point what has happened since the one before, and stops where it is to.
+fn teller(points: &AwaitPoints, stop: Option<Stop>) -> impl Fn(usize, advisor_testkit::crash::Place) + use<> {
+    let (points, told) = (points.clone(), AtomicUsize::new(0));
+    move |point, place| {
+        let happened = points.happened();
+        let new = happened.iter().skip(told.swap(happened.len(), Ordering::Relaxed));
+        new.filter_map(report).for_each(|report| tell(&report));
+        if let Some(stop) = stop.filter(|stop| stop.point == point) {
+            tell(&Report::At { point, place: place.to_string() });
+            if stop.stands {
+                stand();
+            }
+        }
+    }
+}
+
+fn report(happened: &Happened) -> Option<Report> {
+    match happened {
+        Happened::Appended { entries, version, .. } => {
+            let first = version.as_u64() + 1 - u64::try_from(entries.len()).unwrap();
+            let entry = |(seq, new): (u64, &advisor_chain::NewEntry)| {
+                Entry::new(seq, new.turn.clone(), new.kind.clone())
+            };
+            Some(Report::Acknowledged((first..).zip(entries).map(entry).collect()))
+        }
+        Happened::Asked { messages, .. } => Some(Report::Asked(messages.iter().cloned().collect())),
+        _ => None,
+    }
+}
+
+/// A store with await points, and with the leases of the store that it is around.
+struct Observed {
+    points: PointStore,
+    leases: Option<ObservedLeases>,
+}
+
+struct ObservedLeases {
+    points: AwaitPoints,
+    store: Store,
+}
+
+impl Observed {
+    fn new(points: &AwaitPoints, store: Store) -> Self {
+        let leases = store.leases().is_some();
+        let leases = leases.then(|| ObservedLeases { points: points.clone(), store: Arc::clone(&store) });
+        Self { points: points.store(store), leases }
+    }
+}
+
+#[async_trait]
+impl ConversationStore for Observed {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        self.points.load(key, view).await
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        self.points.append(key, expected, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.points.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.points.list(page).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        self.leases.as_ref().map(|leases| leases as &dyn Leases)
+    }
+}
+
+/// How often a conversation is asked for, and how often a right is renewed, depends on the time: those are no points.
+#[async_trait]
+impl Leases for ObservedLeases {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        let fence = self.leases().acquire(key, turn, time, in_place_of).await?;
+        self.pass("leases, after it was given").await;
+        Ok(fence)
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        self.leases().renew(key, fence, time).await
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.pass("leases, before it is given back").await;
+        let released = self.leases().release(key, fence).await;
+        self.pass("leases, after it was given back").await;
+        released
+    }
+}
+
+impl ObservedLeases {
+    fn leases(&self) -> &dyn Leases {
+        self.store.leases().unwrap()
+    }
+
+    async fn pass(&self, name: &'static str) {
+        self.points.pass(name).await.unwrap();
+    }
+}

@@ -1,6 +1,6 @@
 //! A process beside the test: how it is begun, what it tells, and how it ends.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ const VARIABLE: &str = "ADVISOR_TEST_CHILD";
 /// What lines of ours begin with: the harness writes some, too.
 const MARK: char = '\u{1}';
 /// Far beyond what any job takes: a child that hangs is a failure, not a test that hangs.
-const LONGEST: Duration = Duration::from_secs(90);
+const LONGEST: Duration = Duration::from_secs(300);
 
 impl Child {
     pub(crate) fn begin(job: &Job) -> Self {
@@ -154,10 +154,11 @@ pub(crate) fn tell(report: &Report) {
     stdout.flush().unwrap();
 }
 
-/// Stays here until it is killed, or nobody is there any more to do so.
-pub(crate) fn stand() -> ! {
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    std::process::exit(1);
+/// Stays here until it is killed, or told to go on. It ends when nobody is there any more to do either.
+pub(crate) fn stand() {
+    if !begun_when_told() {
+        std::process::exit(1);
+    }
 }
 
 /// Waits until the parent lets it begin. Gives whether the parent is still there.

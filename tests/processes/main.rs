@@ -14,9 +14,11 @@
 
 mod chain;
 mod child;
+mod conversation;
 mod kills;
 mod places;
 mod plan;
 mod race;
+mod sleepers;
 mod turn;
 mod witness;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::{Scenario, Where, client, model, starts, tools};
 use crate::child::{Child, Report, begun_when_told, tell};
-use crate::kills::block_on;
+use crate::conversation::block_on;
 use crate::places::{Address, Place};
 use crate::turn::tell_item;
 use crate::witness::Witness;

@@ -223,7 +223,10 @@ fn block_on(check: impl Future<Output = ()>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config({
+        let default = ProptestConfig::default();
+        ProptestConfig { cases: 4 * default.cases, failure_persistence: None, ..default }
+    })]
 
     #[test]
     fn law_s1_s3_s4_every_stream_is_well_formed(script in script(), setting in setting()) {

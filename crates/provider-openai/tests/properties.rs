@@ -65,7 +65,7 @@ fn pieces(body: &[u8], cuts: &[Index]) -> Vec<Bytes> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2048))]
+    #![proptest_config(ProptestConfig::with_cases(8 * ProptestConfig::default().cases))]
 
     #[test]
     fn law_s5_any_split_of_any_body_has_the_same_outcome(

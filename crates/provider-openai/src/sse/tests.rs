@@ -557,7 +557,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
+    #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
     #[test]
     fn law_s5_any_split_gives_the_same_events(text in lines_of_a_stream(), cuts in vec(any::<Index>(), 0..12)) {

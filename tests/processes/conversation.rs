@@ -1,0 +1,173 @@
+//! A conversation that several processes run, one after the other: children first, then this one.
+
+use std::fmt::Debug;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use advisor_chain::{ConversationKey, TurnId, View};
+
+use crate::chain::{LAST, Scenario, Where, client, memory, model, starts, tools};
+use crate::child::{Child, Job, Report};
+use crate::places::Place;
+use crate::plan::Turn;
+use crate::turn::{self, Stop};
+use crate::witness::Witness;
+
+/// How many conversations go at a time. Most of them wait for a lease or for a disk.
+const AT_A_TIME: usize = 4;
+
+/// A conversation of several processes, and what they have told of it.
+pub(crate) struct Conversation<'a> {
+    place: &'a Place,
+    name: String,
+    scenario: Scenario,
+    memory: Where,
+    pub(crate) witness: Witness,
+}
+
+impl<'a> Conversation<'a> {
+    pub(crate) fn new(place: &'a Place, name: String, scenario: Scenario, memory: Where) -> Self {
+        Self { place, name, scenario, memory, witness: Witness::default() }
+    }
+
+    /// Begins a turn in a process of its own.
+    pub(crate) fn begin(&self, turn: usize, stop: Option<Stop>) -> Child {
+        Child::begin(&Job::Turn(turn::Job {
+            address: self.place.address.clone(),
+            conversation: self.name.clone(),
+            turn: format!("t{turn}"),
+            said: said(turn),
+            scenario: self.scenario,
+            memory: self.memory,
+            starts: self.starts(),
+            stop,
+        }))
+    }
+
+    /// Hears what a child tells until it is at its point. Gives whether it is there; else it has come to its end.
+    pub(crate) fn hear_until_stopped(&mut self, process: usize, child: &mut Child) -> bool {
+        loop {
+            match child.next() {
+                None => {
+                    assert!(child.ended_well());
+                    return false;
+                }
+                Some(Report::At { .. }) => return true,
+                Some(report) => self.witness.hear(process, report),
+            }
+        }
+    }
+
+    /// Runs a turn in a process of its own and kills it. Gives whether it was killed; else it had come to its end
+    /// before.
+    pub(crate) fn kill(&mut self, process: usize, turn: usize, stop: Stop) -> bool {
+        let mut child = self.begin(turn, Some(stop));
+        if !self.hear_until_stopped(process, &mut child) {
+            return false;
+        }
+        let killed = child.kill();
+        // It may have told more before it was killed.
+        while let Some(report) = child.next() {
+            self.witness.hear(process, report);
+        }
+        killed
+    }
+
+    fn starts(&self) -> PathBuf {
+        self.place.folder.path().join(format!("starts-{}", self.name))
+    }
+
+    /// Opens the store anew and compares what is in it with what was told. Gives the number of entries.
+    pub(crate) async fn check(&self) -> usize {
+        let store = self.place.address.open().await;
+        let read = store.load(&self.key(), View::All).await.unwrap();
+        assert_eq!(read.version.as_u64(), u64::try_from(read.entries.len()).unwrap());
+        self.witness.check(&read.entries, &starts(&self.starts()));
+        read.entries.len()
+    }
+
+    /// A new process, this one, goes on: with the turn `again`, submitted once more, and then with another one.
+    pub(crate) async fn go_on(&mut self, process: usize, again: Option<usize>) {
+        let store = self.place.address.open().await;
+        let model = model(self.scenario, false);
+        let memory = (memory(store), self.memory);
+        let client = client(model.clone(), tools(&self.starts()), memory);
+        let last = (String::from("last"), LAST.to_owned());
+        let again = again.map(|turn| (format!("t{turn}"), said(turn)));
+        for (id, said) in again.into_iter().chain([last]) {
+            let id = TurnId::new(&id).unwrap();
+            let prompt = client.prompt().user(said).conversation(self.name.as_str()).turn(id.clone());
+            let answered = prompt.call().await.unwrap_or_else(|error| panic!("{id}: {error:?}"));
+            let completed = Report::Completed { turn: id.to_string(), text: answered.text() };
+            self.witness.hear(process, completed);
+        }
+        for prompt in model.prompts() {
+            self.witness.hear(process, Report::Asked(prompt.messages.iter().cloned().collect()));
+        }
+        drop(client);
+        self.check().await;
+    }
+
+    fn key(&self) -> ConversationKey {
+        ConversationKey::new(&self.name).unwrap()
+    }
+}
+
+fn said(turn: usize) -> String {
+    format!("This is {turn}.")
+}
+
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(work)
+}
+
+/// Every scenario with memory in both places, and the points of its turn when nothing happens to it.
+pub(crate) fn every_turn(place: &Place) -> Vec<Turn> {
+    let both = Scenario::ALL.into_iter().flat_map(|scenario| Where::BOTH.map(|memory| (scenario, memory)));
+    both.map(|(scenario, memory)| points(place, scenario, memory)).collect()
+}
+
+/// The points of a turn that nobody stops.
+pub(crate) fn points(place: &Place, scenario: Scenario, memory: Where) -> Turn {
+    let name = format!("all-{scenario:?}-{memory:?}");
+    let mut child = Conversation::new(place, name, scenario, memory).begin(0, None);
+    let mut places = None;
+    while let Some(report) = child.next() {
+        if let Report::Over { places: all } = report {
+            places = Some(all);
+        }
+    }
+    assert!(child.ended_well());
+    Turn { scenario, memory, places: places.unwrap() }
+}
+
+/// Works on all of these, a few at a time. What fails says which one it was.
+pub(crate) fn side_by_side<T: Sync + Debug>(all: &[T], work: impl Fn(usize, &T) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                loop {
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(nth) else { return };
+                    let failed = Failed(one);
+                    work(nth, one);
+                    drop(failed);
+                }
+            });
+        }
+    });
+}
+
+/// Says what was going on when something fails.
+struct Failed<'a, T: Debug>(&'a T);
+
+impl<T: Debug> Drop for Failed<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = writeln!(std::io::stderr(), "failed: {:?}", self.0);
+        }
+    }
+}

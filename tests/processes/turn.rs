@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use advisor_chain::{
-    Batch, BlockDelta, Chunk, ConversationKey, ConversationStore, Entry, Error, Fence, Leases, Page,
+    Batch, BlockDelta, Chunk, ConversationKey, ConversationStore, Entry, EntryId, Error, Fence, Leases, Page,
     Snapshot, Spawner, StoreError, TurnId, Version, View, async_trait,
 };
 use advisor_testkit::crash::{AwaitPoints, Happened, PointStore};
@@ -147,6 +147,15 @@ impl ConversationStore for Observed {
         batch: Batch,
     ) -> Result<Version, StoreError> {
         self.points.append(key, expected, batch).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.points.read(key, after, limit).await
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {

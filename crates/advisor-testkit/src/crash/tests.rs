@@ -242,3 +242,22 @@ async fn what_goes_on_after_a_turn_is_found() {
     let happened: Vec<_> = points.happened().iter().map(ToString::to_string).collect();
     assert_eq!(happened, ["1 parts of the turn are still there", "went on without a turn: late"]);
 }
+
+#[tokio::test]
+async fn who_watches_is_told_of_every_point_before_it_is_passed() {
+    use std::sync::{Arc, Mutex};
+
+    let points = AwaitPoints::new();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (telling, passed) = (Arc::clone(&told), points.clone());
+    points.watch(move |point, place| {
+        assert_eq!(passed.places().len(), point, "it is not passed yet");
+        telling.lock().unwrap().push((point, place));
+    });
+    for name in ["one", "two", "three"] {
+        points.pass(name).await.unwrap();
+    }
+    let places = ["one", "two", "three"].map(Place::Other);
+    assert_eq!(*told.lock().unwrap(), (0..).zip(places).collect::<Vec<_>>());
+    assert_eq!(points.places(), places);
+}

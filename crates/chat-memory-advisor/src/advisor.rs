@@ -11,9 +11,10 @@ use crate::bounded::Bounded;
 use crate::opening::whole_turns;
 use crate::registry::Registry;
 use crate::repair::Repair;
-use crate::seal::{Unfinished, closing, end_of, seal_while};
+use crate::seal::{closing, end_of, seal_while};
 use crate::summary::after;
 use crate::turn_memory::several_choices;
+use crate::unfinished::Unfinished;
 use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{
@@ -96,17 +97,21 @@ impl ChatMemoryAdvisor {
     /// The same memory, with what becomes of a turn while another one of its conversation runs.
     #[must_use]
     pub fn with_when_busy(self, when_busy: WhenBusy) -> Self {
+        if when_busy == WhenBusy::InterruptPrevious {
+            self.registry.interrupts();
+        }
         Self { when_busy, ..self }
     }
 
-    /// The same memory, whose turns hold their conversation for so long at a time: 30 seconds if left out. It is
-    /// for stores that hand out [leases](crate::Leases); a turn renews its own three times as often.
+    /// The same memory, whose turns hold their conversation for so long at a time: 30 seconds if left out, a
+    /// second at least. It is for stores that hand out [leases](crate::Leases); a turn renews its own three times as
+    /// often.
     ///
     /// A conversation whose process was killed is free again after this time. A turn whose stream is not read
     /// for so long may lose its conversation to another process.
     #[must_use]
     pub fn with_lease_time(self, lease_time: Duration) -> Self {
-        Self { lease_time, ..self }
+        Self { lease_time: lease_time.max(Duration::from_secs(1)), ..self }
     }
 
     /// The same memory, which sends running summaries in place of the oldest turns. Without a summarizer, summaries

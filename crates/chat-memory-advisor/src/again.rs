@@ -1,6 +1,7 @@
 use advisor_core::{Error, FinishReason, Message, Result, TurnEnd, TurnId};
 
-use crate::seal::{Unfinished, end_of};
+use crate::seal::end_of;
+use crate::unfinished::Unfinished;
 use crate::view::same_turn;
 use crate::{Entry, EntryKind, NewEntry};
 

@@ -74,11 +74,14 @@ impl Inner {
             let opening = match Opening::plan(&self.turn, said.clone(), past, &self.measure)? {
                 Beginning::Asking(opening) => opening,
                 Beginning::Answered(answer, reason) => {
-                    claim.beginning = false;
+                    claim.beginning = None;
                     return Ok(Begun::Answered(answer, reason));
                 }
             };
-            claim.beginning |= !opening.entries.is_empty();
+            claim.beginning = opening.unsure(&self.turn).or(claim.beginning.take());
+            if claim.is_lost() {
+                return Err(StoreError::Fenced.into());
+            }
             match self.append_input(&opening, parent).await {
                 // What an earlier turn of this process wrote last may have come late.
                 Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
@@ -91,7 +94,7 @@ impl Inner {
                 }
                 Err(error) => return Err(error.into()),
                 Ok(version) => {
-                    claim.beginning = false;
+                    claim.beginning = None;
                     self.registry.forget_all(&self.key);
                     self.summary_is_written(&opening);
                     return Ok(Begun::Asking(self.state(claim, version, system, opening)));

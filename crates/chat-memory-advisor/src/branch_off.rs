@@ -1,7 +1,8 @@
 use advisor_core::{Error, Result, TurnId};
 
-use crate::seal::{Unfinished, seal_while};
+use crate::seal::seal_while;
 use crate::turn_memory::Inner;
+use crate::unfinished::Unfinished;
 use crate::{Entry, EntryId, Snapshot, StoreError, View};
 
 /// Where a turn branches off, left in the turn as a fact: the conversation goes on from there, and what came after

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::Fence;
 use crate::registry::{Registry, Slot};
-use crate::seal::Unfinished;
+use crate::unfinished::Unfinished;
 
 /// The right of a turn to be the one that runs in its conversation, in this process. It ends with the claim.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Claim {
     turn: TurnId,
     number: u64,
     /// The beginning of the turn may be written, but nobody knows it yet.
-    pub(crate) beginning: bool,
+    pub(crate) beginning: Option<Unfinished>,
 }
 
 /// The turn that runs in a conversation.
@@ -134,7 +134,7 @@ impl Registry {
         self.change(key, |slot| match &slot.running {
             None => {
                 slot.running = Some(Running { number, turn: turn.clone(), hold: Arc::clone(hold) });
-                Ok(Claim { registry, key: conversation, turn: turn.clone(), number, beginning: false })
+                Ok(Claim { registry, key: conversation, turn: turn.clone(), number, beginning: None })
             }
             Some(running) => Err(Waiting {
                 registry,
@@ -206,8 +206,8 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if self.beginning {
-            self.registry.leave(&self.key, Unfinished::silent(self.turn.clone()));
+        if let Some(beginning) = self.beginning.take() {
+            self.registry.leave(&self.key, beginning);
         }
         self.release();
     }

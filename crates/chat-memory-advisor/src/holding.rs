@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use advisor_core::{Error, ErrorKind, Result};
 use futures::future::{Either, pending, select};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::claim::Claim;
 use crate::turn_memory::{Inner, busy};
@@ -30,19 +30,23 @@ impl Inner {
     }
 
     async fn acquire(&self, leases: &dyn Leases, when_busy: Option<WhenBusy>) -> Result<Fence> {
-        // What an earlier turn of this process still holds is free.
-        let mut in_place_of = self.registry.change(&self.key, |slot| slot.fence);
+        // What an earlier turn of this process still holds is free, and so is what one may have been given that was
+        // dropped meanwhile. Whoever drops this leaves behind that it asked.
+        let (mut in_place_of, mut unheard) = self.registry.change(&self.key, |slot| {
+            let unheard = slot.asked_for.clone();
+            slot.asked_for.push(self.turn.clone());
+            (slot.fence, unheard)
+        });
         let mut pause = SHORTEST_PAUSE;
-        let mut unsure = false;
         loop {
             match leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await {
-                Ok(fence) => return Ok(fence),
-                // It is this turn's own, given in an answer that was lost.
-                Err(StoreError::Held { turn, fence, .. }) if unsure && turn == self.turn => {
-                    in_place_of = Some(fence);
-                    unsure = false;
+                Err(StoreError::OutcomeUnknown { .. }) if !unheard.contains(&self.turn) => {
+                    unheard.push(self.turn.clone());
                 }
-                Err(StoreError::OutcomeUnknown { .. }) if !unsure => unsure = true,
+                Err(StoreError::Held { turn, fence, .. }) if unheard.contains(&turn) => {
+                    unheard.retain(|known| *known != turn);
+                    in_place_of = Some(fence);
+                }
                 Err(StoreError::Held { turn, remaining, .. })
                     if when_busy == Some(WhenBusy::Queue) || (when_busy.is_some() && turn == self.turn) =>
                 {
@@ -52,8 +56,15 @@ impl Inner {
                 Err(StoreError::Held { fence, .. }) if when_busy == Some(WhenBusy::InterruptPrevious) => {
                     in_place_of = Some(fence);
                 }
-                Err(StoreError::Held { .. }) => return Err(busy()),
-                Err(error) => return Err(error.on_load()),
+                answer => {
+                    if matches!(answer, Ok(_) | Err(StoreError::Held { .. })) {
+                        self.registry.change(&self.key, |slot| slot.asked_for.clear());
+                    }
+                    return answer.map_err(|error| match error {
+                        StoreError::Held { .. } => busy(),
+                        error => error.on_load(),
+                    });
+                }
             }
         }
     }
@@ -104,7 +115,7 @@ impl Inner {
 
     /// Whether something has to go beside the turn so that it holds its conversation.
     pub(crate) fn is_kept(&self) -> bool {
-        self.when_busy == WhenBusy::InterruptPrevious || self.store.leases().is_some()
+        self.registry.may_interrupt() || self.store.leases().is_some()
     }
 
     /// Goes beside the turn: keeps what it holds, and ends it when it holds it no longer.
@@ -121,12 +132,14 @@ impl Inner {
 
     async fn keep_lease(&self) -> Error {
         let Some(leases) = self.store.leases() else { return pending().await };
+        let pause = self.lease_time / 3;
         loop {
-            sleep(self.lease_time / 3).await;
+            sleep(pause).await;
             let renewed = self.hold.renewed.lock().await;
             let Some(fence) = self.hold.fence().filter(|_| *renewed) else { continue };
-            // A store that cannot be reached now may be before the time is over.
-            if let Err(lost @ StoreError::Fenced) = leases.renew(&self.key, fence, self.lease_time).await {
+            // A store that does not answer now may do so before the time is over.
+            let answer = timeout(pause / 2, leases.renew(&self.key, fence, self.lease_time)).await;
+            if let Ok(Err(lost @ StoreError::Fenced)) = answer {
                 return lost.into();
             }
         }

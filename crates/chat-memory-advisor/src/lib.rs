@@ -85,6 +85,7 @@ mod tiktoken;
 mod token_counter;
 mod turn_memory;
 mod turn_state;
+mod unfinished;
 mod view;
 mod when_busy;
 mod when_too_large;

@@ -5,8 +5,9 @@ use advisor_core::{CallKey, Error, FinishReason, Message, Result, Role, TurnEnd,
 use crate::again::Known;
 use crate::calls::OpenCalls;
 use crate::repair::{Repair, is_remembered, open_calls, results_first};
-use crate::seal::{Unfinished, closing, end_of};
+use crate::seal::{closing, end_of};
 use crate::summary::{Pending, after, last_summary};
+use crate::unfinished::Unfinished;
 use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{Entry, EntryKind, NewEntry, Snapshot, Summary, Version};
@@ -91,6 +92,13 @@ impl Opening {
         let messages = pieces.into_iter().flatten().collect();
         let summary = summary.as_ref().map(Summary::message);
         Ok(Beginning::Asking(Self { version, entries, messages, earlier, summary, turns, again }))
+    }
+
+    /// What is left of the turn if it stops while its beginning is written, if anything is to be.
+    pub(crate) fn unsure(&self, turn: &TurnId) -> Option<Unfinished> {
+        let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
+        let left = || Unfinished::beginning(turn.clone(), self.version, own.collect());
+        (!self.entries.is_empty()).then(left)
     }
 
     /// The version once it is written.

@@ -6,13 +6,14 @@ use advisor_core::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::TurnMemory;
 use crate::beginning::Begun;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
-use crate::seal::{Unfinished, seal_while};
+use crate::seal::seal_while;
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::{TurnState, Write};
+use crate::unfinished::Unfinished;
+use crate::{TurnMemory, Version};
 
 /// What the loop and the root announce. What memory has stored already is recognised and not stored again.
 #[async_trait]
@@ -153,7 +154,7 @@ impl Inner {
         // Everything of the turn has stopped, so that nobody holds the lock; and if someone should, the
         // log is read before anything is written.
         let Ok(stage) = self.stage.try_lock() else {
-            let silent = Unfinished::silent(self.turn.clone());
+            let silent = Unfinished::beginning(self.turn.clone(), Version::new(u64::MAX), Vec::new());
             return Some(Unfinished { end: end.clone(), ..silent });
         };
         let Some(state) = &stage.state else { return self.beginning(end) };

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use advisor_core::{ConversationKey, TurnId};
 use dashmap::DashMap;
@@ -7,8 +7,8 @@ use dashmap::mapref::entry::Entry;
 
 use crate::claim::{Running, Waited};
 use crate::damaged::Damaged;
-use crate::seal::{OVERHEAD, Unfinished};
 use crate::summary::Pending;
+use crate::unfinished::{OVERHEAD, Unfinished};
 use crate::window::Measure;
 use crate::{ConversationStore, EntryId, Fence, Snapshot, StoreError, View};
 
@@ -21,13 +21,21 @@ pub(crate) struct Registry {
     bytes: AtomicUsize,
     most: usize,
     claims: AtomicU64,
+    /// Turns may be interrupted by others.
+    interrupts: AtomicBool,
     pub(crate) damaged: Damaged,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        let (conversations, bytes) = (DashMap::new(), AtomicUsize::new(0));
-        Self { conversations, bytes, most: 64 << 20, claims: AtomicU64::new(0), damaged: Damaged::default() }
+        Self {
+            conversations: DashMap::new(),
+            bytes: AtomicUsize::new(0),
+            most: 64 << 20,
+            claims: AtomicU64::new(0),
+            interrupts: AtomicBool::new(false),
+            damaged: Damaged::default(),
+        }
     }
 }
 
@@ -40,6 +48,8 @@ pub(crate) struct Slot {
     pub(crate) waited: Arc<Waited>,
     /// The right to write of the last turn, if it could not be given back.
     pub(crate) fence: Option<Fence>,
+    /// The turns for which the store may have given a right in an answer that nobody heard.
+    pub(crate) asked_for: Vec<TurnId>,
     /// A summary that is still to be written, and whether one is being made.
     pub(crate) summary: Option<Pending>,
     pub(crate) summarizing: bool,
@@ -127,6 +137,15 @@ impl Registry {
         self.change(key, |slot| slot.unfinished.clear());
     }
 
+    /// Turns are interrupted from now on, whichever memory they are of.
+    pub(crate) fn interrupts(&self) {
+        self.interrupts.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn may_interrupt(&self) -> bool {
+        self.interrupts.load(Ordering::Relaxed)
+    }
+
     /// The number of the next claim.
     pub(crate) fn next_claim(&self) -> u64 {
         self.claims.fetch_add(1, Ordering::Relaxed)
@@ -142,8 +161,8 @@ impl Registry {
         let changed = change(slot.get_mut());
         if slot.get().running.is_none() && self.bytes.load(Ordering::Relaxed) > self.most {
             // A lease ends with its time, and a summary is made again.
-            slot.get_mut().fence = None;
-            slot.get_mut().summary = None;
+            let slot = slot.get_mut();
+            (slot.fence, slot.asked_for, slot.summary) = Default::default();
         }
         self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
         if slot.get().is_unused() {
@@ -160,30 +179,39 @@ impl Registry {
 
 impl Slot {
     fn bytes(&self) -> usize {
-        let of_fence = self.fence.map_or(0, |_| OVERHEAD);
+        let of_fence = self.fence.map_or(0, |_| OVERHEAD) + self.asked_for.len() * OVERHEAD;
         let of_summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.summary.text.len());
         self.unfinished.iter().map(Unfinished::bytes).sum::<usize>() + of_fence + of_summary
     }
 
     fn is_unused(&self) -> bool {
         let still = self.running.is_none() && self.unfinished.is_empty() && !self.summarizing;
-        still && self.fence.is_none() && self.summary.is_none() && !self.is_waited_for()
+        still
+            && self.fence.is_none()
+            && self.asked_for.is_empty()
+            && self.summary.is_none()
+            && !self.is_waited_for()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Version;
     use crate::logs::turn;
     use advisor_core::TurnEnd;
     use futures::FutureExt;
+
+    fn silent(name: &str) -> Unfinished {
+        Unfinished::beginning(turn(name), Version::EMPTY, Vec::new())
+    }
 
     #[test]
     fn law_r1_what_is_left_is_bounded() {
         let registry = Registry { most: 2000, ..Registry::default() };
         let left = |name: &str| {
             let partial = "x".repeat(500).into();
-            Unfinished { end: TurnEnd::Interrupted { partial }, ..Unfinished::silent(turn(name)) }
+            Unfinished { end: TurnEnd::Interrupted { partial }, ..silent(name) }
         };
         let key = |name: &str| ConversationKey::new(name).unwrap();
         for name in ["a", "b", "c", "c", "d", "e"] {
@@ -210,10 +238,10 @@ mod tests {
         let registry = Arc::new(Registry::default());
         let key = ConversationKey::new("c").unwrap();
         let mut first = claim(&registry, &key, "a");
-        first.beginning = true;
+        first.beginning = Some(silent("a"));
         drop(first);
-        registry.leave(&key, Unfinished::silent(turn("b")));
-        registry.leave(&key, Unfinished::silent(turn("b")));
+        registry.leave(&key, silent("b"));
+        registry.leave(&key, silent("b"));
         assert_eq!(registry.unfinished(&key).len(), 2);
         assert_eq!(registry.all_unfinished().len(), 2);
         let _running = claim(&registry, &key, "c");

@@ -1,80 +1,16 @@
-use advisor_core::{ConversationKey, Message, Text, TurnEnd, TurnId};
+use advisor_core::{ConversationKey, Message, Text, TurnEnd};
 
 use crate::repair::open_calls;
+use crate::unfinished::Unfinished;
 use crate::view::{last_end, same_turn};
 use crate::{
     Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, NewEntry, StoreError, Version, View,
 };
 
-/// A turn that stopped before its end was written, and how it is to be closed.
-#[derive(Debug, Clone)]
-pub(crate) struct Unfinished {
-    pub(crate) turn: TurnId,
-    pub(crate) end: TurnEnd,
-    /// An answer that was being written when the turn stopped. If it is there, it holds the partial text.
-    pub(crate) unsure: Option<Message>,
-    /// The turn went on after an end that the log may have for its last.
-    pub(crate) resumed: bool,
-}
-
-impl Unfinished {
-    /// A turn of which nothing had been shown.
-    pub(crate) fn silent(turn: TurnId) -> Self {
-        Self { turn, end: TurnEnd::Interrupted { partial: Text::default() }, unsure: None, resumed: false }
-    }
-
-    /// Whether it says no more than that the turn stopped.
-    pub(crate) fn is_silent(&self) -> bool {
-        let partial = Text::default();
-        self.unsure.is_none() && !self.resumed && self.end == TurnEnd::Interrupted { partial }
-    }
-
-    /// About how much memory it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        let partial = match &self.end {
-            TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => partial.len(),
-            _ => 0,
-        };
-        let answer = self.unsure.as_ref().and_then(|answer| serde_json::to_vec(answer).ok());
-        OVERHEAD + self.turn.as_str().len() + partial + answer.map_or(0, |answer| answer.len())
-    }
-
-    /// The same turn, when its texts are not to be kept.
-    pub(crate) fn without_texts(self) -> Self {
-        Self { end: without_partial(self.end), unsure: None, ..self }
-    }
-
-    /// Whether its end counts for more than one that the log has already.
-    pub(crate) fn overrides(&self) -> bool {
-        self.resumed || self.end == TurnEnd::RolledBack
-    }
-
-    /// How the turn is to be closed, given its entries in the log.
-    fn end_of(&self, entries: &[Entry]) -> TurnEnd {
-        let last = entries.iter().rev().find_map(|entry| entry.kind.as_message());
-        if self.unsure.is_some() && self.unsure.as_ref() == last {
-            return without_partial(self.end.clone());
-        }
-        self.end.clone()
-    }
-}
-
-/// What an unfinished turn or a right that is held takes beside texts, with the slot of its conversation.
-pub(crate) const OVERHEAD: usize = 128;
-
-/// The same end, when the text that was shown is remembered already.
-pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
-    match end {
-        TurnEnd::Failed { .. } => TurnEnd::Failed { partial: Text::default() },
-        TurnEnd::Interrupted { .. } => TurnEnd::Interrupted { partial: Text::default() },
-        end => end,
-    }
-}
-
 /// How the turn of these entries has ended, as far as the log and this process know.
 pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
     let turn = entries.first().map(|entry| &entry.turn);
-    let known = unfinished.iter().find(|known| Some(&known.turn) == turn);
+    let known = unfinished.iter().find(|known| Some(&known.turn) == turn && known.is_last_to_run(entries));
     match (last_end(entries), known) {
         // A turn can go on or be rolled back after an end was written.
         (_, Some(known)) if known.overrides() => known.end_of(entries),

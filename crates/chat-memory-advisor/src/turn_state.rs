@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::claim::Claim;
 use crate::prompt::{Addition, Prompt};
-use crate::seal::{Unfinished, without_partial};
+use crate::unfinished::{Unfinished, without_partial};
 use crate::{BatchKey, EntryKind, NewEntry, Version};
 
 /// What memory knows of a turn that has begun.
@@ -84,10 +84,13 @@ impl Write {
     }
 
     pub(crate) fn entries(&self, turn: &TurnId) -> Vec<NewEntry> {
+        self.kinds().map(|kind| NewEntry::new(turn.clone(), kind)).collect()
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = EntryKind> {
         let messages = self.addition.stored.iter().cloned().map(EntryKind::Message);
         let starts = self.starts.iter().cloned().map(EntryKind::CallStarted);
-        let end = self.end.clone().map(EntryKind::TurnEnded);
-        messages.chain(starts).chain(end).map(|kind| NewEntry::new(turn.clone(), kind)).collect()
+        messages.chain(starts).chain(self.end.clone().map(EntryKind::TurnEnded))
     }
 
     fn answer(&self) -> Option<&Message> {
@@ -206,7 +209,8 @@ impl TurnState {
             return None;
         }
         let resumed = self.resumed || self.ended.is_some();
-        let unsure = self.pending.as_ref().and_then(|pending| pending.write.answer()).cloned();
-        Some(Unfinished { turn: turn.clone(), end: self.end_in(round, end), unsure, resumed })
+        let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
+        let (turn, end) = (turn.clone(), self.end_in(round, end));
+        Some(Unfinished { turn, end, known: self.version, unsure, resumed })
     }
 }

@@ -12,8 +12,8 @@ pub enum WhenBusy {
     /// order in which they came; one that waits for another process asks again and again, at most once a second.
     ///
     /// Dropping it while it waits leaves no trace, unless that falls into the moment in which a store hands out the
-    /// lease: then the conversation stays held until the lease is over. A turn that is run inside another one of the same
-    /// conversation waits for ever: give it a conversation of its own.
+    /// lease: then the conversation stays held for other processes until the lease is over. A turn that is run inside
+    /// another one of the same conversation waits for ever: give it a conversation of its own.
     Queue,
     /// The turn that is running ends, as if it had been cancelled: what it had shown is kept with a marker, its
     /// stream gives an error of kind [`Cancelled`](advisor_core::ErrorKind::Cancelled), and then the new one
@@ -22,7 +22,6 @@ pub enum WhenBusy {
     /// A turn whose stream nobody reads cannot end by itself. After five seconds the new one takes its place
     /// without it, and so it does at once if the other turn runs in another process: that one finds out when it
     /// next writes or renews its lease, ends with an error of kind [`Fenced`](advisor_core::ErrorKind::Fenced), and
-    /// what it had shown of an unfinished answer is not kept. The turn that runs must be of a memory with this policy,
-    /// too; another one of this process is passed over after five seconds.
+    /// what it had shown of an unfinished answer is not kept.
     InterruptPrevious,
 }

@@ -1,10 +1,11 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use advisor_core::ConversationKey;
+use advisor_core::{ConversationKey, TurnId};
 use async_trait::async_trait;
 use chat_memory_advisor::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
 };
 use tokio::task::yield_now;
 
@@ -40,7 +41,8 @@ impl StoreFault {
 
 /// A store that fails, hangs and takes its time at the operations that a test names.
 ///
-/// Loads and appends are counted from 0. Each lets other tasks run once before and once after its effect.
+/// Loads, appends and what is asked of the store's leases are counted from 0. Each lets other tasks run once before
+/// and once after its effect.
 /// Clones share everything.
 ///
 /// # Example
@@ -84,7 +86,7 @@ impl<S: ConversationStore> FaultStore<S> {
         self.lock().faults.push((operation, fault));
     }
 
-    /// How many loads, of branches too, and appends there were.
+    /// How many loads, of branches too, appends and questions about leases there were.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.lock().operations
@@ -99,6 +101,10 @@ impl<S: ConversationStore> FaultStore<S> {
     /// From now on nothing fails.
     pub fn mend(&self) {
         self.lock().faults.clear();
+    }
+
+    fn leases_of_inner(&self) -> Result<&dyn Leases, StoreError> {
+        self.inner.leases().ok_or(StoreError::Unsupported { what: "leases" })
     }
 
     fn next_fault(&self) -> Option<StoreFault> {
@@ -188,7 +194,28 @@ impl<S: ConversationStore> ConversationStore for FaultStore<S> {
     }
 
     fn leases(&self) -> Option<&dyn Leases> {
-        self.inner.leases()
+        self.inner.leases().is_some().then_some(self)
+    }
+}
+
+#[async_trait]
+impl<S: ConversationStore> Leases for FaultStore<S> {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        self.run(self.leases_of_inner()?.acquire(key, turn, time, in_place_of)).await
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        self.run(self.leases_of_inner()?.renew(key, fence, time)).await
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.run(self.leases_of_inner()?.release(key, fence)).await
     }
 }
 

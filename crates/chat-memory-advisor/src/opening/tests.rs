@@ -96,14 +96,14 @@ fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
 
     let dead = log(&[("t", vec![user("u").into()])]);
     let cut = |partial: &str| TurnEnd::Interrupted { partial: partial.into() };
-    let known = |end, unsure| Unfinished { turn: turn("t"), end, unsure, resumed: false };
-    let opening = plan(&dead, &[user("v")], &[known(cut("so f"), None)]).unwrap();
+    let known = |end| Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), Vec::new()) };
+    let opening = plan(&dead, &[user("v")], &[known(cut("so f"))]).unwrap();
     assert_eq!(written(&opening), "t:cut(so f) new:u:v");
     assert_eq!(words(&opening.messages), "u:u a:so f [interrupted] u:v");
-    let opening = plan(&dead, &[user("v")], &[known(TurnEnd::RolledBack, None)]).unwrap();
+    let opening = plan(&dead, &[user("v")], &[known(TurnEnd::RolledBack)]).unwrap();
     assert_eq!(written(&opening), "t:undone new:u:v");
     assert_eq!(words(&opening.messages), "u:v");
-    let other = Unfinished { turn: turn("other"), ..known(cut("x"), None) };
+    let other = Unfinished { turn: turn("other"), ..known(cut("x")) };
     assert_eq!(written(&plan(&dead, &[user("v")], &[other]).unwrap()), "t:cut() new:u:v");
 }
 
@@ -111,12 +111,13 @@ fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
 fn text_that_a_stored_answer_holds_is_not_told_twice() {
     let said = Message::assistant("Let me look.");
     let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
-    let unfinished = |unsure| [Unfinished { turn: turn("t"), end: end.clone(), unsure, resumed: false }];
+    let unfinished =
+        [Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), vec![said.clone().into()]) }];
     let lost = log(&[("t", vec![user("u").into()])]);
-    let opening = plan(&lost, &[user("v")], &unfinished(Some(said.clone()))).unwrap();
+    let opening = plan(&lost, &[user("v")], &unfinished).unwrap();
     assert_eq!(written(&opening), "t:cut(Let me look.) new:u:v");
-    let stored = log(&[("t", vec![user("u").into(), said.clone().into()])]);
-    let opening = plan(&stored, &[user("v")], &unfinished(Some(said))).unwrap();
+    let stored = log(&[("t", vec![user("u").into(), said.into()])]);
+    let opening = plan(&stored, &[user("v")], &unfinished).unwrap();
     assert_eq!(written(&opening), "t:cut() new:u:v");
     assert_eq!(words(&opening.messages), "u:u a:Let me look. u:v");
 }
@@ -309,10 +310,8 @@ proptest! {
         let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
         let name = last[0].turn.clone();
         let unfinished = Unfinished {
-            turn: name,
             end: TurnEnd::Interrupted { partial: partial.as_str().into() },
-            unsure: None,
-            resumed: false,
+            ..Unfinished::beginning(name, Version::new(log.len() as u64), Vec::new())
         };
         let opening = plan(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
         let after = with(&log, &opening);

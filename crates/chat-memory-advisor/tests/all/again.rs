@@ -5,7 +5,7 @@ use std::time::Duration;
 use advisor_core::{
     ChatClient, Error, ErrorKind, FinishReason, OnDrop, Phase, Result, Spawner, TurnId, TurnStream,
 };
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, Window};
 use futures::{StreamExt, poll};
 use tokio::time::{advance, timeout};
@@ -113,6 +113,54 @@ async fn a_turn_that_is_running_in_another_process_is_waited_for_and_gone_on_wit
             assert_eq!(second.await.unwrap(), "ab");
             assert_eq!(model.calls(), 0);
         }
+    }
+}
+
+/// Another process has gone on with the turn before this one came to write how its own run ended.
+#[tokio::test]
+async fn law_k3_what_a_dropped_run_leaves_behind_hides_nothing_that_another_process_answered() {
+    for (on_drop, place) in [(OnDrop::Rollback, Phase::Round), (OnDrop::Seal, Phase::Turn)] {
+        let (one, store) = memory();
+        let other = ChatMemoryAdvisor::new(store.clone());
+        let hanging = Answer::new().text("a").gate(&Gate::new()).finish(FinishReason::Stop);
+        let (first, model) = client(&one, place, [calls(&["1"]), hanging, Answer::of_text("next")]);
+        let (second, _) = client(&other, place, [Answer::of_text("yes")]);
+        let mut dropped = once(&first, "q").on_drop(on_drop);
+        read_until(&mut dropped, "a").await;
+        drop(dropped);
+        assert_eq!(ask_once(&second, "q").await.unwrap(), "yes");
+        let answered = log(&store).await;
+        assert_eq!(answered, "u:q a(1) r1 a:yes .", "{on_drop:?}");
+        one.close_unfinished().await.unwrap();
+        assert_eq!(log(&store).await, answered);
+        assert_eq!(ask_once(&first, "q").await.unwrap(), "yes");
+        assert_eq!(ask(&first, "2").await.unwrap(), "next");
+        assert_eq!(sent(&model, 2), "s:S u:q a(1) r1 a:yes u:2");
+    }
+}
+
+/// What a run was writing when it was dropped is its own.
+#[tokio::test]
+async fn law_k3_a_turn_whose_last_write_may_be_stored_is_rolled_back_all_the_same() {
+    for (operation, fault) in [1, 2, 3, 4]
+        .into_iter()
+        .flat_map(|operation| [StoreFault::HangBefore, StoreFault::HangAfter].map(|fault| (operation, fault)))
+    {
+        let store = FaultStore::new(InMemoryStore::new());
+        let memory = ChatMemoryAdvisor::new(store.clone());
+        let (client, model) = client(&memory, Phase::Round, [calls(&["1"]), Answer::of_text("yes")]);
+        store.fail_at(operation, fault);
+        let mut dropped = once(&client, "q").on_drop(OnDrop::Rollback);
+        for _ in 0..100 {
+            let _ = poll!(dropped.next());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(store.pending_faults(), 0);
+        drop(dropped);
+        let rest = ScriptedModel::new([Answer::of_text("next")]);
+        let next = builder(&memory, Phase::Round, &rest).build().unwrap();
+        assert_eq!(ask(&next, "2").await.unwrap(), "next", "after {} requests", model.calls());
+        assert_eq!(sent(&rest, 0), "s:S u:2", "{operation} {fault:?}");
     }
 }
 

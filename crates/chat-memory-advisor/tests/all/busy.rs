@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use advisor_core::{ErrorKind, FinishReason, Phase, Spawner};
-use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel};
+use advisor_core::{AdvisorChain, ChatRequest, ErrorKind, FinishReason, Message, Phase, Spawner};
+use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{
     ChatMemoryAdvisor, ConversationStore, Fence, InMemoryStore, StoreError, View, WhenBusy,
 };
+use futures::stream::FusedStream;
 use futures::{FutureExt, StreamExt, poll};
 use tokio::time::{advance, timeout};
 
@@ -48,6 +49,19 @@ async fn a_running_turn_is_interrupted_and_what_it_had_shown_is_kept() {
     }
 }
 
+#[tokio::test]
+async fn a_turn_of_another_policy_is_interrupted_as_well() {
+    let rejecting = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let interrupting = rejecting.clone().with_when_busy(WhenBusy::InterruptPrevious);
+    let (first, _) = client(&rejecting, Phase::Round, [slow(&Gate::new())]);
+    let (second, _) = client(&interrupting, Phase::Round, [Answer::of_text("two")]);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    let (interrupted, second) = futures::join!(running.next(), ask(&second, "2"));
+    assert_eq!(interrupted.unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(second.unwrap(), "two");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_nobody_reads_is_passed_over_and_cannot_write_any_more() {
     let store = InMemoryStore::new();
@@ -67,6 +81,29 @@ async fn a_turn_that_nobody_reads_is_passed_over_and_cannot_write_any_more() {
     assert_eq!(second.call().await.unwrap().text(), "ab");
     assert_eq!(log(&store).await, "u:1 cut() u:2 a:ab .");
     assert_eq!(ask(&client, "3").await.unwrap(), "three");
+}
+
+/// Nobody polls what goes beside a turn that has no root, so that it does not learn of the interruption in time.
+#[tokio::test(start_paused = true)]
+async fn law_m3_a_turn_that_was_passed_over_while_it_began_stores_nothing() {
+    let store = FaultStore::new(InMemoryStore::new());
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    let chain = |answer| {
+        let model = ScriptedModel::new([answer]);
+        AdvisorChain::builder(model).advisor(memory.clone()).build().unwrap()
+    };
+    let request = |user| ChatRequest::new(Message::user(user)).with_conversation(key());
+    let (passed_over, second) = (chain(Answer::of_text("one")), chain(Answer::of_text("two")));
+    store.fail_at(0, StoreFault::Slow(9));
+    let mut first = passed_over.next_stream(request("1")).boxed();
+    assert!(poll!(&mut first).is_pending());
+    let mut second = second.next_stream(request("2")).await.unwrap();
+    assert_eq!(first.await.unwrap_err().kind(), ErrorKind::Fenced);
+    while let Some(chunk) = second.next().await {
+        chunk.unwrap();
+    }
+    let entries = store.load(&key(), View::All).await.unwrap().entries;
+    assert_eq!(log_words(&entries), "u:2 a:two .");
 }
 
 #[tokio::test]
@@ -158,6 +195,21 @@ async fn a_turn_that_runs_long_keeps_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_renewal_that_hangs_is_made_again_before_the_lease_is_over() {
+    let store = FaultStore::new(InMemoryStore::new().with_leases());
+    let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
+    let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
+    let (second, _) = client(&other, Phase::Round, []);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    store.fail_at(store.operations(), StoreFault::HangBefore);
+    assert!(timeout(Duration::from_secs(29), running.next()).await.is_err());
+    assert_eq!(store.pending_faults(), 0);
+    advance(Duration::from_secs(2)).await;
+    assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+}
+
+#[tokio::test(start_paused = true)]
 async fn law_m3_a_turn_that_lost_its_lease_leaves_no_trace() {
     for interrupts in [true, false] {
         let (store, [one, other]) = two_processes(WhenBusy::InterruptPrevious);
@@ -241,20 +293,26 @@ async fn a_failed_turn_gives_its_lease_back() {
     }
 }
 
-/// Every point of waiting at which a turn that is about to begin can be dropped leaves the conversation usable for
-/// its own process at once.
+/// Every point of waiting at which turns that are about to begin can be dropped, and every two of them, leave the
+/// conversation usable for its own process at once.
 #[tokio::test(start_paused = true)]
-async fn law_k4_a_turn_dropped_while_it_begins_does_not_lock_its_own_process_out() {
-    for polls in 0..8 {
+async fn law_k4_turns_dropped_while_they_begin_do_not_lock_their_own_process_out() {
+    for (first, second) in (0..10).flat_map(|first| (0..14).map(move |second| (first, second))) {
         let memory = ChatMemoryAdvisor::new(FaultStore::new(InMemoryStore::new().with_leases()));
-        let (client, _) = plain(&memory, [Answer::of_text("one"), Answer::of_text("two")]);
-        let mut dropped = turn(&client, "1");
-        for _ in 0..polls {
-            let _ = poll!(dropped.next());
-            tokio::task::yield_now().await;
+        let (client, _) = plain(&memory, ["one", "two", "three"].map(Answer::of_text));
+        for (user, polls) in [("1", first), ("2", second)] {
+            let mut dropped = turn(&client, user);
+            for _ in 0..polls {
+                if dropped.is_terminated() {
+                    break;
+                }
+                let _ = poll!(dropped.next());
+                tokio::task::yield_now().await;
+            }
+            drop(dropped);
         }
-        drop(dropped);
-        ask(&client, "2").await.unwrap();
+        let third = ask(&client, "3").await;
+        assert!(third.is_ok(), "dropped after {first} and {second} polls: {third:?}");
     }
 }
 

@@ -1,0 +1,85 @@
+use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
+
+use crate::{Entry, EntryKind, Version};
+
+/// A turn that stopped before its end was written, and how it is to be closed.
+#[derive(Debug, Clone)]
+pub(crate) struct Unfinished {
+    pub(crate) turn: TurnId,
+    pub(crate) end: TurnEnd,
+    /// The version of the conversation when the turn last knew it.
+    pub(crate) known: Version,
+    /// What of the turn was being written behind that when it stopped: it may be there.
+    pub(crate) unsure: Vec<EntryKind>,
+    /// The turn went on after an end that the log may have for its last.
+    pub(crate) resumed: bool,
+}
+
+impl Unfinished {
+    /// A turn of which nothing had been shown, and whose beginning may be written behind this version.
+    pub(crate) fn beginning(turn: TurnId, known: Version, unsure: Vec<EntryKind>) -> Self {
+        let end = TurnEnd::Interrupted { partial: Text::default() };
+        Self { turn, end, known, unsure, resumed: false }
+    }
+
+    /// Whether it says no more than that the turn stopped.
+    pub(crate) fn is_silent(&self) -> bool {
+        let partial = Text::default();
+        self.answer().is_none() && !self.resumed && self.end == TurnEnd::Interrupted { partial }
+    }
+
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let partial = match &self.end {
+            TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => partial.len(),
+            _ => 0,
+        };
+        let unsure = self.unsure.iter().filter_map(|kind| serde_json::to_vec(kind).ok());
+        OVERHEAD + self.turn.as_str().len() + partial + unsure.map(|kind| kind.len()).sum::<usize>()
+    }
+
+    /// The same turn, when its texts are not to be kept.
+    pub(crate) fn without_texts(self) -> Self {
+        let known = self.known.after(self.unsure.len());
+        Self { end: without_partial(self.end), known, unsure: Vec::new(), ..self }
+    }
+
+    /// Whether its end counts for more than one that the log has already.
+    pub(crate) fn overrides(&self) -> bool {
+        self.resumed || self.end == TurnEnd::RolledBack
+    }
+
+    /// Whether nobody went on with the turn since it stopped here, given its entries in the log.
+    pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
+        let later =
+            || entries.iter().filter(|entry| entry.seq > self.known.as_u64()).map(|entry| &entry.kind);
+        later().next().is_none() || later().eq(&self.unsure)
+    }
+
+    /// How the turn is to be closed, given its entries in the log.
+    pub(crate) fn end_of(&self, entries: &[Entry]) -> TurnEnd {
+        let last = entries.iter().rev().find_map(|entry| entry.kind.as_message());
+        // An answer that is there holds the text that was shown.
+        if self.answer().is_some() && self.answer() == last {
+            return without_partial(self.end.clone());
+        }
+        self.end.clone()
+    }
+
+    fn answer(&self) -> Option<&Message> {
+        let last = self.unsure.iter().rev().find_map(EntryKind::as_message);
+        last.filter(|message| message.role() == Role::Assistant)
+    }
+}
+
+/// What an unfinished turn or a right that is held takes beside texts, with the slot of its conversation.
+pub(crate) const OVERHEAD: usize = 128;
+
+/// The same end, when the text that was shown is remembered already.
+pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
+    match end {
+        TurnEnd::Failed { .. } => TurnEnd::Failed { partial: Text::default() },
+        TurnEnd::Interrupted { .. } => TurnEnd::Interrupted { partial: Text::default() },
+        end => end,
+    }
+}

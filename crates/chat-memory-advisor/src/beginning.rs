@@ -53,25 +53,12 @@ impl Inner {
         said: Vec<Message>,
         system: &[Message],
     ) -> Result<Begun<TurnState>> {
-        // A result may answer a call that no window shows.
-        let mut all = said.iter().any(|message| message.role() == Role::Tool);
-        let mut found_open = None;
-        let mut attempt = 0;
+        let mut attempts = Attempts::of(&said);
         loop {
-            attempt += 1;
-            let Ground { snapshot, unfinished, parent } = self.read(all).await?;
-            let open = snapshot.open_turn.as_ref().map(|open| open.turn.clone());
-            let dead = |turn: &TurnId| {
-                *turn == self.turn
-                    || Some(turn) == found_open.as_ref()
-                    || unfinished.iter().any(|known| known.turn == *turn)
-            };
-            if attempt > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
-                return Err(StoreError::Conflict { current: snapshot.version }.into());
-            }
-            let summary = self.registry.change(&self.key, |slot| slot.summary.clone());
-            let past = Past { snapshot, unfinished: &unfinished, summary };
-            let opening = match Opening::plan(&self.turn, said.clone(), past, &self.measure)? {
+            let ground = self.read(attempts.all).await?;
+            attempts.look_at(&ground, &self.turn)?;
+            let parent = ground.parent;
+            let opening = match self.plan(ground, said.clone())? {
                 Beginning::Asking(opening) => opening,
                 Beginning::Answered(answer, reason) => {
                     claim.beginning = None;
@@ -83,24 +70,21 @@ impl Inner {
                 return Err(StoreError::Fenced.into());
             }
             match self.append_input(&opening, parent).await {
-                // What an earlier turn of this process wrote last may have come late.
-                Err(StoreError::Conflict { .. }) if attempt < ATTEMPTS => found_open = open,
-                // The key of the input is the turn's id: the turn is further back than the window reaches.
-                Err(StoreError::KeyReused) if !all => (all, found_open) = (true, open),
-                Ok(version) if version != opening.end() && !all => (all, found_open) = (true, open),
-                Err(StoreError::KeyReused) => return Err(used(&self.turn, "was begun otherwise")),
-                Ok(version) if version != opening.end() => {
-                    return Err(used(&self.turn, "was begun otherwise"));
-                }
-                Err(error) => return Err(error.into()),
-                Ok(version) => {
+                Ok(version) if version == opening.end() => {
                     claim.beginning = None;
                     self.registry.forget_all(&self.key);
                     self.summary_is_written(&opening);
                     return Ok(Begun::Asking(self.state(claim, version, system, opening)));
                 }
+                outcome => attempts.go_on_after(outcome, &self.turn)?,
             }
         }
+    }
+
+    fn plan(&self, ground: Ground, said: Vec<Message>) -> Result<Beginning> {
+        let summary = self.registry.change(&self.key, |slot| slot.summary.clone());
+        let past = Past { snapshot: ground.snapshot, unfinished: &ground.unfinished, summary };
+        Opening::plan(&self.turn, said, past, &self.measure)
     }
 
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
@@ -122,5 +106,56 @@ impl Inner {
         let key = BatchKey::new(self.turn.clone(), 0, step);
         let batch = Batch { parent, fence: self.hold.fence(), ..Batch::new(key, opening.entries.clone()) };
         append(&*self.store, &self.key, opening.version, batch).await
+    }
+}
+
+/// How often a turn tried to begin, and with what.
+struct Attempts {
+    count: usize,
+    /// The whole conversation is read.
+    all: bool,
+    /// The turn that was open when the last attempt began.
+    open: Option<TurnId>,
+}
+
+impl Attempts {
+    fn of(said: &[Message]) -> Self {
+        // A result may answer a call that no window shows.
+        let all = said.iter().any(|message| message.role() == Role::Tool);
+        Self { count: 0, all, open: None }
+    }
+
+    /// Another attempt begins on this ground.
+    ///
+    /// # Errors
+    /// If another turn has begun since the first one.
+    fn look_at(&mut self, ground: &Ground, own: &TurnId) -> Result<()> {
+        self.count += 1;
+        let open = ground.snapshot.open_turn.as_ref().map(|open| open.turn.clone());
+        let dead = |turn: &TurnId| {
+            turn == own
+                || Some(turn) == self.open.as_ref()
+                || ground.unfinished.iter().any(|known| known.turn == *turn)
+        };
+        if self.count > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
+            return Err(StoreError::Conflict { current: ground.snapshot.version }.into());
+        }
+        self.open = open;
+        Ok(())
+    }
+
+    /// Whether there is another attempt after this outcome of one.
+    fn go_on_after(&mut self, outcome: Result<Version, StoreError>, own: &TurnId) -> Result<()> {
+        match outcome {
+            // What an earlier turn of this process wrote last may have come late.
+            Err(StoreError::Conflict { .. }) if self.count < ATTEMPTS => Ok(()),
+            // The key of the input is the turn's id: the turn is further back than the window reaches.
+            Ok(_) | Err(StoreError::KeyReused) if !self.all => {
+                self.all = true;
+                Ok(())
+            }
+            Ok(_) | Err(StoreError::KeyReused) => Err(used(own, "was begun otherwise")),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -15,30 +15,50 @@ pub(crate) fn compact(
     room: usize,
     size: impl Fn(&[Message]) -> usize,
 ) -> Vec<Message> {
-    let mut excess = size(&running).saturating_sub(room);
-    let mut steps = steps_of(&running);
-    steps.pop();
-    let out: Vec<_> = steps
-        .into_iter()
-        .take_while(|step| {
-            let too_large = excess > 0;
-            excess = excess.saturating_sub(size(running.get(step.clone()).unwrap_or_default()));
-            too_large
-        })
-        .collect();
+    let out = steps_left_out(&running, room, size);
     let is_out = |place: usize| out.iter().any(|step| step.contains(&place));
     let mut kept: Vec<Message> = Vec::with_capacity(running.len());
     for (place, message) in running.into_iter().enumerate().filter(|(place, _)| !is_out(*place)) {
-        let joins_users = kept.last().is_some_and(|last| last.role() == Role::User)
-            && message.role() == Role::User
-            && place > 0
-            && is_out(place - 1);
-        if joins_users {
-            kept.push(Message::assistant(LEFT_OUT));
+        let follows_step = place.checked_sub(1).is_some_and(is_out);
+        if follows_step && joins_users(kept.last(), Some(&message)) {
+            kept.push(stand_in());
         }
         kept.push(message);
     }
     kept
+}
+
+/// The oldest steps, as many as have to go; what stands in for them takes room, too.
+fn steps_left_out(running: &[Message], room: usize, size: impl Fn(&[Message]) -> usize) -> Vec<Range<usize>> {
+    let mut steps = steps_of(running);
+    steps.pop();
+    let mut left = size(running);
+    let mut before = None;
+    let mut end = 0;
+    let needed = steps.iter().take_while(|step| {
+        let goes = left > room;
+        // What stands before steps that go one after the other is the same for all of them.
+        before = if step.start == end { before } else { step.start.checked_sub(1) };
+        end = step.end;
+        let joined = before.and_then(|before| running.get(before));
+        if joins_users(joined, running.get(end)) {
+            left += size(&[stand_in()]);
+        }
+        left = left.saturating_sub(size(running.get((*step).clone()).unwrap_or_default()));
+        goes
+    });
+    let needed = needed.count();
+    steps.truncate(needed);
+    steps
+}
+
+/// Whether two messages of the user would meet, if nothing stood between these.
+fn joins_users(before: Option<&Message>, after: Option<&Message>) -> bool {
+    [before, after].iter().all(|message| message.is_some_and(|message| message.role() == Role::User))
+}
+
+fn stand_in() -> Message {
+    Message::assistant(LEFT_OUT)
 }
 
 /// Where the steps of a turn stand.
@@ -95,6 +115,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_stands_in_for_steps_takes_room(
+            rounds in prop::collection::vec((1..3_usize, any::<bool>()), 0..8),
+            room in 0..30_usize,
+        ) {
+            let mut turn = vec![user("go")];
+            for (parallel, steered) in rounds {
+                turn.extend(turn_of(&[parallel]).split_off(1));
+                turn.extend(steered.then(|| user("and")));
+            }
+            let least = compact(turn.clone(), 0, messages).len();
+            let kept = compact(turn, room, messages);
+            prop_assert_eq!(check_transcript(&kept), []);
+            prop_assert!(kept.len() <= room.max(least), "{}", words(&kept));
+        }
+
         #[test]
         fn law_m1_what_is_left_of_a_turn_is_valid_and_no_larger_than_it_has_to_be(
             rounds in prop::collection::vec(1..4_usize, 0..12),

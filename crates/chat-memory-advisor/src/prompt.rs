@@ -17,9 +17,9 @@ pub(crate) struct Prompt {
     summary: Option<Message>,
     /// How many messages each piece before the running turn has.
     earlier: Vec<usize>,
-    /// The addresses of all messages in the list or left out of it, which keep them alive.
+    /// The addresses of all messages in the list or left out of it, where they are kept alive.
     seen: HashSet<usize>,
-    left_out: Vec<MessageList>,
+    left_out: Vec<Message>,
     tip: Tip,
 }
 
@@ -80,8 +80,10 @@ impl Prompt {
         if pieces.iter().map(Vec::len).sum::<usize>() < before {
             self.earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
             let head = self.system.iter().cloned().chain(self.summary.clone());
-            let list = head.chain(pieces.into_iter().flatten()).collect();
-            self.left_out.push(std::mem::replace(&mut self.tip.list, list));
+            let list: MessageList = head.chain(pieces.into_iter().flatten()).collect();
+            let kept: HashSet<_> = list.iter().map(address).collect();
+            self.left_out.extend(self.tip.list.iter().filter(|old| !kept.contains(&address(old))).cloned());
+            self.tip.list = list;
         }
         Ok(())
     }

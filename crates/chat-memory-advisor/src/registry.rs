@@ -20,6 +20,9 @@ pub(crate) struct Registry {
     /// The bytes of all that is unfinished, and the most there may be of them.
     bytes: AtomicUsize,
     most: usize,
+    /// The same of what can be done without.
+    spare: AtomicUsize,
+    most_spare: usize,
     claims: AtomicU64,
     /// Turns may be interrupted by others.
     interrupts: AtomicBool,
@@ -32,6 +35,8 @@ impl Default for Registry {
             conversations: DashMap::new(),
             bytes: AtomicUsize::new(0),
             most: 64 << 20,
+            spare: AtomicUsize::new(0),
+            most_spare: 16 << 20,
             claims: AtomicU64::new(0),
             interrupts: AtomicBool::new(false),
             damaged: Damaged::default(),
@@ -157,14 +162,15 @@ impl Registry {
             Entry::Occupied(slot) => slot,
             Entry::Vacant(none) => none.insert_entry(Slot::default()),
         };
-        let before = slot.get().bytes();
+        let (before, spare) = (slot.get().bytes(), slot.get().spare());
         let changed = change(slot.get_mut());
-        if slot.get().running.is_none() && self.bytes.load(Ordering::Relaxed) > self.most {
+        if slot.get().running.is_none() && self.spare.load(Ordering::Relaxed) > self.most_spare {
             // A lease ends with its time, and a summary is made again.
             let slot = slot.get_mut();
             (slot.fence, slot.asked_for, slot.summary) = Default::default();
         }
         self.bytes.fetch_add(slot.get().bytes().wrapping_sub(before), Ordering::Relaxed);
+        self.spare.fetch_add(slot.get().spare().wrapping_sub(spare), Ordering::Relaxed);
         if slot.get().is_unused() {
             slot.remove();
         }
@@ -178,10 +184,16 @@ impl Registry {
 }
 
 impl Slot {
+    /// What the turns take whose end is still to be written.
     fn bytes(&self) -> usize {
-        let of_fence = self.fence.map_or(0, |_| OVERHEAD) + self.asked_for.len() * OVERHEAD;
-        let of_summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.summary.text.len());
-        self.unfinished.iter().map(Unfinished::bytes).sum::<usize>() + of_fence + of_summary
+        self.unfinished.iter().map(Unfinished::bytes).sum()
+    }
+
+    /// What takes room and can be done without.
+    fn spare(&self) -> usize {
+        let rights = usize::from(self.fence.is_some()) + self.asked_for.len();
+        let summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.summary.text.len());
+        rights * OVERHEAD + summary
     }
 
     fn is_unused(&self) -> bool {
@@ -227,6 +239,19 @@ mod tests {
             registry.forget_all(&key(name));
         }
         assert_eq!(registry.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn law_r1_rights_and_summaries_are_bounded_and_take_no_room_from_what_was_shown() {
+        let registry = Registry { most_spare: 10 * OVERHEAD, ..Registry::default() };
+        let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();
+        for name in 0..100 {
+            registry.change(&key(name), |slot| slot.fence = Some(Fence::new(1)));
+            registry.change(&key(name), |slot| slot.asked_for.push(turn("t")));
+        }
+        assert!(registry.conversations.len() <= 11, "{}", registry.conversations.len());
+        registry.leave(&key(0), Unfinished { resumed: true, ..silent("a") });
+        assert!(registry.unfinished(&key(0))[0].resumed);
     }
 
     fn claim(registry: &Arc<Registry>, key: &ConversationKey, name: &str) -> crate::claim::Claim {

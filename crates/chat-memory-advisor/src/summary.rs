@@ -23,7 +23,8 @@ pub struct Summary {
 /// When a turn has ended and more than `after` turns are not told of by a summary yet, all but the last `keep` are
 /// told to a model together with the summary before. Nobody waits for it: it is asked where the [`Spawner`] runs
 /// it, and what it says is stored with the input of the next turn, as an entry of its own. What it tells of stays
-/// in the store. A summary that could not be made is tried again after the next turn.
+/// in the store. It is told no more than about half a megabyte: texts of more than 32 KiB are cut, and so is a turn of
+/// more than 256 KiB. A summary that could not be made is tried again after the next turn.
 ///
 /// # Example
 /// ```
@@ -57,7 +58,7 @@ pub struct Summarizer {
 const INSTRUCTIONS: &str = "Summarize the conversation below for the assistant who goes on with it. Keep names, numbers, \
     decisions, open questions, what tools were asked and what they answered, and what the user wants. Say nothing else.";
 
-/// How much of a conversation a model is told at once, in bytes.
+/// About how much of a conversation a model is told at once, in bytes; a single turn may take as much again.
 const MOST: usize = 256 << 10;
 
 impl Summarizer {
@@ -174,25 +175,47 @@ pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Ent
     log.get(from..).unwrap_or_default()
 }
 
+/// Tells a turn in about as many bytes as are told at once: long texts are cut, and so is a long turn.
 fn tell(turn: &[Entry], told: &mut String) {
     if last_end(turn) == Some(&TurnEnd::RolledBack) {
         return;
     }
+    let full = told.len().saturating_add(MOST);
     for message in turn.iter().filter_map(|entry| entry.kind.as_message()) {
-        let text = message.text();
-        let (who, text) = match (message.role(), message.tool_result()) {
-            (Role::User, _) => ("User", text),
-            (Role::Assistant, _) => ("Assistant", text),
-            (Role::Tool, Some(result)) => (result.name.as_str(), result.text()),
-            _ => continue,
-        };
-        // Writing to a string cannot fail.
-        if !text.trim().is_empty() {
-            let _ = writeln!(told, "{who}: {text}");
+        if told.len() > full {
+            told.push_str("[the rest is left out]\n");
+            return;
         }
-        for call in message.tool_calls() {
-            let _ = writeln!(told, "Assistant calls {}: {}", call.name, call.arguments);
-        }
+        tell_message(message, told);
+    }
+}
+
+fn tell_message(message: &Message, told: &mut String) {
+    let text = message.text();
+    let (who, text) = match (message.role(), message.tool_result()) {
+        (Role::User, _) => ("User", text),
+        (Role::Assistant, _) => ("Assistant", text),
+        (Role::Tool, Some(result)) => (result.name.as_str(), result.text()),
+        _ => return,
+    };
+    // Writing to a string cannot fail.
+    if !text.trim().is_empty() {
+        let _ = writeln!(told, "{who}: {}", Cut(&text));
+    }
+    for call in message.tool_calls() {
+        let _ = writeln!(told, "Assistant calls {}: {}", call.name, Cut(&call.arguments));
+    }
+}
+
+/// The beginning of a text that is too long to be told.
+struct Cut<'a>(&'a str);
+
+impl fmt::Display for Cut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST_OF_TEXT: usize = MOST / 8;
+        let end = self.0.floor_char_boundary(MOST_OF_TEXT);
+        let marker = if end < self.0.len() { " [cut]" } else { "" };
+        write!(f, "{}{marker}", self.0.get(..end).unwrap_or_default())
     }
 }
 
@@ -252,6 +275,18 @@ mod tests {
             (9, "Summary of what was before:\nthey talked\nUser: c\nAssistant: ok\n")
         );
         assert_eq!(summarizer(2, 1).told(&log(&turns)), None);
+    }
+
+    #[test]
+    fn what_is_told_at_once_is_bounded() {
+        let text = "\u{e4}".repeat(MOST);
+        let long = || vec![user(&text).into(), answer(&text).into(), completed()];
+        let (until, told) = summarizer(2, 1).told(&log(&[("a", long()), ("b", long()), plain("c")])).unwrap();
+        assert_eq!((until, told.matches(" [cut]\n").count()), (6, 4));
+        assert!(told.len() < MOST);
+        let many: Vec<EntryKind> = (0..40).map(|_| user(&text).into()).chain([completed()]).collect();
+        let (_, told) = summarizer(1, 1).told(&log(&[("a", many), plain("b")])).unwrap();
+        assert!(told.ends_with("[the rest is left out]\n") && told.len() < MOST * 5 / 4, "{}", told.len());
     }
 
     #[test]

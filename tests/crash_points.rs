@@ -20,8 +20,9 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use advisor_chain::{
-    AdvisorChain, ChatRequest, ChatResponse, ChunkStream, EntryKind, FinishReason, InMemoryStore, Message,
-    OnDrop, Phase, Role, StreamAdvisor, ToolCall, ToolCallStreaming, from_fn, repair,
+    AdvisorChain, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, EntryKind, FinishReason,
+    InMemoryStore, Message, OnDrop, Phase, Role, StreamAdvisor, ToolCall, ToolCallStreaming, WhenBusy,
+    from_fn, repair,
 };
 use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
 use matrix::MODES;
@@ -137,6 +138,29 @@ async fn law_k4_m6_every_two_points_of_one_turn_with_memory_inside() {
 #[tokio::test]
 async fn law_k4_m6_every_two_points_of_one_turn_with_memory_outside() {
     pairs_in_a_turn(Phase::Turn).await;
+}
+
+/// A store that hands out leases. A killed process keeps its own for a while, for which the next turn waits.
+fn driver_with_leases(scenario: Scenario, memory: Phase) -> CrashDriver {
+    CrashDriver::new(scenario, InMemoryStore::new().with_leases(), move |leaves: &Leaves| {
+        let kept = ChatMemoryAdvisor::new(leaves.store.clone().with_leases());
+        let kept = kept.with_when_busy(WhenBusy::Queue);
+        leaves.client().advisor(leaves.tool_loop().build()?).advisor_in(memory, kept).build()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn law_k4_m6_every_point_and_every_two_of_turns_that_hold_a_lease() {
+    for memory in [Phase::Round, Phase::Turn] {
+        let (start, mut cases) = (Instant::now(), 0);
+        for scenario in Scenario::ALL {
+            cases += driver_with_leases(scenario, memory).every_point(&Mishap::ALL).await;
+        }
+        let plain = || driver_with_leases(Scenario::PLAIN, memory);
+        cases += plain().every_pair_of_points(&Mishap::ALL, &DROP_OR_KILL).await;
+        cases += plain().every_pair_in_a_turn(&Mishap::ALL, &Mishap::STOPS).await;
+        tell("every point with leases", memory, cases, 14_000, start);
+    }
 }
 
 /// What stands between loop and memory, or nothing at all, and no loop.

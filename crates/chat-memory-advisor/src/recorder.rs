@@ -146,6 +146,10 @@ impl Inner {
             None => Ok(()),
         };
         self.give_lease_back().await;
+        // Until here, who drops the turn may want another end.
+        if sealed.is_ok() {
+            self.registry.forget(&self.key, &self.turn);
+        }
         sealed
     }
 
@@ -170,34 +174,34 @@ impl Inner {
         }
     }
 
-    /// The beginning that may be written. What an earlier try of the same turn left is to be written as it is.
+    /// The beginning that may be written. What an earlier try of the same turn left is to be written as it is, unless
+    /// the turn is undone.
     fn beginning(&self, end: &TurnEnd) -> Option<Unfinished> {
         let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn)?;
-        Some(if known.is_silent() { Unfinished { end: end.clone(), ..known } } else { known })
+        let is_its_end = known.is_silent() || *end == TurnEnd::RolledBack;
+        Some(if is_its_end { Unfinished { end: end.clone(), ..known } } else { known })
     }
 
     /// Does what is left of a turn that was dropped.
     async fn clean_up(&self, unfinished: Option<Unfinished>) {
-        if let Some(unfinished) = unfinished
-            && let Err(error) = self.seal(&unfinished).await
-        {
-            tracing::warn!(
-                conversation = %self.key,
-                turn = %self.turn,
-                %error,
-                "a dropped turn is not closed yet; the next turn of the conversation closes it"
-            );
+        if let Some(unfinished) = unfinished {
+            match self.seal(&unfinished).await {
+                Ok(()) => self.registry.forget(&self.key, &self.turn),
+                Err(error) => tracing::warn!(
+                    conversation = %self.key,
+                    turn = %self.turn,
+                    %error,
+                    "a dropped turn is not closed yet; the next turn of the conversation closes it"
+                ),
+            }
         }
         self.give_lease_back().await;
     }
 
     async fn seal(&self, unfinished: &Unfinished) -> Result<()> {
         let is_left = || self.registry.is_unfinished(&self.key, &unfinished.turn);
-        seal_while(&*self.store, &self.key, unfinished, self.hold.fence(), is_left)
-            .await
-            .map_err(Error::from)?;
-        self.registry.forget(&self.key, &self.turn);
-        Ok(())
+        let sealed = seal_while(&*self.store, &self.key, unfinished, self.hold.fence(), is_left).await;
+        sealed.map_err(Error::from)
     }
 }
 

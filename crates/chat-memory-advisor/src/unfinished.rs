@@ -49,11 +49,19 @@ impl Unfinished {
         self.resumed || self.end == TurnEnd::RolledBack
     }
 
-    /// Whether nobody went on with the turn since it stopped here, given its entries in the log.
+    /// Whether nobody went on with the turn since it stopped here, given its entries in the log: behind what it knew
+    /// there may be what it was writing, and what closed it.
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
-        let later =
-            || entries.iter().filter(|entry| entry.seq > self.known.as_u64()).map(|entry| &entry.kind);
-        later().next().is_none() || later().eq(&self.unsure)
+        let later = entries.iter().filter(|entry| entry.seq > self.known.as_u64());
+        let later: Vec<_> = later.map(|entry| &entry.kind).collect();
+        let unsure: Vec<_> = self.unsure.iter().collect();
+        let closing = later.strip_prefix(unsure.as_slice()).unwrap_or(&later);
+        closing.iter().all(|kind| match kind {
+            EntryKind::Message(message) => message.role() == Role::Tool,
+            EntryKind::TurnEnded(TurnEnd::Completed(_)) => false,
+            EntryKind::TurnEnded(end) => *end == self.end || *end == without_partial(end.clone()),
+            _ => false,
+        })
     }
 
     /// How the turn is to be closed, given its entries in the log.

@@ -72,10 +72,14 @@ impl Mishap {
         match self {
             Self::Drop(_) | Self::Cancel(_) | Self::Kill => true,
             Self::Store(StoreFault::Unavailable) => {
-                matches!(place, Place::BeforeLoad | Place::BeforeAppend | Place::BeforeAppendAgain)
+                let before_append = matches!(place, Place::BeforeAppend | Place::BeforeAppendAgain);
+                before_append
+                    || matches!(place, Place::BeforeLoad | Place::BeforeLease | Place::BeforeLeaseEnds)
             }
             Self::Store(StoreFault::Conflict) => place == Place::BeforeAppend,
-            Self::Store(StoreFault::AnswerLost) => place == Place::AfterAppend,
+            Self::Store(StoreFault::AnswerLost) => {
+                matches!(place, Place::AfterAppend | Place::AfterLease | Place::AfterLeaseEnds)
+            }
             Self::Store(_) => false,
             Self::Fail => !of_reader && !place.is_of_store(),
             Self::CutOff => place == Place::ModelItem,

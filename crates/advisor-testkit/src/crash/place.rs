@@ -19,6 +19,14 @@ pub enum Place {
     BeforeAppendAgain,
     /// A store has appended, and nobody knows it yet.
     AfterAppend,
+    /// A store was asked for a lease and has given none.
+    BeforeLease,
+    /// A store has given a lease, and nobody knows it yet.
+    AfterLease,
+    /// A store is to renew a lease or to take it back.
+    BeforeLeaseEnds,
+    /// A store has done so, and nobody knows it yet.
+    AfterLeaseEnds,
     /// The model was asked.
     Model,
     /// The model's next item, or its end, is to come.
@@ -42,7 +50,13 @@ impl Place {
     /// Whether a store passes it.
     pub(super) fn is_of_store(self) -> bool {
         let appends = matches!(self, Self::BeforeAppend | Self::BeforeAppendAgain | Self::AfterAppend);
-        appends || matches!(self, Self::BeforeLoad | Self::AfterLoad)
+        let leases = matches!(self, Self::BeforeLease | Self::AfterLease) || self.is_of_lease_that_ends();
+        appends || leases || matches!(self, Self::BeforeLoad | Self::AfterLoad)
+    }
+
+    /// Whether a failure there is none of the turn's: a lease that is not given back ends with its time.
+    pub(super) fn is_of_lease_that_ends(self) -> bool {
+        matches!(self, Self::BeforeLeaseEnds | Self::AfterLeaseEnds)
     }
 }
 
@@ -56,6 +70,10 @@ impl fmt::Display for Place {
             Self::BeforeAppend => f.write_str("store, before it appends"),
             Self::BeforeAppendAgain => f.write_str("store, before it appends again"),
             Self::AfterAppend => f.write_str("store, after it appended"),
+            Self::BeforeLease => f.write_str("store, before it gives a lease"),
+            Self::AfterLease => f.write_str("store, after it gave a lease"),
+            Self::BeforeLeaseEnds => f.write_str("store, before it renews or takes back a lease"),
+            Self::AfterLeaseEnds => f.write_str("store, after it renewed or took back a lease"),
             Self::Model => f.write_str("model, asked"),
             Self::ModelItem => f.write_str("model, before an item"),
             Self::ToolStarted => f.write_str("tool, started"),

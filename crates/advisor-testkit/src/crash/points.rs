@@ -72,7 +72,7 @@ impl AwaitPoints {
 
     /// A store that passes points before and after its effect, and tells of what was appended.
     ///
-    /// It hands out no leases: a process that was killed would keep its own until they expire.
+    /// It hands out no leases, unless it is asked to by [`PointStore::with_leases`].
     #[must_use]
     pub fn store(&self, store: impl ConversationStore) -> PointStore {
         PointStore::new(self, Arc::new(store))

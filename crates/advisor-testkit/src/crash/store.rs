@@ -1,10 +1,12 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use advisor_core::ConversationKey;
+use advisor_core::{ConversationKey, TurnId};
 use async_trait::async_trait;
 use chat_memory_advisor::{
-    Batch, BatchKey, ConversationStore, Entry, EntryId, Page, Snapshot, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version,
+    View,
 };
 
 use super::pass::Fault;
@@ -15,11 +17,20 @@ use super::{AwaitPoints, Happened, Place};
 pub struct PointStore {
     points: AwaitPoints,
     inner: Arc<dyn ConversationStore>,
+    hands_out_leases: bool,
 }
 
 impl PointStore {
+    /// The same store, which hands out leases if the wrapped one does, and passes points before and after all it does
+    /// for them. A process that was killed keeps its own until they expire, so the next turn waits for that
+    /// ([`WhenBusy::Queue`](chat_memory_advisor::WhenBusy)), on a paused clock.
+    #[must_use]
+    pub fn with_leases(self) -> Self {
+        Self { hands_out_leases: true, ..self }
+    }
+
     pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn ConversationStore>) -> Self {
-        Self { points: points.clone(), inner }
+        Self { points: points.clone(), inner, hands_out_leases: false }
     }
 
     async fn pass(&self, place: Place) -> Result<(), StoreError> {
@@ -29,11 +40,26 @@ impl PointStore {
         }
     }
 
+    async fn lease<'a, T, F: Future<Output = Result<T, StoreError>>>(
+        &'a self,
+        [before, after]: [Place; 2],
+        work: impl FnOnce(&'a dyn Leases) -> F,
+    ) -> Result<T, StoreError> {
+        let leases = self.inner.leases().ok_or(StoreError::Unsupported { what: "leases" })?;
+        let _alive = self.points.alive();
+        self.pass(before).await?;
+        let done = work(leases).await;
+        self.pass(after).await?;
+        done
+    }
+
     fn was_applied(&self, batch: &BatchKey) -> bool {
         self.points
             .has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if key == batch))
     }
 }
+
+const LEASE_ENDS: [Place; 2] = [Place::BeforeLeaseEnds, Place::AfterLeaseEnds];
 
 #[async_trait]
 impl ConversationStore for PointStore {
@@ -97,6 +123,32 @@ impl ConversationStore for PointStore {
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
         self.inner.list(page).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        (self.hands_out_leases && self.inner.leases().is_some()).then_some(self)
+    }
+}
+
+#[async_trait]
+impl Leases for PointStore {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        let places = [Place::BeforeLease, Place::AfterLease];
+        self.lease(places, |leases| leases.acquire(key, turn, time, in_place_of)).await
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        self.lease(LEASE_ENDS, |leases| leases.renew(key, fence, time)).await
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.lease(LEASE_ENDS, |leases| leases.release(key, fence)).await
     }
 }
 

@@ -17,6 +17,9 @@ pub struct Batch {
     /// The writer's right to write, where rights are handed out. A store that has seen a higher one
     /// refuses the batch as [`Fenced`](crate::StoreError::Fenced).
     pub fence: Option<Fence>,
+    /// The turn of the log's last entry, as the writer knows it. Where that is another one, the conversation was
+    /// deleted and begun anew by somebody else, and the batch is refused as [`Gone`](crate::StoreError::Gone).
+    pub last_turn: Option<TurnId>,
     /// The entries, in order.
     pub entries: Vec<NewEntry>,
 }
@@ -66,13 +69,19 @@ impl Batch {
     /// A batch of entries, under this key.
     #[must_use]
     pub fn new(key: BatchKey, entries: Vec<NewEntry>) -> Self {
-        Self { key, parent: None, fence: None, entries }
+        Self { key, parent: None, fence: None, last_turn: None, entries }
     }
 
     /// The same batch, following this entry.
     #[must_use]
     pub fn with_parent(self, parent: EntryId) -> Self {
         Self { parent: Some(parent), ..self }
+    }
+
+    /// The same batch, behind an entry of this turn.
+    #[must_use]
+    pub fn with_last_turn(self, turn: TurnId) -> Self {
+        Self { last_turn: Some(turn), ..self }
     }
 
     /// The same batch, written with this right.

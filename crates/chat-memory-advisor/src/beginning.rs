@@ -83,14 +83,16 @@ impl Inner {
 
     fn plan(&self, ground: Ground, said: Vec<Message>) -> Result<Beginning> {
         let summary = self.registry.change(&self.key, |slot| slot.summary.clone());
-        let past = Past { snapshot: ground.snapshot, unfinished: &ground.unfinished, summary };
+        let is_at_end = ground.parent.is_none();
+        let past = Past { snapshot: ground.snapshot, is_at_end, unfinished: &ground.unfinished, summary };
         Opening::plan(&self.turn, said, past, &self.measure)
     }
 
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
         let prompt =
             Prompt::new(system.to_vec(), opening.messages).following(opening.earlier, opening.summary);
-        let state = TurnState::new(claim, version, prompt).following(opening.turns);
+        let last_turn = if opening.entries.is_empty() { opening.last_turn } else { Some(self.turn.clone()) };
+        let state = TurnState::new(claim, version, prompt).following(opening.turns, last_turn);
         match opening.again {
             Some(started) => state.again(started),
             None => state,
@@ -104,7 +106,12 @@ impl Inner {
         let step =
             if opening.again.is_some() { format!("again-{}", opening.version) } else { "input".into() };
         let key = BatchKey::new(self.turn.clone(), 0, step);
-        let batch = Batch { parent, fence: self.hold.fence(), ..Batch::new(key, opening.entries.clone()) };
+        let batch = Batch {
+            parent,
+            fence: self.hold.fence(),
+            last_turn: opening.last_turn.clone(),
+            ..Batch::new(key, opening.entries.clone())
+        };
         append(&*self.store, &self.key, opening.version, batch).await
     }
 }
@@ -147,8 +154,8 @@ impl Attempts {
     /// Whether there is another attempt after this outcome of one.
     fn go_on_after(&mut self, outcome: Result<Version, StoreError>, own: &TurnId) -> Result<()> {
         match outcome {
-            // What an earlier turn of this process wrote last may have come late.
-            Err(StoreError::Conflict { .. }) if self.count < ATTEMPTS => Ok(()),
+            // What an earlier turn of this process wrote last may have come late, or the conversation was deleted.
+            Err(StoreError::Conflict { .. } | StoreError::Gone) if self.count < ATTEMPTS => Ok(()),
             // The key of the input is the turn's id: the turn is further back than the window reaches.
             Ok(_) | Err(StoreError::KeyReused) if !self.all => {
                 self.all = true;

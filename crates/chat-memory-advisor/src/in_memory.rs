@@ -220,6 +220,13 @@ impl Log {
         if current != expected {
             return Err(StoreError::Conflict { current });
         }
+        if batch
+            .last_turn
+            .as_ref()
+            .is_some_and(|turn| Some(turn) != self.entries.last().map(|last| &last.turn))
+        {
+            return Err(StoreError::Gone);
+        }
         let tip = self.tip();
         if let Some(id) = batch.parent.filter(|parent| *parent > tip) {
             return Err(StoreError::NoSuchEntry { id });

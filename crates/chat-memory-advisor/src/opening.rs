@@ -26,6 +26,8 @@ pub(crate) enum Beginning {
 pub(crate) struct Opening {
     /// The version at which it is written.
     pub(crate) version: Version,
+    /// The turn of the last entry at that version, if that is known.
+    pub(crate) last_turn: Option<TurnId>,
     /// What closes the turn before, and the input; nothing if that is written already.
     pub(crate) entries: Vec<NewEntry>,
     /// The view of the conversation and the input, ephemeral messages included.
@@ -43,6 +45,8 @@ pub(crate) struct Opening {
 /// What is known of a conversation when a turn begins.
 pub(crate) struct Past<'a> {
     pub(crate) snapshot: Snapshot,
+    /// It ends with the last entry that was written, and not on an older branch.
+    pub(crate) is_at_end: bool,
     /// The turns whose end is not written yet.
     pub(crate) unfinished: &'a [Unfinished],
     /// A summary that is not written yet.
@@ -62,6 +66,7 @@ impl Opening {
         measure: &Measure,
     ) -> Result<Beginning> {
         let version = past.snapshot.version;
+        let last_turn = past.snapshot.last_turn().filter(|_| past.is_at_end).cloned();
         let mut log = whole_turns(past.snapshot);
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
@@ -91,7 +96,7 @@ impl Opening {
         let earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
         let messages = pieces.into_iter().flatten().collect();
         let summary = summary.as_ref().map(Summary::message);
-        Ok(Beginning::Asking(Self { version, entries, messages, earlier, summary, turns, again }))
+        Ok(Beginning::Asking(Self { version, last_turn, entries, messages, earlier, summary, turns, again }))
     }
 
     /// What is left of the turn if it stops while its beginning is written, if anything is to be.

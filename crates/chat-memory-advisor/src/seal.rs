@@ -63,7 +63,8 @@ pub(crate) async fn seal_while(
         // A turn that goes on after its end can be sealed again, at another version.
         let step = format!("seal-{}", snapshot.version);
         let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
-        let batch = Batch { fence, ..Batch::new(key_of_batch, closing(entries, &end, &[])) };
+        let last_turn = Some(unfinished.turn.clone());
+        let batch = Batch { fence, last_turn, ..Batch::new(key_of_batch, closing(entries, &end, &[])) };
         attempts += 1;
         match append(store, key, snapshot.version, batch).await {
             Err(StoreError::Conflict { .. }) if attempts < ATTEMPTS => {}

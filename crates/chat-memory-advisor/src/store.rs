@@ -17,8 +17,8 @@ use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version,
 /// - The key is checked first: a batch whose key was applied before gives the version that it led to and
 ///   changes nothing, whatever `expected` says. The same key with other entries is
 ///   [`StoreError::KeyReused`].
-/// - Then the fence, then the version: a batch is applied only at the version it expects. Then the parent,
-///   which must exist.
+/// - Then the fence, then the version: a batch is applied only at the version it expects, and behind an entry of the
+///   [turn](Batch::last_turn) it names, if it names one. Then the parent, which must exist.
 /// - Who has been told of an append sees it in every later load.
 /// - The entries of a turn stand together: nothing needs to be read to find them but the end of the log.
 ///
@@ -43,7 +43,8 @@ use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version,
 /// # Errors
 /// [`StoreError::Conflict`] with the current version, if it is not the expected one; [`StoreError::Gone`]
 /// if a version above 0 is expected of a conversation that does not exist, so that a conversation
-/// deleted in the middle of a turn is not brought back by it; [`StoreError::NoSuchEntry`] for a parent or a tip
+/// deleted in the middle of a turn is not brought back by it, or if the last entry is of another turn than the batch
+/// says, so that one which was begun anew is not taken for it; [`StoreError::NoSuchEntry`] for a parent or a tip
 /// that does not exist; [`StoreError::Corrupt`] if more is damaged than entries. Only
 /// [`StoreError::OutcomeUnknown`] leaves open whether something was written.
 ///

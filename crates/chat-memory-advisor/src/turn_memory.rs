@@ -212,6 +212,7 @@ impl Inner {
         let unsure = std::mem::replace(&mut pending.unsure, true);
         let batch = Batch {
             fence: self.hold.fence(),
+            last_turn: state.last_turn.clone(),
             ..Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
         };
         let outcome = append(&*self.store, &self.key, state.version, batch).await;
@@ -224,6 +225,7 @@ impl Inner {
             && let Some(pending) = state.pending.take()
             && outcome.is_ok()
         {
+            state.last_turn = Some(self.turn.clone());
             state.take_over(pending.write);
         }
         outcome.map(drop).map_err(Error::from)

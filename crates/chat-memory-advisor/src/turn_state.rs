@@ -13,6 +13,8 @@ use crate::{BatchKey, EntryKind, NewEntry, Version};
 pub(crate) struct TurnState {
     pub(crate) claim: Claim,
     pub(crate) version: Version,
+    /// The turn of the last entry at that version, if that is known.
+    pub(crate) last_turn: Option<TurnId>,
     pub(crate) prompt: Prompt,
     /// How many turns before it no summary tells of.
     pub(crate) turns: usize,
@@ -103,6 +105,7 @@ impl TurnState {
         Self {
             claim,
             version,
+            last_turn: None,
             prompt,
             turns: 0,
             passes: 0,
@@ -119,9 +122,9 @@ impl TurnState {
         }
     }
 
-    /// The state of a turn before which no summary tells of so many.
-    pub(crate) fn following(self, turns: usize) -> Self {
-        Self { turns, ..self }
+    /// The state of a turn before which no summary tells of so many, where the last entry is of this one.
+    pub(crate) fn following(self, turns: usize, last_turn: Option<TurnId>) -> Self {
+        Self { turns, last_turn, ..self }
     }
 
     /// The state of a turn that had stopped before and goes on, after it had started these calls.

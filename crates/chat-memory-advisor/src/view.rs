@@ -84,6 +84,12 @@ impl Snapshot {
         }
     }
 
+    /// The turn of the last entry, if the view shows it.
+    pub(crate) fn last_turn(&self) -> Option<&TurnId> {
+        let open = self.open_turn.as_ref().map(|open| &open.turn);
+        open.or(self.entries.last().map(|last| &last.turn))
+    }
+
     /// The entries that the view and the open turn hold together.
     pub(crate) fn into_entries(self) -> Vec<Entry> {
         match self.open_turn {

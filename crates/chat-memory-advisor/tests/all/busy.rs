@@ -141,6 +141,27 @@ async fn a_turn_of_another_process_keeps_the_conversation_busy() {
     assert_eq!(log(&store).await, "u:1 a:ab . u:2 a:two .");
 }
 
+/// At just the version that the first turn expects.
+#[tokio::test]
+async fn law_m5_a_turn_whose_conversation_was_begun_anew_by_another_process_writes_nothing_there() {
+    let store = InMemoryStore::new();
+    let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
+    let (first_gate, second_gate) = (Gate::new(), Gate::new());
+    let (first, _) = client(&one, Phase::Round, [slow(&first_gate)]);
+    let (second, _) = client(&other, Phase::Round, [slow(&second_gate)]);
+    let mut old = turn(&first, "1");
+    read_until(&mut old, "a").await;
+    store.delete(&key()).await.unwrap();
+    let mut new = turn(&second, "2");
+    read_until(&mut new, "a").await;
+    first_gate.release();
+    assert_eq!(old.call().await.unwrap_err().kind(), ErrorKind::Store);
+    assert_eq!(log(&store).await, "u:2");
+    second_gate.release();
+    new.call().await.unwrap();
+    assert_eq!(log(&store).await, "u:2 a:ab .");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_waits_for_that_of_another_process() {
     let (store, [one, other]) = two_processes(WhenBusy::Queue);

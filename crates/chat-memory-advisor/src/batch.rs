@@ -104,6 +104,11 @@ impl BatchKey {
     pub fn new(turn: TurnId, round: u32, step: impl Into<Text>) -> Self {
         Self { turn, round, step: step.into() }
     }
+
+    /// The key of what this turn begins with, by which a turn that is submitted again is found.
+    pub(crate) fn of_input(turn: TurnId) -> Self {
+        Self::new(turn, 0, "input")
+    }
 }
 
 impl Version {

@@ -103,9 +103,10 @@ impl Inner {
         if opening.entries.is_empty() {
             return Ok(opening.version);
         }
-        let step =
-            if opening.again.is_some() { format!("again-{}", opening.version) } else { "input".into() };
-        let key = BatchKey::new(self.turn.clone(), 0, step);
+        let key = match opening.again {
+            Some(_) => BatchKey::new(self.turn.clone(), 0, format!("again-{}", opening.version)),
+            None => BatchKey::of_input(self.turn.clone()),
+        };
         let batch = Batch {
             parent,
             fence: self.hold.fence(),

@@ -1,6 +1,7 @@
+use std::collections::HashSet;
 use std::io;
 
-use advisor_core::{ConversationKey, Text};
+use advisor_core::{ConversationKey, TurnId};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 use crate::export::{FORMAT, Header, Line, VERSION};
@@ -74,9 +75,9 @@ pub enum ImportError {
 
 /// Reads what [`export`](crate::export()) wrote into a conversation: that of the header, or `renamed`.
 ///
-/// It appends whole turns, some dozens of entries at a time, under keys that follow from their place. So importing
-/// the same again changes nothing, and one that was broken off is gone on with. A conversation that holds
-/// anything else is refused.
+/// It appends a turn at a time, under the key of its input, by which the turn is known when it is submitted again, or,
+/// for what else there is of it, under keys that follow from the place. So importing the same again changes nothing,
+/// and one that was broken off is gone on with. A conversation that holds anything else is refused.
 ///
 /// # Cancellation
 /// What is appended when it is dropped stays. Importing again goes on from there.
@@ -98,7 +99,8 @@ pub async fn import(
         None => ConversationKey::in_tenant(&header.tenant, &header.conversation)
             .map_err(|_| ImportError::Line { line: 1, what: "names a conversation that cannot be" })?,
     };
-    let mut import = Import { store, key, version: Version::EMPTY, pending: Pending::default() };
+    let mut import =
+        Import { store, key, version: Version::EMPTY, pending: Pending::default(), turns: HashSet::new() };
     for seq in 1..=header.entries {
         let Some(bytes) = lines.next().await? else {
             // Where the last batch ends is not known, so it is left for an import of the whole.
@@ -179,6 +181,8 @@ struct Import<'a> {
     key: ConversationKey,
     version: Version,
     pending: Pending,
+    /// Those of which something is imported.
+    turns: HashSet<TurnId>,
 }
 
 /// What is appended next.
@@ -193,9 +197,8 @@ impl Pending {
     /// same makes the same batches.
     fn ends_before(&self, next: &Line) -> bool {
         let Some(last) = self.entries.last() else { return false };
-        let holds = |entries, bytes| self.entries.len() >= entries || self.bytes >= bytes;
-        let new_turn = last.turn != next.turn;
-        next.parent.is_some() || (new_turn && holds(64, 256 << 10)) || holds(512, 1 << 20)
+        let is_full = self.entries.len() >= 512 || self.bytes >= 1 << 20;
+        next.parent.is_some() || last.turn != next.turn || is_full
     }
 }
 
@@ -213,11 +216,12 @@ impl Import<'_> {
     async fn write(&mut self) -> Result<(), ImportError> {
         let entries = std::mem::take(&mut self.pending).entries;
         let Some(first) = entries.first() else { return Ok(()) };
-        let step: Text = format!("import-{}", first.seq).into();
-        let batch = Batch {
-            parent: first.parent,
-            ..Batch::new(BatchKey::new(first.turn.clone(), 0, step), Vec::new())
+        let key = if self.turns.insert(first.turn.clone()) {
+            BatchKey::of_input(first.turn.clone())
+        } else {
+            BatchKey::new(first.turn.clone(), 0, format!("import-{}", first.seq))
         };
+        let batch = Batch { parent: first.parent, ..Batch::new(key, Vec::new()) };
         let entries = entries.into_iter().map(|line| NewEntry::new(line.turn, line.entry)).collect();
         let batch = Batch { entries, ..batch };
         let led_to = self.version.after(batch.entries.len());

@@ -102,7 +102,9 @@ impl Opening {
     /// What is left of the turn if it stops while its beginning is written, if anything is to be.
     pub(crate) fn unsure(&self, turn: &TurnId) -> Option<Unfinished> {
         let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
-        let left = || Unfinished::beginning(turn.clone(), self.version, own.collect());
+        let is_new = self.again.is_none();
+        let left =
+            || Unfinished { is_new, ..Unfinished::beginning(turn.clone(), self.version, own.collect()) };
         (!self.entries.is_empty()).then(left)
     }
 

@@ -214,6 +214,6 @@ impl TurnState {
         let resumed = self.resumed || self.ended.is_some();
         let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
         let (turn, end) = (turn.clone(), self.end_in(round, end));
-        Some(Unfinished { turn, end, known: self.version, unsure, resumed })
+        Some(Unfinished { turn, end, known: self.version, unsure, resumed, is_new: false })
     }
 }

@@ -13,13 +13,15 @@ pub(crate) struct Unfinished {
     pub(crate) unsure: Vec<EntryKind>,
     /// The turn went on after an end that the log may have for its last.
     pub(crate) resumed: bool,
+    /// It was taken for a new one: what the log has of it before that version is of a run that nobody here knew of.
+    pub(crate) is_new: bool,
 }
 
 impl Unfinished {
     /// A turn of which nothing had been shown, and whose beginning may be written behind this version.
     pub(crate) fn beginning(turn: TurnId, known: Version, unsure: Vec<EntryKind>) -> Self {
         let end = TurnEnd::Interrupted { partial: Text::default() };
-        Self { turn, end, known, unsure, resumed: false }
+        Self { turn, end, known, unsure, resumed: false, is_new: false }
     }
 
     /// Whether it says no more than that the turn stopped.
@@ -49,11 +51,14 @@ impl Unfinished {
         self.resumed || self.end == TurnEnd::RolledBack
     }
 
-    /// Whether nobody went on with the turn since it stopped here, given its entries in the log: behind what it knew
-    /// there may be what it was writing, and what closed it.
+    /// Whether nobody else ran the turn that did not stop here as well, given its entries in the log: behind what it
+    /// knew there may be what it was writing, and what closed it.
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
-        let later = entries.iter().filter(|entry| entry.seq > self.known.as_u64());
-        let later: Vec<_> = later.map(|entry| &entry.kind).collect();
+        let known = entries.iter().take_while(|entry| entry.seq <= self.known.as_u64()).count();
+        if self.is_new && known > 0 {
+            return false;
+        }
+        let later: Vec<_> = entries.iter().skip(known).map(|entry| &entry.kind).collect();
         let unsure: Vec<_> = self.unsure.iter().collect();
         let closing = later.strip_prefix(unsure.as_slice()).unwrap_or(&later);
         closing.iter().all(|kind| match kind {

@@ -9,7 +9,6 @@ use crate::{
     AggregateError, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason, Message,
     ProviderData, Text,
 };
-use calls::made_call_id;
 
 /// The blocks of one of several parallel answers while it comes in.
 #[derive(Debug)]
@@ -232,12 +231,11 @@ impl ChoiceBlocks {
         let mut block_ids = Vec::with_capacity(self.blocks.len());
         let mut blocks = Vec::with_capacity(self.blocks.len());
         for (at, block) in self.blocks.iter().enumerate() {
-            let call =
-                self.call_blocks.iter().position(|block| *block == at).and_then(|at| self.calls.get(at));
-            let id = BlockId::new(round, block.index());
-            block_ids.push(id);
+            block_ids.push(BlockId::new(round, block.index()));
             blocks.push(block.to_block(|| {
-                call.map(|call| BlockContent::ToolCall(call.to_call(|| made_call_id(prefix, id), false)))
+                let at = self.call_blocks.iter().position(|block| *block == at)?;
+                let call = self.calls.get(at)?.to_call(|| self.made_id(at, round, prefix), false);
+                Some(BlockContent::ToolCall(call))
             }));
         }
         let finish = self.finish.clone().unwrap_or_else(|| FinishReason::Interrupted.into());

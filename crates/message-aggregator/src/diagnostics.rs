@@ -32,7 +32,7 @@ pub enum Rule {
     LastOpen,
     /// A call ended without ever having a name.
     Unnamed,
-    /// A call ended without ever having an id, and was given one.
+    /// A call ended without ever having an id, or with one that had been made for an earlier call; it was given one.
     IdMade,
     /// Empty arguments `{}` were followed by the real ones and dropped.
     EmptyArgumentsDropped,

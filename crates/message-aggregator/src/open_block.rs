@@ -59,10 +59,6 @@ impl OpenBlock {
         self.id = id;
     }
 
-    pub(crate) fn id(&self) -> BlockId {
-        self.id
-    }
-
     pub(crate) fn index(&self) -> u32 {
         self.id.index
     }
@@ -101,7 +97,7 @@ impl OpenBlock {
 
     pub(crate) fn open_call(&mut self, choice: u32, call: &OpenCall, sink: &mut Sink<'_>) {
         let name = call.name.clone().unwrap_or_else(|| crate::ToolCall::UNNAMED.into());
-        self.open_with(choice, Some(CallHead::new(name, call.id.clone())), sink);
+        self.open_with(choice, Some(CallHead::new(name, call.shown_id().cloned())), sink);
     }
 
     fn open_with(&mut self, choice: u32, call: Option<CallHead>, sink: &mut Sink<'_>) {

@@ -4,7 +4,10 @@ use crate::{Text, ToolCall, ToolCallDelta};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenCall {
     pub(crate) index: Option<i64>,
+    /// The provider's id, by which its fragments are known.
     pub(crate) id: Option<Text>,
+    /// The id it is given here, because the provider gave it none or one that was given away here before.
+    pub(crate) made_id: Option<Text>,
     pub(crate) name: Option<Text>,
     /// Its block has ended.
     pub(crate) ended: bool,
@@ -81,10 +84,15 @@ impl OpenCall {
             + first(&None, fragment.arguments_delta())
     }
 
+    /// The id that those outside know it by, unless it is still to be made.
+    pub(crate) fn shown_id(&self) -> Option<&Text> {
+        self.made_id.as_ref().or(self.id.as_ref())
+    }
+
     /// The call as it is now.
     pub(crate) fn to_call(&self, made_id: impl FnOnce() -> Text, complete: bool) -> ToolCall {
         ToolCall {
-            id: self.id.clone().unwrap_or_else(made_id),
+            id: self.shown_id().cloned().unwrap_or_else(made_id),
             name: self.name.clone().unwrap_or_else(|| ToolCall::UNNAMED.into()),
             arguments: self.arguments.clone(),
             complete,

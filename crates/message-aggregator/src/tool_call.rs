@@ -7,7 +7,8 @@ use crate::{Part, Text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// The provider's id, or a stable one made here where the provider sends none. Never empty.
+    /// The provider's id; a stable one made here where the provider sends none, or one that was made here already for
+    /// an earlier call of the answer. Never empty, and no other call of the answer has it.
     pub id: Text,
     /// The tool. Never empty: a call that never got a name is called [`ToolCall::UNNAMED`].
     pub name: Text,

@@ -5,7 +5,7 @@ use crate::aggregator::Sink;
 use crate::identity::{Identity, Place, identify};
 use crate::open_block::OpenBlock;
 use crate::open_call::OpenCall;
-use crate::{AggregateError, BlockContent, BlockDelta, BlockId, Rule, Text, ToolCallDelta};
+use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCallDelta};
 
 impl ChoiceBlocks {
     pub(super) fn push_fragment(
@@ -44,11 +44,43 @@ impl ChoiceBlocks {
         }
         sink.bytes.add(call.grows_by(&fragment))?;
         call.vouched &= identity != Identity::New && fragment.arguments_delta().is_none();
+        let had_id = call.id.is_some();
         if call.extend(&fragment) {
             sink.diagnostics.note(Rule::EmptyArgumentsDropped);
         }
+        if !had_id {
+            self.replace_taken_id(at, sink);
+        }
         self.show_call(at, sink);
         Ok(())
+    }
+
+    /// Gives the call an id of its own if the provider's was made here for an earlier call, which is out already.
+    fn replace_taken_id(&mut self, at: usize, sink: &mut Sink<'_>) {
+        let id = self.calls.get(at).and_then(|call| call.id.as_ref());
+        if id.is_some() && self.calls.iter().any(|call| call.made_id.as_ref() == id) {
+            self.make_id(at, sink);
+        }
+    }
+
+    fn make_id(&mut self, at: usize, sink: &mut Sink<'_>) {
+        sink.diagnostics.note(Rule::IdMade);
+        let made = self.made_id(at, sink.round, &sink.settings.call_id_prefix);
+        if let Some(call) = self.calls.get_mut(at) {
+            call.made_id = Some(made);
+        }
+    }
+
+    /// An id for this call: the same in every reading of the answer, and that of no other call.
+    pub(super) fn made_id(&self, at: usize, round: u32, prefix: &Text) -> Text {
+        let block = self.call_blocks.get(at).and_then(|block| self.blocks.get(*block));
+        let id = format!("{prefix}_{round}_{}", block.map_or(0, OpenBlock::index));
+        let is_taken = |id: &str| {
+            let ids = self.calls.iter().flat_map(|call| [&call.id, &call.made_id]);
+            ids.flatten().any(|taken| *taken == *id)
+        };
+        let others = (2_usize..).map(|number| format!("{id}_{number}"));
+        std::iter::once(id.clone()).chain(others).find(|id| !is_taken(id)).unwrap_or_default().into()
     }
 
     /// Opens the call's block once it has a name, and shows the arguments that are certain.
@@ -88,6 +120,9 @@ impl ChoiceBlocks {
 
     /// Ends the call's block, unless it has ended.
     pub(super) fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
+        if self.calls.get(at).is_some_and(|call| !call.ended && call.shown_id().is_none()) {
+            self.make_id(at, sink);
+        }
         let (Some(call), Some(block)) =
             (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
         else {
@@ -100,16 +135,11 @@ impl ChoiceBlocks {
         if call.name.is_none() {
             sink.diagnostics.note(Rule::Unnamed);
         }
-        if call.id.is_none() {
-            sink.diagnostics.note(Rule::IdMade);
-        }
         block.open_call(self.number, call, sink);
         if let Some(arguments) = call.take_rest() {
             block.show(BlockDelta::Arguments(arguments), sink);
         }
-        let id = block.id();
-        let prefix = &sink.settings.call_id_prefix;
-        let call = call.to_call(|| made_call_id(prefix, id), complete);
+        let call = call.to_call(Text::default, complete);
         block.close_with(BlockContent::ToolCall(call), sink);
     }
 
@@ -130,9 +160,4 @@ impl ChoiceBlocks {
             _ => false,
         }
     }
-}
-
-/// The id of a call that the provider gives none: the same in every reading of the answer.
-pub(super) fn made_call_id(prefix: &Text, block: BlockId) -> Text {
-    format!("{prefix}_{}_{}", block.round, block.index).into()
 }

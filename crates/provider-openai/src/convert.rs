@@ -203,7 +203,7 @@ fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], push: &mut impl FnMut(De
     if let Some(text) = delta.reasoning_content.text().or_else(|| delta.reasoning.text()) {
         push(DeltaKind::Reasoning(text.into()));
     } else {
-        let thinking: String = parts.iter().map(|part| part.fields.thinking.joined()).collect();
+        let thinking: String = parts.iter().map(|part| part.fields.thinking.0.as_str()).collect();
         let text = if thinking.is_empty() { details_text(&details) } else { thinking };
         if !text.is_empty() {
             push(DeltaKind::Reasoning(text.into()));

@@ -147,7 +147,10 @@ impl SseDecoder {
         let (data, position) = match found {
             Found::Block | Found::Trailing => (self.block.data(), self.block_position),
             Found::Line { line, value } => match text_of(value, &self.lines) {
-                Ok(data) => (data, self.lines.position(line)),
+                Ok(data) => {
+                    self.block.complete();
+                    (data, self.lines.position(line))
+                }
                 Err(error) => {
                     self.failed = Some(error.clone());
                     return Err(error);
@@ -192,7 +195,6 @@ impl SseDecoder {
         while let Some(line) = self.lines.next_line()? {
             // Nearly every event of a language model is one `data` line and a blank one: its data need not be gathered.
             if let Some(value) = self.whole_event(line) {
-                self.block.complete();
                 return Ok(Some(Found::Line { line, value }));
             }
             if self.add(line)? || line.ends_block && self.end_block() {

@@ -84,3 +84,13 @@ proptest! {
         prop_assert!(outcome["error"].is_null() || outcome["error"]["kind"].is_string());
     }
 }
+
+#[test]
+fn content_that_is_nested_without_end_is_no_stack_overflow() {
+    for depth in [3, 100, 100_000] {
+        let content = [r#"[{"thinking":"#.repeat(depth), "1".to_owned(), "}]".repeat(depth)].concat();
+        let body = format!(r#"data: {{"choices":[{{"delta":{{"content":{content}}}}}]}}"#);
+        let outcome = aggregate_recording([Bytes::from(body + "\n\ndata: [DONE]\n\n")], 1);
+        assert_eq!(outcome["text"], "", "{depth}");
+    }
+}

@@ -263,6 +263,7 @@ fn ids_and_retry_times_are_kept() {
         ("an empty id", "id: 1\n\nid\ndata: x\n\n", Some(""), None),
         ("an id with NUL is ignored", "id: 1\n\nid: a\0\ndata: x\n\n", Some("1"), None),
         ("an id after the data", "data: x\nid: 1\n\n", Some("1"), None),
+        ("an id of an event that is none", "id: 1\n\nid: 2\ndata: \u{FF}\n\n", Some("1"), None),
         ("a time", "retry: 1500\n\n", None, Some(1500)),
         ("a time needs no blank line", "retry: 1500\n", None, Some(1500)),
         (
@@ -274,7 +275,9 @@ fn ids_and_retry_times_are_kept() {
         ("a number beyond 64 bits", "retry: 99999999999999999999999\n", None, None),
     ];
     for (name, input, id, retry) in cases {
-        let outcome = decode_every_way(input.as_bytes(), SseLimits::default());
+        // Where a text has `ÿ`, the byte of this number stands, which is no UTF-8.
+        let bytes: Vec<u8> = input.chars().map(|character| character as u8).collect();
+        let outcome = decode_every_way(&bytes, SseLimits::default());
         assert_eq!(
             (outcome.last_id.as_deref(), outcome.retry),
             (id, retry.map(Duration::from_millis)),

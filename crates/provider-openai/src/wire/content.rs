@@ -35,20 +35,19 @@ pub(crate) struct ContentPart<'a> {
     pub(crate) text: Str<'a>,
     #[serde(borrow)]
     pub(crate) refusal: Str<'a>,
-    /// Mistral: what the model thinks, again a list of parts.
-    #[serde(borrow)]
-    pub(crate) thinking: Content<'a>,
+    /// Mistral: what the model thinks.
+    pub(crate) thinking: Thoughts,
 }
 
-impl Content<'_> {
-    /// All text of it, parts joined.
-    pub(crate) fn joined(&self) -> String {
-        match self {
-            Self::Absent => String::new(),
-            Self::Text(text) => text.text().unwrap_or_default().to_owned(),
-            Self::Parts(parts) => parts.iter().filter_map(|part| part.fields.text.text()).collect(),
-        }
-    }
+/// A text, or again a list of parts, whose texts are joined. It is no [`Content`]: those could be nested without end.
+#[derive(Debug, Default)]
+pub(crate) struct Thoughts(pub(crate) String);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Thought<'a> {
+    #[serde(borrow)]
+    text: Str<'a>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
@@ -106,5 +105,58 @@ impl<'de> Visitor<'de> for ContentVisitor {
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
         IgnoredAny.visit_map(entries)?;
         Ok(Content::Absent)
+    }
+}
+
+impl<'de> Deserialize<'de> for Thoughts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ThoughtsVisitor)
+    }
+}
+
+struct ThoughtsVisitor;
+
+impl<'de> Visitor<'de> for ThoughtsVisitor {
+    type Value = Thoughts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of parts")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Thoughts(text.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Thoughts::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Thoughts::default())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Thoughts(number.to_string()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Thoughts(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Thoughts(number.to_string()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut texts = String::new();
+        while let Some(Object(thought)) = items.next_element::<Object<Thought<'de>>>()? {
+            texts.push_str(thought.unwrap_or_default().text.text().unwrap_or_default());
+        }
+        Ok(Thoughts(texts))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(entries)?;
+        Ok(Thoughts::default())
     }
 }

@@ -1,0 +1,9 @@
+//! What the fuzz targets share: scripts, and logs that are written as scripts.
+
+mod logs;
+mod script;
+mod waiting;
+
+pub use logs::{log, turns};
+pub use script::Script;
+pub use waiting::wait_for;

@@ -1,0 +1,185 @@
+//! Whatever bytes a server sends, and however the network cuts them: the same events, the same chunks, the same errors.
+#![no_main]
+
+#[path = "../../crates/message-aggregator/tests/common/mod.rs"]
+mod common;
+
+use std::time::Duration;
+
+use advisor_core::{ChatModel, ChatOptions, ChatRequest, Chunk, Message, Turn, TurnId};
+use advisor_fuzz::{Script, wait_for};
+use advisor_testkit::split::random_splits;
+use async_trait::async_trait;
+use bytes::Bytes;
+use common::{ROUND, Run};
+use futures::{StreamExt, stream};
+use libfuzzer_sys::fuzz_target;
+use provider_openai::backoff::Backoff;
+use provider_openai::sse::{SseDecoder, SseError, SseLimits};
+use provider_openai::transport::{ByteStream, Transport, TransportError};
+use provider_openai::{OpenAiModel, Profile, TextMode, aggregate_recording};
+
+fuzz_target!(|script: &[u8]| {
+    let mut script = Script::new(script);
+    let limits = script.pick(&[SseLimits::default(), SseLimits { line: 64, event: 100 }]);
+    let asked = Asked {
+        choices: script.pick(&[1, 2, 3]),
+        text: script.pick(&[TextMode::Increments, TextMode::Cumulative]),
+        content_type: script.pick(&["", "text/event-stream", "application/json", "text/html"]),
+        limits,
+    };
+    let seed = script.number() as u64;
+    let body = script.rest();
+    let whole = [body];
+    let one_by_one: Vec<_> = body.chunks(1).collect();
+    let cuts = random_splits(body, seed, 1).map(|split| split.pieces);
+    let cuts = cuts.chain([one_by_one]);
+
+    let events = Events::of(&whole, limits);
+    events.assert_bounded(body, limits);
+    let outcome = aggregate_recording(owned(&whole), asked.choices);
+    let (chunks, error) = asked.answer(&whole);
+    assert_lawful(&chunks, error.as_deref());
+    for pieces in cuts {
+        assert_eq!(Events::of(&pieces, limits), events, "{} pieces", pieces.len());
+        assert_eq!(aggregate_recording(owned(&pieces), asked.choices), outcome, "{} pieces", pieces.len());
+        assert_eq!(asked.answer(&pieces), (chunks.clone(), error.clone()), "{} pieces", pieces.len());
+    }
+});
+
+fn owned(pieces: &[&[u8]]) -> Vec<Bytes> {
+    pieces.iter().map(|piece| Bytes::copy_from_slice(piece)).collect()
+}
+
+/// What the decoder of server-sent events tells of a body.
+#[derive(Debug, PartialEq)]
+struct Events {
+    /// Name, data, whether it was cut, and position of each.
+    events: Vec<(Option<String>, String, bool, u64)>,
+    comments: u64,
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    error: Option<SseError>,
+}
+
+impl Events {
+    fn of(pieces: &[&[u8]], limits: SseLimits) -> Self {
+        let mut decoder = SseDecoder::new(limits);
+        let (mut events, mut error) = (Vec::new(), None);
+        for piece in owned(pieces).into_iter().map(Some).chain([None]) {
+            match piece {
+                Some(piece) => decoder.push(piece),
+                None => decoder.finish(),
+            }
+            loop {
+                match decoder.next_event() {
+                    Ok(Some(event)) => {
+                        let name = event.event.map(str::to_owned);
+                        events.push((name, event.data.to_owned(), event.trailing, event.position));
+                    }
+                    Ok(None) => break,
+                    Err(found) => {
+                        error = Some(found);
+                        break;
+                    }
+                }
+            }
+        }
+        assert_eq!(decoder.events(), events.len() as u64);
+        if error.is_some() {
+            decoder.push(Bytes::from_static(b"data: more\n\n"));
+            assert_eq!(decoder.next_event().err(), error, "after an error there is only that error");
+        }
+        let last_id = decoder.last_event_id().map(str::to_owned);
+        Self { events, comments: decoder.comments(), last_id, retry: decoder.retry(), error }
+    }
+
+    fn assert_bounded(&self, body: &[u8], limits: SseLimits) {
+        let mut before = 0;
+        for (_, data, _, position) in &self.events {
+            assert!(data.len() <= limits.event);
+            assert!(data.lines().all(|line| line.len() <= limits.line));
+            let at = usize::try_from(*position).expect("a place in the body");
+            let line = body[at..].strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&body[at..]);
+            assert!(line.starts_with(b"data"), "an event is where its first data line is");
+            assert!(at >= before, "events come in their order");
+            before = at;
+        }
+        if let Some(SseError::InvalidUtf8 { position } | SseError::TooLarge { position, .. }) = &self.error {
+            assert!(*position <= body.len() as u64);
+        }
+    }
+}
+
+/// How the model is asked.
+struct Asked {
+    choices: u32,
+    text: TextMode,
+    content_type: &'static str,
+    limits: SseLimits,
+}
+
+impl Asked {
+    /// The chunks of an answer whose body comes in these pieces, and the error that ends it.
+    fn answer(&self, pieces: &[&[u8]]) -> (Vec<Chunk>, Option<String>) {
+        let mut profile = Profile::openai();
+        profile.text = self.text;
+        let model = OpenAiModel::new("some-model")
+            .with_profile(profile)
+            .with_retries(Backoff::none())
+            .with_sse_limits(self.limits)
+            .with_transport(Canned { pieces: owned(pieces), content_type: self.content_type });
+        let mut options = ChatOptions::new();
+        options.choices = Some(self.choices);
+        // A turn of the same name, since ids are made of it.
+        let turn = Turn::new(TurnId::new("turn").expect("a short name"));
+        let mut request = ChatRequest::new(Message::user("Hello")).with_options(options).with_turn(turn);
+        request.round = ROUND;
+        wait_for(async {
+            let mut chunks = match model.stream(request).await {
+                Ok(chunks) => chunks,
+                Err(error) => return (Vec::new(), Some(told(&error))),
+            };
+            let mut all = Vec::new();
+            while let Some(chunk) = chunks.next().await {
+                match chunk {
+                    Ok(chunk) => all.push(chunk),
+                    Err(error) => return (all, Some(told(&error))),
+                }
+            }
+            (all, None)
+        })
+    }
+}
+
+/// The error in words, with what there was of the answer.
+fn told(error: &advisor_core::Error) -> String {
+    format!("{:?}: {error}; {:?}", error.kind(), error.partial())
+}
+
+fn assert_lawful(chunks: &[Chunk], error: Option<&str>) {
+    let completed = chunks.iter().filter(|chunk| chunk.completed().is_some()).count();
+    assert_eq!(completed, usize::from(error.is_none()), "one completion or one error");
+    if let Some((Chunk::Completed(response), chunks)) = chunks.split_last() {
+        Run { chunks: chunks.to_vec(), response: response.clone(), error: None }.assert_lawful();
+    }
+}
+
+/// A server that gives every request the same answer.
+struct Canned {
+    pieces: Vec<Bytes>,
+    content_type: &'static str,
+}
+
+#[async_trait]
+impl Transport for Canned {
+    async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<ByteStream>, TransportError> {
+        let body = stream::iter(self.pieces.clone().into_iter().map(Ok)).boxed();
+        let mut response = http::Response::new(body);
+        if !self.content_type.is_empty() {
+            let value = http::HeaderValue::from_static(self.content_type);
+            response.headers_mut().insert(http::header::CONTENT_TYPE, value);
+        }
+        Ok(response)
+    }
+}

@@ -1,0 +1,196 @@
+//! Whatever a conversation holds and however narrow its window is: what a turn is sent is valid, whole turns are left
+//! out, and the running turn stays.
+#![no_main]
+
+use advisor_core::{
+    ChatClient, ConversationKey, ErrorKind, FinishReason, Message, MessageList, Phase, Role, ToolDefinition,
+};
+use advisor_fuzz::{Script, log, wait_for};
+use advisor_testkit::{Answer, ScriptedModel};
+use chat_memory_advisor::{
+    ApproximateTokens, Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, InMemoryStore,
+    NewEntry, TokenCounter, Version, WhenTooLarge, Window, check_transcript, repair,
+};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+use tool_call_advisor::{FnTool, ToolCallAdvisor};
+
+fuzz_target!(|script: &[u8]| {
+    let mut script = Script::new(script);
+    let case = Case::read(&mut script);
+    let log = log(&mut script);
+    wait_for(case.check(&log));
+});
+
+const QUESTION: &str = "What was the weather like?";
+
+/// One turn over a conversation.
+struct Case {
+    window: Window,
+    when_too_large: WhenTooLarge,
+    /// Memory stands outside the loop, and is asked once.
+    outside: bool,
+    /// How often the model asks for tools, and how many at once.
+    rounds: usize,
+    parallel: usize,
+}
+
+impl Case {
+    fn read(script: &mut Script<'_>) -> Self {
+        let letter = script.letter(b"amtk");
+        let size = script.number();
+        let window = match letter {
+            Some(b'm') => Window::Messages(size),
+            Some(b't') => Window::Turns(size),
+            Some(b'k') => Window::Tokens(10 * size),
+            _ => Window::All,
+        };
+        let when_too_large = match script.letter(b"src") {
+            Some(b'r') => WhenTooLarge::Refuse,
+            Some(b'c') => WhenTooLarge::Compact,
+            _ => WhenTooLarge::Send,
+        };
+        let outside = script.pick(&[false, true]);
+        Self {
+            window,
+            when_too_large,
+            outside,
+            rounds: script.pick(&[0, 1, 2, 3]),
+            parallel: script.pick(&[1, 2, 3]),
+        }
+    }
+
+    async fn check(&self, log: &[Entry]) {
+        let key = ConversationKey::new("c").expect("a short name");
+        let store = holding(log, &key).await;
+        let memory = ChatMemoryAdvisor::new(store.clone())
+            .with_window(self.window)
+            .with_when_too_large(self.when_too_large);
+        let model = self.model();
+        let outcome = self.client(model.clone(), memory.clone()).prompt();
+        let outcome = outcome.user(QUESTION).conversation(key.clone()).call().await;
+
+        let prompts = model.prompts();
+        let written = store.read(&key, EntryId::BEGINNING, usize::MAX).await.expect("a store in memory");
+        let asked = written.iter().position(|entry| is_question(entry.kind.as_message()));
+        let earlier = repair(&written[..asked.unwrap_or(written.len())]);
+        for (round, prompt) in prompts.iter().enumerate() {
+            self.check_prompt(round, &prompt.messages, &earlier);
+        }
+        let shown = memory.transcript(&key).await.expect("a store in memory");
+        assert_eq!(check_transcript(shown.iter()), [], "what is shown of the conversation is valid");
+        match outcome {
+            Ok(response) => {
+                assert_eq!(response.text(), "Wet.");
+                assert_eq!(prompts.len(), self.rounds + 1);
+                assert_eq!(repair(&written).last().map(Message::text).as_deref(), Some("Wet."));
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::ContextOverflow, "{error}");
+                assert!(self.bound().is_some(), "nothing is too large for this window");
+                assert!(
+                    !prompts.is_empty() || written == log,
+                    "a turn that begins too large leaves no trace"
+                );
+            }
+        }
+    }
+
+    fn check_prompt(&self, round: usize, sent: &MessageList, earlier: &[Message]) {
+        let sent: Vec<_> = sent.iter().cloned().collect();
+        assert_eq!(check_transcript(&sent), [], "what is sent is valid");
+        let asked = sent.iter().position(|message| is_question(Some(message)));
+        let (before, running) = sent.split_at(asked.expect("the running turn is sent"));
+
+        let step = 1 + self.parallel;
+        let compacted = self.when_too_large == WhenTooLarge::Compact && !self.outside;
+        let steps = (running.len() - 1) / step;
+        assert_eq!(running.len(), 1 + steps * step, "steps stay whole: {running:?}");
+        assert!(steps == round || (compacted && (1..round).contains(&steps)), "{steps} of {round} steps");
+        for (message, number) in running[1..].iter().rev().zip((0..steps * step).rev()) {
+            let result =
+                Some(format!("{}-{}", round - steps + number / step, (number % step).wrapping_sub(1)));
+            let is_call = number % step == 0;
+            let id = message.tool_result().map(|result| result.call_id.to_string());
+            assert_eq!(id, result.filter(|_| !is_call), "the last steps stay, in their order");
+        }
+
+        let left_out = earlier.len().checked_sub(before.len()).expect("no more than there is");
+        assert_eq!(before, &earlier[left_out..], "what is sent of earlier turns is the end of them");
+        assert_eq!(check_transcript(&earlier[..left_out]), [], "whole turns are left out");
+        if self.window == Window::All {
+            assert_eq!(left_out, 0);
+        }
+        // Outside the loop, memory does not see how the turn grows.
+        if round == 0 || !self.outside {
+            self.check_size(&sent, running);
+        }
+    }
+
+    fn check_size(&self, sent: &[Message], running: &[Message]) {
+        let (room, size): (usize, fn(&[Message]) -> usize) = match self.window {
+            Window::Messages(room) => (room, <[Message]>::len),
+            Window::Tokens(room) => (room, |messages| {
+                messages.iter().map(|message| ApproximateTokens::default().count(message)).sum()
+            }),
+            Window::Turns(0 | 1) => return assert_eq!(sent, running),
+            _ => return,
+        };
+        if self.bound().is_some() {
+            assert!(size(sent) <= room, "{} in a room of {room}", size(sent));
+        } else if size(sent) > room && self.rounds == 0 {
+            assert_eq!(sent, running, "only the running turn may be larger than the window");
+        }
+    }
+
+    /// What the running turn must not outgrow.
+    fn bound(&self) -> Option<usize> {
+        match self.window {
+            Window::Messages(room) | Window::Tokens(room) => {
+                Some(room).filter(|_| self.when_too_large != WhenTooLarge::Send)
+            }
+            _ => None,
+        }
+    }
+
+    fn client(&self, model: ScriptedModel, memory: ChatMemoryAdvisor) -> ChatClient {
+        let look = FnTool::new(
+            ToolDefinition::new("look", "Looks out of the window.", json!({"type": "object"})),
+            |_: Value| async { Ok("Rain.") },
+        );
+        let client = ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(look);
+        let phase = if self.outside { Phase::Turn } else { Phase::Round };
+        client.advisor_in(phase, memory).build().expect("a chain that fits together")
+    }
+
+    /// Calls tools for some rounds, then answers.
+    fn model(&self) -> ScriptedModel {
+        let (rounds, parallel, mut round) = (self.rounds, self.parallel, 0);
+        ScriptedModel::from_fn(move |_| {
+            let now = round;
+            round += 1;
+            if now == rounds {
+                return Answer::of_text("Wet.");
+            }
+            let calls = (0..parallel)
+                .fold(Answer::new(), |answer, call| answer.call(&format!("{now}-{call}"), "look", "{}"));
+            calls.finish(FinishReason::ToolCalls)
+        })
+    }
+}
+
+fn is_question(message: Option<&Message>) -> bool {
+    message.is_some_and(|message| message.role() == Role::User && message.text() == QUESTION)
+}
+
+async fn holding(log: &[Entry], key: &ConversationKey) -> InMemoryStore {
+    let store = InMemoryStore::new();
+    let mut version = Version::EMPTY;
+    for turn in advisor_fuzz::turns(log) {
+        let name = BatchKey::new(turn[0].turn.clone(), 0, format!("from-{}", turn[0].seq));
+        let entries =
+            turn.iter().map(|entry| NewEntry::new(entry.turn.clone(), entry.kind.clone())).collect();
+        version = store.append(key, version, Batch::new(name, entries)).await.expect("a store in memory");
+    }
+    store
+}

@@ -7,6 +7,9 @@ use serde_json::json;
 
 use crate::Script;
 
+/// At most so many entries, so that no input takes long.
+const MOST: usize = 200;
+
 /// The log that a script tells: each letter is an entry, see `fuzz/README.md`.
 ///
 /// In no turn does the user speak twice in a row, since what a caller says twice stays twice.
@@ -33,6 +36,9 @@ pub fn log(script: &mut Script<'_>) -> Vec<Entry> {
         }
         last = role;
         log.push(Entry::new(log.len() as u64 + 1, turn.clone(), kind));
+        if log.len() == MOST {
+            break;
+        }
     }
     log
 }

@@ -1,0 +1,124 @@
+//! Those who want the lease of a conversation, hold it, lose it and write with it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use advisor_chain::{
+    Batch, BatchKey, ConversationStore, EntryKind, Fence, InMemoryStore, Message, NewEntry, StoreError, View,
+};
+use shuttle::future::{spawn, yield_now};
+use tokio::time::Instant;
+
+use crate::check::{key, log_of, turn_id};
+use crate::explore;
+use crate::time::Time;
+
+const HOLDERS: usize = 3;
+const LEASE: Duration = Duration::from_millis(60);
+
+/// Who holds the lease, as one knows who sees each answer in the moment in which the store gives it.
+#[derive(Clone, Default)]
+struct Witness(Arc<Mutex<Held>>);
+
+#[derive(Default)]
+struct Held {
+    /// The last fence that was handed out, and until when it holds.
+    last: Option<(Fence, Instant)>,
+}
+
+impl Witness {
+    fn acquired(&self, outcome: &Result<Fence, StoreError>, in_place_of: Option<Fence>) {
+        let mut held = self.0.lock().unwrap();
+        let holder = held.last.filter(|(_, until)| *until > Instant::now()).map(|(fence, _)| fence);
+        match outcome {
+            Ok(fence) => {
+                assert!(held.last.is_none_or(|(last, _)| last < *fence), "a fence is higher than all before");
+                assert!(holder.is_none() || holder == in_place_of, "M3: there is one holder at a time");
+                held.last = Some((*fence, Instant::now() + LEASE));
+            }
+            Err(StoreError::Held { fence, .. }) => assert_eq!(Some(*fence), holder, "somebody holds it"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn renewed(&self, fence: Fence, outcome: &Result<(), StoreError>) {
+        self.may_write(fence, outcome);
+        if outcome.is_ok() {
+            self.0.lock().unwrap().last = Some((fence, Instant::now() + LEASE));
+        }
+    }
+
+    fn released(&self, fence: Fence) {
+        let mut held = self.0.lock().unwrap();
+        if held.last.is_some_and(|(last, _)| last == fence) {
+            held.last = Some((fence, Instant::now()));
+        }
+    }
+
+    /// Who holds the last fence may write, and nobody else.
+    fn may_write<T>(&self, fence: Fence, outcome: &Result<T, StoreError>) {
+        let is_last = self.0.lock().unwrap().last.is_some_and(|(last, _)| last == fence);
+        match outcome {
+            Ok(_) => assert!(is_last, "M3: who has lost the right has written"),
+            Err(StoreError::Fenced) => assert!(!is_last, "who has the right is refused"),
+            Err(StoreError::Conflict { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Wants the lease, takes it from another holder now and then, writes, and gives it back. The store answers at once, so
+/// that the witness sees each answer before anyone else does anything.
+async fn hold(store: InMemoryStore, witness: Witness, holder: usize) {
+    let leases = store.leases().unwrap();
+    let mut in_place_of = None;
+    for number in 0..4 {
+        yield_now().await;
+        let acquired = leases.acquire(&key(), &turn_id(holder), LEASE, in_place_of).await;
+        witness.acquired(&acquired, in_place_of);
+        in_place_of = None;
+        match acquired {
+            Ok(fence) => write(&store, &witness, holder, number, fence).await,
+            Err(StoreError::Held { fence, .. }) if number % 2 == 1 => in_place_of = Some(fence),
+            Err(_) => {}
+        }
+    }
+}
+
+async fn write(store: &InMemoryStore, witness: &Witness, holder: usize, number: u32, fence: Fence) {
+    let leases = store.leases().unwrap();
+    for part in ["a", "b"] {
+        yield_now().await;
+        let expected = store.load(&key(), View::All).await.unwrap().version;
+        yield_now().await;
+        let said = EntryKind::Message(Message::user(fence.as_u64().to_string()));
+        let entries = vec![NewEntry::new(turn_id(holder), said)];
+        let batch = Batch::new(BatchKey::new(turn_id(holder), number, part), entries).with_fence(fence);
+        witness.may_write(fence, &store.append(&key(), expected, batch).await);
+        yield_now().await;
+        witness.renewed(fence, &leases.renew(&key(), fence, LEASE).await);
+    }
+    yield_now().await;
+    leases.release(&key(), fence).await.unwrap();
+    witness.released(fence);
+}
+
+async fn holders_at_once(time: Time) {
+    let (store, witness) = (InMemoryStore::new().with_leases(), Witness::default());
+    let passing = time.pass();
+    let holders = (0..HOLDERS).map(|holder| spawn(hold(store.clone(), witness.clone(), holder)));
+    for holder in holders.collect::<Vec<_>>() {
+        holder.await.unwrap();
+    }
+    time.stop();
+    passing.await.unwrap();
+    let log = log_of(&store).await;
+    let fences: Vec<u64> =
+        log.iter().map(|entry| entry.kind.as_message().unwrap().text().parse().unwrap()).collect();
+    assert!(fences.is_sorted(), "M3: {fences:?}");
+}
+
+#[test]
+fn law_m3_k4_there_is_one_holder_at_a_time_and_nobody_else_writes() {
+    explore("holders", holders_at_once);
+}

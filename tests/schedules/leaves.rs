@@ -1,0 +1,175 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use advisor_chain::{
+    Batch, CallKey, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, Entry,
+    EntryId, Fence, FinishReason, FnTool, InMemoryStore, Leases, Message, Page, Phase, Role, Snapshot,
+    StoreError, ToolDefinition, ToolError, ToolInvocation, TurnId, Version, View, async_trait,
+    check_transcript, client,
+};
+use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
+use serde_json::json;
+use shuttle::future::yield_now;
+
+/// A store whose operations let other tasks go first, before and after their effect. Where it hands out leases, nobody
+/// but who holds the last one may write. Clones share everything.
+#[derive(Clone)]
+pub(crate) struct YieldingStore {
+    store: InMemoryStore,
+    /// The last fence that was handed out.
+    last: Arc<Mutex<Option<Fence>>>,
+}
+
+impl YieldingStore {
+    pub(crate) fn new(store: InMemoryStore) -> Self {
+        Self { store, last: Arc::default() }
+    }
+
+    /// Appends at once: nothing comes between what is looked at here.
+    async fn append_by_right(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        let (before, fence) = (self.store.load(key, View::LastEntries(0)).await?.version, batch.fence);
+        let appended = self.store.append(key, expected, batch).await;
+        if self.store.leases().is_some() && appended.as_ref().is_ok_and(|version| *version > before) {
+            assert_eq!(fence, *self.last.lock().unwrap(), "M3: who has lost the right has written");
+        }
+        appended
+    }
+
+    async fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        yield_now().await;
+        let done = work.await;
+        yield_now().await;
+        done
+    }
+}
+
+#[async_trait]
+impl ConversationStore for YieldingStore {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        self.run(self.store.load(key, view)).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.run(self.store.load_branch(key, tip, view)).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.run(self.store.read(key, after, limit)).await
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        self.run(self.append_by_right(key, expected, batch)).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.run(self.store.delete(key)).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.run(self.store.list(page)).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        self.store.leases().is_some().then_some(self)
+    }
+}
+
+#[async_trait]
+impl Leases for YieldingStore {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        let acquired = async {
+            let acquired = self.store.acquire(key, turn, time, in_place_of).await;
+            if let Ok(fence) = &acquired {
+                *self.last.lock().unwrap() = Some(*fence);
+            }
+            acquired
+        };
+        self.run(acquired).await
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        self.run(self.store.renew(key, fence, time)).await
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.run(self.store.release(key, fence)).await
+    }
+}
+
+/// What models and tools saw.
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    /// How often each call that must not run twice was started.
+    pub(crate) starts: Arc<Mutex<BTreeMap<CallKey, u32>>>,
+}
+
+/// A client with this memory, around a model that has two rounds of tools and then answers.
+pub(crate) fn chain(memory: &ChatMemoryAdvisor, place: Phase, seen: &Seen) -> ChatClient {
+    let once = definition("charge").with_effect(Effect::AtMostOnce);
+    client(ScriptedModel::from_fn(answer))
+        .advisor_in(place, memory.clone())
+        .tool(tool(once, seen))
+        .tool(tool(definition("look"), seen))
+        .build()
+        .unwrap()
+}
+
+fn definition(name: &str) -> ToolDefinition {
+    ToolDefinition::new(name, "A tool of a test.", json!({"type": "object"}))
+}
+
+fn tool(definition: ToolDefinition, seen: &Seen) -> FnTool {
+    let (seen, once) = (seen.clone(), definition.name == "charge");
+    FnTool::with_invocation(definition, move |invocation: ToolInvocation| {
+        if once {
+            *seen.starts.lock().unwrap().entry(invocation.key).or_default() += 1;
+        }
+        async {
+            yield_now().await;
+            Ok::<_, ToolError>("ran".into())
+        }
+    })
+}
+
+/// What is answered to whom: the same to the same messages, which are valid.
+fn answer(prompt: &ReceivedPrompt) -> Answer {
+    let sent: Vec<Message> = prompt.messages.iter().cloned().collect();
+    assert_eq!(check_transcript(&sent), [], "M1: {sent:?}");
+    let said = sent.iter().rposition(|message| message.role() == Role::User).unwrap();
+    let rounds = sent[said..].iter().filter(|message| message.tool_calls().next().is_some()).count();
+    let waits = |answer: Answer| answer.wait(yield_now());
+    match rounds {
+        0 | 1 => waits(waits(Answer::new()).text("Wait. "))
+            .call("1", "charge", "{}")
+            .call("2", "look", "{}")
+            .finish(FinishReason::ToolCalls),
+        _ => waits(waits(Answer::new()).text("Done: ")).text(sent[said].text()).finish(FinishReason::Stop),
+    }
+}

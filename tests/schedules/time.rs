@@ -1,0 +1,51 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use shuttle::future::{JoinHandle, spawn, yield_now};
+use tokio::runtime::{Builder, EnterGuard, Runtime};
+use tokio::time::sleep;
+
+/// The clock of one schedule: it stands still but when its task is chosen. Clones are the same clock.
+#[derive(Clone)]
+pub(crate) struct Time {
+    runtime: Arc<Runtime>,
+    is_over: Arc<AtomicBool>,
+}
+
+/// How far the clock goes at a time.
+const TICK: Duration = Duration::from_millis(10);
+
+impl Time {
+    /// A clock that stands still.
+    pub(crate) fn paused() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        Self { runtime: Arc::new(runtime), is_over: Arc::default() }
+    }
+
+    /// Timers that are made until the guard is dropped go by this clock.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.runtime.enter()
+    }
+
+    /// Spawns the task in which time goes by.
+    pub(crate) fn pass(&self) -> JoinHandle<()> {
+        let time = self.clone();
+        spawn(async move {
+            while !time.is_over.load(Ordering::Relaxed) {
+                time.tick();
+                yield_now().await;
+            }
+        })
+    }
+
+    /// Time goes on a little, and wakes who waited for that.
+    pub(crate) fn tick(&self) {
+        self.runtime.block_on(sleep(TICK));
+    }
+
+    /// Time stands still from now on.
+    pub(crate) fn stop(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}

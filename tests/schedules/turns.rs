@@ -1,0 +1,136 @@
+//! Turns of one conversation that run at once.
+
+use std::time::Duration;
+
+use advisor_chain::{ChatMemoryAdvisor, ErrorKind, InMemoryStore, Phase, WhenBusy};
+use shuttle::future::spawn;
+
+use crate::check::{check, key, said_in, turn_id};
+use crate::explore;
+use crate::leaves::{Seen, YieldingStore, chain};
+use crate::time::Time;
+
+/// Short enough that a turn that is often passed over loses it.
+pub(crate) const LEASE: Duration = Duration::from_millis(600);
+
+const TURNS: usize = 3;
+
+/// What the turns share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// One memory, as turns of one process do.
+    Memory,
+    /// A store with leases.
+    Leases,
+    /// A store without them.
+    Store,
+}
+
+/// A memory for each of so many tasks.
+pub(crate) fn memories(
+    shared: Shared,
+    when_busy: WhenBusy,
+    tasks: usize,
+) -> (InMemoryStore, Vec<ChatMemoryAdvisor>) {
+    let store = InMemoryStore::new();
+    let store = if shared == Shared::Leases { store.with_leases() } else { store };
+    let yielding = YieldingStore::new(store.clone());
+    let memory = || {
+        let memory = ChatMemoryAdvisor::new(yielding.clone());
+        memory.with_when_busy(when_busy).with_lease_time(LEASE)
+    };
+    let memories = match shared {
+        Shared::Memory => vec![memory(); tasks],
+        _ => (0..tasks).map(|_| memory()).collect(),
+    };
+    (store, memories)
+}
+
+async fn turns_at_once(shared: Shared, when_busy: WhenBusy, time: Time) {
+    let (store, memories) = memories(shared, when_busy, TURNS);
+    let seen = Seen::default();
+    let passing = time.pass();
+    let tasks: Vec<_> = memories
+        .iter()
+        .enumerate()
+        .map(|(number, memory)| {
+            let place = if number == 1 { Phase::Turn } else { Phase::Round };
+            let client = chain(memory, place, &seen);
+            spawn(async move {
+                let turn = client.prompt().user(said_in(number)).conversation(key()).turn(turn_id(number));
+                turn.call().await.map(|response| response.text()).map_err(|error| error.kind())
+            })
+        })
+        .collect();
+    let mut acknowledged = Vec::new();
+    let mut failed = Vec::new();
+    for (number, task) in tasks.into_iter().enumerate() {
+        match task.await.unwrap() {
+            Ok(text) => {
+                assert_eq!(text, format!("Done: {}", said_in(number)));
+                acknowledged.push(number);
+            }
+            Err(kind) => failed.push(kind),
+        }
+    }
+    time.stop();
+    passing.await.unwrap();
+    check_outcomes(shared, when_busy, &acknowledged, &failed);
+    check(&store, &acknowledged, &seen).await;
+}
+
+fn check_outcomes(shared: Shared, when_busy: WhenBusy, acknowledged: &[usize], failed: &[ErrorKind]) {
+    let is_due = |kind: &ErrorKind| match kind {
+        ErrorKind::ConversationBusy => when_busy == WhenBusy::Reject,
+        ErrorKind::Cancelled => when_busy == WhenBusy::InterruptPrevious,
+        ErrorKind::Fenced => shared != Shared::Memory || when_busy == WhenBusy::InterruptPrevious,
+        ErrorKind::StoreConflict { .. } | ErrorKind::NotPersisted => shared != Shared::Memory,
+        _ => false,
+    };
+    assert!(failed.iter().all(is_due), "{failed:?}");
+    if shared == Shared::Memory {
+        assert!(!acknowledged.is_empty(), "somebody is answered: {failed:?}");
+    }
+    if shared == Shared::Memory && when_busy == WhenBusy::Queue {
+        assert_eq!(failed, [], "all of those that wait are answered");
+    }
+}
+
+fn explore_turns(shared: Shared, when_busy: WhenBusy) {
+    explore(&format!("{shared:?}, {when_busy:?}"), move |time| turns_at_once(shared, when_busy, time));
+}
+
+#[test]
+fn law_m1_m3_m6_o6_t5_turns_of_one_process_that_reject() {
+    explore_turns(Shared::Memory, WhenBusy::Reject);
+}
+
+#[test]
+fn law_m1_m3_m6_o6_t5_turns_of_one_process_that_queue() {
+    explore_turns(Shared::Memory, WhenBusy::Queue);
+}
+
+#[test]
+fn law_m1_m3_m6_o6_t5_turns_of_one_process_that_interrupt() {
+    explore_turns(Shared::Memory, WhenBusy::InterruptPrevious);
+}
+
+#[test]
+fn law_m1_m3_m6_o6_t5_turns_of_processes_with_leases_that_reject() {
+    explore_turns(Shared::Leases, WhenBusy::Reject);
+}
+
+#[test]
+fn law_m1_m3_m6_o6_t5_turns_of_processes_with_leases_that_queue() {
+    explore_turns(Shared::Leases, WhenBusy::Queue);
+}
+
+#[test]
+fn law_m1_m3_m6_o6_t5_turns_of_processes_with_leases_that_interrupt() {
+    explore_turns(Shared::Leases, WhenBusy::InterruptPrevious);
+}
+
+#[test]
+fn law_m1_m3_m6_o6_t5_turns_of_processes_that_know_nothing_of_each_other() {
+    explore_turns(Shared::Store, WhenBusy::Reject);
+}

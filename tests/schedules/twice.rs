@@ -1,0 +1,56 @@
+//! One turn that is submitted twice at once.
+
+use advisor_chain::{Phase, WhenBusy};
+use shuttle::future::spawn;
+
+use crate::check::{check, key, said_in, turn_id};
+use crate::explore;
+use crate::leaves::{Seen, chain};
+use crate::time::Time;
+use crate::turns::{Shared, memories};
+
+async fn twice(shared: Shared, when_busy: WhenBusy, time: Time) {
+    let (store, memories) = memories(shared, when_busy, 2);
+    let seen = Seen::default();
+    let passing = time.pass();
+    let tasks: Vec<_> = memories
+        .iter()
+        .map(|memory| {
+            let client = chain(memory, Phase::Round, &seen);
+            spawn(async move {
+                let turn = client.prompt().user(said_in(0)).conversation(key()).turn(turn_id(0));
+                turn.call().await.map(|response| response.text()).map_err(|error| error.kind())
+            })
+        })
+        .collect();
+    let mut outcomes = Vec::new();
+    for task in tasks {
+        outcomes.push(task.await.unwrap());
+    }
+    time.stop();
+    passing.await.unwrap();
+    let answers: Vec<_> = outcomes.iter().flatten().collect();
+    assert!(answers.iter().all(|answer| **answer == format!("Done: {}", said_in(0))), "{answers:?}");
+    assert!(!answers.is_empty(), "K4: nobody was answered: {outcomes:?}");
+    if shared == Shared::Memory {
+        assert_eq!(answers.len(), 2, "M5: one waits for the other: {outcomes:?}");
+    }
+    check(&store, &[0], &seen).await;
+}
+
+#[test]
+fn law_t5_k4_m3_a_turn_that_one_process_submits_twice() {
+    for when_busy in [WhenBusy::Reject, WhenBusy::Queue, WhenBusy::InterruptPrevious] {
+        explore(&format!("twice, {when_busy:?}"), move |time| twice(Shared::Memory, when_busy, time));
+    }
+}
+
+#[test]
+fn law_t5_k4_m3_a_turn_that_two_processes_with_leases_submit() {
+    explore("twice, leases", |time| twice(Shared::Leases, WhenBusy::Reject, time));
+}
+
+#[test]
+fn law_t5_k4_m3_a_turn_that_two_processes_submit() {
+    explore("twice, no leases", |time| twice(Shared::Store, WhenBusy::Reject, time));
+}

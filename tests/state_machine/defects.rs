@@ -1,0 +1,70 @@
+//! The smallest sequence that shows each defect of `known.rs`. Once it is mended, these are its tests.
+
+use std::sync::Arc;
+
+use advisor_chain::{InMemoryStore, Phase, WhenBusy, Window};
+
+use crate::known::Known;
+use crate::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};
+use crate::{in_runtime, world};
+
+const NEW: What = What::New(Script::Plain);
+
+/// After so many steps the input of a turn is stored, and the model is about to answer.
+const ASKED: usize = 4;
+
+fn submit(by: usize, what: What, stop: Option<(usize, How)>) -> Operation {
+    let stop = stop.map(|(after, how)| Stop { after, how });
+    Operation::Submit(Submission { by, what, stop, fault: None })
+}
+
+/// Whether the sequence holds, wherever memory stands, as it must once the defect is mended.
+fn try_sequence(is_open: bool, operations: &[Operation], says: &str) {
+    for memory in [Phase::Round, Phase::Turn] {
+        let setup = Setup { memory, when_busy: WhenBusy::Reject, leases: false };
+        let case = Case { setup, operations: operations.to_vec() };
+        let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new()), Known::NOTHING));
+        match outcome {
+            Ok(()) => assert!(!is_open, "it is mended: say so in `Known::OPEN`"),
+            Err(broken) => assert!(is_open && broken.contains(says), "{broken}\n{case}"),
+        }
+    }
+}
+
+#[test]
+fn a_turn_of_a_conversation_that_was_deleted_writes_nothing_into_the_next_one() {
+    let operations = [
+        submit(0, NEW, Some((ASKED, How::Stand))),
+        Operation::Delete,
+        submit(1, NEW, Some((ASKED, How::Kill))),
+        Operation::GoOn(None),
+    ];
+    try_sequence(Known::OPEN.old_append, &operations, "t0 was written without its beginning");
+}
+
+#[test]
+fn a_rollback_does_not_hide_what_another_process_answered() {
+    let operations = [submit(0, NEW, Some((ASKED, How::Rollback))), submit(1, What::Again(0), None)];
+    try_sequence(Known::OPEN.rollback_over_answer, &operations, "process 0 does not tell of the answer");
+}
+
+#[test]
+fn a_rollback_of_an_answered_turn_that_is_submitted_again_does_not_hide_it() {
+    let operations = [
+        submit(0, NEW, None),
+        Operation::Window { by: 0, window: Window::Messages(0) },
+        submit(0, What::Again(0), Some((2, How::Rollback))),
+    ];
+    try_sequence(Known::OPEN.rollback_of_repeated, &operations, "process 0 does not tell of the answer");
+}
+
+#[test]
+fn a_turn_that_was_imported_is_answered_the_same_also_behind_the_window() {
+    let operations = [
+        Operation::Window { by: 0, window: Window::Messages(0) },
+        submit(0, NEW, None),
+        Operation::Move,
+        submit(0, What::Again(0), None),
+    ];
+    try_sequence(Known::OPEN.imported_again, &operations, "instead of the answer");
+}

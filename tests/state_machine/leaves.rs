@@ -1,0 +1,88 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::{
+    CallKey, ChatClient, ChatMemoryAdvisor, ConversationStore, Effect, FnTool, Phase, ToolCallAdvisor,
+    ToolDefinition, ToolError, ToolInvocation, Window,
+};
+use advisor_testkit::ScriptedModel;
+use serde_json::json;
+
+use crate::steps::{Steps, lock};
+
+/// The model and the tools of all processes, and what they see.
+#[derive(Clone)]
+pub(crate) struct Leaves {
+    pub(crate) steps: Steps,
+    /// What the store holds, past all that goes wrong.
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// How often each call was started, after how many deletions of the conversation.
+    starts: Mutex<BTreeMap<(CallKey, usize), u32>>,
+    pub(crate) deletions: AtomicUsize,
+    problems: Mutex<Vec<String>>,
+    pub(crate) asked: AtomicUsize,
+    /// Nobody but the turn that asks has written since it began, so that its prompt is what the log tells.
+    pub(crate) alone: AtomicBool,
+}
+
+impl Seen {
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// What was wrong with what the leaves saw.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let twice = lock(&self.starts).iter().find(|(_, times)| **times > 1).map(|((key, _), _)| key.clone());
+        let twice = twice.map(|key| format!("T5: the call {key} was started twice"));
+        lock(&self.problems).first().cloned().or(twice)
+    }
+
+    pub(crate) fn note(&self, problem: String) {
+        lock(&self.problems).push(problem);
+    }
+}
+
+impl Leaves {
+    pub(crate) fn client(&self, place: Phase, memory: ChatMemoryAdvisor, window: Window) -> ChatClient {
+        let leaves = self.clone();
+        let model = ScriptedModel::from_fn(move |prompt| leaves.answer(prompt, window));
+        let client = ChatClient::builder(model)
+            .system("S")
+            .advisor(ToolCallAdvisor::new())
+            .advisor_in(place, memory.with_window(window));
+        let once = |name| definition(name).with_effect(Effect::AtMostOnce);
+        client
+            .tool(self.tool(once("charge")))
+            .tool(self.tool(once("fails")))
+            .tool(self.tool(once("direct").return_direct()))
+            .tool(self.tool(definition("look")))
+            .build()
+            .unwrap()
+    }
+
+    fn tool(&self, definition: ToolDefinition) -> FnTool {
+        let (leaves, fails) = (self.clone(), definition.name == "fails");
+        let once = definition.name != "look";
+        FnTool::with_invocation(definition, move |invocation: ToolInvocation| {
+            let leaves = leaves.clone();
+            async move {
+                if once {
+                    let deletions = leaves.seen.deletions.load(Ordering::Relaxed);
+                    *lock(&leaves.seen.starts).entry((invocation.key, deletions)).or_default() += 1;
+                }
+                leaves.steps.pass().await;
+                if fails { Err(ToolError::new("it failed")) } else { Ok("ran".into()) }
+            }
+        })
+    }
+}
+
+fn definition(name: &str) -> ToolDefinition {
+    ToolDefinition::new(name, "A tool of a test.", json!({"type": "object"}))
+}

@@ -1,0 +1,111 @@
+//! A state machine over memory: whatever is done to a conversation, in whatever order, what must hold holds.
+//!
+//! Two processes share a store. They submit turns, new ones and old ones again, drop, kill and leave them standing at
+//! any step, branch off, restart; the store fails; the conversation is deleted, begun anew, moved. `operation.rs` says
+//! what can be done, `reference.rs` what must be true because of it, `check.rs` looks after every operation whether it
+//! is; `steps.rs` counts the places at which a turn can be stopped. Everything runs in one task, on a paused clock,
+//! with a model and tools that answer the same to the same messages: a case gives the same every time. A case that
+//! fails is shrunk, and its seed is printed; `PROPTEST_RNG_SEED` tries it again, `PROPTEST_CASES` says how many.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+#![allow(clippy::future_not_send, reason = "a case runs in one task, on one thread")]
+
+mod answers;
+mod check;
+mod defects;
+mod known;
+mod leaves;
+mod operation;
+mod reading;
+mod reference;
+mod steps;
+mod submit;
+mod words;
+mod world;
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use advisor_chain::{InMemoryStore, SqliteStore};
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+
+use known::Known;
+use operation::{Case, any_case};
+use world::Broken;
+
+/// How many cases are tried if `PROPTEST_CASES` does not say.
+const CASES: u32 = 200;
+/// So many times fewer are tried with a file.
+const TIMES_FEWER: u32 = 20;
+
+/// In one task, on a paused clock.
+fn in_runtime<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(work)
+}
+
+fn in_memory(case: &Case) -> Result<(), Broken> {
+    let store = InMemoryStore::new();
+    let store = if case.setup.leases { store.with_leases() } else { store };
+    in_runtime(world::run(case, Arc::new(store), Known::OPEN))
+}
+
+fn in_a_file(case: &Case) -> Result<(), Broken> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("conversations.sqlite");
+    in_runtime(async {
+        let store = SqliteStore::open(path).await.unwrap();
+        world::run(case, Arc::new(store), Known::OPEN).await
+    })
+}
+
+fn try_cases(
+    what: &str,
+    times_fewer: u32,
+    leases: bool,
+    longest: usize,
+    run: fn(&Case) -> Result<(), Broken>,
+) {
+    let given = std::env::var_os("PROPTEST_CASES").map(|_| Config::default().cases);
+    let all = given.unwrap_or(CASES);
+    let cases = all.div_ceil(times_fewer);
+    let seed = match Config::default().rng_seed {
+        RngSeed::Fixed(seed) => seed,
+        RngSeed::Random => any_seed(),
+    };
+    let config =
+        Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() };
+    let started = Instant::now();
+    let tried = TestRunner::new(config)
+        .run(&any_case(leases, longest), |case| run(&case).map_err(TestCaseError::fail));
+    match tried {
+        Err(TestError::Fail(reason, case)) => {
+            panic!("{what}, PROPTEST_RNG_SEED={seed} PROPTEST_CASES={all}: {reason}\n{case}")
+        }
+        tried => tried.unwrap(),
+    }
+    let took = started.elapsed();
+    let _ = writeln!(std::io::stderr(), "{what}: {cases} cases, PROPTEST_RNG_SEED={seed}; {took:?}");
+}
+
+/// A seed that differs from run to run.
+fn any_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one("seed")
+}
+
+#[test]
+fn law_m1_m2_m3_m5_m6_o6_t1_t5_k4_whatever_is_done_to_a_conversation_in_memory() {
+    try_cases("in memory", 1, true, 14, in_memory);
+}
+
+#[test]
+fn law_m1_m2_m3_m5_m6_o6_t1_t5_k4_whatever_is_done_to_a_conversation_in_a_file() {
+    try_cases("in a file", TIMES_FEWER, false, 10, in_a_file);
+}

@@ -1,0 +1,86 @@
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use advisor_chain::{ErrorKind, OnDrop, Spawner, TurnStream};
+use futures::Stream;
+use tokio::time::timeout;
+
+use crate::operation::{How, Stop};
+use crate::steps::{Run, Steps};
+
+/// A turn that is being read.
+pub(crate) struct Reading {
+    turn: TurnStream,
+    pub(crate) run: Run,
+    steps: Steps,
+}
+
+/// How a turn is over for its reader, or why it is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// `Completed` came out, with this text.
+    Completed(String),
+    Failed(ErrorKind),
+    /// It ended with neither.
+    Ended,
+    /// It has come to where it is to be stopped.
+    Reached,
+    /// Nothing happens to it, however long it is waited for.
+    Waits,
+}
+
+/// Longer than all times together for which anything waits.
+const LONG: Duration = Duration::from_secs(600);
+
+impl Reading {
+    pub(crate) fn new(turn: TurnStream, steps: &Steps, stop: Option<Stop>) -> Self {
+        let run = Run::default();
+        run.stop_after(stop.map(|stop| stop.after));
+        Self { turn, run, steps: steps.clone() }
+    }
+
+    /// Reads until the turn is over, or as far as it comes.
+    pub(crate) async fn read(&mut self) -> Over {
+        timeout(LONG, poll_fn(|cx| self.poll(cx))).await.unwrap_or(Over::Waits)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Over> {
+        loop {
+            self.steps.are_of(Some(&self.run));
+            let item = Pin::new(&mut self.turn).poll_next(cx);
+            self.steps.are_of(None);
+            if item.is_pending() && self.run.is_reached() {
+                return Poll::Ready(Over::Reached);
+            }
+            match ready!(item) {
+                Some(Ok(chunk)) => match chunk.completed() {
+                    Some(response) => return Poll::Ready(Over::Completed(response.text())),
+                    None if self.run.is_reached() => return Poll::Ready(Over::Reached),
+                    None => {}
+                },
+                Some(Err(error)) => return Poll::Ready(Over::Failed(error.kind())),
+                None => return Poll::Ready(Over::Ended),
+            }
+        }
+    }
+
+    /// Drops the turn, and waits for what is done about it.
+    pub(crate) async fn drop_as(self, how: How) {
+        let spawner = || Spawner::tokio(tokio::runtime::Handle::current());
+        let turn = match how {
+            How::Rollback => self.turn.on_drop(OnDrop::Rollback),
+            How::SealAtOnce => self.turn.with_spawner(spawner()),
+            How::Finish => self.turn.with_spawner(spawner()).on_drop(OnDrop::FinishTurn),
+            How::Seal | How::Kill | How::Stand => self.turn,
+        };
+        let settled = turn.handle().settled();
+        drop(turn);
+        self.run.release();
+        if matches!(how, How::SealAtOnce | How::Finish) {
+            // One that waits for another turn settles with that.
+            let _ = timeout(LONG, settled).await;
+        }
+    }
+}

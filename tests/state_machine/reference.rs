@@ -1,0 +1,132 @@
+use advisor_chain::{Entry, EntryKind, ErrorKind, FinishReason, Message, Role, TurnEnd, TurnId};
+
+use crate::answers::words_of_user;
+use crate::operation::Script;
+use crate::reading::Over;
+use crate::world::Broken;
+
+/// What must be true of the conversation, because of what was done and what came out.
+#[derive(Default)]
+pub(crate) struct Reference {
+    pub(crate) turns: Vec<Turn>,
+    /// The log as it was last seen, and the part of it that is the branch which was written last.
+    pub(crate) log: Vec<Entry>,
+    pub(crate) path: Vec<Entry>,
+    /// The log of another conversation.
+    pub(crate) elsewhere: Vec<Entry>,
+    pub(crate) deletions: usize,
+}
+
+/// A turn that was submitted.
+pub(crate) struct Turn {
+    pub(crate) id: TurnId,
+    pub(crate) said: String,
+    pub(crate) script: Script,
+    /// What its user was given. It must not be lost.
+    pub(crate) answer: Option<String>,
+    /// By which process.
+    pub(crate) by: [bool; 2],
+    /// It was in the log when that was imported.
+    pub(crate) is_imported: bool,
+}
+
+/// What must come of a turn that is not stopped.
+pub(crate) enum Expected {
+    Answer,
+    /// The turn was answered so, and nobody is asked again.
+    Same(String),
+    /// It stopped before, and is gone on with unless it cannot be.
+    AnswerOrRefusal,
+    /// The store fails, but nobody else writes.
+    NoConflict,
+    Anything,
+}
+
+impl Expected {
+    pub(crate) fn check(&self, over: &Over, asked: usize) -> Result<(), Broken> {
+        let is_as_expected = match (self, over) {
+            (_, Over::Reached) | (Self::Anything, _) => true,
+            (Self::Same(answer), Over::Completed(text)) => answer == text && asked == 0,
+            (Self::Answer | Self::AnswerOrRefusal | Self::NoConflict, Over::Completed(_)) => true,
+            (Self::AnswerOrRefusal, Over::Failed(kind)) => *kind == ErrorKind::Configuration,
+            (Self::NoConflict, Over::Failed(kind)) => !matches!(kind, ErrorKind::StoreConflict { .. }),
+            _ => false,
+        };
+        let expected = match self {
+            Self::Same(answer) => format!("the answer {answer:?} again"),
+            Self::AnswerOrRefusal => String::from("an answer, or a refusal"),
+            Self::NoConflict => String::from("an answer, or the failure of the store"),
+            _ => String::from("an answer"),
+        };
+        let problem = || format!("K4: a turn came to {over:?} after {asked} requests, instead of {expected}");
+        if is_as_expected { Ok(()) } else { Err(problem()) }
+    }
+}
+
+impl Reference {
+    /// A turn that was never submitted before; gives its number.
+    pub(crate) fn new_turn(&mut self, script: Script) -> usize {
+        let number = self.turns.len();
+        let id = TurnId::new(&format!("t{number}")).unwrap();
+        let said = words_of_user("c", number, script);
+        self.turns.push(Turn::new(id, said, script));
+        number
+    }
+
+    pub(crate) fn acknowledge(&mut self, nth: usize, text: &str) -> Result<(), Broken> {
+        match self.turns[nth].answer.replace(text.into()) {
+            Some(before) if before != text => {
+                Err(format!("a turn that was answered {before:?} was answered {text:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The conversation is gone. A turn that stands may not have begun yet, and begin the next one.
+    pub(crate) fn is_deleted(&mut self, standing: Option<usize>) {
+        self.deletions += 1;
+        self.log.clear();
+        self.path.clear();
+        // Submitted again, they are turns of another conversation.
+        for (number, turn) in self.turns.iter_mut().enumerate() {
+            let id = TurnId::new(&format!("t{number}-{}", self.deletions)).unwrap();
+            let id = if Some(number) == standing { turn.id.clone() } else { id };
+            *turn = Turn::new(id, std::mem::take(&mut turn.said), turn.script);
+        }
+    }
+
+    pub(crate) fn is_imported(&mut self) {
+        for turn in &mut self.turns {
+            turn.is_imported |= self.log.iter().any(|entry| entry.turn == turn.id);
+        }
+    }
+
+    /// Whether the branch that was written last has the answer of this turn.
+    pub(crate) fn is_on_path(&self, turn: &Turn) -> bool {
+        turn.is_answered_in(&self.path)
+    }
+}
+
+impl Turn {
+    fn new(id: TurnId, said: String, script: Script) -> Self {
+        Self { id, said, script, answer: None, by: [false; 2], is_imported: false }
+    }
+
+    /// Whether a log has its answer and its end.
+    pub(crate) fn is_answered_in(&self, log: &[Entry]) -> bool {
+        let own: Vec<_> = log.iter().filter(|entry| entry.turn == self.id).collect();
+        let is_answer = |entry: &Entry| {
+            let message = entry.kind.as_message().filter(|message| message.role() == Role::Assistant);
+            message.is_some_and(|message| Some(message.text()) == self.answer)
+        };
+        let is_end = |entry: &Entry| matches!(&entry.kind, EntryKind::TurnEnded(TurnEnd::Completed(reason)) if *reason != FinishReason::Paused);
+        own.windows(2).any(|pair| is_answer(pair[0]) && is_end(pair[1]))
+    }
+
+    /// Whether a transcript tells of its answer.
+    pub(crate) fn is_answered_for(&self, transcript: &[Message]) -> bool {
+        let own = transcript.iter().skip_while(|message| message.text() != self.said);
+        let mut answers = own.skip(1).take_while(|message| message.role() != Role::User);
+        answers.any(|message| message.role() == Role::Assistant && Some(message.text()) == self.answer)
+    }
+}

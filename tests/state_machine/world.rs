@@ -1,0 +1,202 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use advisor_chain::{
+    BranchOff, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, TurnId, TurnStream, View,
+    Window, export, import,
+};
+use advisor_testkit::{FaultStore, StoreFault};
+use futures::TryStreamExt;
+
+use crate::answers::words_of_user;
+use crate::known::Known;
+use crate::leaves::Leaves;
+use crate::operation::{Case, How, Operation, Script, Setup};
+use crate::reading::{Over, Reading};
+use crate::reference::{Expected, Reference};
+use crate::steps::Steps;
+
+/// Two processes that share a store, and what must hold of it.
+pub(crate) struct World {
+    pub(crate) setup: Setup,
+    pub(crate) leaves: Leaves,
+    pub(crate) faults: FaultStore<Arc<dyn ConversationStore>>,
+    pub(crate) processes: [Process; 2],
+    /// A turn that was begun, and that nobody reads now.
+    pub(crate) standing: Option<Standing>,
+    /// A turn that nobody runs any more may still hold its lease.
+    pub(crate) is_held: bool,
+    pub(crate) known: Known,
+    pub(crate) told: Reference,
+}
+
+/// What a process has in its memory.
+pub(crate) struct Process {
+    pub(crate) memory: ChatMemoryAdvisor,
+    pub(crate) window: Window,
+    /// The turns that it rolled back and may not have written.
+    pub(crate) undone: Vec<TurnId>,
+}
+
+/// A turn that stands.
+pub(crate) struct Standing {
+    pub(crate) by: usize,
+    /// Its number among those that were submitted.
+    pub(crate) nth: usize,
+    pub(crate) reading: Reading,
+}
+
+/// A property that does not hold, in words.
+pub(crate) type Broken = String;
+
+pub(crate) fn key() -> ConversationKey {
+    ConversationKey::new("c").unwrap()
+}
+
+/// A conversation of the same id, of another tenant.
+pub(crate) fn elsewhere() -> ConversationKey {
+    ConversationKey::in_tenant("d", "c").unwrap()
+}
+
+/// Does what the case says, and checks after each operation and in the end all that must hold.
+pub(crate) async fn run(case: &Case, store: Arc<dyn ConversationStore>, known: Known) -> Result<(), Broken> {
+    let mut world = World::new(case.setup, store, known);
+    for (place, operation) in case.operations.iter().enumerate() {
+        let after = |broken| format!("after operation {place}, {operation:?}: {broken}");
+        world.apply(*operation).await.map_err(after)?;
+        world.check().await.map_err(after)?;
+    }
+    world.check_end().await.map_err(|broken| format!("in the end: {broken}"))
+}
+
+impl World {
+    pub(crate) fn new(setup: Setup, store: Arc<dyn ConversationStore>, known: Known) -> Self {
+        let steps = Steps::default();
+        let faults = FaultStore::new(Arc::clone(&store));
+        let leaves = Leaves { steps, store, seen: Arc::default() };
+        let process = || Process::new(setup, &leaves, &faults);
+        let processes = [process(), process()];
+        let told = Reference::default();
+        Self { setup, leaves, faults, processes, standing: None, is_held: false, known, told }
+    }
+
+    async fn apply(&mut self, operation: Operation) -> Result<(), Broken> {
+        match operation {
+            Operation::Submit(submission) => self.submit(submission).await?,
+            Operation::Twice { by, script } => self.submit_twice(by, script).await?,
+            Operation::GoOn(stop) => self.go_on(stop).await?,
+            Operation::Window { by, window } => self.processes[by].window = window,
+            Operation::Restart { by } => {
+                self.end_standing_of(by, How::Seal).await;
+                let closed = self.processes[by].memory.close_unfinished().await;
+                closed.map_err(|error| format!("what was dropped could not be closed: {error:?}"))?;
+                self.restart(by);
+            }
+            Operation::Kill { by } => {
+                self.end_standing_of(by, How::Kill).await;
+                self.restart(by);
+            }
+            Operation::Delete => {
+                self.leaves.store.delete(&key()).await.unwrap();
+                self.told.is_deleted(self.standing.as_ref().map(|standing| standing.nth));
+                self.leaves.seen.deletions.fetch_add(1, Ordering::Relaxed);
+                if let Some(standing) = &self.standing {
+                    standing.reading.run.outdate();
+                }
+            }
+            Operation::Move => self.move_away_and_back().await,
+            Operation::Elsewhere { by } => self.turn_elsewhere(by).await?,
+            Operation::Wait => {
+                tokio::time::advance(Duration::from_secs(60)).await;
+                self.is_held = false;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn client(&self, by: usize) -> ChatClient {
+        let process = &self.processes[by];
+        self.leaves.client(self.setup.memory, process.memory.clone(), process.window)
+    }
+
+    /// A turn of the conversation.
+    pub(crate) fn turn(&self, by: usize, nth: usize, branch_off: Option<BranchOff>) -> TurnStream {
+        let submitted = &self.told.turns[nth];
+        let prompt = self.client(by).prompt().user(submitted.said.clone()).conversation(key());
+        let prompt = prompt.turn(submitted.id.clone());
+        match branch_off {
+            Some(place) => prompt.fact(place).stream(),
+            None => prompt.stream(),
+        }
+    }
+
+    /// A process ends and is there again; what it had in its memory is gone.
+    pub(crate) fn restart(&mut self, by: usize) {
+        let window = self.processes[by].window;
+        let process = Process::new(self.setup, &self.leaves, &self.faults);
+        self.processes[by] = Process { window, ..process };
+    }
+
+    async fn end_standing_of(&mut self, by: usize, how: How) {
+        if let Some(standing) = self.standing.take_if(|standing| standing.by == by) {
+            standing.reading.drop_as(how).await;
+            self.is_held = true;
+        }
+    }
+
+    async fn move_away_and_back(&mut self) {
+        let store = &self.leaves.store;
+        let lines: String = export(Arc::clone(store), key()).try_collect().await.unwrap();
+        store.delete(&key()).await.unwrap();
+        import(store, lines.as_bytes(), None).await.unwrap();
+        self.told.is_imported();
+    }
+
+    async fn turn_elsewhere(&mut self, by: usize) -> Result<(), Broken> {
+        self.leaves.seen.alone.store(true, Ordering::Relaxed);
+        let said = words_of_user("d", self.told.turns.len() + self.told.elsewhere.len(), Script::Plain);
+        let turn = self.client(by).prompt().user(said).conversation(elsewhere()).stream();
+        match Reading::new(turn, &self.leaves.steps, None).read().await {
+            Over::Completed(_) => {
+                self.told.elsewhere = self.log_of(&elsewhere()).await?;
+                Ok(())
+            }
+            over => Err(format!("a turn of another conversation did not complete: {over:?}")),
+        }
+    }
+
+    /// What must come of a turn: its answer, unless something stands in its way.
+    pub(crate) fn expected(&self, fault: Option<StoreFault>, script: Script) -> Expected {
+        let is_free = self.standing.is_none() && !(self.setup.leases && self.is_held);
+        match fault {
+            _ if !is_free || script == Script::Breaks => Expected::Anything,
+            None => Expected::Answer,
+            Some(StoreFault::Conflict) => Expected::Anything,
+            Some(_) => Expected::NoConflict,
+        }
+    }
+
+    /// Whether the standing turn may be read on, or stands in the way of a known defect.
+    pub(crate) async fn may_go_on(&self, standing: &Standing) -> bool {
+        let version = self.leaves.store.load(&key(), View::All).await.unwrap().version;
+        !self.known.takes_an_old_append(standing.reading.run.outdated_version(), version)
+            && !self.is_run_again(standing.by, standing.nth)
+    }
+
+    /// Whether a turn is one that an import makes unknown.
+    pub(crate) fn is_run_again(&self, by: usize, nth: usize) -> bool {
+        let turn = &self.told.turns[nth];
+        let is_on_path = self.told.path.iter().any(|entry| entry.turn == turn.id);
+        let is_in_view = is_on_path && self.processes[by].window == Window::All;
+        self.known.is_run_again(turn.is_imported, is_in_view)
+    }
+}
+
+impl Process {
+    fn new(setup: Setup, leaves: &Leaves, faults: &FaultStore<Arc<dyn ConversationStore>>) -> Self {
+        let store = leaves.steps.store(Arc::new(faults.clone()));
+        let memory = ChatMemoryAdvisor::new(store).with_when_busy(setup.when_busy);
+        Self { memory, window: Window::All, undone: Vec::new() }
+    }
+}

@@ -9,7 +9,7 @@ use advisor_fuzz::{Script, log, wait_for};
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::{
     ApproximateTokens, Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, InMemoryStore,
-    NewEntry, OpenTurn, TokenCounter, Version, WhenTooLarge, Window, check_transcript, repair,
+    NewEntry, TokenCounter, Version, WhenTooLarge, Window, check_transcript, repair,
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ impl Case {
         let asked = written.iter().position(|entry| is_question(entry.kind.as_message()));
         let before = &written[..asked.unwrap_or(written.len())];
         for (round, prompt) in prompts.iter().enumerate() {
-            self.check_prompt(round, &prompt.messages, before, OpenTurn::of(log).is_some());
+            self.check_prompt(round, &prompt.messages, before);
         }
         let shown = memory.transcript(&key).await.expect("a store in memory");
         assert_eq!(check_transcript(shown.iter()), [], "what is shown of the conversation is valid");
@@ -96,7 +96,7 @@ impl Case {
         }
     }
 
-    fn check_prompt(&self, round: usize, sent: &MessageList, log: &[Entry], was_open: bool) {
+    fn check_prompt(&self, round: usize, sent: &MessageList, log: &[Entry]) {
         let sent: Vec<_> = sent.iter().cloned().collect();
         assert_eq!(check_transcript(&sent), [], "what is sent is valid");
         let asked = sent.iter().position(|message| is_question(Some(message)));
@@ -124,9 +124,7 @@ impl Case {
         });
         let parts_here = |end| {
             let (gone, kept) = log.split_at(end);
-            // Of an open turn that answers the calls of the turn before it, the results go without the rest.
-            let goes_apart = was_open && advisor_fuzz::turns(kept).count() == 1;
-            (goes_apart || repair(gone).starts_with(&earlier[..left_out])) && repair(kept) == before
+            repair(gone).starts_with(&earlier[..left_out]) && repair(kept) == before
         };
         assert!(left_out == 0 || ends.into_iter().any(parts_here), "whole turns are left out: {sent:?}");
         if self.window == Window::All {

@@ -18,7 +18,6 @@
 mod answers;
 mod check;
 mod defects;
-mod known;
 mod leaves;
 mod operation;
 mod reading;
@@ -35,7 +34,6 @@ use std::time::Instant;
 use advisor_chain::{InMemoryStore, SqliteStore};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 
-use known::Known;
 use operation::{Case, any_case};
 use world::Broken;
 
@@ -53,7 +51,7 @@ fn in_runtime<T>(work: impl Future<Output = T>) -> T {
 fn in_memory(case: &Case) -> Result<(), Broken> {
     let store = InMemoryStore::new();
     let store = if case.setup.leases { store.with_leases() } else { store };
-    in_runtime(world::run(case, Arc::new(store), Known::OPEN))
+    in_runtime(world::run(case, Arc::new(store)))
 }
 
 fn in_a_file(case: &Case) -> Result<(), Broken> {
@@ -61,7 +59,7 @@ fn in_a_file(case: &Case) -> Result<(), Broken> {
     let path = folder.path().join("conversations.sqlite");
     in_runtime(async {
         let store = SqliteStore::open(path).await.unwrap();
-        world::run(case, Arc::new(store), Known::OPEN).await
+        world::run(case, Arc::new(store)).await
     })
 }
 

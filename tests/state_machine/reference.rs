@@ -24,10 +24,6 @@ pub(crate) struct Turn {
     pub(crate) script: Script,
     /// What its user was given. It must not be lost.
     pub(crate) answer: Option<String>,
-    /// By which process.
-    pub(crate) by: [bool; 2],
-    /// It was in the log when that was imported.
-    pub(crate) is_imported: bool,
 }
 
 /// What must come of a turn that is not stopped.
@@ -95,12 +91,6 @@ impl Reference {
         }
     }
 
-    pub(crate) fn is_imported(&mut self) {
-        for turn in &mut self.turns {
-            turn.is_imported |= self.log.iter().any(|entry| entry.turn == turn.id);
-        }
-    }
-
     /// Whether the branch that was written last has the answer of this turn.
     pub(crate) fn is_on_path(&self, turn: &Turn) -> bool {
         turn.is_answered_in(&self.path)
@@ -109,7 +99,7 @@ impl Reference {
 
 impl Turn {
     fn new(id: TurnId, said: String, script: Script) -> Self {
-        Self { id, said, script, answer: None, by: [false; 2], is_imported: false }
+        Self { id, said, script, answer: None }
     }
 
     /// Whether a log has its answer and its end.

@@ -22,13 +22,10 @@ impl World {
         let Submission { by, what, stop, fault } = submission;
         let (nth, branch_off) = self.choose(what);
         let submitted = Submitted { by, nth };
-        let undone_by_other = &self.processes[1 - by].undone;
-        let is_hidden = self.known.hides_an_answer(undone_by_other, &self.told.turns[nth].id);
-        if is_hidden || self.is_run_again(by, nth) || self.stands_outdated(nth) {
+        if self.stands_outdated(nth) {
             return Ok(());
         }
         let expected = self.expected_of(what, nth, fault.map(|(_, fault)| fault));
-        self.told.turns[nth].by[by] = true;
         let mut reading = Reading::new(self.turn(by, nth, branch_off), &self.leaves.steps, stop);
         if let Some((after, fault)) = fault {
             self.faults.fail_at(self.faults.operations() + after, fault);
@@ -37,6 +34,8 @@ impl World {
         self.leaves.seen.alone.store(self.standing.is_none(), Ordering::Relaxed);
         let over = self.read(&mut reading).await?;
         self.faults.mend();
+        // It may have been the one that was to give the lease back.
+        self.is_held |= fault.is_some();
         expected.check(&over, self.leaves.seen.asked() - asked)?;
         self.is_over(submitted, reading, over, stop).await
     }
@@ -56,7 +55,6 @@ impl World {
             return Err(format!("a turn that was submitted twice came to {overs:?}"));
         }
         for ((by, reading), over) in by.into_iter().zip(readings).zip(overs) {
-            self.told.turns[nth].by[by] = true;
             self.is_over(Submitted { by, nth }, reading, over, None).await?;
         }
         Ok(())
@@ -65,11 +63,6 @@ impl World {
     /// The turn that stands is read on.
     pub(crate) async fn go_on(&mut self, stop: Option<Stop>) -> Result<(), Broken> {
         let Some(mut standing) = self.standing.take() else { return Ok(()) };
-        if !self.may_go_on(&standing).await {
-            standing.reading.drop_as(How::Seal).await;
-            self.is_held = true;
-            return Ok(());
-        }
         self.leaves.seen.alone.store(false, Ordering::Relaxed);
         standing.reading.run.stop_after(stop.map(|stop| stop.after));
         let over = standing.reading.read().await;
@@ -141,10 +134,6 @@ impl World {
         match over {
             Over::Completed(text) => {
                 let log = self.log_of(&key()).await?;
-                if log.len() > self.told.log.len() {
-                    // What begins a turn closes those that its process had left.
-                    self.processes[by].undone.clear();
-                }
                 // Of a conversation that was deleted behind its back nothing is left.
                 if log.iter().any(|entry| entry.turn == self.told.turns[nth].id) || self.told.deletions == 0 {
                     self.told.acknowledge(nth, &text)?;
@@ -162,20 +151,11 @@ impl World {
     }
 
     async fn stop(&mut self, stopped: Standing, how: How) {
-        let (by, turn) = (stopped.by, &self.told.turns[stopped.nth]);
-        let how = match how {
-            How::Rollback if self.known.hides_an_answer_of(turn.by[1 - by], turn.answer.is_some()) => {
-                How::Seal
-            }
-            How::Stand if self.standing.is_none() => {
-                self.standing = Some(stopped);
-                return;
-            }
-            how => how,
-        };
-        if how == How::Rollback {
-            self.processes[by].undone.push(turn.id.clone());
+        if how == How::Stand && self.standing.is_none() {
+            self.standing = Some(stopped);
+            return;
         }
+        let by = stopped.by;
         self.is_held = true;
         stopped.reading.drop_as(how).await;
         if how == How::Kill {

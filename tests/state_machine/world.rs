@@ -3,14 +3,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use advisor_chain::{
-    BranchOff, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, TurnId, TurnStream, View,
-    Window, export, import,
+    BranchOff, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, TurnStream, Window, export,
+    import,
 };
 use advisor_testkit::{FaultStore, StoreFault};
 use futures::TryStreamExt;
 
 use crate::answers::words_of_user;
-use crate::known::Known;
 use crate::leaves::Leaves;
 use crate::operation::{Case, How, Operation, Script, Setup};
 use crate::reading::{Over, Reading};
@@ -27,7 +26,6 @@ pub(crate) struct World {
     pub(crate) standing: Option<Standing>,
     /// A turn that nobody runs any more may still hold its lease.
     pub(crate) is_held: bool,
-    pub(crate) known: Known,
     pub(crate) told: Reference,
 }
 
@@ -35,8 +33,6 @@ pub(crate) struct World {
 pub(crate) struct Process {
     pub(crate) memory: ChatMemoryAdvisor,
     pub(crate) window: Window,
-    /// The turns that it rolled back and may not have written.
-    pub(crate) undone: Vec<TurnId>,
 }
 
 /// A turn that stands.
@@ -60,8 +56,8 @@ pub(crate) fn elsewhere() -> ConversationKey {
 }
 
 /// Does what the case says, and checks after each operation and in the end all that must hold.
-pub(crate) async fn run(case: &Case, store: Arc<dyn ConversationStore>, known: Known) -> Result<(), Broken> {
-    let mut world = World::new(case.setup, store, known);
+pub(crate) async fn run(case: &Case, store: Arc<dyn ConversationStore>) -> Result<(), Broken> {
+    let mut world = World::new(case.setup, store);
     for (place, operation) in case.operations.iter().enumerate() {
         let after = |broken| format!("after operation {place}, {operation:?}: {broken}");
         world.apply(*operation).await.map_err(after)?;
@@ -71,14 +67,14 @@ pub(crate) async fn run(case: &Case, store: Arc<dyn ConversationStore>, known: K
 }
 
 impl World {
-    pub(crate) fn new(setup: Setup, store: Arc<dyn ConversationStore>, known: Known) -> Self {
+    pub(crate) fn new(setup: Setup, store: Arc<dyn ConversationStore>) -> Self {
         let steps = Steps::default();
         let faults = FaultStore::new(Arc::clone(&store));
         let leaves = Leaves { steps, store, seen: Arc::default() };
         let process = || Process::new(setup, &leaves, &faults);
         let processes = [process(), process()];
         let told = Reference::default();
-        Self { setup, leaves, faults, processes, standing: None, is_held: false, known, told }
+        Self { setup, leaves, faults, processes, standing: None, is_held: false, told }
     }
 
     async fn apply(&mut self, operation: Operation) -> Result<(), Broken> {
@@ -150,7 +146,6 @@ impl World {
         let lines: String = export(Arc::clone(store), key()).try_collect().await.unwrap();
         store.delete(&key()).await.unwrap();
         import(store, lines.as_bytes(), None).await.unwrap();
-        self.told.is_imported();
     }
 
     async fn turn_elsewhere(&mut self, by: usize) -> Result<(), Broken> {
@@ -176,27 +171,12 @@ impl World {
             Some(_) => Expected::NoConflict,
         }
     }
-
-    /// Whether the standing turn may be read on, or stands in the way of a known defect.
-    pub(crate) async fn may_go_on(&self, standing: &Standing) -> bool {
-        let version = self.leaves.store.load(&key(), View::All).await.unwrap().version;
-        !self.known.takes_an_old_append(standing.reading.run.outdated_version(), version)
-            && !self.is_run_again(standing.by, standing.nth)
-    }
-
-    /// Whether a turn is one that an import makes unknown.
-    pub(crate) fn is_run_again(&self, by: usize, nth: usize) -> bool {
-        let turn = &self.told.turns[nth];
-        let is_on_path = self.told.path.iter().any(|entry| entry.turn == turn.id);
-        let is_in_view = is_on_path && self.processes[by].window == Window::All;
-        self.known.is_run_again(turn.is_imported, is_in_view)
-    }
 }
 
 impl Process {
     fn new(setup: Setup, leaves: &Leaves, faults: &FaultStore<Arc<dyn ConversationStore>>) -> Self {
         let store = leaves.steps.store(Arc::new(faults.clone()));
         let memory = ChatMemoryAdvisor::new(store).with_when_busy(setup.when_busy);
-        Self { memory, window: Window::All, undone: Vec::new() }
+        Self { memory, window: Window::All }
     }
 }

@@ -41,8 +41,8 @@ pub(crate) fn closing(entries: &[Entry], end: &TurnEnd, input: &[Message]) -> Ve
 /// How often writing begins again because something of the same turn came late.
 pub(crate) const ATTEMPTS: usize = 4;
 
-/// Closes a turn that will not go on, unless it has ended, another turn has begun, or it is not left any more: the
-/// same turn goes on.
+/// Closes a turn that will not go on, unless it has ended, another turn has begun, or the same turn goes on: in this
+/// process, where it is not left any more, or in another one.
 pub(crate) async fn seal_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
@@ -57,7 +57,8 @@ pub(crate) async fn seal_while(
         let end = end_of(entries, std::slice::from_ref(unfinished));
         let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);
         // Calls at the end of a turn that has ended are the caller's to answer.
-        if !is_last || last_end(entries) == Some(&end) || !is_left() {
+        let goes_on = !is_left() || !unfinished.is_last_to_run(entries);
+        if !is_last || last_end(entries) == Some(&end) || goes_on {
             return Ok(());
         }
         // A turn that goes on after its end can be sealed again, at another version.

@@ -168,11 +168,17 @@ pub(crate) fn last_summary(log: &[Entry]) -> Option<&Summary> {
     summaries.max_by_key(|summary| summary.until)
 }
 
-/// The entries that a summary does not tell of.
+/// The entries that a summary does not tell of, from the first turn on that stands by itself: one that begins with
+/// results goes with the calls they answer.
 pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Entry] {
     let until = summary.map_or(0, |summary| summary.until);
     let from = log.partition_point(|entry| entry.seq > 0 && entry.seq <= until);
-    log.get(from..).unwrap_or_default()
+    let rest = log.get(from..).unwrap_or_default();
+    if rest.first().is_none_or(Entry::is_first) {
+        return rest;
+    }
+    let parted = rest.chunk_by(same_turn).take_while(|turn| begins_with_result(turn));
+    rest.get(parted.map(<[Entry]>::len).sum()..).unwrap_or_default()
 }
 
 /// Tells a turn in about as many bytes as are told at once: long texts are cut, and so is a long turn.

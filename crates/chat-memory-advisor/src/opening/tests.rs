@@ -272,6 +272,11 @@ fn a_turn_whose_beginning_was_not_read_is_left_out() {
     ]);
     let opening = plan_in(Window::Messages(6), &joined, &[user("v")], &[]).unwrap();
     assert_eq!(words(&opening.messages), "u:w a:y u:v", "what answers its calls goes with it");
+    let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let parted = log(&[asking, ("b", vec![result("1").into(), answer("x").into()])]);
+    let opening = plan_in(Window::Messages(2), &parted, &[user("v")], &[]).unwrap();
+    assert_eq!(words(&opening.messages), "u:v", "an open turn, too, goes with the calls that it answers");
+    assert_eq!(written(&opening), "b:cut() new:u:v");
     let open = log(&[turn("a", Some(completed())), turn("b", None)]);
     let opening = plan_in(Window::Messages(1), &open, &[user("v")], &[]).unwrap();
     assert_eq!(written(&opening), "b:cut() new:u:v", "an open turn is closed, also out of sight");

@@ -1,9 +1,10 @@
 //! What an append costs in each store, beside a bare insert of the same bytes by the same driver in the same run.
 //!
-//! Both wait until the bytes are durable, in turns, so that what else the machine does falls on both. Run with
-//! `cargo bench -p advisor-tests --bench append`; `ADVISOR_POSTGRES_URL` and `ADVISOR_REDIS_URL` name the servers. A
-//! store whose server is not named is left out; with `ADVISOR_REQUIRE_SERVERS=1` that is a failure. Nothing here
-//! depends on how fast the machine is but the figures.
+//! Both wait until the bytes are durable. They take turns, and take turns at going first, so that what else the machine
+//! does falls on both. The appends are those of a chat: a turn has two of them, and bears the fence of a lease where the
+//! store hands out leases. Run with `cargo bench -p advisor-tests --bench append`; `ADVISOR_POSTGRES_URL` and
+//! `ADVISOR_REDIS_URL` name the servers. A store whose server is not named is left out; with `ADVISOR_REQUIRE_SERVERS=1`
+//! that is a failure. Nothing here depends on how fast the machine is but the figures.
 
 #![allow(
     clippy::print_stdout,
@@ -15,15 +16,15 @@
 use std::time::{Duration, Instant};
 
 use advisor_chain::{
-    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry,
+    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, Fence, InMemoryStore, Message, NewEntry,
     PostgresStore, RedisStore, SqliteStore, TurnId, Version, async_trait,
 };
 use dashmap::DashMap;
 use rusqlite::Connection;
 use tokio_postgres::NoTls;
 
-/// Appends that are timed, after as many that are not.
-const APPENDS: usize = 400;
+/// Appends that are timed, after half as many that are not.
+const APPENDS: u32 = 1000;
 /// Bytes of text in each.
 const TEXT: usize = 2000;
 
@@ -50,26 +51,77 @@ trait Bare {
 }
 
 async fn print(name: &str, store: impl ConversationStore, mut bare: impl Bare) {
-    let key = ConversationKey::in_tenant("bench", TurnId::mint().as_str()).unwrap();
+    let mut log = Log::begin(store).await;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let mut version = Version::EMPTY;
-    for (number, round) in (0_i64..).zip(0_u32..).take(2 * APPENDS) {
-        let kind = EntryKind::Message(Message::user("x".repeat(TEXT)));
-        let bytes = serde_json::to_string(&kind).unwrap();
-        let turn = TurnId::new("turn").unwrap();
-        let batch = Batch::new(BatchKey::new(turn.clone(), round, "said"), vec![NewEntry::new(turn, kind)]);
-        let began = Instant::now();
-        version = store.append(&key, version, batch).await.unwrap();
-        ours.push(began.elapsed());
-        let began = Instant::now();
-        bare.insert(number, &bytes).await;
-        theirs.push(began.elapsed());
+    for number in 0..APPENDS + APPENDS / 2 {
+        let ours_first = number % 2 == number / 2 % 2;
+        for is_ours in [ours_first, !ours_first] {
+            if is_ours {
+                ours.push(log.append(number).await)
+            } else {
+                theirs.push(insert(&mut bare, number).await)
+            }
+        }
     }
-    store.delete(&key).await.unwrap();
-    let [ours, theirs] = [ours, theirs].map(|times| quantiles(times[APPENDS..].to_vec()));
+    log.store.delete(&log.key).await.unwrap();
+    let [ours, theirs] = [ours, theirs].map(|times| quantiles(times[times.len() / 3..].to_vec()));
     let both = |(p50, p99): (Duration, Duration)| format!("{} / {}", micros(p50), micros(p99));
     let ratio = ours.0.as_secs_f64() / theirs.0.as_secs_f64();
     println!("{name:<12} {:>22} {:>22} {ratio:>12.2}", both(ours), both(theirs));
+}
+
+/// A conversation that is written as memory writes one.
+struct Log<S> {
+    store: S,
+    key: ConversationKey,
+    version: Version,
+    turn: TurnId,
+    fence: Option<Fence>,
+}
+
+impl<S: ConversationStore> Log<S> {
+    async fn begin(store: S) -> Self {
+        let key = ConversationKey::in_tenant("bench", TurnId::mint().as_str()).unwrap();
+        Self { store, key, version: Version::EMPTY, turn: TurnId::mint(), fence: None }
+    }
+
+    async fn append(&mut self, number: u32) -> Duration {
+        if number % 2 == 0 {
+            self.turn = TurnId::mint();
+            self.take_lease().await;
+        }
+        let entry = NewEntry::new(self.turn.clone(), said(number));
+        let mut batch = Batch::new(BatchKey::new(self.turn.clone(), number % 2, "said"), vec![entry]);
+        batch.fence = self.fence;
+        let began = Instant::now();
+        self.version = self.store.append(&self.key, self.version, batch).await.unwrap();
+        began.elapsed()
+    }
+
+    async fn take_lease(&mut self) {
+        let Some(leases) = self.store.leases() else { return };
+        let hour = Duration::from_secs(3600);
+        self.fence = Some(leases.acquire(&self.key, &self.turn, hour, self.fence).await.unwrap());
+    }
+}
+
+async fn insert(bare: &mut impl Bare, number: u32) -> Duration {
+    let bytes = serde_json::to_string(&said(number)).unwrap();
+    let began = Instant::now();
+    bare.insert(number.into(), &bytes).await;
+    began.elapsed()
+}
+
+/// A message of so many bytes of text, no two of them alike.
+fn said(number: u32) -> EntryKind {
+    let mut text = String::new();
+    for next in number.. {
+        if text.len() >= TEXT {
+            break;
+        }
+        text += &format!("{next} ");
+    }
+    EntryKind::Message(Message::user(text))
 }
 
 fn quantiles(mut times: Vec<Duration>) -> (Duration, Duration) {

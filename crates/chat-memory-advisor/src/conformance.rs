@@ -10,11 +10,13 @@
 //! }
 //! ```
 //!
-//! One clause needs more than a store: [`a_damaged_entry_harms_no_other`] is called by a test that can damage
-//! what the store keeps.
-//!
 //! Each clause becomes a test on several threads of a tokio runtime, so the crate that uses the macro
 //! needs tokio with `macros` and `rt-multi-thread`.
+//!
+//! Some clauses need more than a store, and are called by tests that have it. Who can change what the store keeps
+//! behind its back calls [`a_damaged_entry_harms_no_other`] and [`a_batch_is_known_again_by_what_it_says`]. Who can
+//! open two stores at one place calls [`two_stores_see_what_the_other_wrote_at_once`] and
+//! [`writers_at_two_stores_lose_nothing`]. [`what_is_law_m3`] runs some of the others once more, by the name of a law.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +30,9 @@ mod branches;
 mod conversations;
 mod damage;
 mod entries;
+mod equality;
 mod leases;
+mod sharing;
 
 use std::sync::Arc;
 
@@ -39,7 +43,9 @@ pub use branches::*;
 pub use conversations::*;
 pub use damage::*;
 pub use entries::*;
+pub use equality::*;
 pub use leases::*;
+pub use sharing::*;
 
 use crate::{Batch, BatchKey, ConversationStore, Entry, EntryKind, NewEntry};
 
@@ -62,6 +68,8 @@ macro_rules! conformance {
             key_is_checked_before_version
             wrong_version_is_a_conflict
             versions_have_no_gaps_under_eight_writers
+            of_many_who_begin_one_conversation_one_does
+            numbers_beyond_all_bounds_are_typed_errors
             writes_are_read_at_once
             views_count_from_the_end
             open_turn_is_reported_whole
@@ -69,6 +77,7 @@ macro_rules! conformance {
             append_after_delete_is_gone
             older_fence_is_refused
             list_is_paged_in_order
+            a_page_may_begin_after_a_key_of_another_tenant
             a_dropped_append_is_applied_whole_or_not_at_all
             a_log_is_read_in_pages
             a_branch_goes_from_its_parent
@@ -83,6 +92,7 @@ macro_rules! conformance {
             a_released_lease_can_be_renewed
             a_held_conversation_need_not_exist
             racing_askers_are_given_one_lease
+            it_answers_as_the_store_in_memory_does
         }
     };
     (@tests $make_store:expr; $($clause:ident)*) => {$(
@@ -94,6 +104,20 @@ macro_rules! conformance {
 }
 
 type Store = Arc<dyn ConversationStore>;
+
+/// The clauses that are law M3, so that a test of each store can bear its name.
+pub async fn what_is_law_m3(store: Store) {
+    append_keeps_order(Arc::clone(&store)).await;
+    a_refused_append_leaves_no_trace(Arc::clone(&store)).await;
+    a_dropped_append_is_applied_whole_or_not_at_all(Arc::clone(&store)).await;
+    same_key_gives_the_same_version(Arc::clone(&store)).await;
+    same_key_with_other_content_is_refused(Arc::clone(&store)).await;
+    key_is_checked_before_version(Arc::clone(&store)).await;
+    wrong_version_is_a_conflict(Arc::clone(&store)).await;
+    older_fence_is_refused(Arc::clone(&store)).await;
+    a_lease_takes_the_place_of_another(Arc::clone(&store)).await;
+    versions_have_no_gaps_under_eight_writers(store).await;
+}
 
 fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
     let turn = TurnId::new(turn).unwrap();

@@ -6,8 +6,12 @@ use crate::failure::before_sending;
 use crate::{Schema, SetupError};
 
 /// The n-th of these leads to version n. One that was released is never changed; another follows it.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("migrations/1.sql"), include_str!("migrations/2.sql"), include_str!("migrations/3.sql")];
+const MIGRATIONS: &[&str] = &[concat!(
+    include_str!("migrations/1/tables.sql"),
+    include_str!("migrations/1/leases.sql"),
+    include_str!("migrations/1/loads.sql"),
+    include_str!("migrations/1/appends.sql"),
+)];
 
 /// Half of the name of the lock under which a schema is brought to its version; the other half is a hash
 /// of the schema's name.

@@ -14,14 +14,17 @@ use crate::failure::{lasting, of_statement};
 pub(crate) struct Columns {
     pub(crate) turns: Vec<String>,
     pub(crate) bodies: Vec<String>,
-    /// Whether the turn is open after the entry; `None` leaves it as it was.
+    /// Whether the turn is open after the entry; `None` if that is as it was before the batch.
     pub(crate) opens: Vec<Option<bool>>,
+    /// The place in the batch of the entry with which the turn begins, 1 also if it goes on with the one before.
+    pub(crate) begins: Vec<i64>,
 }
 
 impl Columns {
     /// The columns of a batch of at most so many bytes.
     pub(crate) fn of(batch: &Batch, most_bytes: usize) -> Result<Self, StoreError> {
-        let mut columns = Self { turns: Vec::new(), bodies: Vec::new(), opens: Vec::new() };
+        let mut columns =
+            Self { turns: Vec::new(), bodies: Vec::new(), opens: Vec::new(), begins: Vec::new() };
         let mut bytes = 0_usize;
         for NewEntry { turn, kind, .. } in &batch.entries {
             let body = serde_json::to_string(kind).map_err(lasting)?;
@@ -29,15 +32,25 @@ impl Columns {
             if bytes > most_bytes {
                 return Err(StoreError::TooLarge);
             }
-            columns.turns.push(turn.as_str().into());
-            columns.bodies.push(body);
-            columns.opens.push(match kind {
-                EntryKind::Message(_) => Some(true),
-                EntryKind::TurnEnded(_) => Some(false),
-                _ => None,
-            });
+            columns.push(turn.as_str(), body, kind);
         }
         Ok(columns)
+    }
+
+    fn push(&mut self, turn: &str, body: String, kind: &EntryKind) {
+        let goes_on = self.turns.last().is_none_or(|last| last == turn);
+        let before = self.opens.last().copied().flatten();
+        self.opens.push(match kind {
+            EntryKind::Message(_) => Some(true),
+            EntryKind::TurnEnded(_) => Some(false),
+            _ if goes_on => before,
+            _ => Some(true),
+        });
+        let place = i64::try_from(self.turns.len()).map_or(i64::MAX, |before| before.saturating_add(1));
+        let begins = self.begins.last().copied().filter(|_| goes_on).unwrap_or(place);
+        self.begins.push(begins);
+        self.turns.push(turn.into());
+        self.bodies.push(body);
     }
 
     /// Whether these entries stand in the store. Another version may have written the same in other words; one
@@ -98,11 +111,7 @@ pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, S
     snapshot.version = Version::new(version);
     let turn_from = number(head, "turn_from")?;
     let turn = entries.get(entries.partition_point(|entry| entry.seq < turn_from)..).unwrap_or_default();
-    snapshot.open_turn = match column::<Option<bool>>(head, "open")? {
-        Some(true) => OpenTurn::all_of(turn),
-        Some(false) => None,
-        None => OpenTurn::of(turn),
-    };
+    snapshot.open_turn = if column(head, "open")? { OpenTurn::all_of(turn) } else { None };
     let view_from = number(head, "view_from")?;
     let before = entries.partition_point(|entry| entry.seq < view_from);
     snapshot.entries = entries.split_off(before);

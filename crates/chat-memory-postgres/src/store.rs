@@ -112,6 +112,7 @@ impl ConversationStore for PostgresStore {
             &columns.turns,
             &columns.bodies,
             &columns.opens,
+            &columns.begins,
             &batch.parent.map(|parent| i64::try_from(parent.as_u64()).unwrap_or(i64::MAX)),
         ];
         let rows = self.run(&self.statements.append, parameters).await?;

@@ -125,8 +125,8 @@ impl Log {
         entries: &[Encoded<'_>],
     ) -> Result<Version, StoreError> {
         let version = Version::new(self.version).after(entries.len()).as_u64();
-        let fence = batch.fence.map(|fence| fence.as_u64()).or(self.fence);
-        self.write_entries(transaction, parent_after(self.version, batch), entries)?;
+        let last = self.write_entries(transaction, parent_after(self.version, batch), entries)?;
+        let last = last.as_ref().unwrap_or(&self.last);
         transaction
             .prepare_cached(
                 "INSERT INTO batches (conversation, turn, round, step, before, after)
@@ -134,77 +134,81 @@ impl Log {
             )
             .and_then(|mut statement| {
                 let BatchKey { turn, round, step, .. } = &batch.key;
-                statement.execute(params![
-                    self.id,
-                    turn.as_str(),
-                    round,
-                    step.as_str(),
-                    self.version,
-                    version
-                ])
+                let key = (turn.as_str(), round, step.as_str());
+                statement.execute(params![self.id, key.0, key.1, key.2, self.version, version])
             })
             .map_err(nothing_written)?;
+        let fence = batch.fence.map(|fence| fence.as_u64()).or(self.fence).map(u64::cast_signed);
         transaction
-            .prepare_cached("UPDATE conversations SET version = ?2, fence = ?3 WHERE id = ?1")
+            .prepare_cached(
+                "UPDATE conversations SET version = ?2, fence = ?3, turn = CAST(?4 AS TEXT), turn_from = ?5, open = ?6
+                 WHERE id = ?1",
+            )
             .and_then(|mut statement| {
-                statement.execute(params![self.id, version, fence.map(u64::cast_signed)])
+                statement.execute(params![self.id, version, fence, last.turn, last.turn_from, last.open])
             })
             .map_err(nothing_written)?;
         Ok(Version::new(version))
     }
 
+    /// Writes entries, the first of them behind this parent, and gives the place of the last one.
     fn write_entries(
         &self,
         transaction: &Transaction<'_>,
         parent: Option<EntryId>,
         entries: &[Encoded<'_>],
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<Place>, StoreError> {
         let first = self.version.saturating_add(1);
-        if let Some(parent) = parent.filter(|_| !entries.is_empty()) {
-            transaction
-                .prepare_cached("INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)")
-                .and_then(|mut statement| statement.execute(params![self.id, first, parent.as_u64()]))
-                .map_err(nothing_written)?;
-        }
-        let before = parent.map_or(self.version, EntryId::as_u64);
-        let (mut turn, place) = self.turn_before(transaction, before)?;
-        let (mut number, mut open) = place.map_or((0, None), |place| (place.turn_number, place.open));
+        let behind = match parent.filter(|_| !entries.is_empty()) {
+            Some(parent) => Some(self.branch_off(transaction, first, parent)?),
+            None => None,
+        };
+        let mut before = behind.as_ref().unwrap_or(&self.last);
         let mut statement = transaction
             .prepare_cached(
-                "INSERT INTO entries (conversation, seq, turn_number, turn, entry, open)
+                "INSERT INTO entries (conversation, seq, turn_from, open, turn, entry)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )
             .map_err(nothing_written)?;
+        let mut last = None;
         for (seq, (entry, json)) in (first..).zip(entries) {
-            let own = entry.turn.as_str();
-            if turn != own.as_bytes() {
-                turn = own.as_bytes().to_vec();
-                number = number.saturating_add(1);
-                open = Some(true);
-            }
-            open = match entry.kind {
-                EntryKind::Message(_) => Some(true),
-                EntryKind::TurnEnded(_) => Some(false),
-                _ => open,
-            };
-            statement.execute(params![self.id, seq, number, own, json, open]).map_err(nothing_written)?;
+            let place = place_after(before, seq, entry);
+            let turn = entry.turn.as_str();
+            statement
+                .execute(params![self.id, seq, place.turn_from, place.open, turn, json])
+                .map_err(nothing_written)?;
+            before = last.insert(place);
         }
-        Ok(())
+        Ok(last)
     }
 
-    /// The id of the turn that a batch goes on with behind this entry, and what is known of its place. Bytes,
-    /// since a row that is broken must not keep others from being written.
-    fn turn_before(
+    /// Notes that this entry follows that parent, and gives the parent's place.
+    fn branch_off(
         &self,
         transaction: &Transaction<'_>,
-        before: u64,
-    ) -> Result<(Vec<u8>, Option<Place>), StoreError> {
-        let mut statement = transaction
-            .prepare_cached("SELECT turn FROM entries WHERE conversation = ?1 AND seq = ?2")
+        first: u64,
+        parent: EntryId,
+    ) -> Result<Place, StoreError> {
+        transaction
+            .prepare_cached("INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)")
+            .and_then(|mut statement| statement.execute(params![self.id, first, parent.as_u64()]))
             .map_err(nothing_written)?;
-        let turn = statement.query_row(params![self.id, before], |row| Ok(bytes(row, 0).to_vec()));
-        let turn = turn.optional().map_err(nothing_written)?.unwrap_or_default();
-        Ok((turn, self.place(transaction, before)?))
+        Ok(self.place(transaction, parent.as_u64())?.unwrap_or(Place::BEGINNING))
+    }
+}
+
+/// The place of an entry that follows another one.
+fn place_after(before: &Place, seq: u64, entry: &NewEntry) -> Place {
+    let turn = entry.turn.as_str().as_bytes();
+    let goes_on = before.turn == turn;
+    Place {
+        turn: turn.to_vec(),
+        turn_from: if goes_on { before.turn_from } else { seq },
+        open: match entry.kind {
+            EntryKind::Message(_) => true,
+            EntryKind::TurnEnded(_) => false,
+            _ => before.open || !goes_on,
+        },
     }
 }
 

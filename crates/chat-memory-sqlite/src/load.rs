@@ -4,7 +4,6 @@ use rusqlite::Connection;
 
 use crate::failure::nothing_written;
 use crate::log::Log;
-use crate::path::Place;
 
 /// Reads a view of a branch, the version and the open turn of a conversation, all of one moment: of the branch
 /// to `tip`, or of the one that was written last. What it reads is what it gives, and a few rows more.
@@ -29,16 +28,11 @@ pub(crate) fn load(
         snapshot.entries = log.entries(&transaction, log.path(&transaction, 1, tip)?)?;
         return Ok(snapshot);
     };
-    let view_from = log.view_from(&transaction, view, tip, place)?;
-    let turn_from = log.first_of_turn(&transaction, place.turn_number, tip)?;
-    let is_open = match place.open {
-        Some(open) => open,
-        None => log.is_open(&transaction, turn_from, tip)?,
-    };
-    let from = if is_open { view_from.min(turn_from) } else { view_from };
+    let view_from = log.view_from(&transaction, view, tip)?;
+    let from = if place.open { view_from.min(place.turn_from) } else { view_from };
     let mut entries = log.entries(&transaction, log.path(&transaction, from, tip)?)?;
-    if is_open {
-        let before = entries.partition_point(|entry| entry.seq < turn_from);
+    if place.open {
+        let before = entries.partition_point(|entry| entry.seq < place.turn_from);
         snapshot.open_turn = OpenTurn::all_of(entries.get(before..).unwrap_or_default());
     }
     entries.retain(|entry| entry.seq >= view_from);
@@ -76,22 +70,13 @@ pub(crate) fn branches(
 
 impl Log {
     /// The number of the first entry of the view, on the path to `tip`.
-    fn view_from(
-        &self,
-        connection: &Connection,
-        view: View,
-        tip: u64,
-        place: Place,
-    ) -> Result<u64, StoreError> {
+    fn view_from(&self, connection: &Connection, view: View, tip: u64) -> Result<u64, StoreError> {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match view {
             View::All => Ok(1),
-            View::LastEntries(0) | View::LastTurns(0) => Ok(tip.saturating_add(1)),
+            View::LastEntries(0) => Ok(tip.saturating_add(1)),
             View::LastEntries(entries) => self.first_of_last(connection, count(entries), tip),
-            View::LastTurns(turns) => match place.turn_number.checked_sub(count(turns)) {
-                None | Some(0) => Ok(1),
-                Some(before) => self.first_of_turn(connection, before.saturating_add(1), tip),
-            },
+            View::LastTurns(turns) => self.first_of_turns(connection, count(turns), tip),
             _ => Err(StoreError::Unsupported { what: "this kind of view" }),
         }
     }
@@ -107,13 +92,6 @@ impl Log {
                 _ => return Ok(last.saturating_add(1).saturating_sub(left).max(segment.first)),
             }
         }
-    }
-
-    /// Whether the turn from one entry to another has not ended: the last message or end decides. For
-    /// entries of which it was not noted.
-    fn is_open(&self, connection: &Connection, turn_from: u64, tip: u64) -> Result<bool, StoreError> {
-        let entries = self.entries(connection, self.path(connection, turn_from, tip)?)?;
-        Ok(OpenTurn::of(&entries).is_some())
     }
 }
 

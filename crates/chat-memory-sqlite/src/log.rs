@@ -5,6 +5,7 @@ use chat_memory_advisor::{Entry, LogReader, Segment, StoreError};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use crate::failure::nothing_written;
+use crate::path::Place;
 
 /// The row of a conversation.
 pub(crate) struct Log {
@@ -12,19 +13,22 @@ pub(crate) struct Log {
     pub(crate) version: u64,
     /// The highest right to write that was seen.
     pub(crate) fence: Option<u64>,
+    /// What is known of the last entry.
+    pub(crate) last: Place,
 }
 
 impl Log {
     pub(crate) fn find(connection: &Connection, key: &ConversationKey) -> Result<Option<Self>, StoreError> {
         let mut statement = connection
             .prepare_cached(
-                "SELECT id, version, fence FROM conversations WHERE tenant = ?1 AND conversation = ?2",
+                "SELECT turn, turn_from, open, id, version, fence FROM conversations
+                 WHERE tenant = ?1 AND conversation = ?2",
             )
             .map_err(nothing_written)?;
         let found = statement.query_row(params![key.tenant(), key.conversation()], |row| {
             // All bits of a fence are kept; it is never compared in the database.
-            let fence = row.get::<_, Option<i64>>(2)?.map(i64::cast_unsigned);
-            Ok(Self { id: row.get(0)?, version: row.get(1)?, fence })
+            let fence = row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned);
+            Ok(Self { id: row.get(3)?, version: row.get(4)?, fence, last: Place::of(row)? })
         });
         found.optional().map_err(nothing_written)
     }
@@ -32,10 +36,13 @@ impl Log {
     /// The row of a new conversation.
     pub(crate) fn begin(connection: &Connection, key: &ConversationKey) -> Result<Self, StoreError> {
         let mut statement = connection
-            .prepare_cached("INSERT INTO conversations (tenant, conversation, version) VALUES (?1, ?2, 0)")
+            .prepare_cached(
+                "INSERT INTO conversations (tenant, conversation, version, turn, turn_from, open)
+                 VALUES (?1, ?2, 0, '', 1, 0)",
+            )
             .map_err(nothing_written)?;
         let id = statement.insert(params![key.tenant(), key.conversation()]).map_err(nothing_written)?;
-        Ok(Self { id, version: 0, fence: None })
+        Ok(Self { id, version: 0, fence: None, last: Place::BEGINNING })
     }
 
     /// The statement that reads the rows `seq, turn, entry` after one entry up to another, in order.

@@ -1,18 +1,29 @@
 //! The branches of a log: where they part, and what is on the way to a tip.
 
 use chat_memory_advisor::{EntryId, Forks, Segment, StoreError};
-use rusqlite::{Connection, OptionalExtension, Statement, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::failure::nothing_written;
-use crate::log::Log;
+use crate::log::{Log, bytes};
 
 /// What is known of an entry without reading what it says.
-#[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// The number of its turn on its branch.
-    pub(crate) turn_number: u64,
-    /// Whether its turn is open after it, if that was noted.
-    pub(crate) open: Option<bool>,
+    /// The id of its turn: bytes, since a row that is broken must not keep others from being written.
+    pub(crate) turn: Vec<u8>,
+    /// The first entry of its turn on its branch.
+    pub(crate) turn_from: u64,
+    /// Whether its turn is open after it.
+    pub(crate) open: bool,
+}
+
+impl Place {
+    /// Before the first entry.
+    pub(crate) const BEGINNING: Self = Self { turn: Vec::new(), turn_from: 1, open: false };
+
+    /// The place in the columns `turn, turn_from, open` of a row.
+    pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { turn: bytes(row, 0).to_vec(), turn_from: row.get(1)?, open: row.get(2)? })
+    }
 }
 
 impl Log {
@@ -67,18 +78,16 @@ impl Log {
 
     /// What is known of an entry; of the last one before it on its branch, if it is missing.
     pub(crate) fn place(&self, connection: &Connection, seq: u64) -> Result<Option<Place>, StoreError> {
+        let mut statement = connection
+            .prepare_cached(
+                "SELECT turn, turn_from, open FROM entries WHERE conversation = ?1 AND seq BETWEEN ?2 AND ?3
+                 ORDER BY seq DESC LIMIT 1",
+            )
+            .map_err(nothing_written)?;
         let mut last = seq;
         while last > 0 {
             let segment = self.segment(connection, last)?;
-            let mut statement = connection
-                .prepare_cached(
-                    "SELECT turn_number, open FROM entries WHERE conversation = ?1 AND seq BETWEEN ?2 AND ?3
-                     ORDER BY seq DESC LIMIT 1",
-                )
-                .map_err(nothing_written)?;
-            let place = statement.query_row(params![self.id, segment.first, last], |row| {
-                Ok(Place { turn_number: row.get(0)?, open: row.get(1)? })
-            });
+            let place = statement.query_row(params![self.id, segment.first, last], Place::of);
             if let Some(place) = place.optional().map_err(nothing_written)? {
                 return Ok(Some(place));
             }
@@ -87,41 +96,28 @@ impl Log {
         Ok(None)
     }
 
-    /// The first entry of the turn of this number on the path to `tip`: one seek for each segment on the way.
-    pub(crate) fn first_of_turn(
+    /// The first entry of the last so many turns of the path to an entry, which is 1 at least: a look or two for
+    /// each turn.
+    pub(crate) fn first_of_turns(
         &self,
         connection: &Connection,
-        number: u64,
+        turns: u64,
         tip: u64,
     ) -> Result<u64, StoreError> {
-        let mut statement = connection
-            .prepare_cached(
-                "SELECT seq FROM entries
-                 WHERE conversation = ?1 AND turn_number = ?2 AND seq >= ?3 AND seq <= ?4 ORDER BY seq LIMIT 1",
-            )
-            .map_err(nothing_written)?;
-        let (mut last, mut found) = (tip, None);
-        while last > 0 {
-            let segment = self.segment(connection, last)?;
-            let here = self.first_between(&mut statement, number, &segment)?;
-            found = here.or(found);
-            // A turn may have begun before the place where its branch was cut off.
-            if here.is_some_and(|here| here > segment.first) || (found.is_some() && here.is_none()) {
-                break;
-            }
-            last = segment.parent.map_or(0, EntryId::as_u64);
+        let (mut first, mut last) = (tip.saturating_add(1), tip);
+        // There are no more turns than entries.
+        if turns >= tip {
+            return Ok(1);
         }
-        Ok(found.unwrap_or(1))
-    }
-
-    fn first_between(
-        &self,
-        statement: &mut Statement<'_>,
-        number: u64,
-        segment: &Segment,
-    ) -> Result<Option<u64>, StoreError> {
-        let found =
-            statement.query_row(params![self.id, number, segment.first, segment.last], |row| row.get(0));
-        found.optional().map_err(nothing_written)
+        for _ in 0..turns {
+            let Some(place) = self.place(connection, last)? else { return Ok(1) };
+            first = place.turn_from;
+            let segment = self.segment(connection, first)?;
+            last = match segment.parent {
+                Some(parent) if segment.first == first => parent.as_u64(),
+                _ => first.saturating_sub(1),
+            };
+        }
+        Ok(first)
     }
 }

@@ -15,26 +15,38 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The step from each version of the schema to the next; `user_version` counts those that were taken.
 /// A step that was released is never changed.
-const MIGRATIONS: [&str; 2] = [
-    // `turn_number` counts the turns of a conversation, so that its last turns are found by the index
-    // without reading others. The rows have rowids, since those of messages are long.
+const MIGRATIONS: &[&str] = &[
+    // `turn`, `turn_from` and `open` of a conversation are those of its last entry, so that an append reads no
+    // entry. `turn_from` is the entry at which the turn begins on its branch: the last turns are found by as many
+    // looks, without an index that each append would have to write. `open` tells whether the turn is open after
+    // the entry. A fork is an entry that does not follow the one before it. The rows of entries have rowids,
+    // since those of messages are long, and what is said stands last in them.
     "CREATE TABLE conversations (
         id INTEGER PRIMARY KEY,
         tenant TEXT NOT NULL,
         conversation TEXT NOT NULL,
         version INTEGER NOT NULL CHECK (version >= 0),
         fence INTEGER,
+        turn TEXT NOT NULL,
+        turn_from INTEGER NOT NULL,
+        open INTEGER NOT NULL,
         UNIQUE (tenant, conversation)
     ) STRICT;
     CREATE TABLE entries (
         conversation INTEGER NOT NULL,
         seq INTEGER NOT NULL CHECK (seq > 0),
-        turn_number INTEGER NOT NULL,
+        turn_from INTEGER NOT NULL CHECK (turn_from > 0 AND turn_from <= seq),
+        open INTEGER NOT NULL,
         turn TEXT NOT NULL,
         entry TEXT NOT NULL,
         PRIMARY KEY (conversation, seq)
     ) STRICT;
-    CREATE INDEX entries_by_turn ON entries (conversation, turn_number, seq);
+    CREATE TABLE forks (
+        conversation INTEGER NOT NULL,
+        first INTEGER NOT NULL CHECK (first > 0),
+        parent INTEGER NOT NULL CHECK (parent >= 0 AND parent < first),
+        PRIMARY KEY (conversation, first)
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE batches (
         conversation INTEGER NOT NULL,
         turn TEXT NOT NULL,
@@ -44,16 +56,6 @@ const MIGRATIONS: [&str; 2] = [
         after INTEGER NOT NULL,
         PRIMARY KEY (conversation, turn, round, step)
     ) STRICT, WITHOUT ROWID;",
-    // A fork is an entry that does not follow the one before it. From here on, `turn_number` counts the turns
-    // of the branch. `open` tells whether the turn is open after the entry; it is null where an older version
-    // wrote it.
-    "CREATE TABLE forks (
-        conversation INTEGER NOT NULL,
-        first INTEGER NOT NULL CHECK (first > 0),
-        parent INTEGER NOT NULL CHECK (parent >= 0 AND parent < first),
-        PRIMARY KEY (conversation, first)
-    ) STRICT, WITHOUT ROWID;
-    ALTER TABLE entries ADD COLUMN open INTEGER;",
 ];
 
 /// The newest version of the schema that is known.
@@ -63,9 +65,9 @@ const KNOWN: u32 = MIGRATIONS.len() as u32;
 pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = connect(path)?;
     // A file that is refused is left as it is.
-    version(&connection.transaction()?)?;
+    version(&connection.transaction()?, KNOWN)?;
     write_ahead(&connection)?;
-    migrate(&mut connection)?;
+    migrate(&mut connection, MIGRATIONS)?;
     Ok(connection)
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
 /// A database in this process's memory, which ends with its connection.
 pub(crate) fn in_memory() -> Result<Connection, OpenError> {
     let mut connection = Connection::open_in_memory()?;
-    migrate(&mut connection)?;
+    migrate(&mut connection, MIGRATIONS)?;
     Ok(connection)
 }
 
@@ -118,30 +120,31 @@ fn write_ahead(connection: &Connection) -> Result<(), OpenError> {
 /// The version of the schema, 0 for an empty database, if it is one that this crate can work with.
 ///
 /// Read in one transaction, since another process may be making the tables.
-fn version(transaction: &Transaction<'_>) -> Result<u32, OpenError> {
+fn version(transaction: &Transaction<'_>, known: u32) -> Result<u32, OpenError> {
     let read = |pragma| transaction.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
     let (application, found) = (read("application_id")?, read("user_version")?);
     let tables: u32 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match application {
-        APPLICATION if found > KNOWN => Err(OpenError::NewerSchema { found, known: KNOWN }),
+        APPLICATION if found > known => Err(OpenError::NewerSchema { found, known }),
         APPLICATION => Ok(found),
         0 if found == 0 && tables == 0 => Ok(0),
         _ => Err(OpenError::NotAStore),
     }
 }
 
-/// Takes the steps that are missing, all or none, and one process after the other.
-fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
-    if version(&connection.transaction()?)? == KNOWN {
+/// Takes those of the steps that are missing, all or none, and one process after the other.
+fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), OpenError> {
+    let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+    if version(&connection.transaction()?, known)? == known {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = version(&transaction)?;
-    for step in MIGRATIONS.iter().skip(found as usize) {
+    let found = version(&transaction, known)?;
+    for step in steps.iter().skip(found as usize) {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", KNOWN)?;
+    transaction.pragma_update(None, "user_version", known)?;
     Ok(transaction.commit()?)
 }
 
@@ -161,14 +164,32 @@ mod tests {
         assert!(reader.execute("DELETE FROM entries", []).is_err());
     }
 
+    fn steps_taken(connection: &mut Connection, known: u32) -> (u32, u32) {
+        let changes = connection.query_row("PRAGMA schema_version", [], |row| row.get(0)).unwrap();
+        (changes, version(&connection.transaction().unwrap(), known).unwrap())
+    }
+
     #[test]
     fn a_schema_is_made_once() {
         let mut connection = in_memory().unwrap();
-        let steps = |connection: &Connection| {
-            connection.query_row("PRAGMA schema_version", [], |row| row.get::<_, u32>(0)).unwrap()
-        };
-        let made = steps(&connection);
-        migrate(&mut connection).unwrap();
-        assert_eq!((steps(&connection), version(&connection.transaction().unwrap()).unwrap()), (made, KNOWN));
+        let (made, _) = steps_taken(&mut connection, KNOWN);
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        assert_eq!(steps_taken(&mut connection, KNOWN), (made, KNOWN));
+    }
+
+    #[test]
+    fn a_file_of_an_older_version_takes_the_steps_that_it_lacks_all_or_none() {
+        let mut connection = in_memory().unwrap();
+        connection.execute("INSERT INTO forks VALUES (1, 2, 1)", []).unwrap();
+        let made = steps_taken(&mut connection, KNOWN);
+        let newer = [MIGRATIONS, &["ALTER TABLE forks ADD COLUMN note TEXT"]].concat();
+        migrate(&mut connection, &[&newer[..], &["no SQL"]].concat()).unwrap_err();
+        assert_eq!(steps_taken(&mut connection, KNOWN), made);
+        migrate(&mut connection, &newer).unwrap();
+        assert_eq!(steps_taken(&mut connection, KNOWN + 1).1, KNOWN + 1);
+        let kept = "SELECT parent FROM forks WHERE note IS NULL";
+        assert_eq!(connection.query_row(kept, [], |row| row.get::<_, i64>(0)), Ok(1));
+        let refused = migrate(&mut connection, MIGRATIONS).unwrap_err();
+        assert!(matches!(refused, OpenError::NewerSchema { known: KNOWN, .. }), "{refused:?}");
     }
 }

@@ -8,7 +8,7 @@ use advisor_core::ConversationKey;
 use tokio::task::{JoinSet, yield_now};
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, Fence, StoreError, Version, View};
+use crate::{Batch, EntryId, Fence, StoreError, Version, View};
 
 /// An append that is refused writes none of its entries, and its key stays free.
 pub async fn a_refused_append_leaves_no_trace(store: Store) {
@@ -107,6 +107,50 @@ pub async fn versions_have_no_gaps_under_eight_writers(store: Store) {
             texts(&read.entries).into_iter().filter(|text| text.starts_with(&format!("{writer} "))).collect();
         assert_eq!(own.len(), 20, "appends of writer {writer} were lost");
     }
+}
+
+/// Of many who begin a conversation at once one does, the others find it begun; equal batches are one batch.
+pub async fn of_many_who_begin_one_conversation_one_does(store: Store) {
+    for _ in 0..20 {
+        let key = new_key();
+        let mut writers = JoinSet::new();
+        for writer in 0..8 {
+            let (store, key) = (Arc::clone(&store), key.clone());
+            // Half of them write the same batch.
+            let turn = if writer % 2 == 0 { "same".into() } else { format!("w{writer}") };
+            writers.spawn(async move {
+                let written = store.append(&key, Version::EMPTY, said(&turn, 0, &["x", "y"])).await;
+                (turn, written)
+            });
+        }
+        let mut winners = Vec::new();
+        for (turn, written) in writers.join_all().await {
+            match written {
+                Ok(version) => winners.push((turn, version)),
+                Err(StoreError::Conflict { current }) => assert_eq!(current, Version::new(2)),
+                other => panic!("{other:?}"),
+            }
+        }
+        let same = winners.iter().filter(|(turn, _)| turn == "same").count();
+        assert!(matches!((winners.len(), same), (1, 0) | (4, 4)), "{winners:?}");
+        assert!(winners.iter().all(|(_, version)| *version == Version::new(2)), "{winners:?}");
+    }
+}
+
+/// Versions and entries beyond every number that a store can count to are none that exist.
+pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
+    let key = new_key();
+    let (last, none) = (Version::new(u64::MAX), EntryId::new(u64::MAX));
+    let gone = store.append(&key, last, said("t", 0, &["a"])).await;
+    assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let conflict = store.append(&key, last, said("t", 1, &["a"])).await;
+    assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current == version), "{conflict:?}");
+    let parent = store.append(&key, version, said("t", 1, &["a"]).with_parent(none)).await;
+    assert!(matches!(parent, Err(StoreError::NoSuchEntry { id }) if id == none), "{parent:?}");
+    let tip = store.load_branch(&key, none, View::All).await;
+    assert!(matches!(tip, Err(StoreError::NoSuchEntry { id }) if id == none), "{tip:?}");
+    assert_eq!(store.read(&key, none, usize::MAX).await.unwrap(), []);
 }
 
 /// A writer whose right has passed on is refused, also after one that needed none. A store that knows no

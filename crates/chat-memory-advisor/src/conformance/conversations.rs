@@ -133,6 +133,24 @@ pub async fn list_is_paged_in_order(store: Store) {
     assert_eq!(listed, ["10", "A", "a", "a-b", "a_b", "b"], "in the order of their bytes");
 }
 
+/// Keys are ordered by tenant first: after one of a lower tenant the list begins, after one of a higher tenant it has
+/// ended. A tenant that no key can have has no conversations.
+pub async fn a_page_may_begin_after_a_key_of_another_tenant(store: Store) {
+    let tenant = new_name();
+    let (lower, higher) = (&tenant[..tenant.len() - 1], &format!("{tenant}-"));
+    let key = ConversationKey::in_tenant(&tenant, "m").unwrap();
+    store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
+    for (after, listed) in [((&*tenant, "l"), 1), ((&tenant, "m"), 0), ((lower, "z"), 1), ((higher, "a"), 0)]
+    {
+        let after = ConversationKey::in_tenant(after.0, after.1).unwrap();
+        let page = Page::first(tenant.as_str(), usize::MAX).after(after.clone());
+        assert_eq!(store.list(&page).await.unwrap().len(), listed, "after {after:?}");
+    }
+    for (tenant, limit) in [(tenant.as_str(), 0), ("no\u{0}tenant", usize::MAX), ("", usize::MAX)] {
+        assert_eq!(store.list(&Page::first(tenant, limit)).await.unwrap(), []);
+    }
+}
+
 fn started(turn: &str, round: u32) -> Batch {
     let turn = TurnId::new(turn).unwrap();
     let start = EntryKind::CallStarted(CallStart::new(CallKey::new(turn.clone(), round, 0), "c1"));

@@ -5,8 +5,8 @@ use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 
 use super::{Store, new_key, said};
 use crate::{
-    Batch, BatchKey, ChatMemoryAdvisor, Entry, EntryId, EntryKind, NewEntry, Snapshot, Version, View,
-    check_transcript,
+    Batch, BatchKey, ChatMemoryAdvisor, Entry, EntryId, EntryKind, NewEntry, Snapshot, StoreError, Version,
+    View, check_transcript,
 };
 
 /// What is done to an entry around the store.
@@ -62,6 +62,27 @@ pub async fn a_damaged_entry_harms_no_other(
             the_next_turn_is_valid(&store, &key).await;
         }
     }
+}
+
+/// A batch whose entry stands in the store in other words, as another version may have written it, is known again.
+/// The same entry of another turn is another batch.
+pub async fn a_batch_is_known_again_by_what_it_says(
+    store: Store,
+    damage: impl AsyncFn(&ConversationKey, u64, Damage),
+) {
+    const IN_OTHER_WORDS: &str =
+        r#"{ "value": { "text": "short", "until": 0 }, "kind": "summary", "format": 1 }"#;
+    let key = new_key();
+    let turn = TurnId::new("t").unwrap();
+    let summary = NewEntry::new(turn.clone(), EntryKind::Summary("short".into()));
+    let batch = Batch::new(BatchKey::new(turn, 0, "x"), vec![summary]);
+    let version = store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
+    damage(&key, 1, Damage::Body(IN_OTHER_WORDS)).await;
+    assert_eq!(store.append(&key, Version::EMPTY, batch.clone()).await.unwrap(), version);
+    let mut other = batch;
+    other.entries[0].turn = TurnId::new("another").unwrap();
+    let refused = store.append(&key, version, other).await;
+    assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
 }
 
 const ENTRIES: u64 = 9;

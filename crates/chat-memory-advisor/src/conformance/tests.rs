@@ -59,18 +59,9 @@ impl ConversationStore for Bare {
     }
 }
 
-/// The clauses of the contract that are law M3, by its name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn law_m3_an_append_is_atomic_ordered_idempotent_and_versioned() {
-    let store: Store = Arc::new(InMemoryStore::new());
-    append_keeps_order(Arc::clone(&store)).await;
-    a_refused_append_leaves_no_trace(Arc::clone(&store)).await;
-    a_dropped_append_is_applied_whole_or_not_at_all(Arc::clone(&store)).await;
-    same_key_gives_the_same_version(Arc::clone(&store)).await;
-    same_key_with_other_content_is_refused(Arc::clone(&store)).await;
-    key_is_checked_before_version(Arc::clone(&store)).await;
-    wrong_version_is_a_conflict(Arc::clone(&store)).await;
-    versions_have_no_gaps_under_eight_writers(store).await;
+    what_is_law_m3(Arc::new(InMemoryStore::new().with_leases())).await;
 }
 
 #[test]
@@ -81,6 +72,7 @@ fn every_clause_is_run_by_the_macro() {
         include_str!("appends.rs"),
         include_str!("branches.rs"),
         include_str!("conversations.rs"),
+        include_str!("equality.rs"),
         include_str!("leases.rs"),
     ];
     let lines = clauses.iter().flat_map(|clauses| clauses.lines());
@@ -114,6 +106,7 @@ enum How {
     IgnoresFences,
     GivesLeasesToAll,
     ListsWithoutPages,
+    IgnoresWherePagesBegin,
     ReadsWithoutPages,
     IgnoresParents,
     TakesAnyParent,
@@ -241,8 +234,13 @@ impl ConversationStore for Broken {
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        let all = Page { limit: usize::MAX, ..page.clone() };
-        self.inner.list(if self.how == How::ListsWithoutPages { &all } else { page }).await
+        let mut page = page.clone();
+        match self.how {
+            How::ListsWithoutPages => page.limit = usize::MAX,
+            How::IgnoresWherePagesBegin => page.after = None,
+            _ => {}
+        }
+        self.inner.list(&page).await
     }
 
     fn leases(&self) -> Option<&dyn Leases> {
@@ -369,4 +367,10 @@ async fn broken_stores_are_caught() {
     assert!(catches(an_older_branch_is_read_in_every_view, How::ReadsOneBranchOnly).await);
     assert!(catches(the_open_turn_is_that_of_the_branch, How::ReadsOneBranchOnly).await);
     assert!(catches(branches_are_listed_by_their_tips, How::ListsOneBranchOnly).await);
+    assert!(catches(of_many_who_begin_one_conversation_one_does, How::IgnoresTheVersion).await);
+    assert!(catches(numbers_beyond_all_bounds_are_typed_errors, How::IgnoresTheVersion).await);
+    assert!(catches(a_page_may_begin_after_a_key_of_another_tenant, How::IgnoresWherePagesBegin).await);
+    for how in [How::ForgetsKeys, How::IgnoresFences, How::HidesTheOpenTurn, How::ForgetsParents] {
+        assert!(catches(it_answers_as_the_store_in_memory_does, how).await, "{how:?}");
+    }
 }

@@ -1,10 +1,20 @@
 //! The suite that every store passes.
 
+use std::sync::Arc;
+
+use chat_memory_advisor::conformance::what_is_law_m3;
 use chat_memory_postgres::PostgresStore;
 
-use crate::support::server;
+use crate::support::{Place, server};
 
 chat_memory_advisor::conformance!(match server() {
     Some(url) => PostgresStore::connect(&url).await.unwrap(),
     None => return,
 });
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn law_m3_an_append_in_postgres_is_atomic_ordered_idempotent_and_versioned() {
+    let Some(place) = Place::new() else { return };
+    what_is_law_m3(Arc::new(place.store(4).await)).await;
+    place.remove().await;
+}

@@ -99,13 +99,31 @@ async fn a_right_is_given_when_those_who_write_with_a_lower_one_are_done() {
     store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     let other = place.client().await;
     let write = "BEGIN; SELECT {schema}.append_batch('default', 'c', 1, 't', 1, 'step', 5, ARRAY['t'], \
-        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"late\"}}'], ARRAY[NULL]::boolean[])";
+        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"late\"}}'], ARRAY[NULL]::boolean[], ARRAY[1], NULL)";
     other.batch_execute(&place.sql(write)).await.unwrap();
     let (conversation, turn) = (key("c"), turn());
     let mut given = store.leases().unwrap().acquire(&conversation, &turn, HOUR, None);
     wait_for_a_lock(&place, "acquire_lease", &mut given).await;
     other.batch_execute("COMMIT").await.unwrap();
     assert!(given.await.unwrap() > Fence::new(5));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_right_is_higher_than_what_was_written_with() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await;
+    let leases = store.leases().unwrap();
+    let held = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
+    // Of somebody who counts fences himself.
+    let higher = Fence::new(held.as_u64() + 6);
+    store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(higher)).await.unwrap();
+    let renewed = leases.renew(&key("c"), held, HOUR).await;
+    assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
+    let given = leases.acquire(&key("c"), &turn(), HOUR, Some(higher)).await.unwrap();
+    assert!(given > higher, "{given:?} is not above {higher:?}");
+    let late = store.append(&key("c"), Version::new(1), said("t", 1, &["y"]).with_fence(higher)).await;
+    assert!(matches!(late, Err(StoreError::Fenced)), "{late:?}");
     place.remove().await;
 }
 

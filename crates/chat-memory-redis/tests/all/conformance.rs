@@ -1,5 +1,11 @@
 //! The suite that every store passes: on a server by itself, on a cluster, and through the driver's own ways.
 
+use std::sync::Arc;
+
+use chat_memory_advisor::conformance::what_is_law_m3;
+
+use crate::support::Place;
+
 mod alone {
     use chat_memory_redis::RedisStore;
 
@@ -37,4 +43,11 @@ mod on_a_node {
         Some(url) => RedisStore::connect(&url).await.unwrap(),
         None => return,
     });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn law_m3_an_append_in_redis_is_atomic_ordered_idempotent_and_versioned() {
+    let Some(place) = Place::new() else { return };
+    what_is_law_m3(Arc::new(place.store().await)).await;
+    place.remove().await;
 }

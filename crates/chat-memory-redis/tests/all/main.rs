@@ -15,7 +15,6 @@
 mod conformance;
 mod costs;
 mod crash_points;
-mod equality;
 mod failures;
 mod index;
 mod leases;

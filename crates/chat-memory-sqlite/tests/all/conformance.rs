@@ -1,9 +1,20 @@
 //! The suite that every store must pass.
 
+use std::sync::Arc;
+
+use chat_memory_advisor::conformance::what_is_law_m3;
+
+use crate::support::OnFile;
+
 mod on_file {
     chat_memory_advisor::conformance!(crate::support::OnFile::new().await);
 }
 
 mod in_memory {
     chat_memory_advisor::conformance!(chat_memory_sqlite::SqliteStore::in_memory().unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn law_m3_an_append_in_a_file_is_atomic_ordered_idempotent_and_versioned() {
+    what_is_law_m3(Arc::new(OnFile::new().await)).await;
 }

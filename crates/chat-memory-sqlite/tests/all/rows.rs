@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
-use chat_memory_advisor::conformance::{Damage, a_damaged_entry_harms_no_other};
+use chat_memory_advisor::conformance::{
+    Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
+};
 use chat_memory_advisor::{
     Batch, BatchKey, ConversationStore, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
 };
@@ -21,20 +23,30 @@ async fn three_turns(store: &SqliteStore) {
     }
 }
 
+/// Damages an entry around the store.
+async fn damage(file: &File, key: &ConversationKey, seq: u64, damage: Damage) {
+    let done = match damage {
+        Damage::Body(body) => format!("UPDATE entries SET entry = '{body}'"),
+        Damage::Turn => "UPDATE entries SET turn = 'no turn'".into(),
+        _ => "DELETE FROM entries".into(),
+    };
+    let of = format!("(SELECT id FROM conversations WHERE conversation = '{}')", key.conversation());
+    file.tamper(&format!("{done} WHERE conversation = {of} AND seq = {seq}"));
+}
+
 #[tokio::test]
 async fn law_m6_a_damaged_entry_harms_no_other() {
     let file = File::new();
     let store = Arc::new(file.open().await);
-    a_damaged_entry_harms_no_other(store, async |key, seq, damage| {
-        let done = match damage {
-            Damage::Body(body) => format!("UPDATE entries SET entry = '{body}'"),
-            Damage::Turn => "UPDATE entries SET turn = 'no turn'".into(),
-            _ => "DELETE FROM entries".into(),
-        };
-        let of = format!("(SELECT id FROM conversations WHERE conversation = '{}')", key.conversation());
-        file.tamper(&format!("{done} WHERE conversation = {of} AND seq = {seq}"));
-    })
-    .await;
+    a_damaged_entry_harms_no_other(store, async |key, seq, how| damage(&file, key, seq, how).await).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_stands_in_other_words_is_known_again() {
+    let file = File::new();
+    let store = Arc::new(file.open().await);
+    a_batch_is_known_again_by_what_it_says(store, async |key, seq, how| damage(&file, key, seq, how).await)
+        .await;
 }
 
 /// Bytes that are no text come as they stand, and the conversation goes on.
@@ -65,19 +77,6 @@ async fn a_head_that_knows_of_entries_that_are_not_there_is_refused() {
     file.tamper("UPDATE conversations SET version = 1000000000000");
     let refused = store.load(&key(), View::All).await;
     assert!(matches!(refused, Err(StoreError::Corrupt { seq: 7, .. })), "{refused:?}");
-}
-
-/// The same entry in other JSON, as another version of this program may have written it, is the same.
-#[tokio::test]
-async fn a_repeated_batch_is_compared_by_what_it_says() {
-    let file = File::new();
-    let store = file.open().await;
-    let turn = TurnId::new("t").unwrap();
-    let summary = NewEntry::new(turn.clone(), EntryKind::Summary("short".into()));
-    let batch = Batch::new(BatchKey::new(turn, 0, "x"), vec![summary]);
-    let version = store.append(&key(), Version::EMPTY, batch.clone()).await.unwrap();
-    file.tamper(r#"UPDATE entries SET entry = '{ "value": { "text": "short", "until": 0 }, "kind": "summary", "format": 1 }'"#);
-    assert_eq!(store.append(&key(), Version::EMPTY, batch).await.unwrap(), version);
 }
 
 #[tokio::test]
@@ -124,16 +123,4 @@ async fn fences_and_versions_of_any_size_are_compared_as_numbers() {
     let version = store.append(&key(), version, batch(1, u64::MAX)).await.unwrap();
     let conflict = store.append(&key(), Version::new(u64::MAX), said("t", 2, &["x"])).await;
     assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current == version), "{conflict:?}");
-}
-
-#[tokio::test]
-async fn a_page_may_begin_after_another_tenants_conversation() {
-    let store = SqliteStore::in_memory().unwrap();
-    let in_tenant = |tenant| ConversationKey::in_tenant(tenant, "m").unwrap();
-    store.append(&in_tenant("m"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    for (after, listed) in [("a", true), ("m", false), ("z", false)] {
-        let page = Page::first("m", usize::MAX).after(in_tenant(after));
-        assert_eq!(!store.list(&page).await.unwrap().is_empty(), listed, "after a key of {after}");
-    }
-    assert_eq!(store.list(&Page::first("m", 0)).await.unwrap(), []);
 }

@@ -1,54 +1,28 @@
 //! Many at one conversation, and work whose future was dropped.
 
+use std::sync::Arc;
 use std::task::Poll;
 
-use chat_memory_advisor::{ConversationStore, StoreError, Version, View};
-use chat_memory_sqlite::SqliteStore;
+use chat_memory_advisor::conformance::{
+    two_stores_see_what_the_other_wrote_at_once, writers_at_two_stores_lose_nothing,
+};
+use chat_memory_advisor::{ConversationStore, Version, View};
 use rusqlite::Connection;
-use tokio::task::JoinSet;
 
 use crate::support::{File, key, said, texts};
 
-const WRITERS: u32 = 8;
-const APPENDS: u32 = 200;
-
-/// Appends until it is written, at the version that the last conflict told.
-async fn write_all(store: SqliteStore, writer: u32) -> Vec<u64> {
-    let mut versions = Vec::new();
-    let mut expected = Version::EMPTY;
-    for round in 0..APPENDS {
-        let batch = said(&format!("w{writer}"), round, &[&format!("{writer} {round}")]);
-        expected = loop {
-            match store.append(&key(), expected, batch.clone()).await {
-                Err(StoreError::Conflict { current }) => expected = current,
-                written => break written.unwrap(),
-            }
-        };
-        versions.push(expected.as_u64());
-    }
-    versions
-}
-
-/// Half of the writers share one store, half of them another at the same file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn eight_writers_at_two_stores_lose_nothing_and_leave_no_gap() {
     let file = File::new();
-    let stores = [file.open().await, file.open().await];
-    let mut writers = JoinSet::new();
-    for writer in 0..WRITERS {
-        writers.spawn(write_all(stores[writer as usize % 2].clone(), writer));
-    }
-    let mut versions = writers.join_all().await.concat();
-    versions.sort_unstable();
-    let total = u64::from(WRITERS * APPENDS);
-    assert!(versions.into_iter().eq(1..=total), "two appends led to one version, or a version is missing");
-    let read = stores[0].load(&key(), View::All).await.unwrap();
-    assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=total));
-    for writer in 0..WRITERS {
-        let begin = format!("{writer} ");
-        let own = texts(&read.entries).into_iter().filter(|text| text.starts_with(&begin));
-        assert!(own.eq((0..APPENDS).map(|round| format!("{writer} {round}"))), "of writer {writer}");
-    }
+    let stores = [Arc::new(file.open().await), Arc::new(file.open().await)];
+    writers_at_two_stores_lose_nothing(stores.map(|store| store as _), 8, 200).await;
+}
+
+#[tokio::test]
+async fn two_stores_see_what_the_other_one_wrote_at_once() {
+    let file = File::new();
+    let (one, other) = (file.open().await, file.open().await);
+    two_stores_see_what_the_other_wrote_at_once(Arc::new(one), Arc::new(other)).await;
 }
 
 /// Work that has begun goes on after its future was dropped; work that waits for it is given up.

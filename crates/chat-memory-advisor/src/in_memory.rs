@@ -98,7 +98,7 @@ impl ConversationStore for InMemoryStore {
         batch: Batch,
     ) -> Result<Version, StoreError> {
         // A conversation that is not there is only made by a batch that expects it so.
-        if expected > Version::EMPTY {
+        if expected > Version::EMPTY || batch.last_turn.is_some() {
             let log = self.conversations.get_mut(key).filter(|log| log.exists());
             return log.ok_or(StoreError::Gone)?.append(expected, batch);
         }

@@ -16,7 +16,7 @@ pub(crate) struct Statements {
 }
 
 const APPEND: &str = "SELECT outcome, at_version, known_turns, known_bodies, known_first, known_parent \
-    FROM {schema}.append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    FROM {schema}.append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
 const LOAD: &str = "SELECT version, open, turn_from, view_from, firsts, lasts, parents, seq, turn, body \
     FROM {schema}.load_branch($1, $2, $3, $4, $5)";

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{ConversationKey, async_trait};
+use advisor_core::{ConversationKey, TurnId, async_trait};
 use chat_memory_advisor::{
     Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
 };
@@ -114,6 +114,7 @@ impl ConversationStore for PostgresStore {
             &columns.opens,
             &columns.begins,
             &batch.parent.map(|parent| i64::try_from(parent.as_u64()).unwrap_or(i64::MAX)),
+            &batch.last_turn.as_ref().map(TurnId::as_str),
         ];
         let rows = self.run(&self.statements.append, parameters).await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;

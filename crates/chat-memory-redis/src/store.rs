@@ -164,6 +164,7 @@ impl RedisStore {
         let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(fence).arg(mark);
         let parent = batch.parent.map(|parent| parent.as_u64().min(EXACT).to_string());
         script.arg(parent.unwrap_or_default());
+        script.arg(batch.last_turn.as_ref().map_or("", |turn| turn.as_str()));
         for Written { turn, body, open } in written {
             script.arg(turn).arg(body).arg(open);
         }

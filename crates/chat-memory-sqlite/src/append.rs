@@ -27,7 +27,7 @@ pub(crate) fn append(
     }
     let log = match log {
         // A conversation that is not there is only made by a batch that expects it so.
-        None if expected > Version::EMPTY => return Err(StoreError::Gone),
+        None if expected > Version::EMPTY || batch.last_turn.is_some() => return Err(StoreError::Gone),
         None if entries.is_empty() => return Ok(Version::EMPTY),
         None => Log::begin(&transaction, key)?,
         Some(log) => log,
@@ -42,6 +42,9 @@ pub(crate) fn append(
     }
     if Version::new(log.version) != expected {
         return Err(StoreError::Conflict { current: Version::new(log.version) });
+    }
+    if batch.last_turn.as_ref().is_some_and(|turn| turn.as_str().as_bytes() != log.last.turn) {
+        return Err(StoreError::Gone);
     }
     if let Some(id) = batch.parent.filter(|parent| parent.as_u64() > log.version) {
         return Err(StoreError::NoSuchEntry { id });

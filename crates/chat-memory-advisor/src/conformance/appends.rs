@@ -4,11 +4,11 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use advisor_core::ConversationKey;
+use advisor_core::{ConversationKey, TurnId};
 use tokio::task::{JoinSet, yield_now};
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, EntryId, Fence, StoreError, Version, View};
+use crate::{Batch, EntryId, Fence, Snapshot, StoreError, Version, View};
 
 /// An append that is refused writes none of its entries, and its key stays free.
 pub async fn a_refused_append_leaves_no_trace(store: Store) {
@@ -168,6 +168,30 @@ pub async fn older_fence_is_refused(store: Store) {
         version = store.append(&key, version, written).await.unwrap();
     }
     assert_eq!(version, Version::new(5));
+}
+
+/// A batch that says behind which turn it stands is refused where the last entry is of another one, as in a
+/// conversation that was deleted and begun anew; a batch that was applied is known all the same.
+pub async fn another_last_turn_is_refused(store: Store) {
+    let key = new_key();
+    let behind = |turn: &str, round| said("t", round, &["x"]).with_last_turn(TurnId::new(turn).unwrap());
+    let refused = store.append(&key, Version::EMPTY, behind("t", 0)).await;
+    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    assert_eq!(store.load(&key, View::All).await.unwrap(), Snapshot::default(), "nor is it made by it");
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
+    let version = store.append(&key, version, behind("t", 1)).await.unwrap();
+    let refused = store.append(&key, version, behind("u", 2)).await;
+    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    let later = store.append(&key, version, said("u", 0, &["y"])).await.unwrap();
+    assert_eq!(store.append(&key, version, behind("t", 1)).await.unwrap(), version, "the key goes first");
+    let refused = store.append(&key, version, behind("t", 2)).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "and so does the version: {refused:?}");
+    store.delete(&key).await.unwrap();
+    let anew = store.append(&key, Version::EMPTY, said("v", 0, &["1", "2", "3"])).await.unwrap();
+    assert_eq!(anew, later);
+    let refused = store.append(&key, later, behind("u", 1)).await;
+    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    assert_eq!(store.load(&key, View::All).await.unwrap().entries.len(), 3);
 }
 
 /// An append that is dropped at any of its await points is applied as a whole or not at all, and the

@@ -104,6 +104,7 @@ enum How {
     IgnoresTheView,
     HidesTheOpenTurn,
     IgnoresFences,
+    IgnoresTheLastTurn,
     GivesLeasesToAll,
     ListsWithoutPages,
     IgnoresWherePagesBegin,
@@ -220,6 +221,7 @@ impl ConversationStore for Broken {
                 return Ok(version);
             }
             How::IgnoresFences => batch.fence = None,
+            How::IgnoresTheLastTurn => batch.last_turn = None,
             How::IgnoresParents => batch.parent = None,
             How::TakesAnyParent => {
                 batch.parent = batch.parent.filter(|parent| parent.as_u64() <= current.as_u64())
@@ -355,6 +357,7 @@ async fn broken_stores_are_caught() {
     assert!(catches(views_count_from_the_end, How::IgnoresTheView).await);
     assert!(catches(open_turn_is_reported_whole, How::HidesTheOpenTurn).await);
     assert!(catches(older_fence_is_refused, How::IgnoresFences).await);
+    assert!(catches(another_last_turn_is_refused, How::IgnoresTheLastTurn).await);
     assert!(catches(a_lease_takes_the_place_of_another, How::IgnoresFences).await);
     assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
     assert!(catches(racing_askers_are_given_one_lease, How::GivesLeasesToAll).await);

@@ -152,7 +152,7 @@ async fn a_dropped_append_is_never_applied_after_a_later_one() {
     };
     drop(dropped);
     let later = "SELECT {schema}.append_batch('default', 'c', 1, 't', 2, 'x', NULL, ARRAY['t'], \
-        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"later\"}}'], ARRAY[NULL]::boolean[], ARRAY[1], NULL); COMMIT";
+        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"later\"}}'], ARRAY[NULL]::boolean[], ARRAY[1], NULL, NULL); COMMIT";
     holder.batch_execute(&place.sql(later)).await.unwrap();
     let ended = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'";
     while holder.query_opt(ended, &[&pid]).await.unwrap().is_some() {

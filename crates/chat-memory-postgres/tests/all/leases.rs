@@ -99,7 +99,7 @@ async fn a_right_is_given_when_those_who_write_with_a_lower_one_are_done() {
     store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     let other = place.client().await;
     let write = "BEGIN; SELECT {schema}.append_batch('default', 'c', 1, 't', 1, 'step', 5, ARRAY['t'], \
-        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"late\"}}'], ARRAY[NULL]::boolean[], ARRAY[1], NULL)";
+        ARRAY['{\"format\":1,\"kind\":\"summary\",\"value\":{\"until\":0,\"text\":\"late\"}}'], ARRAY[NULL]::boolean[], ARRAY[1], NULL, NULL)";
     other.batch_execute(&place.sql(write)).await.unwrap();
     let (conversation, turn) = (key("c"), turn());
     let mut given = store.leases().unwrap().acquire(&conversation, &turn, HOUR, None);

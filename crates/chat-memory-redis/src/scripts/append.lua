@@ -1,10 +1,10 @@
 -- Appends a batch. ARGV: the expected version, the batch's name, the fence or '', the mark of the index, the entry
--- that it follows or '' for the last one; then a turn, a body and a word for each entry: whether the turn is open after it, '' if as before.
--- Checked in this order: there, name, fence, version, parent. Nothing is written before all is checked, and the first
+-- that it follows or '' for the last one, the turn of the last entry or ''; then a turn, a body and a word for each entry: whether the turn is open after it, '' if as before.
+-- Checked in this order: there, name, fence, version, last turn, parent. Nothing is written before all is checked, and the first
 -- write is one that the server refuses when it has no room, so that what is refused is refused whole.
 local expected, name, fence, mark = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local parent = tonumber(ARGV[5])
-local begins = 6
+local parent, last_turn = tonumber(ARGV[5]), ARGV[6]
+local begins = 7
 
 local found, problem = conversation()
 if problem then
@@ -12,7 +12,7 @@ if problem then
 end
 local new = not found
 if new then
-  if expected > 0 then
+  if expected > 0 or last_turn ~= '' then
     return { 'gone' }
   elseif parent and parent > 0 then
     return { 'no_entry' }
@@ -39,6 +39,8 @@ if fence and highest and fence < highest then
   return { 'fenced' }
 elseif found.version ~= expected then
   return { 'conflict', found.version }
+elseif last_turn ~= '' and last_turn ~= found.last_turn then
+  return { 'gone' }
 elseif parent and parent > found.version then
   return { 'no_entry' }
 elseif new and mark <= tonumber(redis.call('GET', void) or '0') then

@@ -1,5 +1,6 @@
 -- Appends a batch, behind p_parent if it is not null. The outcome is one of: written, known (with the entries that
--- stand under the key), gone, fenced, conflict, no_parent. Checked in this order: there, key, fence, version, parent.
+-- stand under the key), gone, fenced, conflict, no_parent. Checked in this order: there, key, fence, version, the
+-- turn of the last entry if p_last_turn says which it is, parent.
 --
 -- Column by column, an entry has its turn, its body, whether the turn is open after it (null if that is as it was
 -- before the batch), and the place in the batch of the entry with which its turn begins, 1 also if the turn goes on.
@@ -10,6 +11,7 @@ CREATE FUNCTION {schema}.append_batch(
     p_tenant text, p_conversation text, p_expected bigint,
     p_turn text, p_round bigint, p_step bytea, p_fence bigint,
     p_turns text[], p_bodies text[], p_opens boolean[], p_begins bigint[], p_parent bigint,
+    p_last_turn text,
     OUT outcome text, OUT at_version bigint, OUT known_turns text[], OUT known_bodies text[],
     OUT known_first bigint, OUT known_parent bigint
 ) LANGUAGE plpgsql AS $body$
@@ -23,7 +25,8 @@ BEGIN
         SELECT * INTO log FROM {schema}.conversations AS c
             WHERE c.tenant = p_tenant AND c.conversation = p_conversation FOR UPDATE;
         EXIT WHEN FOUND;
-        outcome := {schema}.begin_conversation(p_tenant, p_conversation, p_expected, p_fence, entries, p_parent);
+        outcome := {schema}.begin_conversation(p_tenant, p_conversation, p_expected, p_fence, entries, p_parent,
+            p_last_turn);
         at_version := 0;
         IF outcome IS NOT NULL THEN
             RETURN;
@@ -33,6 +36,7 @@ BEGIN
     outcome := CASE
         WHEN p_fence < log.fence THEN 'fenced'
         WHEN log.version <> p_expected THEN 'conflict'
+        WHEN p_last_turn IS NOT NULL AND p_last_turn IS DISTINCT FROM log.turn THEN 'gone'
         WHEN p_parent > log.version THEN 'no_parent'
         ELSE 'written' END;
     IF outcome = 'written' THEN
@@ -87,12 +91,13 @@ $body$;
 -- Makes a conversation, for a batch of so many entries, or says what becomes of the batch. Another writer may have
 -- made it meanwhile: null means in both cases that it is there.
 CREATE FUNCTION {schema}.begin_conversation(
-    p_tenant text, p_conversation text, p_expected bigint, p_fence bigint, p_entries bigint, p_parent bigint
+    p_tenant text, p_conversation text, p_expected bigint, p_fence bigint, p_entries bigint, p_parent bigint,
+    p_last_turn text
 ) RETURNS text LANGUAGE plpgsql AS $body$
 DECLARE
     leased bigint;
 BEGIN
-    IF p_expected > 0 THEN
+    IF p_expected > 0 OR p_last_turn IS NOT NULL THEN
         RETURN 'gone';
     ELSIF p_parent > 0 THEN
         RETURN 'no_parent';

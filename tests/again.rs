@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, EntryKind, FnTool,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, EntryKind, ErrorKind, FnTool,
     InMemoryStore, Phase, Spawner, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, View,
 };
 use advisor_testkit::{Answer, ScriptedModel};
@@ -31,9 +31,10 @@ impl Later {
         Spawner::new(move |new| work.lock().unwrap().push(new))
     }
 
-    async fn run(&self) {
+    /// Gives how much there was.
+    async fn run(&self) -> usize {
         let work = std::mem::take(&mut *self.0.lock().unwrap());
-        futures::future::join_all(work).await;
+        futures::future::join_all(work).await.len()
     }
 }
 
@@ -59,7 +60,7 @@ fn tool_that_runs(later: &Later) -> FnTool {
     FnTool::new(definition("f"), move |_: Value| {
         let later = later.clone();
         async move {
-            later.run().await;
+            assert_eq!(later.run().await, 1);
             Ok("done")
         }
     })
@@ -147,7 +148,10 @@ async fn law_t5_calls_that_were_left_to_the_caller_do_not_run_when_the_turn_is_s
             .unwrap();
         assert_eq!(once(&client, "pay").call().await.unwrap().tool_calls().count(), 1, "handed out");
         approved.store(true, Ordering::Relaxed);
-        let _ = once(&client, "pay").call().await;
+        match (place, once(&client, "pay").call().await) {
+            (Phase::Turn, again) => assert_eq!(again.unwrap().tool_calls().count(), 1, "handed out again"),
+            (_, again) => assert_eq!(again.unwrap_err().kind(), ErrorKind::Configuration),
+        }
         assert_eq!(ran.load(Ordering::Relaxed), 0, "{place:?}");
         assert_eq!(log(&store).await, ["pay", "", "."]);
     }

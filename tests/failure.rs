@@ -10,9 +10,10 @@
 
 mod matrix;
 
+use std::collections::HashSet;
 use std::io::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_chain::{
@@ -44,7 +45,10 @@ struct Scenario {
 fn scenarios() -> [Scenario; 5] {
     fn two(round: usize, tool: &str) -> Answer {
         let ids = [format!("r{round}a"), format!("r{round}b")];
-        Answer::of_calls(ids.iter().map(|id| (id.as_str(), tool, "{}")))
+        let arguments = ids.each_ref().map(|id| format!(r#"{{"call":"{id}"}}"#));
+        Answer::of_calls(
+            ids.iter().zip(&arguments).map(|(id, arguments)| (id.as_str(), tool, arguments.as_str())),
+        )
     }
     [
         Scenario { name: "a plain answer", answers: || vec![Answer::of_text("Done.")], rounds: 9 },
@@ -68,8 +72,44 @@ struct Setting {
     client: ChatClient,
     model: ScriptedModel,
     store: FaultStore<InMemoryStore>,
-    /// How often a tool was started.
-    started: Arc<AtomicUsize>,
+    witness: Arc<Witness>,
+}
+
+/// What tools and model see of a turn.
+struct Witness {
+    store: FaultStore<InMemoryStore>,
+    /// The calls whose tools were started, in order.
+    started: Mutex<Vec<String>>,
+    /// The store is to fail once, for good: nothing goes on after that.
+    ends: AtomicBool,
+    /// What went on all the same.
+    late: AtomicUsize,
+}
+
+impl Witness {
+    fn new(store: &FaultStore<InMemoryStore>) -> Arc<Self> {
+        let (started, ends, late) = Default::default();
+        Arc::new(Self { store: store.clone(), started, ends, late })
+    }
+
+    fn go_on(&self) {
+        if self.ends.load(Ordering::Relaxed) && self.store.pending_faults() == 0 {
+            self.late.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn start(&self, arguments: &Value) {
+        self.go_on();
+        self.started.lock().unwrap().push(arguments["call"].to_string());
+    }
+
+    /// The calls that were started, each once.
+    fn started(&self) -> usize {
+        let started = self.started.lock().unwrap();
+        let calls: HashSet<_> = started.iter().collect();
+        assert_eq!(calls.len(), started.len(), "a tool runs twice for one call: {started:?}");
+        calls.len()
+    }
 }
 
 fn setting(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming) -> Setting {
@@ -77,21 +117,24 @@ fn setting(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming) -> Setti
 }
 
 fn limited(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, limits: ToolLimits) -> Setting {
-    let script = std::sync::Mutex::new((scenario.answers)().into_iter());
+    let store = FaultStore::new(InMemoryStore::new());
+    let witness = Witness::new(&store);
+    let (script, asked) = (Mutex::new((scenario.answers)().into_iter()), Arc::clone(&witness));
     let model = ScriptedModel::from_fn(move |prompt| {
         // Whatever came of the turn before, the next one is answered.
         let is_next = prompt.messages.last().is_some_and(|message| message.text() == "next");
+        if !is_next {
+            asked.go_on();
+        }
         let scripted = script.lock().unwrap().next().filter(|_| !is_next);
         scripted.unwrap_or_else(|| Answer::of_text("Next."))
     });
-    let store = FaultStore::new(InMemoryStore::new());
     let tool_loop = ToolCallAdvisor::builder().streaming(mode).limits(limits).build().unwrap();
-    let started = Arc::new(AtomicUsize::new(0));
     let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
     let counted = |name: &'static str, definition: ToolDefinition| {
-        let started = Arc::clone(&started);
-        FnTool::new(definition, move |_: Value| {
-            started.fetch_add(1, Ordering::Relaxed);
+        let witness = Arc::clone(&witness);
+        FnTool::new(definition, move |arguments: Value| {
+            witness.start(&arguments);
             async move {
                 match name {
                     "fails" => Err(ToolError::new("it failed")),
@@ -110,7 +153,7 @@ fn limited(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, limits: 
         .tool(counted("panics", definition("panics")))
         .build()
         .unwrap();
-    Setting { client, model, store, started }
+    Setting { client, model, store, witness }
 }
 
 /// Reads a turn to its end, or until it only waits, and drops it then. Gives the text of its response.
@@ -133,15 +176,27 @@ async fn run(client: &ChatClient) -> Option<String> {
     None
 }
 
-/// Runs a turn with these faults, then the next turn, and checks what the model is sent in it.
-async fn case(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, faults: &[(usize, StoreFault)]) {
+/// Runs a turn with these faults, then the next turn, and checks what the model is sent in it. Gives how many of the
+/// faults the turn had.
+async fn case(
+    scenario: &Scenario,
+    memory: Phase,
+    mode: ToolCallStreaming,
+    faults: &[(usize, StoreFault)],
+) -> usize {
     let what = format!("{} {memory:?} {mode:?} {faults:?}", scenario.name);
-    let Setting { client, model, store, started } = setting(scenario, memory, mode);
+    let Setting { client, model, store, witness } = setting(scenario, memory, mode);
     faults.iter().for_each(|(operation, fault)| store.fail_at(*operation, *fault));
+    let fails = matches!(faults, [(_, StoreFault::Unavailable)]);
+    witness.ends.store(fails, Ordering::Relaxed);
     let answered = run(&client).await;
+    let had = faults.len() - store.pending_faults();
+    assert!(!fails || answered.is_none(), "{what}: the turn was answered");
+    assert_eq!(witness.late.load(Ordering::Relaxed), 0, "{what}: something went on");
+    witness.ends.store(false, Ordering::Relaxed);
     store.mend();
     let calls: usize = (scenario.answers)().len() * 2;
-    assert!(started.load(Ordering::Relaxed) <= calls, "{what}: no tool runs twice");
+    assert!(witness.started() <= calls, "{what}");
     let next = client.prompt().user("next").conversation("c").call().await;
     let next = next.unwrap_or_else(|error| panic!("{what}: the next turn failed: {error:?}"));
     assert_eq!((next.text().as_str(), &next.finish().reason), ("Next.", &FinishReason::Stop), "{what}");
@@ -159,6 +214,7 @@ async fn case(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, fault
     }
     let busy = client.prompt().user("again").conversation("c").call().await;
     assert!(!busy.is_err_and(|error| error.kind() == ErrorKind::ConversationBusy), "{what}");
+    had
 }
 
 /// The number of store operations of this turn when nothing fails.
@@ -170,19 +226,20 @@ async fn operations(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming)
 
 #[tokio::test]
 async fn law_m6_o5_t1_the_store_may_fail_at_any_operation() {
-    let mut cases = 0;
+    let (mut cases, mut tried) = (0, 0);
     for scenario in scenarios() {
         for memory in [Phase::Round, Phase::Turn] {
             for mode in MODES {
                 for operation in 0..operations(&scenario, memory, mode).await {
                     for fault in FAULTS {
-                        case(&scenario, memory, mode, &[(operation, fault)]).await;
-                        cases += 1;
+                        cases += case(&scenario, memory, mode, &[(operation, fault)]).await;
+                        tried += 1;
                     }
                 }
             }
         }
     }
+    assert_eq!(cases, tried, "each fault came");
     let _ = writeln!(std::io::stderr(), "{cases} turns in which the store failed once");
 }
 
@@ -198,14 +255,16 @@ async fn law_m6_k4_the_store_may_fail_at_any_two_operations() {
                 for second in first + 1..operations {
                     for one in FAULTS {
                         for other in FAULTS {
-                            case(&scenario, memory, mode, &[(first, one), (second, other)]).await;
-                            cases += 1;
+                            let had = case(&scenario, memory, mode, &[(first, one), (second, other)]).await;
+                            // Most turns end with the first fault.
+                            cases += usize::from(had == 2);
                         }
                     }
                 }
             }
         }
     }
+    assert!(cases > 3_000, "only {cases} turns had both");
     let _ = writeln!(std::io::stderr(), "{cases} turns in which the store failed twice");
 }
 

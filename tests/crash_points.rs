@@ -3,8 +3,9 @@
 //!
 //! All single points are struck in every mode, with memory inside the loop and outside it, in every way. Pairs are all
 //! taken in the mode `TextOnly`, in both places of memory: with every mishap where the turns are short, and where they
-//! are long with those that the second turn can tell apart. The number of cases of each test is printed, and asserted:
-//! a case is a scenario with what happens in it, at which point, and what at which second point.
+//! are long with those that the second turn can tell apart: of most of those, the second turn is dropped. The number of
+//! cases of each test is printed, and asserted: a case is a scenario with what happens in it, at which point, and what
+//! at which second point. Turns that are not struck, or not yet a second time, are not counted.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -31,7 +32,7 @@ use matrix::MODES;
 const SINGLES: usize = 7_000;
 const SHORT_PAIRS: usize = 18_000;
 const LONG_PAIRS: usize = 25_000;
-const PAIRS_IN_A_TURN: usize = 8_000;
+const PAIRS_IN_A_TURN: usize = 7_000;
 const _: () = assert!(2 * (SHORT_PAIRS + LONG_PAIRS + PAIRS_IN_A_TURN) >= 100_000);
 
 const DROP: Mishap = Mishap::Drop(OnDrop::Seal);
@@ -159,7 +160,7 @@ async fn law_k4_m6_every_point_and_every_two_of_turns_that_hold_a_lease() {
         let plain = || driver_with_leases(Scenario::PLAIN, memory);
         cases += plain().every_pair_of_points(&Mishap::ALL, &DROP_OR_KILL).await;
         cases += plain().every_pair_in_a_turn(&Mishap::ALL, &Mishap::STOPS).await;
-        tell("every point with leases", memory, cases, 14_000, start);
+        tell("every point with leases", memory, cases, 13_000, start);
     }
 }
 

@@ -96,42 +96,45 @@ impl CrashDriver {
         self.checked(&[&[]]).await.turns.swap_remove(0).places
     }
 
-    /// Each of these mishaps at each point of a turn at which it can happen. Gives the number of cases.
+    /// Each of these mishaps at each point of a turn at which it can happen. Gives the number of points struck, each
+    /// counted once for each mishap.
     pub async fn every_point(&mut self, mishaps: &[Mishap]) -> usize {
-        let before = self.cases;
-        for strike in strikes(&self.places().await, 0, mishaps) {
-            self.struck(&[&[strike]]).await;
+        let strikes = strikes(&self.places().await, 0, mishaps);
+        for strike in &strikes {
+            self.struck(&[&[*strike]]).await;
         }
-        self.cases - before
+        strikes.len()
     }
 
     /// Each of the mishaps `first` at each point of a turn, and after it each of `second` at each point of the turn that
-    /// follows. Gives the number of cases.
+    /// follows. Gives the number of pairs.
     pub async fn every_pair_of_points(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
-        let before = self.cases;
+        let mut pairs = 0;
         for one in strikes(&self.places().await, 0, first) {
             let alone = self.checked(&[&[one], &[]]).await;
             let places = alone.turns.get(1).map(|turn| turn.places.clone()).unwrap_or_default();
             for other in strikes(&places, 0, second) {
                 self.struck(&[&[one], &[other]]).await;
+                pairs += 1;
             }
         }
-        self.cases - before
+        pairs
     }
 
     /// Each of the mishaps `first` at each point of a turn, and each of `second` at each later point of the same turn.
-    /// After a drop or a kill there are none. Gives the number of cases.
+    /// After a drop or a kill there are none. Gives the number of pairs.
     pub async fn every_pair_in_a_turn(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
-        let before = self.cases;
+        let mut pairs = 0;
         let goes_on = |strike: &Strike| !matches!(strike.mishap, Mishap::Drop(_) | Mishap::Kill);
         for one in strikes(&self.places().await, 0, first).into_iter().filter(goes_on) {
             let alone = self.checked(&[&[one]]).await;
             let places = alone.turns.first().map(|turn| turn.places.clone()).unwrap_or_default();
             for other in strikes(&places, one.point + 1, second) {
                 self.struck(&[&[one, other]]).await;
+                pairs += 1;
             }
         }
-        self.cases - before
+        pairs
     }
 
     /// Runs a case: for each turn what strikes it, then the last turn.

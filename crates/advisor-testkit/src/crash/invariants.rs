@@ -31,7 +31,7 @@ pub enum Invariant {
     FailuresEndTheTurn,
     /// O6, S1: the end is stored before `Completed` comes out, and nothing follows.
     TheEndComesLast,
-    /// T2: no call is run twice.
+    /// T5: no call is run twice.
     ToolsRunOnce,
     /// T4: a loop that begins ends exactly once.
     LoopsEndOnce,

@@ -168,6 +168,11 @@ fn is_undone(turn: &TurnRan, log: &[Entry]) -> bool {
     }
 }
 
+fn said_by_user(entry: &Entry) -> Option<String> {
+    let message = entry.kind.as_message().filter(|message| message.role() == Role::User);
+    message.map(Message::text)
+}
+
 fn is_hidden(turn: &TurnRan, log: &[Entry]) -> bool {
     let last = turn.entries(log).last();
     last.is_none_or(|entry| matches!(entry.kind, EntryKind::TurnEnded(TurnEnd::RolledBack)))
@@ -175,8 +180,20 @@ fn is_hidden(turn: &TurnRan, log: &[Entry]) -> bool {
 
 pub(super) fn undone_is_hidden(ran: &Ran) -> Result<(), String> {
     for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| is_undone(turn, &ran.log)) {
-        if !is_hidden(turn, &ran.log) && !ran.is_killed_from(place) {
+        if ran.is_killed_from(place) {
+            continue;
+        }
+        if !is_hidden(turn, &ran.log) {
             return Err(format!("turn {} was rolled back and is not hidden", turn.id));
+        }
+        let said: HashSet<_> = turn.entries(&ran.log).filter_map(said_by_user).collect();
+        let asked = ran.turns.iter().skip(place + 1).flat_map(|later| &later.happened);
+        let mut sent = asked.filter_map(|happened| match happened {
+            Happened::Asked { messages, .. } => Some(messages),
+            _ => None,
+        });
+        if sent.any(|messages| messages.iter().any(|message| said.contains(&message.text()))) {
+            return Err(format!("turn {} was rolled back, and the model is told of it", turn.id));
         }
     }
     Ok(())

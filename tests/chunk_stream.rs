@@ -25,6 +25,7 @@ fn answer(text: &str) -> ChatResponse {
 
 async fn items(mut stream: ChunkStream) -> Vec<Result<Chunk>> {
     let mut items = Vec::new();
+    assert!(!stream.is_terminated());
     while let Some(item) = stream.next().await {
         items.push(item);
     }

@@ -8,10 +8,10 @@
 )]
 
 use advisor_core::{
-    AdvisorChain, ChatModel, ChatRequest, Chunk, ChunkStream, Delta, FinishReason, Message,
+    AdvisorChain, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, FinishReason, Message,
     MessageAggregator, Result, async_trait, from_fn,
 };
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 
 /// Sends a given number of one-word chunks.
 struct Words(usize);
@@ -60,6 +60,21 @@ fn law_r4_looking_at_chunks_allocates_nothing_per_chunk() {
     assert_eq!(none, five, "five looking advisors allocate as much per chunk as none");
     // Only the text of the block grows, and it doubles each time.
     assert!(five <= 1, "{five} allocations for a thousand chunks");
+}
+
+#[test]
+fn law_r4_the_end_of_an_answer_that_no_work_waits_for_allocates_nothing() {
+    let answer = ChatResponse::new(1, Message::assistant("Hi"), FinishReason::Stop);
+    let mut stream = ChunkStream::answer(answer);
+    let counted = allocation_counter::measure(|| {
+        let mut chunks = 0;
+        while let Some(chunk) = stream.next().now_or_never().unwrap() {
+            chunk.unwrap();
+            chunks += 1;
+        }
+        assert_eq!(chunks, 4, "opened, the word, closed, completed");
+    });
+    assert_eq!(counted.count_total, 0);
 }
 
 #[test]

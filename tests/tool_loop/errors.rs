@@ -1,9 +1,14 @@
 //! Errors that end a turn, and what they carry.
 
-use advisor_chain::{ChatOptions, Error, ErrorKind, ToolCallAdvisor, ToolLimits};
+use advisor_chain::{
+    AggregatorSettings, ChatOptions, Delta, Error, ErrorKind, FinishReason, ToolCallAdvisor,
+    ToolCallStreaming, ToolLimits,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{Ledger, Stages, assert_valid, client, invoked, limited, read, tool, transcript_lines};
+use crate::support::{
+    Ledger, Stages, Watch, assert_valid, client, invoked, limited, read, streaming, tool, transcript_lines,
+};
 
 /// U-05: an error in a later round ends the turn with it, what is final is kept, no tool runs again.
 #[tokio::test]
@@ -24,6 +29,21 @@ async fn an_error_in_round_two_carries_what_is_final() {
     assert_eq!(error.partial().unwrap().text(), "It is ");
     assert_eq!(transcript_lines(error.history().unwrap()), ["user: go", "call c1 look {}", "result c1: ok"]);
     assert_eq!(given.lock().unwrap().len(), 1, "a cut call never runs");
+}
+
+/// Asking again would run the tools again, so an error after them says so, even where nothing was shown.
+#[tokio::test]
+async fn an_error_after_tools_have_run_counts_as_one_after_output() {
+    for rounds in [0, 1] {
+        let calls = (0..rounds).map(|_| Answer::of_calls([("c1", "look", "{}")]));
+        let reset = Answer::refused(Error::new(ErrorKind::Connection, "reset"));
+        let model = ScriptedModel::new(calls.chain([reset]));
+        let quiet = streaming(ToolCallStreaming::FinalAnswerOnly);
+        let client = client(&model, quiet).tool(tool("look", "sunny")).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert!(run.chunks.is_empty(), "{:?}", run.lines());
+        assert_eq!(run.error().emitted(), rounds > 0);
+    }
 }
 
 /// An answer that was cut off after a whole call runs nothing.
@@ -49,6 +69,26 @@ async fn tm_38_several_choices_and_tools_are_refused() {
     assert!(refused.to_string().contains("ask for one choice"), "{refused}");
     assert_eq!(model.calls(), 0);
     assert!(client.prompt().user("go").call().await.is_ok(), "without tools they are fine");
+    let one = client.prompt().user("go").tool(tool("look", "sunny"));
+    let mut options = ChatOptions::new();
+    options.choices = Some(1);
+    assert_eq!(one.options(options).call().await.unwrap().text(), "b", "one is fine");
+}
+
+/// TM-38: nor can several that nobody asked for.
+#[tokio::test]
+async fn tm_38_several_choices_that_come_with_calls_run_nothing() {
+    let second = [Delta::text("or so").in_choice(1), Delta::finish(FinishReason::Stop).in_choice(1)];
+    let both = second.into_iter().fold(Answer::new().call("c1", "look", "{}"), Answer::delta);
+    let mut settings = AggregatorSettings::default();
+    settings.choices = 2;
+    let model = ScriptedModel::new([both.finish(FinishReason::ToolCalls)]).with_settings(settings);
+    let (look, given) = invoked("look");
+    let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
+    let error = client.prompt().user("go").call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(error.to_string().contains("ask for one choice"), "{error}");
+    assert!(given.lock().unwrap().is_empty());
 }
 
 /// O5: calls that were answered when a later step failed are not answered again.
@@ -67,4 +107,22 @@ async fn law_o5_calls_are_answered_once_whatever_fails_later() {
     assert_eq!(ledger.steps(), ["answer", "results", "end"], "the end is that it failed");
     stages.journal.assert_count("record results 1", 1);
     assert_valid(run.error().history().unwrap());
+}
+
+/// O5: what an error makes final is an answer: not an empty one, nor one that was cut off.
+#[tokio::test]
+async fn law_o5_an_error_records_no_answer_that_is_empty_or_was_cut_off() {
+    for answer in [
+        Answer::new().finish(FinishReason::Stop),
+        Answer::new().text("It is").finish(FinishReason::Interrupted),
+    ] {
+        let stages = Stages::failing_at("after_round 1");
+        let ledger = Ledger::at(&stages);
+        let advisor = ToolCallAdvisor::builder().hooks(Watch(stages)).build().unwrap();
+        let model = ScriptedModel::new([answer]);
+        let client = client(&model, advisor).advisor(ledger.clone()).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        assert_eq!(transcript_lines(run.error().history().unwrap()), ["user: go"]);
+        assert_eq!(ledger.steps(), ["end"]);
+    }
 }

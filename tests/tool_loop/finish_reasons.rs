@@ -9,9 +9,12 @@ use crate::support::{assert_valid, client, invoked, transcript_lines};
 /// A call that was cut off never runs, even where its arguments happen to parse.
 #[tokio::test]
 async fn law_t2_a_cut_call_never_runs() {
-    for reason in
-        [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal, FinishReason::Interrupted]
-    {
+    for (reason, cut) in [
+        (FinishReason::Length, "length limit"),
+        (FinishReason::ContentFilter, "content filter"),
+        (FinishReason::Refusal, "refusal"),
+        (FinishReason::Interrupted, "interrupted"),
+    ] {
         let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(reason.clone())]);
         let (look, given) = invoked("look");
         let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
@@ -19,8 +22,10 @@ async fn law_t2_a_cut_call_never_runs() {
         assert!(given.lock().unwrap().is_empty());
         assert_eq!((&response.finish().reason, model.calls()), (&reason, 1));
         let lines = transcript_lines(response.transcript());
-        assert!(lines[2].starts_with("error c1: not started: the answer was cut off"), "{lines:?}");
-        assert!(lines[3].starts_with("assistant: I stopped here"), "{lines:?}");
+        assert_eq!(lines[2], format!("error c1: not started: the answer was cut off ({cut})"));
+        let closing =
+            format!("I stopped here: the answer was cut off ({cut}) before its tool calls could run.");
+        assert_eq!(lines[3], format!("assistant: {closing}"));
         assert_valid(response.transcript());
     }
 }

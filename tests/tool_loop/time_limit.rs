@@ -70,7 +70,7 @@ async fn law_t3_time_runs_out_in_the_middle_of_a_call() {
         assert_out_of_time(&run, begun);
         let calls: Vec<_> =
             run.response().transcript().iter().flat_map(|message| message.tool_calls().cloned()).collect();
-        assert_eq!(calls.len(), 2);
+        assert_eq!((calls.len(), calls[0].id.as_str()), (2, "c1"), "its own id stays");
         assert!(calls.iter().all(|call| !call.complete && !call.id.is_empty()), "{calls:?}");
         let lines = transcript_lines(run.response().transcript());
         let unrun = "not started: the time limit of 5000 ms for one turn was reached";

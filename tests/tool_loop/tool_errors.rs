@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use advisor_chain::{ChatClientBuilder, FnTool, ToolCallAdvisor, ToolDefinition, ToolError, ToolResult};
+use advisor_chain::{
+    ChatClientBuilder, FnTool, ParallelTools, ToolCallAdvisor, ToolDefinition, ToolError, ToolLimits,
+    ToolResult,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 
@@ -195,6 +198,24 @@ async fn law_t2_a_tool_that_takes_too_long_is_an_error_result() {
 
     let result = result_of("{}", "look", |builder| builder.tool(hanging(definition("look")))).await;
     assert_eq!(result.text(), "stopped: no answer within 120 s; the outcome is unknown");
+}
+
+/// The time of a tool that has none of its own can be set, and left to the turn.
+#[tokio::test(start_paused = true)]
+async fn law_t3_the_time_of_a_tool_is_that_of_the_execution() {
+    for (bound, took) in [(Some(Duration::from_secs(3)), 3), (None, 500)] {
+        let hanging = FnTool::new(definition("look"), |_: Value| async {
+            std::future::pending::<()>().await;
+            Ok("never")
+        });
+        let begun = tokio::time::Instant::now();
+        let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+        let turn = ToolLimits::default().with_total_time(Duration::from_secs(500));
+        let tools = ParallelTools::new().with_timeout(bound);
+        let advisor = ToolCallAdvisor::builder().limits(turn).execution(tools).build().unwrap();
+        client(&model, advisor).tool(hanging).build().unwrap().prompt().user("go").call().await.unwrap();
+        assert_eq!(begun.elapsed().as_secs(), took);
+    }
 }
 
 /// A denial: the steering hook leaves a call out; the others run, and the model reads why that one did not.

@@ -242,12 +242,12 @@ impl fmt::Debug for Summarizer {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::logs::{answer, calls, completed, handed_out, log, result, rolled_back, user};
     use advisor_testkit::ScriptedModel;
 
-    fn summarizer(after: usize, keep: usize) -> Summarizer {
+    pub(crate) fn summarizer(after: usize, keep: usize) -> Summarizer {
         let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
         Summarizer::new(client, Spawner::new(drop)).with_after(after).with_keep(keep)
     }

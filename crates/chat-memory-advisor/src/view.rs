@@ -201,8 +201,24 @@ mod tests {
     }
 
     #[test]
+    fn law_m5_the_turn_of_the_last_entry_is_known_where_it_is_shown() {
+        let last = |turns, view| Snapshot::of(&log(turns), view).last_turn().map(ToString::to_string);
+        let ended: &[(&str, &[&str])] = &[("a", &["1", "end"]), ("b", &["2", "end"])];
+        assert_eq!(last(ended, View::All).as_deref(), Some("b"));
+        assert_eq!(last(ended, View::LastEntries(0)), None);
+        let open: &[(&str, &[&str])] = &[("a", &["1", "end"]), ("b", &["2"])];
+        assert_eq!(last(open, View::LastEntries(0)).as_deref(), Some("b"));
+        assert_eq!(last(&[], View::All), None);
+    }
+
+    #[test]
     fn a_turn_is_open_until_its_end_and_again_after_more_messages() {
-        let open = |turns| Snapshot::of(&log(turns), View::LastEntries(1)).open_turn;
+        let open = |turns| {
+            let log = log(turns);
+            let open = Snapshot::of(&log, View::LastEntries(1)).open_turn;
+            assert_eq!(OpenTurn::of(&log), open);
+            open
+        };
         assert_eq!(open(&[("a", &["1", "end"])]), None);
         assert_eq!(open(&[("a", &["1", "2"])]).unwrap().entries.len(), 2);
         assert_eq!(open(&[("a", &["1", "end"]), ("b", &["2", "end", "3"])]).unwrap().entries.len(), 3);

@@ -156,6 +156,9 @@ impl fmt::Debug for Measure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EntryKind;
+    use crate::logs::{answer, completed, log, user};
+    use crate::summary::tests::summarizer;
     use proptest::prelude::*;
 
     fn pieces(lengths: &[usize]) -> Vec<Vec<Message>> {
@@ -172,6 +175,51 @@ mod tests {
             (Window::Turns(count).into(), |_| 1),
             (tokens, |length| 2 * length),
         ]
+    }
+
+    #[test]
+    fn what_is_read_first_is_about_what_the_window_holds() {
+        let view = |window| Measure::from(window).view();
+        assert_eq!(view(Window::All), View::All);
+        assert_eq!(view(Window::Messages(3)), View::LastEntries(6));
+        assert_eq!(view(Window::Turns(3)), View::LastTurns(3));
+        assert_eq!(view(Window::Tokens(3)), View::LastTurns(16));
+    }
+
+    fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
+        (name, vec![user(name).into(), answer("ok").into(), completed()])
+    }
+
+    #[test]
+    fn more_is_read_while_the_window_may_have_room() {
+        let log = log(&["a", "b", "c"].map(plain));
+        let next = |measure: Measure, view| measure.view_after(view, &Snapshot::of(&log, view));
+        let tokens = |limit| measures(limit).into_iter().last().unwrap().0;
+        assert_eq!(next(tokens(8), View::LastTurns(2)), Some(View::LastTurns(8)));
+        assert_eq!(next(tokens(7), View::LastTurns(2)), None, "it is full");
+        assert_eq!(next(tokens(99), View::LastTurns(3)), None, "there is no more");
+        assert_eq!(next(tokens(99), View::LastEntries(3)), None);
+        assert_eq!(next(Window::Turns(9).into(), View::LastTurns(2)), None);
+    }
+
+    #[test]
+    fn more_is_read_until_the_summary_tells_of_what_was_read() {
+        let view = View::LastTurns(1);
+        for (until, next) in [(3, Some(View::LastTurns(4))), (7, None)] {
+            let summary = Summary { until, text: "they talked".into() };
+            let mut turns = ["a", "b", "c"].map(plain);
+            turns[2].1.insert(1, EntryKind::Summary(summary));
+            let measure = Measure { summarizer: Some(summarizer(1, 1)), ..Window::All.into() };
+            assert_eq!(measure.view_after(view, &Snapshot::of(&log(&turns), view)), next);
+        }
+    }
+
+    #[test]
+    fn a_running_turn_may_fill_the_window() {
+        let measure =
+            |count| Measure { when_too_large: WhenTooLarge::Refuse, ..Window::Messages(count).into() };
+        assert_eq!(measure(3).fit(pieces(&[2, 3])).unwrap(), pieces(&[3]));
+        assert_eq!(measure(2).fit(pieces(&[2, 3])).unwrap_err().kind(), ErrorKind::ContextOverflow);
     }
 
     proptest! {

@@ -120,6 +120,22 @@ mod tests {
         assert!(capped(vec![text.as_str().into()], 100, 0).text().contains("bytes left out"));
     }
 
+    #[test]
+    fn text_that_is_cut_keeps_its_head_and_its_tail() {
+        let text = format!("head{}tail", "x".repeat(200));
+        let cut = capped(vec![text.into()], 100, 0).text();
+        assert!(cut.starts_with("headxx") && cut.ends_with("xxtail"), "{cut}");
+    }
+
+    #[test]
+    fn json_stays_json_where_it_fits_and_takes_its_room() {
+        let value = json!({"a": 1});
+        assert_eq!(capped(vec![value.clone().into()], 7, 0).parts, [Part::Json(value.clone())]);
+        let parts = capped(vec![value.clone().into(), "x".repeat(200).into()], 100, 0).parts;
+        assert_eq!(parts[0], Part::Json(value));
+        assert_eq!(parts[1].as_text().unwrap().len(), 93);
+    }
+
     fn picture(bytes: usize) -> Part {
         Part::Image(Media::from_bytes("image/png", vec![0; bytes]))
     }
@@ -152,6 +168,8 @@ mod tests {
         assert_eq!((first, noted, last), (&picture(700), &note.into(), &picture(282)));
         assert!(cut.as_text().unwrap().contains("bytes left out"), "{cut:?}");
         assert!(parts.text().len() <= 200);
+        let note = "[image left out: 1000 bytes are more than the 971 left of 1000]";
+        assert_eq!(capped(vec![picture(20), picture(1000)], 200, 1000).parts[1], note.into());
     }
 
     #[test]

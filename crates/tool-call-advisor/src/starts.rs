@@ -39,9 +39,6 @@ impl LoopRun {
 impl ToolPlan {
     /// The calls that run and whose tools must not run twice, as far as they get to their tools.
     fn starts(&self, turn: &TurnId, schemas: &Schemas) -> Vec<CallStart> {
-        if !self.tools.iter().any(|tool| tool.definition().effect == Some(Effect::AtMostOnce)) {
-            return Vec::new();
-        }
         let once = |call: &BatchCall| effect(call) == Some(Effect::AtMostOnce) && can_start(call, schemas);
         let calls = self.batch(turn).into_iter().filter(once);
         calls.map(|call| CallStart::new(call.key, call.call.id)).collect()

@@ -40,6 +40,36 @@ fn law_t1_every_call_gets_one_result_in_call_order() {
     assert_eq!(text, OUTCOME_UNKNOWN);
 }
 
+#[test]
+fn a_turn_that_begins_with_a_result_for_nobody_answers_no_calls() {
+    let asked = vec![user("u").into(), calls(&["1"]).into(), handed_out()];
+    let next = |id: &str| vec![result(id).into(), user("v").into(), answer("b").into(), completed()];
+    assert_eq!(repaired(&[("t", asked.clone()), ("n", next("1"))]), "u:u a(1) r1 u:v a:b");
+    assert_eq!(repaired(&[("t", asked), ("n", next("9"))]), "u:u a(1) r1! a:[no answer] u:v a:b");
+}
+
+#[test]
+fn law_m1_where_an_answer_was_left_out_the_user_does_not_speak_twice() {
+    for lost in [result("9"), answer(" ")] {
+        let turn = vec![user("u").into(), lost.into(), user("v").into()];
+        assert_eq!(repaired(&[("t", turn)]), "u:u a:[no answer] u:v a:[interrupted]");
+    }
+}
+
+#[test]
+fn the_open_calls_of_a_turn_are_those_that_its_last_remembered_message_waits_for() {
+    let open = |next: Message| {
+        let kinds = vec![user("u").into(), calls(&["1", "2"]).into(), next.into()];
+        words(&open_calls(&log(&[("t", kinds)])).missing())
+    };
+    assert_eq!(open(result("1")), "r2!");
+    assert_eq!(open(calls(&["3"])), "r3!");
+    assert_eq!((open(user("v")), open(answer("a"))), (String::new(), String::new()));
+    for nothing in [result("1").ephemeral(), answer("a").ephemeral(), answer(" "), Message::system("s")] {
+        assert_eq!(open(nothing), "r1! r2!");
+    }
+}
+
 /// What the calls of a turn that was cut off are answered with: `?` outcome unknown, `!` verify before retrying, `=` result.
 fn answered(kinds: Vec<EntryKind>) -> String {
     let messages = repair(&log(&[("t", kinds)]));

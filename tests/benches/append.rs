@@ -86,7 +86,7 @@ impl<S: ConversationStore> Log<S> {
     }
 
     async fn append(&mut self, number: u32) -> Duration {
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             self.turn = TurnId::mint();
             self.take_lease().await;
         }

@@ -79,20 +79,23 @@ impl Kill {
     }
 }
 
-/// Every point of every turn, appends in flight, rows, and so many pairs that there are as many kills as wanted; if
-/// fewer are wanted, as many of all as that, spread evenly.
+/// Cases with about so many kills: rows, every point of every turn and appends in flight, or of those as many as that,
+/// spread evenly; a quarter of the kills, and what the others leave over, are of pairs.
 pub(crate) fn cases(turns: &[Turn], wanted: usize) -> Vec<Case> {
     let rows = turns.iter().map(Turn::in_a_row);
     let singles = turns.iter().flat_map(|turn| turn.at_each_point().chain(turn.in_flight()));
-    let mut cases: Vec<_> = rows.chain(singles).collect();
-    let kills = |cases: &[Case]| cases.iter().map(|case| case.kills.len()).sum::<usize>();
-    let missing = wanted.saturating_sub(kills(&cases));
-    let pairs: Vec<_> = turns.iter().flat_map(Turn::at_each_pair).collect();
+    let all: Vec<_> = rows.chain(singles).collect();
+    let share = all.len() * (wanted - wanted / 4) / kills(&all).max(1);
+    let mut cases: Vec<_> = if share < all.len() { spread(all, share).collect() } else { all };
+    let left = wanted.saturating_sub(kills(&cases)).max(wanted / 4);
+    let pairs = turns.iter().flat_map(Turn::at_each_pair).collect();
     // A pair may come to its end before its second kill.
-    cases.extend(spread(pairs, missing));
-    let all = kills(&cases);
-    let part = cases.len() * wanted / all.max(1);
-    if wanted < all { spread(cases, part + 1).collect() } else { cases }
+    cases.extend(spread(pairs, left.div_ceil(2)));
+    cases
+}
+
+fn kills(cases: &[Case]) -> usize {
+    cases.iter().map(|case| case.kills.len()).sum()
 }
 
 /// So many of these, evenly.

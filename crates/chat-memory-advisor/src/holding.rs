@@ -31,15 +31,17 @@ impl Inner {
 
     async fn acquire(&self, leases: &dyn Leases, when_busy: Option<WhenBusy>) -> Result<Fence> {
         // What an earlier turn of this process still holds is free, and so is what one may have been given that was
-        // dropped meanwhile. Whoever drops this leaves behind that it asked.
-        let (mut in_place_of, mut unheard) = self.registry.change(&self.key, |slot| {
-            let unheard = slot.asked_for.clone();
-            slot.asked_for.push(self.turn.clone());
-            (slot.fence, unheard)
-        });
+        // dropped before it heard the answer.
+        let (mut in_place_of, mut unheard) =
+            self.registry.change(&self.key, |slot| (slot.fence, slot.asked_for.clone()));
         let mut pause = SHORTEST_PAUSE;
         loop {
-            match leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await {
+            self.registry.change(&self.key, |slot| slot.asked_for.push(self.turn.clone()));
+            let answer = leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await;
+            if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
+                self.registry.change(&self.key, |slot| slot.asked_for.pop());
+            }
+            match answer {
                 Err(StoreError::OutcomeUnknown { .. }) if !unheard.contains(&self.turn) => {
                     unheard.push(self.turn.clone());
                 }

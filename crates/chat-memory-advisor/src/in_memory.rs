@@ -117,7 +117,7 @@ impl ConversationStore for InMemoryStore {
         if let Some(mut log) = self.conversations.get_mut(key) {
             (log.entries, log.forks, log.batches) = Default::default();
         }
-        self.conversations.remove_if(key, |_, log| log.holder().is_none());
+        self.conversations.remove_if(key, |_, log| !log.exists() && log.holder().is_none());
         Ok(())
     }
 

@@ -84,10 +84,12 @@ impl Snapshot {
         }
     }
 
-    /// The turn of the last entry, if the view shows it.
+    /// The turn of the last entry, if the view shows it and it can be read: of one that is damaged or missing, only the
+    /// store may know the turn.
     pub(crate) fn last_turn(&self) -> Option<&TurnId> {
-        let open = self.open_turn.as_ref().map(|open| &open.turn);
-        open.or(self.entries.last().map(|last| &last.turn))
+        let open = self.open_turn.as_ref().and_then(|open| open.entries.last());
+        let last = open.or(self.entries.last());
+        last.filter(|last| !matches!(last.kind, EntryKind::Corrupt(_))).map(|last| &last.turn)
     }
 
     /// The entries that the view and the open turn hold together.
@@ -209,6 +211,14 @@ mod tests {
         let open: &[(&str, &[&str])] = &[("a", &["1", "end"]), ("b", &["2"])];
         assert_eq!(last(open, View::LastEntries(0)).as_deref(), Some("b"));
         assert_eq!(last(&[], View::All), None);
+    }
+
+    #[test]
+    fn law_m6_of_a_damaged_last_entry_no_turn_is_known() {
+        let mut log = log(&[("a", &["1", "end"]), ("b", &["2"])]);
+        log[2].kind = EntryKind::Corrupt(Vec::new());
+        assert_eq!(Snapshot::of(&log, View::All).last_turn(), None);
+        assert_eq!(Snapshot::of(&log, View::LastEntries(0)).last_turn(), None);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use advisor_core::{AdvisorChain, ChatRequest, ErrorKind, FinishReason, Message, Phase, Spawner};
+use advisor_core::{
+    AdvisorChain, ChatClient, ChatRequest, ErrorKind, FinishReason, Message, Phase, Spawner, TurnId,
+};
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{
     ChatMemoryAdvisor, ConversationStore, Fence, InMemoryStore, StoreError, View, WhenBusy,
@@ -335,6 +337,26 @@ async fn law_k4_turns_dropped_while_they_begin_do_not_lock_their_own_process_out
         let third = ask(&client, "3").await;
         assert!(third.is_ok(), "dropped after {first} and {second} polls: {third:?}");
     }
+}
+
+/// The same turn runs in another process; one that only waited for it has no claim to its lease.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_was_dropped_while_it_waited_takes_no_lease_from_another_process() {
+    let (_store, [one, other]) = two_processes(WhenBusy::Reject);
+    let gate = Gate::new();
+    let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
+    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let once = |client: &ChatClient| {
+        client.prompt().user("1").conversation("c").turn(TurnId::new("once").unwrap()).stream()
+    };
+    let mut running = once(&first);
+    read_until(&mut running, "a").await;
+    let mut waiting = once(&second);
+    assert!(timeout(Duration::from_millis(10), waiting.next()).await.is_err());
+    drop(waiting);
+    assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    gate.release();
+    assert_eq!(running.call().await.unwrap().text(), "ab");
 }
 
 #[tokio::test]

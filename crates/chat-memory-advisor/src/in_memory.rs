@@ -260,3 +260,22 @@ impl fmt::Debug for InMemoryStore {
         f.debug_struct("InMemoryStore").field("conversations", &self.conversations.len()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::Message;
+
+    use super::*;
+    use crate::EntryKind;
+    use crate::logs::turn;
+
+    #[tokio::test]
+    async fn law_r1_of_a_deleted_conversation_nothing_is_kept() {
+        let (store, key) = (InMemoryStore::new(), ConversationKey::new("c").unwrap());
+        let said = NewEntry::new(turn("t"), EntryKind::Message(Message::user("x")));
+        let batch = Batch::new(BatchKey::new(turn("t"), 0, "x"), vec![said]);
+        store.append(&key, Version::EMPTY, batch).await.unwrap();
+        store.delete(&key).await.unwrap();
+        assert!(store.conversations.is_empty());
+    }
+}

@@ -4,7 +4,7 @@ use advisor_core::{CallKey, Error, FinishReason, Message, Result, Role, TurnEnd,
 
 use crate::again::Known;
 use crate::calls::OpenCalls;
-use crate::repair::{Repair, is_remembered, open_calls, results_first};
+use crate::repair::{Repair, answers_to_earlier_calls, is_remembered, open_calls, results_first};
 use crate::seal::{closing, end_of};
 use crate::summary::{Pending, after, last_summary};
 use crate::unfinished::Unfinished;
@@ -158,15 +158,9 @@ pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
         // An open turn is always read whole.
         turns.next_back();
     }
-    // A turn that begins with results goes with the calls they answer.
-    let cut = |(place, turn): &(usize, &[Entry])| *place == 0 || begins_with_result(turn);
-    let dropped = turns.enumerate().take_while(cut).map(|(_, turn)| turn.len()).sum();
-    log.split_off(dropped)
-}
-
-pub(crate) fn begins_with_result(turn: &[Entry]) -> bool {
-    let first = turn.iter().find_map(|entry| entry.kind.as_message());
-    first.is_some_and(|message| message.role() == Role::Tool)
+    let cut = turns.next().map_or(0, <[Entry]>::len);
+    let answers = answers_to_earlier_calls(turns);
+    log.split_off(cut + answers)
 }
 
 /// Whether the last turn did nothing but to bring results, and the input brings all of it again, because the

@@ -63,6 +63,24 @@ pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
     calls
 }
 
+/// How many entries at the beginning of these turns go with calls of earlier ones: those up to the last turn that
+/// begins with results, before any other that says something.
+pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entry]>) -> usize {
+    let (mut seen, mut answers) = (0, 0);
+    for turn in turns {
+        seen += turn.len();
+        let mut said = said_in(turn).peekable();
+        if said.peek().is_none() {
+            continue;
+        }
+        if !leading(said).any(|message| message.role() == Role::Tool) {
+            break;
+        }
+        answers = seen;
+    }
+    answers
+}
+
 /// A transcript while it is put together: pieces that are each valid by themselves, oldest first.
 ///
 /// A piece is a turn, or several if the calls of one are answered by the next.
@@ -98,7 +116,7 @@ impl Repair {
     /// The pieces when a turn begins with `input`, which is part of the last one; if it stopped before, with the
     /// rest of its entries.
     pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> Vec<Vec<Message>> {
-        self.enter(&input);
+        self.enter(input.iter());
         for message in results_first(input) {
             self.push(message);
         }
@@ -110,15 +128,12 @@ impl Repair {
     }
 
     fn take_turn(&mut self, turn: &[Entry]) {
-        let end = last_end(turn);
-        let messages: Vec<_> =
-            turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered).cloned().collect();
-        if end == Some(&TurnEnd::RolledBack) || messages.is_empty() {
+        if said_in(turn).next().is_none() {
             return;
         }
-        self.enter(&messages);
+        self.enter(said_in(turn));
         turn.iter().for_each(|entry| self.take(entry));
-        self.end = end.cloned();
+        self.end = last_end(turn).cloned();
     }
 
     fn take(&mut self, entry: &Entry) {
@@ -132,9 +147,8 @@ impl Repair {
     }
 
     /// Begins a turn with these messages: in a new piece, unless they answer calls of the last one.
-    fn enter(&mut self, messages: &[Message]) {
-        let mut leading = messages.iter().take_while(|message| message.role() != Role::Assistant);
-        if !leading.any(|message| self.calls.waits_for(message)) {
+    fn enter<'a>(&mut self, messages: impl Iterator<Item = &'a Message>) {
+        if !leading(messages).any(|message| self.calls.waits_for(message)) {
             self.close();
             self.pieces.push(Vec::new());
         }
@@ -186,6 +200,17 @@ impl Repair {
 /// Whether a message is one that memory keeps: system messages belong to their request.
 pub(crate) fn is_remembered(message: &&Message) -> bool {
     message.role() != Role::System && !message.is_ephemeral()
+}
+
+/// The messages of a turn that a transcript has: none if it was rolled back.
+fn said_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
+    let turn = if last_end(turn) == Some(&TurnEnd::RolledBack) { &[] } else { turn };
+    turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered)
+}
+
+/// Those before the first answer, which may answer calls of an earlier turn.
+fn leading<'a>(messages: impl Iterator<Item = &'a Message>) -> impl Iterator<Item = &'a Message> {
+    messages.take_while(|message| message.role() != Role::Assistant)
 }
 
 /// The same messages, those that answer earlier calls before all others.

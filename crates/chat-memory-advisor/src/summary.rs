@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use advisor_core::{ChatClient, Message, Result, Role, Spawner, Text, TurnEnd, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::opening::begins_with_result;
+use crate::repair::answers_to_earlier_calls;
 use crate::view::{last_end, same_turn};
 use crate::{Entry, EntryKind};
 
@@ -114,11 +114,11 @@ impl Summarizer {
         let mut told =
             last.map(|last| format!("Summary of what was before:\n{}\n", last.text)).unwrap_or_default();
         let mut until = None;
-        let ends = turns.iter().zip(turns.iter().skip(1)).take(turns.len().saturating_sub(self.keep));
+        let ends = turns.iter().zip(1..turns.len()).take(turns.len().saturating_sub(self.keep));
         for (turn, next) in ends {
             tell(turn, &mut told);
-            // Calls and the results that the next turn brings stay together.
-            if !begins_with_result(next) {
+            // Calls and the results that later turns bring stay together.
+            if answers_to_earlier_calls(turns.iter().skip(next).copied()) == 0 {
                 until = turn.last().map(|entry| (entry.seq, told.len()));
             }
             if told.len() > MOST && until.is_some() {
@@ -177,8 +177,7 @@ pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Ent
     if rest.first().is_none_or(Entry::is_first) {
         return rest;
     }
-    let parted = rest.chunk_by(same_turn).take_while(|turn| begins_with_result(turn));
-    rest.get(parted.map(<[Entry]>::len).sum()..).unwrap_or_default()
+    rest.get(answers_to_earlier_calls(rest.chunk_by(same_turn))..).unwrap_or_default()
 }
 
 /// Tells a turn in about as many bytes as are told at once: long texts are cut, and so is a long turn.

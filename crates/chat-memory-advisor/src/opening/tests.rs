@@ -3,7 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::logs::{
-    answer, any_log, calls, completed, handed_out, log, ordinary_log, result, started, turn, user, words,
+    answer, any_log, calls, completed, handed_out, log, ordinary_log, result, rolled_back, started, turn,
+    user, words,
 };
 use crate::{View, Window, check_transcript, repair};
 
@@ -251,6 +252,21 @@ fn the_window_leaves_out_whole_turns_and_keeps_what_belongs_together() {
     let asked = log(&[plain("a"), asking]);
     let opening = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
     assert_eq!(words(&opening.messages), "u:u a(1) r1", "a call and its result never part");
+}
+
+#[test]
+fn an_answer_never_parts_from_the_turn_whose_calls_it_was_given_for() {
+    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let undone = ("undone", vec![user("no").into(), rolled_back()]);
+    let sent = |first: Message, count| {
+        let later = if first.role() == Role::Tool { "ok" } else { "fine" };
+        let bring = vec![first.into(), result("1").into(), answer(later).into(), completed()];
+        let all = log(&[asking.clone(), undone.clone(), ("bring", bring)]);
+        words(&plan_in(Window::Messages(count), &all, &[user("v")], &[]).unwrap().messages)
+    };
+    assert_eq!(sent(result("1"), 3), "u:v", "with an undone turn in between");
+    assert_eq!(sent(user("by the way"), 3), "u:v", "with something said before the result");
+    assert_eq!(sent(result("1"), 5), "u:u a(1) r1 a:ok u:v");
 }
 
 #[test]

@@ -1,17 +1,16 @@
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
-use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
 use crate::Fence;
 use crate::registry::{Registry, Slot};
 use crate::unfinished::Unfinished;
+use crate::waiters::{Waiting, Watch};
 
 /// The right of a turn to be the one that runs in its conversation, in this process. It ends with the claim.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub(crate) struct Claim {
 }
 
 /// The turn that runs in a conversation.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Running {
     /// The number of its claim. Its id would not do: a turn may be submitted twice.
     number: u64,
@@ -45,28 +44,19 @@ pub(crate) struct Hold {
     pub(crate) renewed: Mutex<bool>,
 }
 
-/// Wakes the turns that wait for a conversation.
-#[derive(Debug, Default)]
-pub(crate) struct Waited {
-    /// One at a time, in the order in which they came.
-    free: Notify,
-    /// All of those that interrupt.
-    changed: Arc<Notify>,
-}
-
 /// How long a turn may take to end when another one is to take its place. One whose stream nobody reads does
 /// not end.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Registry {
-    /// Claims a conversation for a turn, unless one runs in it.
+    /// Claims a conversation for a turn, unless one runs in it or waits for it.
     pub(crate) fn claim_now(
         self: &Arc<Self>,
         key: &ConversationKey,
         turn: &TurnId,
         hold: &Arc<Hold>,
     ) -> Option<Claim> {
-        self.claim_or_wait(key, turn, hold).ok()
+        self.claim_if(key, turn, hold, |slot| slot.waiters.is_queue_empty()).ok()
     }
 
     /// Claims a conversation for a turn, unless another one runs in it. The same turn, submitted again, waits.
@@ -76,11 +66,8 @@ impl Registry {
         turn: &TurnId,
         hold: &Arc<Hold>,
     ) -> Option<Claim> {
-        match self.claim_or_wait(key, turn, hold) {
-            Err(waiting) if waiting.same_turn => {
-                drop(waiting);
-                Some(self.claim_in_turn(key, turn, hold).await)
-            }
+        match self.claim_if(key, turn, hold, |slot| slot.waiters.is_queue_empty()) {
+            Err(Some(running)) if running.turn == *turn => Some(self.claim_in_turn(key, turn, hold).await),
             claim => claim.ok(),
         }
     }
@@ -92,15 +79,16 @@ impl Registry {
         turn: &TurnId,
         hold: &Arc<Hold>,
     ) -> Claim {
+        let waiting = Waiting::behind_all(self, key);
         loop {
-            match self.claim_or_wait(key, turn, hold) {
+            match self.claim_if(key, turn, hold, |slot| waiting.is_first(slot)) {
                 Ok(claim) => return claim,
-                Err(waiting) => waiting.waited.free.notified().await,
+                Err(_) => waiting.reached().await,
             }
         }
     }
 
-    /// Claims a conversation for a turn and ends the one that runs in it.
+    /// Claims a conversation for a turn and ends the one that runs in it. It passes those that wait.
     pub(crate) async fn claim_in_place(
         self: &Arc<Self>,
         key: &ConversationKey,
@@ -108,80 +96,51 @@ impl Registry {
         hold: &Arc<Hold>,
     ) -> Claim {
         loop {
-            let mut waiting = match self.claim_or_wait(key, turn, hold) {
+            let mut watch = Watch::new(self, key);
+            match self.claim_if(key, turn, hold, |_| true) {
                 Ok(claim) => return claim,
-                Err(waiting) if waiting.same_turn => {
-                    drop(waiting);
+                Err(Some(running)) if running.turn == *turn => {
+                    drop(watch);
                     return self.claim_in_turn(key, turn, hold).await;
                 }
-                Err(waiting) => waiting,
-            };
-            waiting.running.interrupted.notify_one();
-            if timeout(GRACE, &mut waiting.changed).await.is_err() {
-                self.end(key, waiting.number);
+                Err(Some(running)) => {
+                    running.hold.interrupted.notify_one();
+                    if timeout(GRACE, watch.ended()).await.is_err() {
+                        self.end(key, running.number);
+                    }
+                }
+                Err(None) => {}
             }
         }
     }
 
-    fn claim_or_wait(
+    /// Claims a conversation for a turn if none runs in it and it is this one's turn. Gives the one that runs otherwise.
+    fn claim_if(
         self: &Arc<Self>,
         key: &ConversationKey,
         turn: &TurnId,
         hold: &Arc<Hold>,
-    ) -> Result<Claim, Waiting> {
-        let number = self.next_claim();
-        let (registry, conversation) = (Arc::clone(self), key.clone());
-        self.change(key, |slot| match &slot.running {
-            None => {
-                slot.running = Some(Running { number, turn: turn.clone(), hold: Arc::clone(hold) });
-                Ok(Claim { registry, key: conversation, turn: turn.clone(), number, beginning: None })
+        is_next: impl FnOnce(&Slot) -> bool,
+    ) -> Result<Claim, Option<Running>> {
+        let number = self.next_number();
+        let is_free = self.change(key, |slot| {
+            if slot.running.is_some() || !is_next(slot) {
+                return Err(slot.running.clone());
             }
-            Some(running) => Err(Waiting {
-                registry,
-                key: conversation,
-                waited: Arc::clone(&slot.waited),
-                changed: Box::pin(Arc::clone(&slot.waited.changed).notified_owned()),
-                number: running.number,
-                same_turn: running.turn == *turn,
-                running: Arc::clone(&running.hold),
-            }),
-        })
+            slot.running = Some(Running { number, turn: turn.clone(), hold: Arc::clone(hold) });
+            Ok(())
+        });
+        let (registry, key) = (Arc::clone(self), key.clone());
+        is_free.map(|()| Claim { registry, key, turn: turn.clone(), number, beginning: None })
     }
 
     /// Ends the claim with this number.
     fn end(&self, key: &ConversationKey, number: u64) {
         self.change(key, |slot| {
             if slot.running.take_if(|running| running.number == number).is_some() {
-                slot.waited.free.notify_one();
-                slot.waited.changed.notify_waiters();
+                slot.waiters.wake();
             }
         });
-    }
-}
-
-/// A turn that waits for its conversation.
-struct Waiting {
-    registry: Arc<Registry>,
-    key: ConversationKey,
-    waited: Arc<Waited>,
-    changed: Pin<Box<OwnedNotified>>,
-    /// The claim that it waits for, and what the turn of that holds the conversation with.
-    number: u64,
-    same_turn: bool,
-    running: Arc<Hold>,
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.waited = Arc::default();
-        // The slot may have been kept for this turn alone.
-        self.registry.change(&self.key, |_| {});
-    }
-}
-
-impl Slot {
-    pub(crate) fn is_waited_for(&self) -> bool {
-        Arc::strong_count(&self.waited) > 1
     }
 }
 
@@ -282,6 +241,24 @@ mod tests {
         drop(running);
         drop(given_up);
         assert!(registry.is_empty(), "also if the one that was woken gives up");
+    }
+
+    #[tokio::test]
+    async fn nobody_passes_a_turn_that_waits() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let (b, c) = (turn("b"), turn("c"));
+        let mut second = Box::pin(registry.claim_in_turn(key, &b, hold));
+        assert!(poll!(&mut second).is_pending());
+        drop(running);
+        // It is woken, and has not come to run yet.
+        assert!(claim(&setting, "c").is_none());
+        let mut third = Box::pin(registry.claim_in_turn(key, &c, hold));
+        assert!(poll!(&mut third).is_pending());
+        drop(second);
+        drop(third.now_or_never().expect("who gives up wakes the next one"));
+        assert!(registry.is_empty());
     }
 
     #[test]

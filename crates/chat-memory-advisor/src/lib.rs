@@ -87,6 +87,7 @@ mod turn_memory;
 mod turn_state;
 mod unfinished;
 mod view;
+mod waiters;
 mod when_busy;
 mod when_too_large;
 mod window;

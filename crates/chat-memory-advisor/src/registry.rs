@@ -1,14 +1,14 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use advisor_core::{ConversationKey, TurnId};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
-use crate::claim::{Running, Waited};
+use crate::claim::Running;
 use crate::damaged::Damaged;
 use crate::summary::Pending;
 use crate::unfinished::{OVERHEAD, Unfinished};
+use crate::waiters::Waiters;
 use crate::window::Measure;
 use crate::{ConversationStore, EntryId, Fence, Snapshot, StoreError, View};
 
@@ -23,7 +23,7 @@ pub(crate) struct Registry {
     /// The same of what can be done without.
     spare: AtomicUsize,
     most_spare: usize,
-    claims: AtomicU64,
+    numbers: AtomicU64,
     /// Turns may be interrupted by others.
     interrupts: AtomicBool,
     pub(crate) damaged: Damaged,
@@ -37,7 +37,7 @@ impl Default for Registry {
             most: 64 << 20,
             spare: AtomicUsize::new(0),
             most_spare: 16 << 20,
-            claims: AtomicU64::new(0),
+            numbers: AtomicU64::new(0),
             interrupts: AtomicBool::new(false),
             damaged: Damaged::default(),
         }
@@ -49,8 +49,7 @@ impl Default for Registry {
 pub(crate) struct Slot {
     pub(crate) running: Option<Running>,
     unfinished: Vec<Unfinished>,
-    /// The turns that wait hold it, too.
-    pub(crate) waited: Arc<Waited>,
+    pub(crate) waiters: Waiters,
     /// The right to write of the last turn, if it could not be given back.
     pub(crate) fence: Option<Fence>,
     /// The turns for which the store may have given a right in an answer that nobody heard.
@@ -151,9 +150,9 @@ impl Registry {
         self.interrupts.load(Ordering::Relaxed)
     }
 
-    /// The number of the next claim.
-    pub(crate) fn next_claim(&self) -> u64 {
-        self.claims.fetch_add(1, Ordering::Relaxed)
+    /// A number that nothing else here has.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Changes what is known of a conversation, and forgets it if that is nothing.
@@ -202,7 +201,7 @@ impl Slot {
             && self.fence.is_none()
             && self.asked_for.is_empty()
             && self.summary.is_none()
-            && !self.is_waited_for()
+            && self.waiters.is_empty()
     }
 }
 
@@ -213,6 +212,7 @@ mod tests {
     use crate::logs::turn;
     use advisor_core::TurnEnd;
     use futures::FutureExt;
+    use std::sync::Arc;
 
     fn silent(name: &str) -> Unfinished {
         Unfinished::beginning(turn(name), Version::EMPTY, Vec::new())

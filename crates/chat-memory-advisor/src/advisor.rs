@@ -11,7 +11,7 @@ use crate::bounded::Bounded;
 use crate::opening::whole_turns;
 use crate::registry::Registry;
 use crate::repair::Repair;
-use crate::seal::{closing, end_of, seal_while};
+use crate::seal::{closing, end_of};
 use crate::summary::after;
 use crate::turn_memory::several_choices;
 use crate::unfinished::Unfinished;
@@ -189,13 +189,10 @@ impl ChatMemoryAdvisor {
     /// The first failure of the store. What could not be written is kept and can be tried again.
     pub async fn close_unfinished(&self) -> Result<()> {
         let mut outcome = Ok(());
-        for (key, unfinished) in self.registry.all_unfinished() {
-            let is_left = || self.registry.is_unfinished(&key, &unfinished.turn);
-            let fence = self.registry.change(&key, |slot| slot.fence);
-            match seal_while(&*self.store, &key, &unfinished, fence, is_left).await {
-                Ok(()) => self.registry.forget(&key, &unfinished.turn),
-                Err(error) => outcome = outcome.and(Err(error.into())),
-            }
+        for (key, left) in self.registry.all_unfinished() {
+            let sealed = self.registry.seal(&*self.store, &key, &left).await;
+            let sealed = self.registry.note_sealed(&key, &left, sealed);
+            outcome = outcome.and(sealed.map_err(Into::into));
         }
         let Some(leases) = self.store.leases() else { return outcome };
         for (key, fence) in self.registry.idle_fences() {

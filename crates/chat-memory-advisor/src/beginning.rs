@@ -8,7 +8,7 @@ use crate::prompt::Prompt;
 use crate::seal::{ATTEMPTS, append};
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::TurnState;
-use crate::{Batch, BatchKey, EntryId, StoreError, Version, WhenBusy};
+use crate::{Batch, BatchKey, StoreError, Version, WhenBusy};
 
 /// What came of beginning a turn.
 pub(crate) enum Begun<S> {
@@ -57,7 +57,6 @@ impl Inner {
         loop {
             let ground = self.read(attempts.all).await?;
             attempts.look_at(&ground, &self.turn)?;
-            let parent = ground.parent;
             let opening = match self.plan(ground, said.clone())? {
                 Beginning::Asking(opening) => opening,
                 Beginning::Answered(answer, reason) => {
@@ -69,10 +68,9 @@ impl Inner {
             if claim.is_lost() {
                 return Err(StoreError::Fenced.into());
             }
-            match self.append_input(&opening, parent).await {
+            match self.append_input(&opening).await {
                 Ok(version) if version == opening.end() => {
                     claim.beginning = None;
-                    self.registry.forget_all(&self.key);
                     self.summary_is_written(&opening);
                     return Ok(Begun::Asking(self.state(claim, version, system, opening)));
                 }
@@ -83,23 +81,29 @@ impl Inner {
 
     fn plan(&self, ground: Ground, said: Vec<Message>) -> Result<Beginning> {
         let summary = self.registry.change(&self.key, |slot| slot.summary.clone());
-        let is_at_end = ground.parent.is_none();
-        let past = Past { snapshot: ground.snapshot, is_at_end, unfinished: &ground.unfinished, summary };
+        let Ground { snapshot, unfinished, parent } = ground;
+        let past = Past { snapshot, parent, unfinished: &unfinished, summary };
         Opening::plan(&self.turn, said, past, &self.measure)
     }
 
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
         let prompt =
             Prompt::new(system.to_vec(), opening.messages).following(opening.earlier, opening.summary);
-        let last_turn = if opening.entries.is_empty() { opening.last_turn } else { Some(self.turn.clone()) };
-        let state = TurnState::new(claim, version, prompt).following(opening.turns, last_turn);
+        let state = TurnState::new(claim, version, prompt);
+        let state = if opening.entries.is_empty() {
+            self.registry.forget_turn(&self.key, &self.turn);
+            state.following(opening.turns, opening.last_turn, opening.parent)
+        } else {
+            self.registry.forget_all(&self.key);
+            state.following(opening.turns, Some(self.turn.clone()), None)
+        };
         match opening.again {
             Some(started) => state.again(started),
             None => state,
         }
     }
 
-    async fn append_input(&self, opening: &Opening, parent: Option<EntryId>) -> Result<Version, StoreError> {
+    async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
         if opening.entries.is_empty() {
             return Ok(opening.version);
         }
@@ -108,7 +112,7 @@ impl Inner {
             None => BatchKey::of_input(self.turn.clone()),
         };
         let batch = Batch {
-            parent,
+            parent: opening.parent,
             fence: self.hold.fence(),
             last_turn: opening.last_turn.clone(),
             ..Batch::new(key, opening.entries.clone())

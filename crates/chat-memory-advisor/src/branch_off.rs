@@ -1,6 +1,5 @@
 use advisor_core::{Error, Result, TurnId};
 
-use crate::seal::seal_while;
 use crate::turn_memory::Inner;
 use crate::unfinished::Unfinished;
 use crate::{Entry, EntryId, Snapshot, StoreError, View};
@@ -125,8 +124,8 @@ impl Inner {
     async fn close_other_turns(&self) -> Result<()> {
         for unfinished in self.registry.unfinished(&self.key) {
             if unfinished.turn != self.turn {
-                seal_while(&*self.store, &self.key, &unfinished, self.hold.fence(), || true).await?;
-                self.registry.forget(&self.key, &unfinished.turn);
+                self.registry.seal(&*self.store, &self.key, &unfinished).await?;
+                self.registry.forget(&self.key, &unfinished);
             }
         }
         Ok(())

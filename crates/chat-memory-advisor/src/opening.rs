@@ -10,7 +10,7 @@ use crate::summary::{Pending, after, last_summary};
 use crate::unfinished::Unfinished;
 use crate::view::same_turn;
 use crate::window::Measure;
-use crate::{Entry, EntryKind, NewEntry, Snapshot, Summary, Version};
+use crate::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Summary, Version};
 
 /// How a turn begins.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) enum Beginning {
 pub(crate) struct Opening {
     /// The version at which it is written.
     pub(crate) version: Version,
+    /// The entry that it follows, if that is not the last one.
+    pub(crate) parent: Option<EntryId>,
     /// The turn of the last entry at that version, if that is known.
     pub(crate) last_turn: Option<TurnId>,
     /// What closes the turn before, and the input; nothing if that is written already.
@@ -45,8 +47,8 @@ pub(crate) struct Opening {
 /// What is known of a conversation when a turn begins.
 pub(crate) struct Past<'a> {
     pub(crate) snapshot: Snapshot,
-    /// It ends with the last entry that was written, and not on an older branch.
-    pub(crate) is_at_end: bool,
+    /// The entry that it ends with, if that is not the last one that was written.
+    pub(crate) parent: Option<EntryId>,
     /// The turns whose end is not written yet.
     pub(crate) unfinished: &'a [Unfinished],
     /// A summary that is not written yet.
@@ -65,8 +67,8 @@ impl Opening {
         past: Past<'_>,
         measure: &Measure,
     ) -> Result<Beginning> {
-        let version = past.snapshot.version;
-        let last_turn = past.snapshot.last_turn().filter(|_| past.is_at_end).cloned();
+        let (version, parent) = (past.snapshot.version, past.parent);
+        let last_turn = past.snapshot.last_turn().filter(|_| past.parent.is_none()).cloned();
         let mut log = whole_turns(past.snapshot);
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
@@ -96,15 +98,29 @@ impl Opening {
         let earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
         let messages = pieces.into_iter().flatten().collect();
         let summary = summary.as_ref().map(Summary::message);
-        Ok(Beginning::Asking(Self { version, last_turn, entries, messages, earlier, summary, turns, again }))
+        Ok(Beginning::Asking(Self {
+            version,
+            parent,
+            last_turn,
+            entries,
+            messages,
+            earlier,
+            summary,
+            turns,
+            again,
+        }))
     }
 
     /// What is left of the turn if it stops while its beginning is written, if anything is to be.
     pub(crate) fn unsure(&self, turn: &TurnId) -> Option<Unfinished> {
         let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
         let is_new = self.again.is_none();
-        let left =
-            || Unfinished { is_new, ..Unfinished::beginning(turn.clone(), self.version, own.collect()) };
+        let until = self.end();
+        let left = || Unfinished {
+            is_new,
+            until,
+            ..Unfinished::beginning(turn.clone(), self.version, own.collect())
+        };
         (!self.entries.is_empty()).then(left)
     }
 

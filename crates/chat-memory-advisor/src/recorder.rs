@@ -9,7 +9,6 @@ use futures::future::BoxFuture;
 use crate::beginning::Begun;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
-use crate::seal::seal_while;
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::{TurnState, Write};
 use crate::unfinished::Unfinished;
@@ -57,14 +56,11 @@ impl TurnRecorder for TurnMemory {
     }
 
     fn dropped(&self, round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
-        let unfinished = self.0.stopped(round, end);
-        if let Some(unfinished) = &unfinished {
-            self.0.registry.leave(&self.0.key, unfinished.clone());
-        }
+        let left = self.0.stopped(round, end).map(|unfinished| self.0.leave(unfinished));
         self.0.release();
-        let is_left = unfinished.is_some() || self.0.holds_lease();
+        let is_left = left.is_some() || self.0.holds_lease();
         let memory = Arc::clone(&self.0);
-        is_left.then(|| async move { memory.clean_up(unfinished).await }.boxed())
+        is_left.then(|| async move { memory.clean_up(left).await }.boxed())
     }
 }
 
@@ -109,11 +105,11 @@ impl Inner {
         state.broken_off |= breaks_off(end);
         let outcome = self.write_end(state, record, end).await;
         if outcome.is_ok() {
-            self.registry.forget(&self.key, &self.turn);
+            self.registry.forget_turn(&self.key, &self.turn);
         } else if breaks_off(end)
             && let Some(left) = state.unfinished(&self.turn, record.round, end)
         {
-            self.registry.leave(&self.key, left);
+            self.leave(left);
         }
         if outcome.is_ok() || breaks_off(end) {
             self.give_back(&state.claim).await;
@@ -138,19 +134,20 @@ impl Inner {
 
     /// The turn ends while its beginning may or may not be written.
     async fn end_beginning(&self, end: &TurnEnd) -> Result<()> {
-        let sealed = match self.beginning(end) {
-            Some(unfinished) => {
-                self.registry.leave(&self.key, unfinished.clone());
-                self.seal(&unfinished).await
-            }
-            None => Ok(()),
+        let Some(unfinished) = self.beginning(end) else {
+            self.give_lease_back().await;
+            return Ok(());
         };
+        let left = self.leave(unfinished);
+        let sealed = self.registry.seal(&*self.store, &self.key, &left).await;
         self.give_lease_back().await;
         // Until here, who drops the turn may want another end.
-        if sealed.is_ok() {
-            self.registry.forget(&self.key, &self.turn);
-        }
-        sealed
+        self.registry.note_sealed(&self.key, &left, sealed).map_err(Error::from)
+    }
+
+    /// The turn stops, and its end is still to be written.
+    fn leave(&self, unfinished: Unfinished) -> Unfinished {
+        self.registry.leave(&self.key, Unfinished { fence: self.hold.fence(), ..unfinished })
     }
 
     /// What is left to be written of a turn that was dropped.
@@ -183,25 +180,19 @@ impl Inner {
     }
 
     /// Does what is left of a turn that was dropped.
-    async fn clean_up(&self, unfinished: Option<Unfinished>) {
-        if let Some(unfinished) = unfinished {
-            match self.seal(&unfinished).await {
-                Ok(()) => self.registry.forget(&self.key, &self.turn),
-                Err(error) => tracing::warn!(
+    async fn clean_up(&self, left: Option<Unfinished>) {
+        if let Some(left) = left {
+            let sealed = self.registry.seal(&*self.store, &self.key, &left).await;
+            if let Err(error) = self.registry.note_sealed(&self.key, &left, sealed) {
+                tracing::warn!(
                     conversation = %self.key,
                     turn = %self.turn,
                     %error,
                     "a dropped turn is not closed yet; the next turn of the conversation closes it"
-                ),
+                );
             }
         }
         self.give_lease_back().await;
-    }
-
-    async fn seal(&self, unfinished: &Unfinished) -> Result<()> {
-        let is_left = || self.registry.is_unfinished(&self.key, &unfinished.turn);
-        let sealed = seal_while(&*self.store, &self.key, unfinished, self.hold.fence(), is_left).await;
-        sealed.map_err(Error::from)
     }
 }
 

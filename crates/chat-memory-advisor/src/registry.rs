@@ -50,9 +50,9 @@ pub(crate) struct Slot {
     pub(crate) running: Option<Running>,
     unfinished: Vec<Unfinished>,
     pub(crate) waiters: Waiters,
-    /// The right to write of the last turn, if it could not be given back.
+    /// That of the turn that runs; or of the last one, if it could not be given back.
     pub(crate) fence: Option<Fence>,
-    /// The turns for which the store may have given a right in an answer that nobody heard.
+    /// The turns that may hold the conversation by an answer of the store that nobody heard.
     pub(crate) asked_for: Vec<TurnId>,
     /// A summary that is still to be written, and whether one is being made.
     pub(crate) summary: Option<Pending>,
@@ -65,14 +65,14 @@ impl Registry {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
     }
 
-    /// Whether the end of this turn is still to be written.
-    pub(crate) fn is_unfinished(&self, key: &ConversationKey, turn: &TurnId) -> bool {
+    /// Whether what was left here is still to be written.
+    pub(crate) fn is_left(&self, key: &ConversationKey, left: &Unfinished) -> bool {
         let slot = self.conversations.get(key);
-        slot.is_some_and(|slot| slot.unfinished.iter().any(|known| known.turn == *turn))
+        slot.is_some_and(|slot| slot.unfinished.iter().any(|known| known.number == left.number))
     }
 
-    /// Reads what is needed so that the window, and a turn whose end does not count, are there: of the branch to
-    /// `tip`, or of the one that was written last.
+    /// Reads what is needed so that the window is there, and all of the log if a turn is left whose end counts for more
+    /// than one in it: of the branch to `tip`, or of the one that was written last.
     pub(crate) async fn load(
         &self,
         store: &dyn ConversationStore,
@@ -105,7 +105,7 @@ impl Registry {
         self.conversations.iter().flat_map(|slot| of_slot(slot.key(), slot.value())).collect()
     }
 
-    /// The rights that no turn needs any more, each with its conversation.
+    /// The fences that no turn needs any more, each with its conversation.
     pub(crate) fn idle_fences(&self) -> Vec<(ConversationKey, Fence)> {
         let idle = self.conversations.iter().filter(|slot| slot.running.is_none());
         idle.filter_map(|slot| Some((slot.key().clone(), slot.fence?))).collect()
@@ -113,11 +113,12 @@ impl Registry {
 
     /// The turn stopped and its end is still to be written. What is known of it already is replaced. Where
     /// there is no room for its texts, it is kept without them; where there is none at all, it is closed as
-    /// after a crash.
-    pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) {
-        self.forget(key, &turn.turn);
+    /// after a crash. Gives the turn with the number under which it is left.
+    pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) -> Unfinished {
+        self.forget_turn(key, &turn.turn);
         let room = self.most.saturating_sub(self.bytes.load(Ordering::Relaxed));
-        let mut kept = turn;
+        let left = Unfinished { number: self.next_number(), ..turn };
+        let mut kept = left.clone();
         if kept.bytes() > room {
             tracing::warn!(
                 conversation = %key,
@@ -129,10 +130,16 @@ impl Registry {
         if kept.bytes() <= room {
             self.change(key, |slot| slot.unfinished.push(kept));
         }
+        left
     }
 
-    /// The end of the turn is written.
-    pub(crate) fn forget(&self, key: &ConversationKey, turn: &TurnId) {
+    /// What was left here is written.
+    pub(crate) fn forget(&self, key: &ConversationKey, left: &Unfinished) {
+        self.change(key, |slot| slot.unfinished.retain(|known| known.number != left.number));
+    }
+
+    /// The end of the turn is written, or the turn goes on.
+    pub(crate) fn forget_turn(&self, key: &ConversationKey, turn: &TurnId) {
         self.change(key, |slot| slot.unfinished.retain(|known| known.turn != *turn));
     }
 
@@ -232,7 +239,7 @@ mod tests {
         let texts = |name: &str| registry.unfinished(&key(name)).iter().map(Unfinished::bytes).sum::<usize>();
         assert!(texts("c") > 500 && texts("d") < 500, "what does not fit is kept without its text");
         assert!(!registry.conversations.contains_key(&key("e")), "or leaves no trace");
-        registry.forget(&key("a"), &turn("a"));
+        registry.forget_turn(&key("a"), &turn("a"));
         registry.leave(&key("e"), left("e"));
         assert_eq!(registry.unfinished(&key("e")).len(), 1, "what was written makes room");
         for name in ["b", "c", "e"] {
@@ -270,7 +277,7 @@ mod tests {
         assert_eq!(registry.unfinished(&key).len(), 2);
         assert_eq!(registry.all_unfinished().len(), 2);
         let _running = claim(&registry, &key, "c");
-        registry.forget(&key, &turn("b"));
+        registry.forget_turn(&key, &turn("b"));
         assert_eq!(registry.unfinished(&key)[0].turn, turn("a"));
         registry.forget_all(&key);
         assert!(registry.all_unfinished().is_empty());

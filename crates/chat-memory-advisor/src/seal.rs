@@ -1,5 +1,6 @@
 use advisor_core::{ConversationKey, Message, Text, TurnEnd};
 
+use crate::registry::Registry;
 use crate::repair::open_calls;
 use crate::unfinished::Unfinished;
 use crate::view::{last_end, same_turn};
@@ -38,12 +39,45 @@ pub(crate) fn closing(entries: &[Entry], end: &TurnEnd, input: &[Message]) -> Ve
     kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect()
 }
 
+impl Registry {
+    /// Closes a turn that is left here, unless that is done.
+    ///
+    /// # Errors
+    /// [`Fenced`](StoreError::Fenced) if another turn holds the conversation by now, in this process or elsewhere; the
+    /// turn stays what it is.
+    pub(crate) async fn seal(
+        &self,
+        store: &dyn ConversationStore,
+        key: &ConversationKey,
+        left: &Unfinished,
+    ) -> Result<(), StoreError> {
+        let fence = self.change(key, |slot| slot.fence).max(left.fence);
+        seal_while(store, key, left, fence, || self.is_left(key, left)).await
+    }
+
+    /// What is left of a turn is written, or could not be. Whoever holds the conversation by now closes what is before
+    /// it: a turn of this process with what had been shown, which is kept for it.
+    pub(crate) fn note_sealed(
+        &self,
+        key: &ConversationKey,
+        left: &Unfinished,
+        sealed: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match sealed {
+            Ok(()) => self.forget(key, left),
+            Err(StoreError::Fenced) => {}
+            failed => return failed,
+        }
+        Ok(())
+    }
+}
+
 /// How often writing begins again because something of the same turn came late.
 pub(crate) const ATTEMPTS: usize = 4;
 
-/// Closes a turn that will not go on, unless it has ended, another turn has begun, or the same turn goes on: in this
-/// process, where it is not left any more, or in another one.
-pub(crate) async fn seal_while(
+/// Closes a turn that will not go on, unless it has ended, another turn has begun, or the same turn goes on: here,
+/// where it is no longer left, or in another process.
+async fn seal_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
     unfinished: &Unfinished,
@@ -69,8 +103,6 @@ pub(crate) async fn seal_while(
         attempts += 1;
         match append(store, key, snapshot.version, batch).await {
             Err(StoreError::Conflict { .. }) if attempts < ATTEMPTS => {}
-            // Whoever has the right by now closes what is before it.
-            Err(StoreError::Fenced) => return Ok(()),
             outcome => return outcome.map(drop),
         }
     }

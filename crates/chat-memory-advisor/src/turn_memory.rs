@@ -186,7 +186,7 @@ impl Inner {
             return Ok(());
         }
         self.hold_again(&state.claim).await?;
-        self.registry.forget(&self.key, &self.turn);
+        self.registry.forget_turn(&self.key, &self.turn);
         state.resumed |= state.ended.is_some();
         (state.ended, state.broken_off) = (None, false);
         Ok(())
@@ -213,6 +213,7 @@ impl Inner {
         let batch = Batch {
             fence: self.hold.fence(),
             last_turn: state.last_turn.clone(),
+            parent: state.parent,
             ..Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
         };
         let outcome = append(&*self.store, &self.key, state.version, batch).await;
@@ -225,7 +226,7 @@ impl Inner {
             && let Some(pending) = state.pending.take()
             && outcome.is_ok()
         {
-            state.last_turn = Some(self.turn.clone());
+            (state.last_turn, state.parent) = (Some(self.turn.clone()), None);
             state.take_over(pending.write);
         }
         outcome.map(drop).map_err(Error::from)

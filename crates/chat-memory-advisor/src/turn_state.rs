@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::claim::Claim;
 use crate::prompt::{Addition, Prompt};
 use crate::unfinished::{Unfinished, without_partial};
-use crate::{BatchKey, EntryKind, NewEntry, Version};
+use crate::{BatchKey, EntryId, EntryKind, NewEntry, Version};
 
 /// What memory knows of a turn that has begun.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct TurnState {
     pub(crate) version: Version,
     /// The turn of the last entry at that version, if that is known.
     pub(crate) last_turn: Option<TurnId>,
+    /// The entry that the next one follows, as long as the turn has branched off and written nothing.
+    pub(crate) parent: Option<EntryId>,
     pub(crate) prompt: Prompt,
     /// How many turns before it no summary tells of.
     pub(crate) turns: usize,
@@ -106,6 +108,7 @@ impl TurnState {
             claim,
             version,
             last_turn: None,
+            parent: None,
             prompt,
             turns: 0,
             passes: 0,
@@ -122,9 +125,10 @@ impl TurnState {
         }
     }
 
-    /// The state of a turn before which no summary tells of so many, where the last entry is of this one.
-    pub(crate) fn following(self, turns: usize, last_turn: Option<TurnId>) -> Self {
-        Self { turns, last_turn, ..self }
+    /// The state of a turn before which no summary tells of so many, where the last entry is of this one, and which
+    /// goes on behind `parent` if it branches off.
+    pub(crate) fn following(self, turns: usize, last_turn: Option<TurnId>, parent: Option<EntryId>) -> Self {
+        Self { turns, last_turn, parent, ..self }
     }
 
     /// The state of a turn that had stopped before and goes on, after it had started these calls.
@@ -213,7 +217,7 @@ impl TurnState {
         }
         let resumed = self.resumed || self.ended.is_some();
         let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
-        let (turn, end) = (turn.clone(), self.end_in(round, end));
-        Some(Unfinished { turn, end, known: self.version, unsure, resumed, is_new: false })
+        let silent = Unfinished::beginning(turn.clone(), self.version, unsure);
+        Some(Unfinished { end: self.end_in(round, end), resumed, ..silent })
     }
 }

@@ -1,6 +1,6 @@
 use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
 
-use crate::{Entry, EntryKind, Version};
+use crate::{Entry, EntryKind, Fence, Version};
 
 /// A turn that stopped before its end was written, and how it is to be closed.
 #[derive(Debug, Clone)]
@@ -13,15 +13,22 @@ pub(crate) struct Unfinished {
     pub(crate) unsure: Vec<EntryKind>,
     /// The turn went on after an end that the log may have for its last.
     pub(crate) resumed: bool,
-    /// It was taken for a new one: what the log has of it before that version is of a run that nobody here knew of.
+    /// The run found no trace of the turn: what the log has of it before that version is another run's.
     pub(crate) is_new: bool,
+    /// The version behind all that was being written, what closes the turn before included.
+    pub(crate) until: Version,
+    /// What the run held its conversation with.
+    pub(crate) fence: Option<Fence>,
+    /// Tells it from another run of the turn that is left, once it is.
+    pub(crate) number: u64,
 }
 
 impl Unfinished {
     /// A turn of which nothing had been shown, and whose beginning may be written behind this version.
     pub(crate) fn beginning(turn: TurnId, known: Version, unsure: Vec<EntryKind>) -> Self {
         let end = TurnEnd::Interrupted { partial: Text::default() };
-        Self { turn, end, known, unsure, resumed: false, is_new: false }
+        let until = known.after(unsure.len());
+        Self { turn, end, known, unsure, resumed: false, is_new: false, until, fence: None, number: 0 }
     }
 
     /// Whether it says no more than that the turn stopped.
@@ -42,8 +49,7 @@ impl Unfinished {
 
     /// The same turn, when its texts are not to be kept.
     pub(crate) fn without_texts(self) -> Self {
-        let known = self.known.after(self.unsure.len());
-        Self { end: without_partial(self.end), known, unsure: Vec::new(), ..self }
+        Self { end: without_partial(self.end), known: self.until, unsure: Vec::new(), ..self }
     }
 
     /// Whether its end counts for more than one that the log has already.
@@ -51,8 +57,8 @@ impl Unfinished {
         self.resumed || self.end == TurnEnd::RolledBack
     }
 
-    /// Whether nobody else ran the turn that did not stop here as well, given its entries in the log: behind what it
-    /// knew there may be what it was writing, and what closed it.
+    /// Whether the run that stopped here is the turn's last one, given the turn's entries in the log: behind what it
+    /// knew there is only what it was writing, and what closed it.
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
         let known = entries.iter().take_while(|entry| entry.seq <= self.known.as_u64()).count();
         if self.is_new && known > 0 {
@@ -64,6 +70,7 @@ impl Unfinished {
         closing.iter().all(|kind| match kind {
             EntryKind::Message(message) => message.role() == Role::Tool,
             EntryKind::TurnEnded(TurnEnd::Completed(_)) => false,
+            EntryKind::TurnEnded(TurnEnd::RolledBack) => self.end == TurnEnd::RolledBack,
             EntryKind::TurnEnded(end) => *end == self.end || *end == without_partial(end.clone()),
             _ => false,
         })
@@ -85,7 +92,7 @@ impl Unfinished {
     }
 }
 
-/// What an unfinished turn or a right that is held takes beside texts, with the slot of its conversation.
+/// What an unfinished turn or a fence that is kept takes beside texts, with the slot of its conversation.
 pub(crate) const OVERHEAD: usize = 128;
 
 /// The same end, when the text that was shown is remembered already.

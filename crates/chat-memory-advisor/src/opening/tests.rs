@@ -21,7 +21,7 @@ fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfini
 }
 
 fn past<'a>(log: &[Entry], view: View, unfinished: &'a [Unfinished]) -> Past<'a> {
-    Past { snapshot: Snapshot::of(log, view), is_at_end: true, unfinished, summary: None }
+    Past { snapshot: Snapshot::of(log, view), parent: None, unfinished, summary: None }
 }
 
 fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Beginning> {

@@ -249,6 +249,16 @@ mod tests {
     }
 
     #[test]
+    fn law_k3_what_is_written_of_one_run_leaves_what_another_run_of_the_turn_left() {
+        let registry = Registry::default();
+        let key = ConversationKey::new("c").unwrap();
+        let first = registry.leave(&key, silent("a"));
+        let second = registry.leave(&key, silent("a"));
+        registry.forget(&key, &first);
+        assert!(!registry.is_left(&key, &first) && registry.is_left(&key, &second));
+    }
+
+    #[test]
     fn law_r1_rights_and_summaries_are_bounded_and_take_no_room_from_what_was_shown() {
         let registry = Registry { most_spare: 10 * OVERHEAD, ..Registry::default() };
         let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();

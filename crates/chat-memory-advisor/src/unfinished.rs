@@ -103,3 +103,33 @@ pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
         end => end,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::{interrupted, log, rolled_back, turn, user};
+
+    fn left(end: TurnEnd) -> Unfinished {
+        Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), Vec::new()) }
+    }
+
+    #[test]
+    fn law_k3_only_a_run_that_is_undone_takes_an_undoing_for_its_own() {
+        let cut = || TurnEnd::Interrupted { partial: "so far".into() };
+        let closed = |end: EntryKind| log(&[("t", vec![user("u").into(), end])]);
+        assert!(left(TurnEnd::RolledBack).is_last_to_run(&closed(rolled_back())));
+        assert!(!left(cut()).is_last_to_run(&closed(rolled_back())), "another run was undone");
+        assert!(left(cut()).is_last_to_run(&closed(interrupted(""))));
+    }
+
+    #[test]
+    fn law_k3_a_beginning_without_its_texts_knows_what_it_wrote_behind_the_turn_before() {
+        let begun = Unfinished {
+            until: Version::new(3),
+            ..Unfinished::beginning(turn("t"), Version::new(1), vec![user("u").into()])
+        };
+        let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);
+        assert!(begun.is_last_to_run(&written[2..]));
+        assert!(begun.without_texts().is_last_to_run(&written[2..]));
+    }
+}

@@ -140,6 +140,32 @@ async fn law_k3_what_a_dropped_run_leaves_behind_hides_nothing_that_another_proc
 }
 
 /// What a run was writing when it was dropped is its own.
+/// The lease of a dropped turn was given back, though its end could not be written.
+#[tokio::test]
+async fn law_k3_what_is_left_does_not_end_a_run_of_the_turn_that_took_its_lease() {
+    let store = FaultStore::new(InMemoryStore::new().with_leases());
+    let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
+    let gate = Gate::new();
+    let slow = |gate: &Gate| Answer::new().text("a").gate(gate).text("b").finish(FinishReason::Stop);
+    let (sender, mut left) = tokio::sync::mpsc::unbounded_channel();
+    let model = ScriptedModel::new([slow(&Gate::new())]);
+    let spawner = Spawner::new(move |work| sender.send(work).unwrap());
+    let first = builder(&one, Phase::Round, &model).spawner(spawner).build().unwrap();
+    let (second, _) = client(&other, Phase::Round, [slow(&gate)]);
+    let mut dropped = once(&first, "q");
+    read_until(&mut dropped, "a").await;
+    drop(dropped);
+    store.fail_at(store.operations(), StoreFault::Unavailable);
+    left.recv().await.unwrap().await;
+    assert_eq!(store.pending_faults(), 0, "the seal failed, and the lease was given back");
+    let mut running = once(&second, "q");
+    read_until(&mut running, "a").await;
+    one.close_unfinished().await.unwrap();
+    gate.release();
+    assert_eq!(running.call().await.unwrap().text(), "ab");
+    assert_eq!(log_words(&store.load(&key(), View::All).await.unwrap().entries), "u:q a:ab .");
+}
+
 #[tokio::test]
 async fn law_k3_a_turn_whose_last_write_may_be_stored_is_rolled_back_all_the_same() {
     for (operation, fault) in [1, 2, 3, 4]

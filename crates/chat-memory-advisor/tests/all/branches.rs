@@ -1,6 +1,6 @@
 //! Turns that branch off: what they are sent, what is stored, and what becomes of the older branch.
 
-use advisor_core::{ChatClient, ErrorKind, Phase, Result, TurnId, TurnStream};
+use advisor_core::{ChatClient, ErrorKind, Message, Phase, Result, TurnId, TurnStream};
 use advisor_testkit::{Answer, FaultStore, StoreFault};
 use chat_memory_advisor::{
     BranchOff, ChatMemoryAdvisor, ConversationStore, EntryId, InMemoryStore, Version, View, Window,
@@ -289,4 +289,19 @@ async fn an_earlier_turn_of_an_older_branch_can_be_branched_off_from() {
     answered(branching(&client, "off", "x", BranchOff::Before(id("three")))).await.unwrap();
     assert_eq!(sent(&model, 5), "s:S u:x", "the window is of the branch");
     assert_eq!(log(&store).await, "u:u a:a . u:v a(1) r1 a:b . u:x a:n .");
+}
+
+#[tokio::test]
+async fn law_m2_a_turn_that_says_nothing_to_be_kept_stays_on_its_branch() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let (client, model) = client(&memory, place, answers([Answer::of_text("d")]));
+        three_turns(&client).await;
+        let hint = client.prompt().message(Message::user("again").ephemeral()).conversation("c");
+        let again = hint.turn(id("again")).fact(BranchOff::After(EntryId::new(3)));
+        assert_eq!(again.call().await.unwrap().text(), "d");
+        assert_eq!(sent(&model, 4), "s:S u:u a:a u:again");
+        assert_eq!(log(&store).await, "u:u a:a . a:d .", "{place:?}");
+        assert_eq!((branch(&store, 11).await.as_str(), tips(&store).await), (OLD, vec![11, 13]));
+    }
 }

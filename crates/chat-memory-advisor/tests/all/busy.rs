@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use advisor_core::{
-    AdvisorChain, ChatClient, ChatRequest, ErrorKind, FinishReason, Message, Phase, Spawner, TurnId,
+    AdvisorChain, ChatClient, ChatRequest, ErrorKind, FinishReason, Message, OnDrop, Phase, Spawner, TurnId,
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{
     ChatMemoryAdvisor, ConversationStore, Fence, InMemoryStore, StoreError, View, WhenBusy,
 };
+use futures::future::FusedFuture;
 use futures::stream::FusedStream;
 use futures::{FutureExt, StreamExt, poll};
 use tokio::time::{advance, timeout};
@@ -29,6 +30,10 @@ fn two_processes(when_busy: WhenBusy) -> (InMemoryStore, [ChatMemoryAdvisor; 2])
 }
 
 async fn log(store: &InMemoryStore) -> String {
+    log_of(store).await
+}
+
+async fn log_of(store: &impl ConversationStore) -> String {
     log_words(&store.load(&key(), View::All).await.unwrap().entries)
 }
 
@@ -162,6 +167,42 @@ async fn law_m5_a_turn_whose_conversation_was_begun_anew_by_another_process_writ
     second_gate.release();
     new.call().await.unwrap();
     assert_eq!(log(&store).await, "u:2 a:ab .");
+}
+
+/// The next turn takes the dropped one's lease while what is left of that is being written: at any moment of both.
+#[tokio::test]
+async fn law_k3_a_seal_that_the_next_turn_fences_loses_nothing() {
+    let wants = [
+        (OnDrop::Seal, "u:1 cut(a) u:2 a:two .", "s:S u:1 a:a [interrupted] u:2"),
+        (OnDrop::Rollback, "u:1 undone u:2 a:two .", "s:S u:2"),
+    ];
+    for (on_drop, stored, asked) in wants {
+        for (sealed, begun) in (0..8).flat_map(|sealed| (0..16).map(move |begun| (sealed, begun))) {
+            let store = FaultStore::new(InMemoryStore::new().with_leases());
+            let memory = ChatMemoryAdvisor::new(store.clone());
+            let (sender, mut left) = tokio::sync::mpsc::unbounded_channel();
+            let model = ScriptedModel::new([slow(&Gate::new()), Answer::of_text("two")]);
+            let spawner = Spawner::new(move |work| sender.send(work).unwrap());
+            let client = builder(&memory, Phase::Round, &model).spawner(spawner).build().unwrap();
+            let mut dropped = turn(&client, "1").on_drop(on_drop);
+            read_until(&mut dropped, "a").await;
+            drop(dropped);
+            let mut sealing = left.recv().await.unwrap().fuse();
+            let mut next = turn(&client, "2");
+            for _ in 0..sealed {
+                let _ = poll!(&mut sealing);
+            }
+            for _ in 0..begun {
+                let _ = poll!(next.next());
+            }
+            while !sealing.is_terminated() && poll!(&mut sealing).is_pending() {}
+            while !next.is_terminated() {
+                next.next().await.transpose().unwrap();
+            }
+            assert_eq!(log_of(&store).await, stored, "{sealed} steps of the seal, {begun} of the next turn");
+            assert_eq!(sent(&model, 1), asked, "{sealed} steps of the seal, {begun} of the next turn");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

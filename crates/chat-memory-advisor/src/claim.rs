@@ -1,6 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
@@ -12,7 +12,7 @@ use crate::registry::{Registry, Slot};
 use crate::unfinished::Unfinished;
 use crate::waiters::{Waiting, Watch};
 
-/// The right of a turn to be the one that runs in its conversation, in this process. It ends with the claim.
+/// A turn is the one that runs in its conversation, in this process, as long as it has this.
 #[derive(Debug)]
 pub(crate) struct Claim {
     registry: Arc<Registry>,
@@ -37,11 +37,13 @@ pub(crate) struct Running {
 pub(crate) struct Hold {
     /// Another turn is to take its place.
     pub(crate) interrupted: Notify,
-    /// The right among all processes; 0 if there is none.
+    /// The fence of its lease; 0 if there is none.
     fence: AtomicU64,
-    /// Whether it is to be renewed. The lock is held while the store is asked to, so that what is given back
+    /// Whether the lease is to be renewed. The lock is held while the store is asked to, so that what is given back
     /// is not renewed late.
     pub(crate) renewed: Mutex<bool>,
+    /// How often the store's answer to that was not heard: such a renewal may still come.
+    pub(crate) unheard_renewals: AtomicU32,
 }
 
 /// How long a turn may take to end when another one is to take its place. One whose stream nobody reads does

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use advisor_core::{Error, ErrorKind, Result};
@@ -21,17 +22,16 @@ impl Inner {
             Some(WhenBusy::InterruptPrevious) => registry.claim_in_place(key, turn, hold).await,
         };
         if let Some(leases) = self.store.leases() {
-            let fence = self.acquire(leases, when_busy).await?;
+            self.acquire(leases, when_busy).await?;
             *self.hold.renewed.lock().await = true;
-            self.hold.set_fence(fence);
-            registry.change(key, |slot| slot.fence = Some(fence));
         }
         Ok(claim)
     }
 
-    async fn acquire(&self, leases: &dyn Leases, when_busy: Option<WhenBusy>) -> Result<Fence> {
-        // What an earlier turn of this process still holds is free, and so is what one may have been given that was
-        // dropped before it heard the answer.
+    /// Asks the store for the lease until the turn has it, or is not to wait.
+    async fn acquire(&self, leases: &dyn Leases, when_busy: Option<WhenBusy>) -> Result<()> {
+        // A lease that an earlier turn of this process still holds is free for this one. So is one that it may hold
+        // because it was dropped before it heard the store's answer.
         let (mut in_place_of, mut unheard) =
             self.registry.change(&self.key, |slot| (slot.fence, slot.asked_for.clone()));
         let mut pause = SHORTEST_PAUSE;
@@ -58,15 +58,19 @@ impl Inner {
                 Err(StoreError::Held { fence, .. }) if when_busy == Some(WhenBusy::InterruptPrevious) => {
                     in_place_of = Some(fence);
                 }
-                answer => {
-                    if matches!(answer, Ok(_) | Err(StoreError::Held { .. })) {
-                        self.registry.change(&self.key, |slot| slot.asked_for.clear());
-                    }
-                    return answer.map_err(|error| match error {
-                        StoreError::Held { .. } => busy(),
-                        error => error.on_load(),
+                Ok(fence) => {
+                    self.hold.set_fence(fence);
+                    self.registry.change(&self.key, |slot| {
+                        slot.asked_for.clear();
+                        slot.fence = Some(fence);
                     });
+                    return Ok(());
                 }
+                Err(StoreError::Held { .. }) => {
+                    self.registry.change(&self.key, |slot| slot.asked_for.clear());
+                    return Err(busy());
+                }
+                Err(error) => return Err(error.on_load()),
             }
         }
     }
@@ -78,11 +82,21 @@ impl Inner {
         }
         if let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) {
             let mut renewed = self.hold.renewed.lock().await;
-            leases.renew(&self.key, fence, self.lease_time).await.map_err(Error::from)?;
+            self.renew(leases, fence).await.map_err(Error::from)?;
             *renewed = true;
             self.registry.change(&self.key, |slot| slot.fence = Some(fence));
         }
         Ok(())
+    }
+
+    async fn renew(&self, leases: &dyn Leases, fence: Fence) -> Result<(), StoreError> {
+        let unheard = &self.hold.unheard_renewals;
+        unheard.fetch_add(1, Ordering::Relaxed);
+        let answer = leases.renew(&self.key, fence, self.lease_time).await;
+        if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
+            unheard.fetch_sub(1, Ordering::Relaxed);
+        }
+        answer
     }
 
     /// Lets other turns begin.
@@ -99,6 +113,8 @@ impl Inner {
         let mut renewed = self.hold.renewed.lock().await;
         *renewed = false;
         match leases.release(&self.key, fence).await {
+            // A renewal that comes late would hold the conversation again.
+            Ok(()) if self.hold.unheard_renewals.load(Ordering::Relaxed) > 0 => {}
             Ok(()) => {
                 self.registry.change(&self.key, |slot| slot.fence.take_if(|held| *held == fence));
             }
@@ -109,7 +125,7 @@ impl Inner {
         }
     }
 
-    /// Whether a right of the turn is still to be given back.
+    /// Whether the turn's lease is still to be given back.
     pub(crate) fn holds_lease(&self) -> bool {
         let fence = self.hold.fence();
         fence.is_some() && self.registry.change(&self.key, |slot| slot.fence) == fence
@@ -140,7 +156,7 @@ impl Inner {
             let renewed = self.hold.renewed.lock().await;
             let Some(fence) = self.hold.fence().filter(|_| *renewed) else { continue };
             // A store that does not answer now may do so before the time is over.
-            let answer = timeout(pause / 2, leases.renew(&self.key, fence, self.lease_time)).await;
+            let answer = timeout(pause / 2, self.renew(leases, fence)).await;
             if let Ok(Err(lost @ StoreError::Fenced)) = answer {
                 return lost.into();
             }

@@ -255,6 +255,14 @@ fn the_window_leaves_out_whole_turns_and_keeps_what_belongs_together() {
 }
 
 #[test]
+fn what_a_beginning_writes_ends_behind_what_closes_the_turn_before() {
+    let open = log(&[("t", vec![user("u").into()])]);
+    let opening = plan(&open, &[user("v")], &[]).unwrap();
+    let left = opening.unsure(&turn("new")).unwrap();
+    assert_eq!((left.known, left.unsure.len(), left.until), (Version::new(1), 1, Version::new(3)));
+}
+
+#[test]
 fn an_answer_never_parts_from_the_turn_whose_calls_it_was_given_for() {
     let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
     let undone = ("undone", vec![user("no").into(), rolled_back()]);

@@ -274,6 +274,24 @@ async fn a_renewal_that_hangs_is_made_again_before_the_lease_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn law_k4_a_renewal_that_comes_late_locks_the_next_turn_out_of_nothing() {
+    let store = FaultStore::new(InMemoryStore::new().with_leases());
+    let memory = ChatMemoryAdvisor::new(store.clone());
+    let gate = Gate::new();
+    let (client, _) = client(&memory, Phase::Round, [slow(&gate), Answer::of_text("two")]);
+    let mut running = turn(&client, "1");
+    read_until(&mut running, "a").await;
+    store.fail_at(store.operations(), StoreFault::HangBefore);
+    assert!(timeout(Duration::from_secs(16), running.next()).await.is_err());
+    assert_eq!(store.pending_faults(), 0, "nobody heard whether it was renewed");
+    gate.release();
+    running.call().await.unwrap();
+    let leases = store.leases().unwrap();
+    leases.renew(&key(), Fence::new(1), Duration::from_secs(30)).await.unwrap();
+    assert_eq!(ask(&client, "2").await.unwrap(), "two");
+}
+
+#[tokio::test(start_paused = true)]
 async fn law_m3_a_turn_that_lost_its_lease_leaves_no_trace() {
     for interrupts in [true, false] {
         let (store, [one, other]) = two_processes(WhenBusy::InterruptPrevious);

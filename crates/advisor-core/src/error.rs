@@ -67,7 +67,7 @@ pub enum ErrorKind {
     Tool,
     /// Another turn of this conversation is running.
     ConversationBusy,
-    /// The right to write the conversation has passed to another turn.
+    /// Another turn holds the conversation by now.
     Fenced,
     /// The conversation changed in the store meanwhile.
     StoreConflict {

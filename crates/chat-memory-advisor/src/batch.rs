@@ -14,7 +14,7 @@ pub struct Batch {
     /// The entry it follows, where that is not the last one: a branch begins. One that does not exist is
     /// refused as [`NoSuchEntry`](crate::StoreError::NoSuchEntry).
     pub parent: Option<EntryId>,
-    /// The writer's right to write, where rights are handed out. A store that has seen a higher one
+    /// The fence of the writer's lease, where leases are handed out. A store that has seen a higher one
     /// refuses the batch as [`Fenced`](crate::StoreError::Fenced).
     pub fence: Option<Fence>,
     /// The turn of the log's last entry, as the writer knows it. Where that is another one, the conversation was
@@ -60,7 +60,8 @@ pub struct Version(u64);
 #[serde(transparent)]
 pub struct EntryId(u64);
 
-/// A right to write that grows with every holder, so that one who lost it can be told from its successor.
+/// The number of a lease. It grows with every holder of a conversation, so that one who lost it can be told from its
+/// successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fence(u64);
@@ -84,7 +85,7 @@ impl Batch {
         Self { last_turn: Some(turn), ..self }
     }
 
-    /// The same batch, written with this right.
+    /// The same batch, written with this fence.
     #[must_use]
     pub fn with_fence(self, fence: Fence) -> Self {
         Self { fence: Some(fence), ..self }
@@ -152,7 +153,7 @@ impl EntryId {
 }
 
 impl Fence {
-    /// The right with this number.
+    /// The fence with this number.
     #[must_use]
     pub fn new(number: u64) -> Self {
         Self(number)

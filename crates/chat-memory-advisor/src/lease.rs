@@ -4,9 +4,9 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 
 use crate::{Fence, StoreError};
 
-/// Hands out the right to run a turn in a conversation, among all processes that share a store.
+/// Hands out leases: the right of a turn to run in a conversation, among all processes that share a store.
 ///
-/// A right lasts for a time, so that a turn that was killed can be told from one that runs. Whoever is given
+/// A lease lasts for a time, so that a turn that was killed can be told from one that runs. Whoever is given
 /// one gets a [`Fence`], which is higher than all before it in that conversation. A lease saves wasted work;
 /// that two turns never write at once is the version's doing.
 ///
@@ -14,16 +14,16 @@ use crate::{Fence, StoreError};
 /// - At most one turn holds a conversation at a time. Time is the store's own, never the asker's.
 /// - From the moment a fence is handed out, an [`append`](crate::ConversationStore::append) with a lower one
 ///   is refused as [`StoreError::Fenced`].
-/// - A right whose time is over, and that nobody else was given since, is still good: it can be written with
+/// - A lease whose time is over, and that nobody else was given since, is still good: it can be written with
 ///   and renewed.
-/// - A conversation need not exist to be held and is not made by it. A right outlives the deletion of its
+/// - A conversation need not exist to be held and is not made by it. A lease outlives the deletion of its
 ///   conversation.
 ///
 /// # Cancellation
 /// A dropped `acquire` may leave the conversation held until the time is over.
 ///
 /// # Errors
-/// [`StoreError::Held`] if the conversation is held; [`StoreError::Fenced`] if the right has passed on.
+/// [`StoreError::Held`] if the conversation is held; [`StoreError::Fenced`] if the lease has passed on.
 ///
 /// # Example
 /// ```
@@ -34,7 +34,7 @@ use crate::{Fence, StoreError};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = InMemoryStore::new().with_leases();
-/// let leases = store.leases().ok_or("this store hands out rights")?;
+/// let leases = store.leases().ok_or("this store hands out leases")?;
 /// let (key, minute) = (ConversationKey::new("c1")?, Duration::from_secs(60));
 /// let fence = leases.acquire(&key, &TurnId::new("one")?, minute, None).await?;
 /// let refused = leases.acquire(&key, &TurnId::new("two")?, minute, None).await;
@@ -55,9 +55,9 @@ pub trait Leases: Send + Sync + 'static {
         in_place_of: Option<Fence>,
     ) -> Result<Fence, StoreError>;
 
-    /// Holds the conversation for so long from now on, also if the time is over or the right was released.
+    /// Holds the conversation for so long from now on, also if the time is over or the lease was released.
     async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError>;
 
-    /// Gives the conversation back. If the right has passed on, there is nothing to be done.
+    /// Gives the conversation back. If the lease has passed on, there is nothing to be done.
     async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError>;
 }

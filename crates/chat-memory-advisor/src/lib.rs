@@ -36,7 +36,7 @@
 //! | entry: a message, the start of a call, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
 //! | branch: the path from its tip back through parents | [`BranchOff`], [`EntryId`] |
-//! | lease: the right to run a turn, among processes | [`Leases`], [`Fence`] |
+//! | lease: a turn holds its conversation, among processes | [`Leases`], [`Fence`] |
 //! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
 //! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
 //! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`] |

@@ -197,9 +197,9 @@ impl Slot {
 
     /// What takes room and can be done without.
     fn spare(&self) -> usize {
-        let rights = usize::from(self.fence.is_some()) + self.asked_for.len();
+        let leases = usize::from(self.fence.is_some()) + self.asked_for.len();
         let summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.summary.text.len());
-        rights * OVERHEAD + summary
+        leases * OVERHEAD + summary
     }
 
     fn is_unused(&self) -> bool {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn law_r1_rights_and_summaries_are_bounded_and_take_no_room_from_what_was_shown() {
+    fn law_r1_leases_and_summaries_are_bounded_and_take_no_room_from_what_was_shown() {
         let registry = Registry { most_spare: 10 * OVERHEAD, ..Registry::default() };
         let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();
         for name in 0..100 {

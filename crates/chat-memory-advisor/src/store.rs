@@ -124,7 +124,7 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// The conversations of a tenant, ordered by their ids. Fewer than asked for means that there are no more.
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError>;
 
-    /// What hands out the right to run a turn, where several processes share the store.
+    /// What hands out leases of conversations, where several processes share the store.
     fn leases(&self) -> Option<&dyn Leases> {
         None
     }

@@ -17,8 +17,8 @@ pub enum StoreError {
     /// The batch's key was used for another batch. Nothing was written.
     #[error("the key of the batch was used for other content; every step of a turn is written once")]
     KeyReused,
-    /// Another writer holds a newer right to write. Nothing was written.
-    #[error("the right to write this conversation has passed to another writer; end this turn")]
+    /// Another writer holds a newer lease. Nothing was written.
+    #[error("another writer holds the conversation by now; end this turn")]
     Fenced,
     /// Another turn holds the conversation, or the same one somewhere else.
     #[error("turn `{turn}` holds the conversation; wait for its end, or at most {} ms", .remaining.as_millis())]
@@ -103,9 +103,7 @@ impl From<StoreError> for Error {
                 ErrorKind::StoreConflict { current: current.as_u64() },
                 "another writer changed the conversation meanwhile; begin the turn again",
             ),
-            StoreError::Fenced => {
-                (ErrorKind::Fenced, "the right to write the conversation has passed to another turn")
-            }
+            StoreError::Fenced => (ErrorKind::Fenced, "another turn holds the conversation by now"),
             StoreError::Held { .. } => (
                 ErrorKind::ConversationBusy,
                 "another turn of this conversation is running; wait for its end or cancel it, then ask again",

@@ -11,7 +11,7 @@ use crate::path::Place;
 pub(crate) struct Log {
     pub(crate) id: i64,
     pub(crate) version: u64,
-    /// The highest right to write that was seen.
+    /// The highest fence that was seen.
     pub(crate) fence: Option<u64>,
     /// What is known of the last entry.
     pub(crate) last: Place,

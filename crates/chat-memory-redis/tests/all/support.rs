@@ -93,12 +93,15 @@ impl Place {
         let log: Vec<(String, Vec<String>)> =
             cmd("XRANGE").arg(&key).arg("-").arg("+").query_async(&mut connection).await.unwrap();
         cmd("DEL").arg(&key).exec_async(&mut connection).await.unwrap();
+        // A log whose last entry is removed is still there, empty: the server keeps a stream until it is deleted.
+        cmd("XADD").arg(&key).arg("0-1").arg("any").arg("").exec_async(&mut connection).await.unwrap();
         for (id, before) in log {
             let seq = id.split('-').next().unwrap().parse().unwrap();
             if let Some(after) = fields(seq, before) {
                 cmd("XADD").arg(&key).arg(id).arg(after).exec_async(&mut connection).await.unwrap();
             }
         }
+        cmd("XDEL").arg(&key).arg("0-1").exec_async(&mut connection).await.unwrap();
     }
 
     /// What these parts of conversation `c` hold, as the server writes it down.

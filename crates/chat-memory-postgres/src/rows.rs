@@ -123,22 +123,24 @@ pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>, S
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let unsigned = |number: i64| u64::try_from(number).map_err(StoreError::outcome_unknown);
     let last = unsigned(last)?.min(number(first, "version")?);
-    let forks: Result<Forks, _> = rows.iter().filter_map(|row| fork(row, "seq").transpose()).collect();
-    let there = if column::<Option<i64>>(first, "seq")?.is_some() { rows } else { &[] };
-    entries(there, forks?.range(unsigned(after)?, last))
+    let (rows, forked) = rows.split_at(rows.partition_point(|row| row.try_get::<_, i64>("seq").is_ok()));
+    entries(rows, forks(forked)?.range(unsigned(after)?, last))
 }
 
 /// The tips of all branches, by the rows of one statement.
 pub(crate) fn tips(rows: &[Row]) -> Result<Vec<EntryId>, StoreError> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
-    let forks: Result<Forks, _> = rows.iter().filter_map(|row| fork(row, "first_seq").transpose()).collect();
-    Ok(forks?.tips(number(first, "version")?))
+    Ok(forks(rows)?.tips(number(first, "version")?))
 }
 
-/// The fork of a row, if it has one.
-fn fork(row: &Row, first: &str) -> Result<Option<(u64, EntryId)>, StoreError> {
-    let Some(parent) = entry_id(row, "parent")? else { return Ok(None) };
-    Ok(Some((number(row, first)?, parent)))
+/// The forks of those rows that have one.
+fn forks(rows: &[Row]) -> Result<Forks, StoreError> {
+    let fork = |row| match entry_id(row, "parent") {
+        Ok(Some(parent)) => Some(number(row, "first_seq").map(|first| (first, parent))),
+        Ok(None) => None,
+        Err(error) => Some(Err(error)),
+    };
+    rows.iter().filter_map(fork).collect()
 }
 
 /// The value of a column. One that cannot be read leaves open what the statement did; a load knows better.

@@ -167,12 +167,14 @@ const VIEWS: [View; 7] = [
 
 fn assert_same_but_for(seq: u64, kind: &EntryKind, how: Damage, before: &Reads, after: &Reads) {
     let expected = |entries: &[Entry]| -> Vec<_> {
-        let damaged =
-            |entry: &Entry| (entry.seq, if entry.seq == seq { kind.clone() } else { entry.kind.clone() });
+        let damaged = |entry: &Entry| {
+            let kind = if entry.seq == seq { kind } else { &entry.kind };
+            (entry.seq, entry.parent, kind.clone())
+        };
         entries.iter().map(damaged).collect()
     };
     let told = |entries: &[Entry]| -> Vec<_> {
-        entries.iter().map(|entry| (entry.seq, entry.kind.clone())).collect()
+        entries.iter().map(|entry| (entry.seq, entry.parent, entry.kind.clone())).collect()
     };
     assert_eq!(told(&after.log), expected(&before.log), "{how:?} of {seq}");
     assert_eq!(after.tips, before.tips, "{how:?} of {seq}");

@@ -294,6 +294,32 @@ async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left
 }
 
 #[tokio::test]
+async fn a_branch_that_begins_behind_nothing_before_it_is_refused_and_keeps_nobody_busy() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    for fork in ["", "x", "3 1 1", "-3 1 1 1", "3 3 1 1", "3 9 1 1"] {
+        let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
+        let branch = said("u", 0, &["c"]).with_parent(EntryId::new(1));
+        let version = store.append(&key("c"), version, branch.clone()).await.unwrap();
+        place.set_fork(fork).await;
+        let before = place.dumps(&PARTS).await;
+        let refused = |error| matches!(error, StoreError::Corrupt { seq: 0, .. });
+        for view in [View::All, View::LastEntries(2), View::LastTurns(2)] {
+            assert!(refused(store.load(&key("c"), view).await.unwrap_err()), "{fork}");
+        }
+        assert!(refused(store.load_branch(&key("c"), EntryId::new(2), View::All).await.unwrap_err()));
+        assert!(refused(store.read(&key("c"), EntryId::BEGINNING, 9).await.unwrap_err()), "{fork}");
+        assert!(refused(store.branches(&key("c")).await.unwrap_err()), "{fork}");
+        assert!(refused(store.append(&key("c"), version, branch).await.unwrap_err()), "{fork}");
+        let another = said("u", 1, &["d"]).with_parent(EntryId::new(2));
+        assert!(refused(store.append(&key("c"), version, another).await.unwrap_err()), "{fork}");
+        assert_eq!(place.dumps(&PARTS).await, before, "{fork}: something was written");
+        store.delete(&key("c")).await.unwrap();
+    }
+    place.remove().await;
+}
+
+#[tokio::test]
 async fn bounds_and_numbers_out_of_range_are_typed_errors() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;

@@ -104,6 +104,12 @@ impl Place {
         cmd("XDEL").arg(&key).arg("0-1").exec_async(&mut connection).await.unwrap();
     }
 
+    /// Puts this in the place of the first fork of conversation `c`.
+    pub(crate) async fn set_fork(&self, fork: &str) {
+        let key = format!("{}:{{default/c}}:forks", self.prefix);
+        cmd("LSET").arg(key).arg(0).arg(fork).exec_async(&mut self.connection().await).await.unwrap();
+    }
+
     /// What these parts of conversation `c` hold, as the server writes it down.
     pub(crate) async fn dumps(&self, parts: &[&str]) -> Vec<Option<Vec<u8>>> {
         let mut dumps = Vec::new();

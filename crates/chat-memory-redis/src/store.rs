@@ -9,7 +9,7 @@ use chat_memory_advisor::{
 use redis::{ScriptInvocation, Value};
 
 use crate::Prefix;
-use crate::failure::of_reading;
+use crate::failure::{after_writing, of_reading};
 use crate::link::Link;
 use crate::replies::Reply;
 use crate::scripts::Scripts;
@@ -97,8 +97,7 @@ impl ConversationStore for RedisStore {
         let written = written(&batch, self.largest_batch)?;
         for _ in 0..ATTEMPTS {
             // A conversation that this may be the beginning of is in the index before it exists.
-            let begins = expected == Version::EMPTY && !written.is_empty();
-            let mark = if begins { self.mark(key).await? } else { 0 };
+            let mark = if may_begin(expected, &batch) { self.mark(key).await? } else { 0 };
             let answer = self.append_once(key, expected, &batch, &written, mark).await?;
             if let Some(version) = Reply::of(answer)?.outcome(&batch, &written)? {
                 return Ok(version);
@@ -112,7 +111,7 @@ impl ConversationStore for RedisStore {
         let mut script = self.scripts.delete.key(self.prefix.conversation(key));
         self.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
         match mark {
-            Some(mark) => self.unmark(key, mark).await,
+            Some(mark) => self.unmark(key, mark).await.map_err(after_writing),
             None => Ok(()),
         }
     }
@@ -170,6 +169,14 @@ impl RedisStore {
         }
         self.run(script).await
     }
+}
+
+/// Whether a batch can be the first of its conversation.
+fn may_begin(expected: Version, batch: &Batch) -> bool {
+    expected == Version::EMPTY
+        && !batch.entries.is_empty()
+        && batch.parent.is_none_or(|parent| parent == EntryId::BEGINNING)
+        && batch.last_turn.is_none()
 }
 
 fn clipped(count: usize) -> u64 {

@@ -230,6 +230,28 @@ async fn what_the_server_refuses_was_not_written() {
     place.remove().await;
 }
 
+/// The conversation is gone before its mark is taken out of the index.
+#[tokio::test]
+async fn a_deletion_whose_last_step_is_refused_says_that_it_may_have_happened() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    for refusal in
+        ["-READONLY You can't write against a read only replica.\r\n", "-NOPERM No permissions\r\n"]
+    {
+        store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+        // Every script is known to the server.
+        store.delete(&key("c")).await.unwrap();
+        store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+        relay.fail_after(2, Fault::Say(refusal));
+        let deleted = store.delete(&key("c")).await;
+        assert!(matches!(deleted, Err(StoreError::OutcomeUnknown { .. })), "{refusal}: {deleted:?}");
+        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+        store.delete(&key("c")).await.unwrap();
+    }
+    place.remove().await;
+}
+
 #[tokio::test]
 async fn scripts_that_the_server_forgot_are_sent_again() {
     // Not on the server whose bytes other tests count.

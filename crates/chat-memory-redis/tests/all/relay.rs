@@ -26,7 +26,8 @@ pub(crate) struct Relay {
 }
 
 struct Shared {
-    fault: Mutex<Option<Fault>>,
+    /// What is broken next, and how many answers come before it.
+    fault: Mutex<Option<(u32, Fault)>>,
     bytes: AtomicU64,
     scripts: AtomicU64,
     /// How often all connections were closed.
@@ -68,7 +69,24 @@ impl Relay {
     }
 
     pub(crate) fn fail_with(&self, fault: Fault) {
-        *self.shared.fault.lock().unwrap() = Some(fault);
+        self.fail_after(0, fault);
+    }
+
+    /// Breaks the answer that comes after so many others.
+    pub(crate) fn fail_after(&self, answers: u32, fault: Fault) {
+        *self.shared.fault.lock().unwrap() = Some((answers, fault));
+    }
+
+    /// What becomes of the answer that has come.
+    fn fault(&self) -> Option<Fault> {
+        let mut next = self.shared.fault.lock().unwrap();
+        match next.take() {
+            Some((0, fault)) => Some(fault),
+            later => {
+                *next = later.map(|(answers, fault)| (answers - 1, fault));
+                None
+            }
+        }
     }
 
     /// Waits until so many faults have come to pass.
@@ -112,7 +130,7 @@ impl Relay {
             let mut buffer = vec![0; 1 << 16];
             while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
                 self.shared.bytes.fetch_add(u64::try_from(read).unwrap(), Ordering::SeqCst);
-                let fault = self.shared.fault.lock().unwrap().take();
+                let fault = self.fault();
                 if fault.is_some() {
                     self.shared.faults.send_modify(|faults| *faults += 1);
                 }

@@ -6,7 +6,7 @@ use std::sync::Once;
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
 use chat_memory_redis::redis::aio::MultiplexedConnection;
-use chat_memory_redis::redis::{Client, FromRedisValue, cmd};
+use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
 use chat_memory_redis::{Prefix, RedisStore};
 
 /// The address of the server, or nothing where there is none.
@@ -58,7 +58,10 @@ impl Place {
     }
 
     pub(crate) async fn connection(&self) -> MultiplexedConnection {
-        Client::open(self.url.as_str()).unwrap().get_multiplexed_async_connection().await.unwrap()
+        // The driver's own time-out is half a second, which a busy machine may need.
+        let patient = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+        let client = Client::open(self.url.as_str()).unwrap();
+        client.get_multiplexed_async_connection_with_config(&patient).await.unwrap()
     }
 
     /// Runs a command around the store. `@` stands for the keys of conversation `c`, without their last part.

@@ -7,6 +7,7 @@ use chat_memory_advisor::{
     Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
 };
 use deadpool_postgres::{Client, Pool};
+use scopeguard::{ScopeGuard, guard};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
@@ -28,7 +29,8 @@ use crate::statements::Statements;
 ///
 /// # Cancellation
 /// An append that is dropped, or whose time is over, after it was sent may still be applied by the server, as
-/// a whole, unless a later append came first.
+/// a whole, unless a later append came first. Whatever is dropped before its answer came closes its connection,
+/// and the pool makes another one.
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] as long as nothing was sent or the server says that it undid the statement.
@@ -173,11 +175,12 @@ impl PostgresStore {
         statement: &str,
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let client = self.client().await?;
+        // Until its answer has come a connection is good for nobody else. Whoever goes without it, be it that
+        // it was lost, that the time was over or that this was dropped, closes it.
+        let client = guard(self.client().await?, |client| drop(Client::take(client)));
         let answer = self.answer(&client, statement, parameters).await;
-        // A connection that was lost or does not answer is closed, so that nobody else is given it.
-        if let Err(Lost { connection: true, .. }) = &answer {
-            drop(Client::take(client));
+        if !matches!(answer, Err(Lost { connection: true, .. })) {
+            drop(ScopeGuard::into_inner(client));
         }
         answer.map_err(|lost| lost.error)
     }

@@ -12,6 +12,8 @@ use chat_memory_advisor::conformance::{
 };
 use chat_memory_advisor::{ConversationStore, EntryId, Fence, StoreError, Version, View};
 use chat_memory_redis::RedisStore;
+use futures::FutureExt;
+use tokio::time::timeout;
 
 use crate::relay::{Fault, Relay};
 use crate::support::{Place, cluster, ended, key, said};
@@ -132,7 +134,27 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
     let late = hurried.load(&key("c"), View::All).await.unwrap_err();
     assert_eq!(unavailable(&late), Some(true), "{late:?}");
     // On a connection that answers nothing this would wait for half a minute.
-    assert_eq!(hurried.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn whoever_gives_up_on_a_silent_connection_leaves_it_to_nobody_else() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await.with_time(Duration::from_secs(3));
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    fail(&store, &relay, Fault::Hold).await;
+    let given_up = timeout(Duration::from_millis(600), store.load(&key("c"), View::All)).await;
+    assert!(given_up.is_err(), "{given_up:?}");
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    // Who gives up at once has learnt nothing of it.
+    let made = relay.connections();
+    for _ in 0..3 {
+        assert!(store.load(&key("c"), View::All).now_or_never().is_none());
+        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    }
+    assert_eq!(relay.connections(), made);
     place.remove().await;
 }
 

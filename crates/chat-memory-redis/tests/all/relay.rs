@@ -33,6 +33,8 @@ struct Shared {
     /// How often all connections were closed.
     closed: watch::Sender<u32>,
     open: watch::Sender<u32>,
+    /// How many were ever made.
+    made: AtomicU64,
     faults: watch::Sender<u32>,
     refuses: AtomicBool,
 }
@@ -47,6 +49,7 @@ impl Relay {
             scripts: AtomicU64::new(0),
             closed: watch::Sender::new(0),
             open: watch::Sender::new(0),
+            made: AtomicU64::new(0),
             faults: watch::Sender::new(0),
             refuses: AtomicBool::new(false),
         };
@@ -108,6 +111,11 @@ impl Relay {
         }
     }
 
+    /// How many connections there have been.
+    pub(crate) fn connections(&self) -> u64 {
+        self.shared.made.load(Ordering::SeqCst)
+    }
+
     /// The bytes that the server has sent, and the scripts that it was asked for.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.shared.bytes.load(Ordering::SeqCst), self.shared.scripts.load(Ordering::SeqCst))
@@ -116,6 +124,7 @@ impl Relay {
     async fn carry(self, client: TcpStream) {
         let mut closed = self.shared.closed.subscribe();
         self.shared.open.send_modify(|open| *open += 1);
+        self.shared.made.fetch_add(1, Ordering::SeqCst);
         let (mut from_client, mut to_client) = client.into_split();
         let (mut from_server, mut to_server) = TcpStream::connect(&self.server).await.unwrap().into_split();
         let upwards = async {

@@ -201,8 +201,7 @@ impl Log {
     /// Whether a batch stands in this place and follows what it says.
     fn holds(&self, range: &Range<usize>, batch: &Batch) -> bool {
         let written = self.entries.get(range.clone()).unwrap_or_default();
-        let before = EntryId::new(Version::EMPTY.after(range.start).as_u64());
-        let parent = batch.parent.filter(|parent| *parent != before);
+        let parent = batch.fork_at(Version::EMPTY.after(range.start));
         written.len() == batch.entries.len()
             && written.iter().zip(&batch.entries).all(|(old, new)| same(old, new))
             && written.first().is_none_or(|first| first.parent == parent)
@@ -227,13 +226,12 @@ impl Log {
         {
             return Err(StoreError::Gone);
         }
-        let tip = self.tip();
-        if let Some(id) = batch.parent.filter(|parent| *parent > tip) {
+        if let Some(id) = batch.parent.filter(|parent| parent.as_u64() > current.as_u64()) {
             return Err(StoreError::NoSuchEntry { id });
         }
         self.fence = batch.fence.or(self.fence);
         let (from, first) = (self.entries.len(), current.as_u64().saturating_add(1));
-        if let Some(parent) = batch.parent.filter(|parent| *parent != tip && !batch.entries.is_empty()) {
+        if let Some(parent) = batch.fork_at(current) {
             self.forks.insert(first, parent);
         }
         let entries = (first..).zip(batch.entries);

@@ -100,7 +100,8 @@ impl ConversationStore for PostgresStore {
         }
         let fence = batch.fence.map(|fence| i64::try_from(fence.as_u64())).transpose();
         let fence = fence.map_err(|_| StoreError::Unsupported { what: "a fence above 2^63 - 1" })?;
-        let columns = Columns::of(&batch, self.largest_batch)?;
+        let entries = batch.written(self.largest_batch)?;
+        let columns = Columns::of(&entries);
         // No conversation gets to this version, so one beyond the column's range fits none, either.
         let expected = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
         let parameters: &Parameters<'_> = &[
@@ -120,7 +121,7 @@ impl ConversationStore for PostgresStore {
         ];
         let rows = self.run(&self.statements.append, parameters).await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
-        outcome(answer, &batch, &columns)
+        outcome(answer, &batch, &entries)
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
@@ -128,16 +129,8 @@ impl ConversationStore for PostgresStore {
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
         let tenant = &*page.tenant;
-        // The order is that of tenants, then of conversations; a tenant that no key can have has none.
-        let after = match page.after.as_ref().filter(|after| after.tenant() >= tenant) {
-            Some(after) if after.tenant() > tenant => return Ok(Vec::new()),
-            Some(after) => after.conversation(),
-            None => "",
-        };
-        if ConversationKey::in_tenant(tenant, "any").is_err() {
-            return Ok(Vec::new());
-        }
         let rows = self.run(&self.statements.list, &[&tenant, &after, &clipped(page.limit)]).await;
         let key =
             |row: &Row| ConversationKey::in_tenant(tenant, column(row, "conversation")?).map_err(lasting);

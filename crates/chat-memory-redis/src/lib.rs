@@ -84,7 +84,6 @@ mod replies;
 mod scripts;
 mod setup_error;
 mod store;
-mod written;
 
 pub use prefix::Prefix;
 /// The driver, of the version that this crate uses.

@@ -22,15 +22,7 @@ pub(crate) fn append(
     let log = match Log::find(&transaction, key)? {
         // A conversation that is not there is only made by a batch that expects it so.
         None if expected > Version::EMPTY || batch.last_turn.is_some() => return Err(StoreError::Gone),
-        None => {
-            if let Some(id) = batch.parent.filter(|parent| *parent > EntryId::BEGINNING) {
-                return Err(StoreError::NoSuchEntry { id });
-            }
-            if entries.is_empty() {
-                return Ok(Version::EMPTY);
-            }
-            Log::begin(&transaction, key)?
-        }
+        None => Log::begin(&transaction, key)?,
         Some(log) => log,
     };
     if let Some((before, after)) = log.batch(&transaction, &batch.key)? {
@@ -39,6 +31,10 @@ pub(crate) fn append(
         return if same { Ok(Version::new(after)) } else { Err(StoreError::KeyReused) };
     }
     log.check(expected, batch)?;
+    if log.version == 0 && entries.is_empty() {
+        // A batch of nothing makes no conversation: what was begun is undone with the transaction.
+        return Ok(Version::EMPTY);
+    }
     let version = log.write(&transaction, batch, &entries)?;
     commit(transaction)?;
     Ok(version)

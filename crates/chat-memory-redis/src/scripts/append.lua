@@ -15,10 +15,6 @@ local new = not found
 if new then
   if expected > 0 or last_turn ~= '' then
     return { 'gone' }
-  elseif parent and parent > 0 then
-    return { 'no_entry' }
-  elseif #ARGV < begins then
-    return { 'written', 0 }
   end
   found = { version = 0, turns = 0, forks = 0, number = 0, last_from = 1, open = '0' }
 end
@@ -47,6 +43,8 @@ elseif last_turn ~= '' and last_turn ~= found.last_turn then
   return { 'gone' }
 elseif parent and parent > found.version then
   return { 'no_entry' }
+elseif new and #ARGV < begins then
+  return { 'written', 0 }
 elseif new and mark <= tonumber(redis.call('GET', void) or '0') then
   return { 'unmarked' }
 end

@@ -39,6 +39,10 @@ fn check_entry(json: &[u8]) {
     let Ok(entry) = serde_json::from_slice::<Entry>(json) else { return };
     let written = serde_json::to_string(&entry).expect("what was read can be written");
     assert_eq!(serde_json::from_str::<Entry>(&written).ok().as_ref(), Some(&entry), "{written}");
+    if matches!(entry.kind, EntryKind::Unknown(_)) {
+        let said = |json| value(json).and_then(|mut entry| entry.get_mut("entry").map(Value::take));
+        assert_eq!(said(written.as_bytes()), said(json), "an unknown kind is written as it came");
+    }
 }
 
 /// `r`: rows of a store. First the segments that it says it has, each how many entries are skipped and how many

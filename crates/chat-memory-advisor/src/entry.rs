@@ -9,7 +9,8 @@ use crate::{EntryId, Summary};
 
 /// One entry of a conversation's log.
 ///
-/// Its serialised form is one JSON object: `seq` and `turn` beside the form of its [`EntryKind`].
+/// Its serialised form is one JSON object: `seq`, `turn`, where a branch begins `parent`, and in `entry` the form of
+/// its [`EntryKind`], which stands apart, since nobody knows the fields of an unknown kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entry {
@@ -21,7 +22,7 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<EntryId>,
     /// What it says.
-    #[serde(flatten)]
+    #[serde(rename = "entry")]
     pub kind: EntryKind,
 }
 
@@ -239,11 +240,18 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_kind_may_have_fields_named_as_those_of_an_entry() {
+        let raw = json!({"format": 9, "kind": "mood", "seq": 1, "turn": "u", "parent": 3, "entry": {}});
+        round_trip(serde_json::from_value(raw).unwrap());
+    }
+
+    #[test]
     fn unknown_kinds_and_newer_formats_are_written_back_as_they_came() {
         for raw in [
-            json!({"seq": 1, "turn": "t", "format": 1, "kind": "mood", "value": [1, 2.5, null]}),
-            json!({"seq": 1, "turn": "t", "format": 2, "kind": "message", "value": {"x": 1}, "more": "y"}),
+            json!({"format": 1, "kind": "mood", "value": [1, 2.5, null]}),
+            json!({"format": 2, "kind": "message", "value": {"x": 1}, "more": "y"}),
         ] {
+            let raw = json!({"seq": 1, "turn": "t", "entry": raw});
             let entry: Entry = serde_json::from_value(raw.clone()).unwrap();
             assert!(matches!(entry.kind, EntryKind::Unknown(_)), "{entry:?}");
             assert_eq!(serde_json::to_value(&entry).unwrap(), raw);
@@ -256,13 +264,15 @@ mod tests {
         let entry =
             Entry::new(7, TurnId::new("t").unwrap(), EntryKind::CallStarted(CallStart::new(key, "c1")));
         let value = json!({"key": "t/3/1", "call_id": "c1"});
-        let written = json!({"seq": 7, "turn": "t", "format": 1, "kind": "call_started", "value": value});
+        let written = json!({"format": 1, "kind": "call_started", "value": value});
+        let written = json!({"seq": 7, "turn": "t", "entry": written});
         assert_eq!(serde_json::to_value(&entry).unwrap(), written);
     }
 
     #[test]
     fn what_cannot_be_read_is_an_error_that_quotes_nothing() {
-        let broken = json!({"seq": 1, "turn": "t", "format": 1, "kind": "message", "value": "secret"});
+        let broken = json!({"format": 1, "kind": "message", "value": "secret"});
+        let broken = json!({"seq": 1, "turn": "t", "entry": broken});
         let error = serde_json::from_value::<Entry>(broken).unwrap_err().to_string();
         assert!(error.contains("cannot be read") && !error.contains("secret"), "{error}");
         assert!(serde_json::from_value::<EntryKind>(json!({"kind": "message"})).is_err());

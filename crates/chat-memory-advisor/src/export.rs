@@ -1,10 +1,10 @@
 use std::collections::VecDeque;
 
-use advisor_core::{ConversationKey, TurnId};
+use advisor_core::ConversationKey;
 use futures::stream::{Stream, try_unfold};
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationStore, Entry, EntryId, EntryKind, StoreError, View};
+use crate::{ConversationStore, EntryId, StoreError, View};
 
 /// A conversation as JSON Lines, each with its line break: a header, then one entry a line, in the order in which
 /// they were written, those of all branches. [`import`](crate::import()) reads it.
@@ -49,7 +49,7 @@ pub fn export<S: ConversationStore>(
     try_unfold(export, |mut export| async move { Ok(export.next().await?.map(|line| (line, export))) })
 }
 
-/// The first line of an exported conversation.
+/// The first line of an exported conversation. Every other one is an [`Entry`](crate::Entry).
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub(crate) format: String,
@@ -58,16 +58,6 @@ pub(crate) struct Header {
     pub(crate) conversation: String,
     /// How many entries follow, so that a file that was cut is told from a whole one.
     pub(crate) entries: u64,
-}
-
-/// Every other line. What the entry says stands apart, since nobody knows the fields of an unknown kind.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Line {
-    pub(crate) seq: u64,
-    pub(crate) turn: TurnId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) parent: Option<EntryId>,
-    pub(crate) entry: EntryKind,
 }
 
 pub(crate) const FORMAT: &str = "advisor-conversation";
@@ -98,7 +88,7 @@ impl<S: ConversationStore> Export<S> {
             let left = usize::try_from(entries - self.read).unwrap_or(usize::MAX);
             let page = self.store.read(&self.key, EntryId::new(self.read), PAGE.min(left)).await?;
             self.read = page.last().ok_or(StoreError::Gone)?.seq;
-            self.lines = page.into_iter().map(line).collect::<Result<_, _>>()?;
+            self.lines = page.iter().map(text).collect::<Result<_, _>>()?;
         }
         Ok(self.lines.pop_front())
     }
@@ -112,11 +102,6 @@ impl<S: ConversationStore> Export<S> {
             entries,
         })
     }
-}
-
-fn line(entry: Entry) -> Result<String, StoreError> {
-    let Entry { seq, turn, parent, kind } = entry;
-    text(&Line { seq, turn, parent, entry: kind })
 }
 
 fn text(line: &impl Serialize) -> Result<String, StoreError> {

@@ -4,9 +4,9 @@ use std::io;
 use advisor_core::{ConversationKey, TurnId};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-use crate::export::{FORMAT, Header, Line, VERSION};
+use crate::export::{FORMAT, Header, VERSION};
 use crate::seal::append;
-use crate::{Batch, BatchKey, ConversationStore, NewEntry, StoreError, Version};
+use crate::{Batch, BatchKey, ConversationStore, Entry, NewEntry, StoreError, Version};
 
 /// What an [`import()`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,16 +125,16 @@ fn header(line: &[u8]) -> Result<Header, ImportError> {
     }
 }
 
-fn entry(line: &[u8], seq: u64) -> Result<Line, &'static str> {
+fn entry(line: &[u8], seq: u64) -> Result<Entry, &'static str> {
     // What the parser says may quote the conversation, so it is not passed on.
-    let line: Line = serde_json::from_slice(line).map_err(|_| "is not an entry")?;
-    if line.seq != seq {
+    let entry: Entry = serde_json::from_slice(line).map_err(|_| "is not an entry")?;
+    if entry.seq != seq {
         return Err("is not the next entry: its number is another one");
     }
-    if line.parent.is_some_and(|parent| parent.as_u64() >= seq) {
+    if entry.parent.is_some_and(|parent| parent.as_u64() >= seq) {
         return Err("follows an entry that does not come before it");
     }
-    Ok(line)
+    Ok(entry)
 }
 
 /// Lines of bounded length, empty ones left out.
@@ -188,14 +188,14 @@ struct Import<'a> {
 /// What is appended next.
 #[derive(Default)]
 struct Pending {
-    entries: Vec<Line>,
+    entries: Vec<Entry>,
     bytes: usize,
 }
 
 impl Pending {
     /// Whether a batch ends before this entry. It follows from what is imported alone, so that every import of the
     /// same makes the same batches.
-    fn ends_before(&self, next: &Line) -> bool {
+    fn ends_before(&self, next: &Entry) -> bool {
         let Some(last) = self.entries.last() else { return false };
         let is_full = self.entries.len() >= 512 || self.bytes >= 1 << 20;
         next.parent.is_some() || last.turn != next.turn || is_full
@@ -203,13 +203,13 @@ impl Pending {
 }
 
 impl Import<'_> {
-    async fn take(&mut self, line: Line) -> Result<(), ImportError> {
-        if self.pending.ends_before(&line) {
+    async fn take(&mut self, entry: Entry) -> Result<(), ImportError> {
+        if self.pending.ends_before(&entry) {
             self.write().await?;
         }
-        let bytes = serde_json::to_vec(&line.entry).map_or(0, |json| json.len());
+        let bytes = serde_json::to_vec(&entry.kind).map_or(0, |json| json.len());
         self.pending.bytes = self.pending.bytes.saturating_add(bytes);
-        self.pending.entries.push(line);
+        self.pending.entries.push(entry);
         Ok(())
     }
 
@@ -222,7 +222,7 @@ impl Import<'_> {
             BatchKey::new(first.turn.clone(), 0, format!("import-{}", first.seq))
         };
         let batch = Batch { parent: first.parent, ..Batch::new(key, Vec::new()) };
-        let entries = entries.into_iter().map(|line| NewEntry::new(line.turn, line.entry)).collect();
+        let entries = entries.into_iter().map(|entry| NewEntry::new(entry.turn, entry.kind)).collect();
         let batch = Batch { entries, ..batch };
         let led_to = self.version.after(batch.entries.len());
         match append(self.store, &self.key, self.version, batch).await {

@@ -5,7 +5,8 @@ CREATE FUNCTION {schema}.lock_fences(p_tenant text, p_conversation text) RETURNS
 $body$;
 
 
--- Takes the conversation for so many microseconds, when those who write to it are done. The outcome is given, or held with who holds it.
+-- Takes the conversation for so many microseconds, when those who write to it are done. The outcome is given, or held
+-- with who holds it.
 CREATE FUNCTION {schema}.acquire_lease(
     p_tenant text, p_conversation text, p_turn text, p_micros bigint, p_in_place_of bigint,
     OUT outcome text, OUT at_fence bigint, OUT by_turn text, OUT remaining bigint

@@ -34,8 +34,10 @@ pub(crate) enum Report {
     Completed { turn: String, text: String },
     /// The reader was given an error of this kind.
     Failed { turn: String, kind: String },
-    /// The reader has gone, and nothing more is done for the turn.
-    Settled { turn: String },
+    /// The reader has gone, and the turn was closed with what it had been shown.
+    Sealed { turn: String },
+    /// The reader has gone, and the turn has gone on without it to its end.
+    Finished { turn: String },
     /// It is at the point at which it is to be killed.
     At { point: usize, place: String },
     /// It has come to its end, after these points.

@@ -129,17 +129,20 @@ pub(crate) fn every_turn(place: &Place) -> Vec<Turn> {
     both.map(|(scenario, memory)| points(place, scenario, memory)).collect()
 }
 
-/// The points of a turn that nobody stops.
+/// The points of a turn that nobody kills. What was told of it must be true.
 pub(crate) fn points(place: &Place, scenario: Scenario, memory: Where) -> Turn {
     let name = format!("all-{scenario:?}-{memory:?}");
-    let mut child = Conversation::new(place, name, scenario, memory).begin(0, None);
+    let mut conversation = Conversation::new(place, name, scenario, memory);
+    let mut child = conversation.begin(0, None);
     let mut places = None;
     while let Some(report) = child.next() {
-        if let Report::Over { places: all } = report {
-            places = Some(all);
+        match report {
+            Report::Over { places: all } => places = Some(all),
+            report => conversation.witness.hear(0, report),
         }
     }
     assert!(child.ended_well());
+    block_on(conversation.check());
     Turn { scenario, memory, places: places.unwrap() }
 }
 

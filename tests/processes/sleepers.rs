@@ -78,8 +78,6 @@ fn wake_up(place: &Place, nth: usize, sleep: &Sleep) -> String {
     while let Some(report) = child.next() {
         match report {
             Report::Failed { kind, .. } => outcome = kind.split(' ').next().unwrap().to_owned(),
-            // Of a turn that has failed there may be nothing in the log.
-            Report::Settled { .. } if outcome != "Completed" => {}
             report => conversation.witness.hear(0, report),
         }
     }

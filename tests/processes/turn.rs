@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use advisor_chain::{
-    Batch, BlockDelta, Chunk, ConversationKey, ConversationStore, Entry, EntryId, Error, Fence, Leases, Page,
-    Snapshot, Spawner, StoreError, TurnId, Version, View, async_trait,
+    Batch, BlockDelta, Chunk, ConversationKey, ConversationStore, Entry, EntryId, Error, Fence, Leases,
+    OnDrop, Page, Snapshot, Spawner, StoreError, TurnId, Version, View, async_trait,
 };
 use advisor_testkit::crash::{AwaitPoints, Happened, PointStore};
 use futures::StreamExt;
@@ -63,7 +63,11 @@ pub(crate) async fn run(job: Job) {
     let settled = turn.handle().settled();
     drop(turn);
     settled.await;
-    tell(&Report::Settled { turn: job.turn });
+    match on_drop {
+        Some(OnDrop::Seal) => tell(&Report::Sealed { turn: job.turn }),
+        Some(OnDrop::FinishTurn) => tell(&Report::Finished { turn: job.turn }),
+        _ => {}
+    }
     points.pass("at the end").await.unwrap();
     let places = points.places().iter().map(ToString::to_string).collect();
     tell(&Report::Over { places });

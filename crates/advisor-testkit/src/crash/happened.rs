@@ -84,6 +84,8 @@ pub enum Over {
     Killed,
     /// A panic came out of it.
     Panicked,
+    /// It waited for what did not come within a minute of tokio's clock, and was dropped.
+    Stuck,
 }
 
 impl fmt::Display for Happened {

@@ -29,7 +29,7 @@ pub enum Invariant {
     ResultsPrecedeRequests,
     /// O5: after a hook, a model or an append has failed, no tool starts and nothing is asked.
     FailuresEndTheTurn,
-    /// O6, S1: the end is stored before `Completed` comes out, and nothing follows.
+    /// O6, S1: a turn ends, the end is stored before `Completed` comes out, and nothing follows.
     TheEndComesLast,
     /// T5: no call is run twice.
     ToolsRunOnce,

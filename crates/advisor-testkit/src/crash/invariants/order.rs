@@ -99,6 +99,11 @@ pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
         if after.iter().any(|happened| matches!(happened, Happened::Delivered(_))) {
             return Err("something comes out after the end".into());
         }
+        if turn.over == Over::Stuck {
+            let last = turn.places.last().map(ToString::to_string).unwrap_or_default();
+            let passed = turn.places.len();
+            return Err(format!("the turn hangs after {passed} points, the last of which is: {last}"));
+        }
         if turn.over == Over::Stopped {
             return Err("the turn ends with neither `Completed` nor an error".into());
         }

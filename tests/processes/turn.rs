@@ -175,7 +175,7 @@ impl ConversationStore for Observed {
     }
 }
 
-/// How often a conversation is asked for, and how often a right is renewed, depends on the time: those are no points.
+/// How often a conversation is asked for, and how often a lease is renewed, depends on the time: those are no points.
 #[async_trait]
 impl Leases for ObservedLeases {
     async fn acquire(

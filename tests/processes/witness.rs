@@ -80,6 +80,11 @@ impl Witness {
         self.completed.len()
     }
 
+    /// Whether the reader of this turn was given an answer.
+    pub(crate) fn has_completed(&self, turn: &str) -> bool {
+        self.completed.contains_key(turn)
+    }
+
     /// Fails unless the log agrees with all that was told, and the starts in the file with the log.
     pub(crate) fn check(&self, log: &[Entry], starts: &[(String, String)]) {
         assert!(log.iter().map(|entry| entry.seq).eq((1..).take(log.len())), "the log has gaps");

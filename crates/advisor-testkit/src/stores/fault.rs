@@ -28,6 +28,16 @@ pub enum StoreFault {
 }
 
 impl StoreFault {
+    /// One of each; what is slow lets other tasks run nine times.
+    pub const ALL: [Self; 6] = [
+        Self::Unavailable,
+        Self::AnswerLost,
+        Self::Conflict,
+        Self::HangBefore,
+        Self::HangAfter,
+        Self::Slow(9),
+    ];
+
     /// The error of an operation that fails so, whether or not it has its effect.
     pub(crate) fn error(self) -> Option<StoreError> {
         match self {

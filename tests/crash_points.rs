@@ -29,7 +29,7 @@ use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scena
 use matrix::MODES;
 
 /// The cases that each test has at least. Together they are more than 100,000 pairs.
-const SINGLES: usize = 7_000;
+const SINGLES: usize = 8_000;
 const SHORT_PAIRS: usize = 18_000;
 const LONG_PAIRS: usize = 25_000;
 const PAIRS_IN_A_TURN: usize = 7_000;

@@ -31,7 +31,7 @@ pub enum Invariant {
     FailuresEndTheTurn,
     /// O6, S1: a turn ends, the end is stored before `Completed` comes out, and nothing follows.
     TheEndComesLast,
-    /// T5: no call is run twice.
+    /// T5: no call is run twice, and the start of one that must not be is stored before any tool of its round runs.
     ToolsRunOnce,
     /// T4: a loop that begins ends exactly once.
     LoopsEndOnce,

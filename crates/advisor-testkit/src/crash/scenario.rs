@@ -1,6 +1,6 @@
 use std::fmt;
 
-use advisor_core::{FinishReason, ToolDefinition, ToolError, ToolSet};
+use advisor_core::{Effect, FinishReason, ToolDefinition, ToolError, ToolSet};
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolLimits};
 
@@ -10,7 +10,8 @@ use crate::Answer;
 
 /// What a model answers in a turn, and how many rounds the loop allows it.
 ///
-/// Answers may call the tools `work`, `direct` (whose results are the answer), `fails` and `panics`.
+/// Answers may call the tools `work`, `direct` (whose results are the answer), `once` (which must not run twice), `fails`
+/// and `panics`.
 #[derive(Clone, Copy)]
 pub struct Scenario {
     name: &'static str,
@@ -48,10 +49,13 @@ impl Scenario {
     /// A tool fails and another one panics, then the answer.
     pub const FAILURES: Self =
         Self::new("tools that fail and panic", || vec![calls(1, ["fails", "panics"]), done()]);
+    /// A call that must not run twice beside one that may, then the answer.
+    pub const ONCE: Self =
+        Self::new("a call that must not run twice", || vec![calls(1, ["once", "work"]), done()]);
 
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::PLAIN, Self::ROUND, Self::ROUNDS, Self::DIRECT, Self::LIMIT, Self::FAILURES];
+    pub const ALL: [Self; 7] =
+        [Self::PLAIN, Self::ROUND, Self::ROUNDS, Self::DIRECT, Self::LIMIT, Self::FAILURES, Self::ONCE];
 
     /// What it is called.
     #[must_use]
@@ -95,6 +99,7 @@ pub(super) fn tools(points: &AwaitPoints) -> ToolSet {
     ToolSet::new()
         .with(points.tool(works(definition("work"))))
         .with(points.tool(works(definition("direct").return_direct())))
+        .with(points.tool(works(definition("once").with_effect(Effect::AtMostOnce))))
         .with(points.tool(FnTool::new(definition("fails"), fails)))
         .with(points.tool(FnTool::new(definition("panics"), panics)))
 }

@@ -139,6 +139,16 @@ async fn a_version_that_is_not_the_next_one_is_found() {
 }
 
 #[tokio::test]
+async fn a_start_that_is_not_stored_before_its_tool_is_found() {
+    let mut ran = ran(Scenario::ONCE, &[]).await;
+    ran.check(&[]).unwrap();
+    let is_start = |entry: &NewEntry| matches!(entry.kind, EntryKind::CallStarted(_));
+    ran.turns[0].happened.retain(|happened| !ran::appended(happened).iter().any(is_start));
+    let found = Invariant::ToolsRunOnce.check(&ran).unwrap_err();
+    assert!(found.ends_with("starts before its start is stored"), "{found}");
+}
+
+#[tokio::test]
 async fn a_completion_before_the_end_is_stored_is_found() {
     let mut ran = ran(Scenario::PLAIN, &[]).await;
     let events = &mut ran.turns[0].happened;

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use advisor_core::{Chunk, Message, Role, Text, TurnEnd, TurnId};
+use advisor_core::{Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};
 use chat_memory_advisor::EntryKind;
 
 use crate::StoreFault;
@@ -120,9 +120,18 @@ pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
 }
 
 pub(super) fn tools_run_once(ran: &Ran) -> Result<(), String> {
-    let (mut started, mut had_effect) = (HashSet::new(), HashSet::new());
+    let (mut started, mut had_effect, mut announced) = (HashSet::new(), HashSet::new(), HashSet::new());
     for happened in ran.happened() {
+        announced.extend(appended(happened).iter().filter_map(|entry| match &entry.kind {
+            EntryKind::CallStarted(start) => Some(&start.key),
+            _ => None,
+        }));
         let (key, first) = match happened {
+            Happened::ToolStarted { key, effect: Some(Effect::AtMostOnce), .. }
+                if !announced.contains(key) =>
+            {
+                return Err(format!("call {key} starts before its start is stored"));
+            }
             Happened::ToolStarted { key, .. } => (key, started.insert(key)),
             Happened::ToolEffect(key) => (key, had_effect.insert(key)),
             _ => continue,

@@ -203,15 +203,26 @@ impl CrashDriver {
     }
 }
 
-/// Each mishap at each of these points from one on, where it can happen.
+/// Each mishap at each of these points from one on, where it can happen. Of a turn that asks for its lease again and
+/// again, the first and the last time stand for all.
 fn strikes(places: &[Place], from: usize, mishaps: &[Mishap]) -> Vec<Strike> {
     let points = places.iter().copied().enumerate().skip(from);
     points
+        .filter(|(point, _)| !is_asked_in_between(places, *point))
         .flat_map(|(point, place)| {
             let possible = mishaps.iter().filter(move |mishap| mishap.can_happen_at(place));
             possible.map(move |mishap| Strike::new(point, *mishap))
         })
         .collect()
+}
+
+/// Whether a lease is asked for here, and was asked for just before, and will be right after.
+fn is_asked_in_between(places: &[Place], point: usize) -> bool {
+    let here = places.get(point);
+    let is_same = |other: Option<usize>| other.is_some_and(|other| places.get(other) == here);
+    matches!(here, Some(Place::BeforeLease | Place::AfterLease))
+        && is_same(point.checked_sub(2))
+        && is_same(point.checked_add(2))
 }
 
 /// Why a case could not be run at all.

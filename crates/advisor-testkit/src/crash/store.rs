@@ -59,8 +59,6 @@ impl PointStore {
     }
 }
 
-const LEASE_ENDS: [Place; 2] = [Place::BeforeLeaseEnds, Place::AfterLeaseEnds];
-
 #[async_trait]
 impl ConversationStore for PointStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
@@ -144,11 +142,13 @@ impl Leases for PointStore {
     }
 
     async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
-        self.lease(LEASE_ENDS, |leases| leases.renew(key, fence, time)).await
+        let places = [Place::BeforeRenewal, Place::AfterRenewal];
+        self.lease(places, |leases| leases.renew(key, fence, time)).await
     }
 
     async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
-        self.lease(LEASE_ENDS, |leases| leases.release(key, fence)).await
+        let places = [Place::BeforeLeaseEnds, Place::AfterLeaseEnds];
+        self.lease(places, |leases| leases.release(key, fence)).await
     }
 }
 

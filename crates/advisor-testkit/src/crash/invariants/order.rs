@@ -80,7 +80,7 @@ pub(super) fn failures_end_the_turn(ran: &Ran) -> Result<(), String> {
 /// Whether nobody can make good for this within the turn.
 fn ends_the_turn(place: Place, mishap: Mishap) -> bool {
     match mishap {
-        Mishap::Store(StoreFault::Unavailable) => !place.is_of_lease_that_ends(),
+        Mishap::Store(StoreFault::Unavailable) => !place.is_of_given_lease(),
         Mishap::Fail => matches!(place, Place::Model | Place::ModelItem | Place::Hook(_)),
         Mishap::CutOff => true,
         _ => false,

@@ -38,6 +38,8 @@ pub(crate) enum Report {
     Sealed { turn: String },
     /// The reader has gone, and the turn has gone on without it to its end.
     Finished { turn: String },
+    /// Another turn holds the conversation that it has asked for.
+    Held,
     /// It is at the point at which it is to be killed.
     At { point: usize, place: String },
     /// It has come to its end, after these points.

@@ -80,8 +80,8 @@ fn holding(places: &[String]) -> Range<usize> {
     let first = |name| places.iter().position(|place| place == name);
     let last = |name| places.iter().rposition(|place| place == name);
     let append = "store, after it appended";
-    let from = first("leases, after it was given").or_else(|| first(append));
-    let to = last("leases, before it is given back").or_else(|| last(append));
+    let from = first("store, after it gave a lease").or_else(|| first(append));
+    let to = last("store, before it takes back a lease").or_else(|| last(append));
     from.unwrap()..to.unwrap()
 }
 

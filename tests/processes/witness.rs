@@ -56,7 +56,7 @@ impl Witness {
             Report::Sealed { turn } => _ = self.sealed.insert((turn, process)),
             Report::Finished { turn } => _ = self.finished.insert((turn, process)),
             Report::Failed { turn, kind } => panic!("turn {turn} fails: {kind}"),
-            Report::Ready | Report::At { .. } | Report::Over { .. } => {}
+            Report::Ready | Report::Held | Report::At { .. } | Report::Over { .. } => {}
         }
     }
 

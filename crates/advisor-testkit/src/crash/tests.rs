@@ -289,6 +289,22 @@ async fn work_that_a_turn_has_spawned_is_found() {
     }
 }
 
+#[tokio::test]
+#[should_panic(expected = "the chain does not use `tool_loop()` of its leaves")]
+async fn a_chain_with_a_loop_of_its_own_is_found() {
+    let make = |leaves: &Leaves| {
+        let own = tool_call_advisor::ToolCallAdvisor::builder().build()?;
+        leaves.client().advisor(own).advisor(leaves.memory()).build()
+    };
+    every_point_of_chain(make, Scenario::PLAIN, &[]).await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "can happen at no point of this turn")]
+async fn a_mishap_that_cannot_happen_is_found() {
+    driver(Scenario::PLAIN).every_point(&[Mishap::Store(crate::StoreFault::HangBefore)]).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_hangs_is_found_and_says_where() {
     let mut driver = driver_with(|_| {

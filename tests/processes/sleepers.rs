@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use crate::chain::{Scenario, Where};
 use crate::child::Report;
@@ -88,7 +89,8 @@ fn holding(places: &[String]) -> Range<usize> {
 /// A process falls asleep, another one runs the next turn, and the first one wakes up. Gives what it comes to.
 fn wake_up(place: &Place, nth: usize, sleep: &Sleep) -> String {
     let mut conversation = Conversation::new(place, format!("s{nth}"), sleep.scenario, sleep.memory);
-    let mut child = conversation.begin(0, Some(Stop { point: sleep.point, stands: true }));
+    let mut child =
+        conversation.begin(0, Some(Stop { point: sleep.point, stands: true, after: Duration::ZERO }));
     assert!(conversation.hear_until_stopped(0, &mut child));
     block_on(conversation.go_on(1, None));
     let before = block_on(conversation.check());

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use advisor_chain::{BlockDelta, Chunk, Entry, Error, OnDrop, Spawner, TurnId};
 use advisor_testkit::crash::{AwaitPoints, Happened};
@@ -33,6 +34,8 @@ pub(crate) struct Stop {
     pub(crate) point: usize,
     /// Whether it stays at the point. If not, it is killed while it does what comes next.
     pub(crate) stands: bool,
+    /// How long after it has told that it is there.
+    pub(crate) after: Duration,
 }
 
 pub(crate) async fn run(job: Job) {

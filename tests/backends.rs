@@ -14,18 +14,16 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    Batch, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, EntryId, EntryKind,
-    FnTool, InMemoryStore, Leases, Message, Page, PostgresStore, RedisStore, Snapshot, SqliteStore,
-    StoreError, ToolCallAdvisor, ToolDefinition, ToolLimits, TurnId, Version, View, async_trait,
+    Batch, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, EntryKind, FnTool,
+    InMemoryStore, Message, NewEntry, PostgresStore, RedisStore, SqliteStore, StoreError, ToolCallAdvisor,
+    ToolDefinition, ToolLimits, TurnId, Version, async_trait,
 };
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use serde_json::{Value, json};
 
-/// Counts what a store is asked.
-struct Counting {
-    inner: Arc<dyn ConversationStore>,
-    counts: Arc<Mutex<Counts>>,
-}
+/// What a store is asked.
+#[derive(Clone, Default)]
+struct Counting(Arc<Mutex<Counts>>);
 
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Counts {
@@ -36,61 +34,19 @@ struct Counts {
 }
 
 #[async_trait]
-impl ConversationStore for Counting {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        self.counts.lock().unwrap().loads += 1;
-        self.inner.load(key, view).await
-    }
-
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: View,
-    ) -> Result<Snapshot, StoreError> {
-        self.counts.lock().unwrap().loads += 1;
-        self.inner.load_branch(key, tip, view).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.inner.branches(key).await
-    }
-
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        let messages = batch.entries.iter().filter(|entry| matches!(entry.kind, EntryKind::Message(_)));
+impl Around for Counting {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
         {
-            let mut counts = self.counts.lock().unwrap();
-            counts.appends += 1;
-            counts.messages += messages.count();
-            counts.largest_batch = counts.largest_batch.max(batch.entries.len());
+            let mut counts = self.0.lock().unwrap();
+            counts.loads += usize::from(matches!(asked, Asked::Load));
+            if let Asked::Append(Batch { entries, .. }) = asked {
+                let is_message = |entry: &&NewEntry| matches!(entry.kind, EntryKind::Message(_));
+                counts.appends += 1;
+                counts.messages += entries.iter().filter(is_message).count();
+                counts.largest_batch = counts.largest_batch.max(entries.len());
+            }
         }
-        self.inner.append(key, expected, batch).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        self.inner.leases()
+        work.await
     }
 }
 
@@ -131,13 +87,12 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
         let ids = [format!("a{asked}"), format!("b{asked}")];
         Answer::of_calls(ids.iter().map(|id| (id.as_str(), "work", "{}")))
     });
-    let counts = Arc::<Mutex<Counts>>::default();
-    let counting = Counting { inner: store, counts: Arc::clone(&counts) };
+    let counting = Counting::default();
     let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
     let limits = ToolLimits::default().with_rounds(1000).with_calls(10_000).with_calls_per_tool(10_000);
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
-        .advisor(ChatMemoryAdvisor::new(counting))
+        .advisor(ChatMemoryAdvisor::new(StoreAround::with(store, counting.clone())))
         .tool(FnTool::new(definition, |_: Value| async { Ok("worked") }))
         .build()
         .unwrap();
@@ -153,7 +108,7 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
         assert_eq!(same, known.len(), "what was sent before is shared, not copied");
         new += after.messages.len() - same;
     }
-    let counts = counts.lock().unwrap().clone();
+    let counts = counting.0.lock().unwrap().clone();
     (counts, new)
 }
 

@@ -26,15 +26,6 @@ use matrix::MODES;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-const FAULTS: [StoreFault; 6] = [
-    StoreFault::Unavailable,
-    StoreFault::AnswerLost,
-    StoreFault::Conflict,
-    StoreFault::HangBefore,
-    StoreFault::HangAfter,
-    StoreFault::Slow(9),
-];
-
 /// A turn, as what the model answers in it.
 struct Scenario {
     name: &'static str,
@@ -231,7 +222,7 @@ async fn law_m6_o5_t1_the_store_may_fail_at_any_operation() {
         for memory in [Phase::Round, Phase::Turn] {
             for mode in MODES {
                 for operation in 0..operations(&scenario, memory, mode).await {
-                    for fault in FAULTS {
+                    for fault in StoreFault::ALL {
                         cases += case(&scenario, memory, mode, &[(operation, fault)]).await;
                         tried += 1;
                     }
@@ -253,8 +244,8 @@ async fn law_m6_k4_the_store_may_fail_at_any_two_operations() {
             let operations = operations(&scenario, memory, mode).await + 2;
             for first in 0..operations {
                 for second in first + 1..operations {
-                    for one in FAULTS {
-                        for other in FAULTS {
+                    for one in StoreFault::ALL {
+                        for other in StoreFault::ALL {
                             let had = case(&scenario, memory, mode, &[(first, one), (second, other)]).await;
                             // Most turns end with the first fault.
                             cases += usize::from(had == 2);

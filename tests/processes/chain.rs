@@ -3,7 +3,6 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_chain::{
@@ -155,6 +154,3 @@ impl Where {
         }
     }
 }
-
-/// A store as other parts of a process share it.
-pub(crate) type Store = Arc<dyn ConversationStore>;

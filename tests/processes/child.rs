@@ -1,6 +1,7 @@
 //! A process beside the test: how it is begun, what it tells, and how it ends.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -34,8 +35,12 @@ pub(crate) enum Report {
     Completed { turn: String, text: String },
     /// The reader was given an error of this kind.
     Failed { turn: String, kind: String },
-    /// The reader has gone, and nothing more is done for the turn.
-    Settled { turn: String },
+    /// The reader has gone, and the turn was closed with what it had been shown.
+    Sealed { turn: String },
+    /// The reader has gone, and the turn has gone on without it to its end.
+    Finished { turn: String },
+    /// Another turn holds the conversation that it has asked for.
+    Held,
     /// It is at the point at which it is to be killed.
     At { point: usize, place: String },
     /// It has come to its end, after these points.
@@ -53,6 +58,8 @@ pub(crate) struct Child {
 /// What a child tells, until it has ended.
 pub(crate) struct Reports(BufReader<ChildStdout>);
 
+/// What ends a process that was killed, and not one that has aborted.
+const SIGKILL: i32 = 9;
 const VARIABLE: &str = "ADVISOR_TEST_CHILD";
 /// What lines of ours begin with: the harness writes some, too.
 const MARK: char = '\u{1}';
@@ -92,8 +99,9 @@ impl Child {
     pub(crate) fn kill(&mut self) -> bool {
         self.process.kill().unwrap();
         let status = self.process.wait().unwrap();
-        assert!(status.success() || status.code().is_none(), "it had failed: {status}");
-        status.code().is_none()
+        let killed = status.signal() == Some(SIGKILL);
+        assert!(killed || status.success(), "it had failed: {status}");
+        killed
     }
 
     /// Whether it came to its end by itself and well.

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use advisor_chain::{ConversationKey, TurnId, View};
 
@@ -59,19 +60,24 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Runs a turn in a process of its own and kills it. Gives whether it was killed; else it had come to its end
-    /// before.
-    pub(crate) fn kill(&mut self, process: usize, turn: usize, stop: Stop) -> bool {
+    /// Runs a turn in a process of its own and kills it. Gives how many entries were acknowledged when it was at its
+    /// point; nothing if it had come to its end before it was killed.
+    pub(crate) fn kill(&mut self, process: usize, turn: usize, stop: Stop) -> Option<usize> {
         let mut child = self.begin(turn, Some(stop));
         if !self.hear_until_stopped(process, &mut child) {
-            return false;
+            return None;
+        }
+        let acknowledged = self.witness.acknowledged();
+        let reached = Instant::now();
+        while reached.elapsed() < stop.after {
+            std::hint::spin_loop();
         }
         let killed = child.kill();
         // It may have told more before it was killed.
         while let Some(report) = child.next() {
             self.witness.hear(process, report);
         }
-        killed
+        killed.then_some(acknowledged)
     }
 
     fn starts(&self) -> PathBuf {
@@ -129,17 +135,20 @@ pub(crate) fn every_turn(place: &Place) -> Vec<Turn> {
     both.map(|(scenario, memory)| points(place, scenario, memory)).collect()
 }
 
-/// The points of a turn that nobody stops.
+/// The points of a turn that nobody kills. What was told of it must be true.
 pub(crate) fn points(place: &Place, scenario: Scenario, memory: Where) -> Turn {
     let name = format!("all-{scenario:?}-{memory:?}");
-    let mut child = Conversation::new(place, name, scenario, memory).begin(0, None);
+    let mut conversation = Conversation::new(place, name, scenario, memory);
+    let mut child = conversation.begin(0, None);
     let mut places = None;
     while let Some(report) = child.next() {
-        if let Report::Over { places: all } = report {
-            places = Some(all);
+        match report {
+            Report::Over { places: all } => places = Some(all),
+            report => conversation.witness.hear(0, report),
         }
     }
     assert!(child.ended_well());
+    block_on(conversation.check());
     Turn { scenario, memory, places: places.unwrap() }
 }
 

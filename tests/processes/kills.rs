@@ -13,6 +13,9 @@ use crate::turn::Stop;
 /// How many processes are killed per place, unless `ADVISOR_KILLS` says otherwise.
 const KILLS: usize = 200;
 
+/// So many kills while processes append come before and after the effect.
+const ENOUGH: usize = 100;
+
 #[test]
 fn law_k4_m1_m3_m6_o6_t5_killed_at_any_point_a_conversation_in_a_file_goes_on() {
     killed_at_every_point("a file", Some(Place::file()));
@@ -44,6 +47,14 @@ fn killed_at_every_point(what: &str, place: Option<Place>) {
         begin.elapsed()
     );
     let _ = writeln!(std::io::stderr(), "{say}");
+    let [in_flight, applied] = [&count.in_flight, &count.applied].map(|count| count.load(Ordering::Relaxed));
+    if in_flight >= ENOUGH {
+        let some = in_flight / 10;
+        assert!(
+            some < applied && applied < in_flight - some,
+            "kills come on both sides of an append's effect: {count}"
+        );
+    }
     let kills = count.kills.into_inner();
     assert!(kills * 10 >= wanted * 9, "{kills} kills of {wanted}");
     block_on(place.remove());
@@ -57,8 +68,8 @@ fn run(place: &Place, nth: usize, case: &Case, count: &Count) {
         turn += usize::from(process > 0 && !kill.again);
         let killed = conversation.kill(process, turn, kill.stop);
         let log = block_on(conversation.check());
-        if killed {
-            count.kill(kill.stop, conversation.witness.acknowledged(), log);
+        if let Some(before) = killed {
+            count.kill(kill.stop, before, conversation.witness.acknowledged(), log);
         }
     }
     block_on(conversation.go_on(case.kills.len(), case.resumes.then_some(turn)));
@@ -70,14 +81,18 @@ struct Count {
     kills: AtomicUsize,
     /// Of those, the ones that were killed while they went on.
     in_flight: AtomicUsize,
-    /// Of those, the ones whose last append was made, and nobody knew it.
+    /// Of those, the ones whose append was made.
+    applied: AtomicUsize,
+    /// Of those, the ones that had not been told so.
     unknown: AtomicUsize,
 }
 
 impl Count {
-    fn kill(&self, stop: Stop, acknowledged: usize, stored: usize) {
+    fn kill(&self, stop: Stop, before: usize, acknowledged: usize, stored: usize) {
         self.kills.fetch_add(1, Ordering::Relaxed);
         self.in_flight.fetch_add(usize::from(!stop.stands), Ordering::Relaxed);
+        let is_applied = !stop.stands && stored > before;
+        self.applied.fetch_add(usize::from(is_applied), Ordering::Relaxed);
         let is_unknown = !stop.stands && stored > acknowledged;
         self.unknown.fetch_add(usize::from(is_unknown), Ordering::Relaxed);
     }
@@ -85,9 +100,10 @@ impl Count {
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [kills, in_flight, unknown] =
-            [&self.kills, &self.in_flight, &self.unknown].map(|count| count.load(Ordering::Relaxed));
-        write!(f, "{kills} processes were killed ({in_flight} while they appended, of which {unknown} had")?;
-        write!(f, " appended and not been told)")
+        let [kills, in_flight, applied, unknown] =
+            [&self.kills, &self.in_flight, &self.applied, &self.unknown]
+                .map(|count| count.load(Ordering::Relaxed));
+        write!(f, "{kills} processes were killed ({in_flight} while they appended, of which {applied} had")?;
+        write!(f, " appended and {unknown} of those had not been told)")
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use advisor_chain::postgres::Schema;
 use advisor_chain::postgres::deadpool_postgres::tokio_postgres::NoTls;
@@ -74,6 +75,8 @@ impl Place {
             Address::Redis { url, prefix } => {
                 let client = Client::open(url.as_str()).unwrap();
                 let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+                // Half a second, if nothing is said, is little for a server that many tests write to.
+                connection.set_response_timeout(Duration::from_secs(60));
                 let keys: Vec<String> =
                     cmd("KEYS").arg(format!("{prefix}:*")).query_async(&mut connection).await.unwrap();
                 for key in keys {

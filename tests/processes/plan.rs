@@ -1,5 +1,7 @@
 //! Which kills there are.
 
+use std::time::Duration;
+
 use crate::chain::{Scenario, Where};
 use crate::turn::Stop;
 
@@ -30,8 +32,8 @@ pub(crate) struct Turn {
 
 /// How many processes of one conversation are killed in a row.
 const ROW: usize = 24;
-/// How often each append is killed while it is made: no two kills come at the same moment of it.
-const IN_FLIGHT: usize = 6;
+/// When each append is killed while it is made, in microseconds after it was about to begin.
+const IN_FLIGHT: [u64; 6] = [0, 1000, 2000, 4000, 8000, 16_000];
 
 impl Turn {
     fn case(&self, kills: Vec<Kill>, resumes: bool) -> Case {
@@ -50,9 +52,11 @@ impl Turn {
         let places = self.places.iter().enumerate();
         let appends = places.filter(|(_, place)| *place == "store, before it appends");
         appends.flat_map(move |(point, _)| {
-            let stop = Stop { point, stands: false };
-            let resumes = [false, true].into_iter().cycle().take(IN_FLIGHT);
-            resumes.map(move |resumes| self.case(vec![Kill { stop, again: false }], resumes))
+            let moments = IN_FLIGHT.into_iter().enumerate();
+            moments.map(move |(nth, after)| {
+                let stop = Stop { point, stands: false, after: Duration::from_micros(after) };
+                self.case(vec![Kill { stop, again: false }], nth % 2 == 1)
+            })
         })
     }
 
@@ -75,7 +79,7 @@ impl Turn {
 
 impl Kill {
     fn at(point: usize, again: bool) -> Self {
-        Self { stop: Stop { point, stands: true }, again }
+        Self { stop: Stop { point, stands: true, after: Duration::ZERO }, again }
     }
 }
 

@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use advisor_chain::{ChatMemoryAdvisor, ConversationKey, Entry, EntryKind, TurnEnd, TurnId, View, WhenBusy};
+use advisor_chain::{
+    ChatMemoryAdvisor, ConversationKey, Entry, EntryKind, StoreError, TurnEnd, TurnId, Version, View,
+    WhenBusy, async_trait,
+};
+use advisor_testkit::{Around, Asked, StoreAround, Work};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +54,8 @@ const TURNS: usize = 10;
 /// So long that nobody loses a conversation by being slow.
 const LEASE: Duration = Duration::from_secs(60);
 
+const NEVER_MET: &str = "no process met another one: they ran one after the other";
+
 pub(crate) async fn run(job: Job) {
     let store = job.address.open().await;
     let policy = match job.policy {
@@ -57,6 +63,7 @@ pub(crate) async fn run(job: Job) {
         Policy::Queue => WhenBusy::Queue,
         Policy::Interrupt => WhenBusy::InterruptPrevious,
     };
+    let store = StoreAround::with(store, TellsWhenHeld);
     let memory = ChatMemoryAdvisor::new(store).with_when_busy(policy).with_lease_time(LEASE);
     let model = model(Scenario::Rounds, false);
     let client = client(model.clone(), tools(&job.starts), (memory, job.memory));
@@ -81,6 +88,19 @@ pub(crate) async fn run(job: Job) {
     tell(&Report::Over { places: Vec::new() });
 }
 
+struct TellsWhenHeld;
+
+#[async_trait]
+impl Around for TellsWhenHeld {
+    async fn around(&self, _: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let done = work.await;
+        if matches!(done, Err(StoreError::Held { .. })) {
+            tell(&Report::Held);
+        }
+        done
+    }
+}
+
 #[test]
 fn law_m1_m3_processes_that_race_in_postgres_leave_a_valid_conversation() {
     race_in("PostgreSQL", Place::postgres());
@@ -94,14 +114,17 @@ fn law_m1_m3_processes_that_race_in_redis_leave_a_valid_conversation() {
 fn race_in(what: &str, place: Option<Place>) {
     let Some(place) = place else { return };
     for policy in [Policy::Reject, Policy::Queue, Policy::Interrupt] {
+        let mut met = 0;
         for pace in [Pace::InStep, Pace::Free] {
             for memory in Where::BOTH {
                 let begin = Instant::now();
                 let raced = Race::new(&place, policy, memory).run(pace);
                 raced.tell(what, policy, pace, begin);
                 raced.check(policy, pace);
+                met += raced.met(pace);
             }
         }
+        assert!(met > 0, "{policy:?}: {NEVER_MET}");
     }
     block_on(place.remove());
 }
@@ -111,6 +134,7 @@ fn race_in(what: &str, place: Option<Place>) {
 #[test]
 fn law_m1_m3_processes_that_race_in_a_file_leave_a_valid_conversation() {
     let place = Place::file();
+    let mut met = 0;
     for pace in [Pace::InStep, Pace::Free] {
         for memory in Where::BOTH {
             let begin = Instant::now();
@@ -119,8 +143,10 @@ fn law_m1_m3_processes_that_race_in_a_file_leave_a_valid_conversation() {
             let kinds: Vec<_> = raced.failed.keys().map(String::as_str).collect();
             assert!(kinds.iter().all(|kind| *kind == "StoreConflict"), "{kinds:?}");
             assert!(raced.completed > 0);
+            met += raced.met(pace);
         }
     }
+    assert!(met > 0, "{NEVER_MET}");
     block_on(place.remove());
 }
 
@@ -134,6 +160,8 @@ struct Raced {
     /// How many turns there were in all.
     turns: usize,
     completed: usize,
+    /// How often a turn was told that another one holds the conversation.
+    held: usize,
     /// The kinds of errors, and how often each came out.
     failed: BTreeMap<String, usize>,
     /// The lowest number of turns that were completed of those that began at one moment.
@@ -163,18 +191,19 @@ impl<'a> Race<'a> {
             .map(|writer| Racer::begin(&child::Job::Race(Job { writer, ..self.job.clone() })))
             .collect();
         let mut witness = Witness::default();
-        let mut failed = BTreeMap::new();
+        let (mut failed, mut held) = (BTreeMap::new(), 0);
         let mut least = PROCESSES;
         if pace == Pace::Free {
             racers.iter_mut().for_each(|racer| racer.child.go(self.job.turns));
         }
-        for _ in 0..self.job.turns {
+        for nth in 0..self.job.turns {
             if pace == Pace::InStep {
-                racers.iter_mut().for_each(|racer| racer.child.go(1));
+                // Another one is told first each time.
+                (0..PROCESSES).for_each(|next| racers[(nth + next) % PROCESSES].child.go(1));
             }
             let before = witness.completed();
             for (writer, racer) in racers.iter().enumerate() {
-                match racer.end_of_turn(writer, &mut witness) {
+                match racer.end_of_turn(writer, &mut witness, &mut held) {
                     Report::Failed { kind, .. } => *failed.entry(word(&kind)).or_default() += 1,
                     completed => witness.hear(writer, completed),
                 }
@@ -189,7 +218,7 @@ impl<'a> Race<'a> {
         let log =
             block_on(async { self.place.address.open().await.load(&key, View::All).await.unwrap().entries });
         witness.check(&log, &starts(&self.job.starts));
-        Raced { turns: PROCESSES * self.job.turns, completed: witness.completed(), failed, least, log }
+        Raced { turns: PROCESSES * self.job.turns, completed: witness.completed(), held, failed, least, log }
     }
 }
 
@@ -210,10 +239,11 @@ impl Racer {
     }
 
     /// Waits until a turn has ended and gives how.
-    fn end_of_turn(&self, writer: usize, witness: &mut Witness) -> Report {
+    fn end_of_turn(&self, writer: usize, witness: &mut Witness, held: &mut usize) -> Report {
         loop {
             match self.told.recv().expect("the child ends before its turns have") {
                 report @ (Report::Completed { .. } | Report::Failed { .. }) => return report,
+                Report::Held => *held += 1,
                 report => witness.hear(writer, report),
             }
         }
@@ -221,16 +251,29 @@ impl Racer {
 }
 
 impl Raced {
+    fn turns_in_log(&self) -> impl Iterator<Item = &TurnId> {
+        self.log.chunk_by(|one, next| one.turn == next.turn).map(|turn| &turn[0].turn)
+    }
+
+    /// How many turns are of another process than the one before.
+    fn changes(&self) -> usize {
+        let writers: Vec<_> =
+            self.turns_in_log().map(|turn| turn.as_str().split_once('-').unwrap().0).collect();
+        writers.windows(2).filter(|two| two[0] != two[1]).count()
+    }
+
+    /// How often processes met in a race in step. Those that ran one after the other would break no rule.
+    fn met(&self, pace: Pace) -> usize {
+        if pace == Pace::InStep { self.held + self.failed.values().sum::<usize>() } else { 0 }
+    }
+
     fn tell(&self, what: &str, policy: Policy, pace: Pace, begin: Instant) {
-        let turns: Vec<_> = self.log.chunk_by(|one, next| one.turn == next.turn).collect();
-        let writer =
-            |turn: &[Entry]| turn[0].turn.as_str().split_once('-').map(|(writer, _)| writer.to_owned());
-        let changes = turns.windows(2).filter(|two| writer(two[0]) != writer(two[1])).count();
         let say = format!(
             "{what}, {policy:?}, {pace:?}: {} turns of {PROCESSES} processes in the log, {} complete, \
-             {changes} times of another process than the one before, errors {:?}; {:?}",
-            turns.len(),
+             {} times of another process than the one before, errors {:?}; {:?}",
+            self.turns_in_log().count(),
             self.completed,
+            self.changes(),
             self.failed,
             begin.elapsed()
         );
@@ -247,6 +290,7 @@ impl Raced {
         assert!(kinds.iter().all(|kind| of_policy.contains(kind)), "{policy:?}: {kinds:?}");
         let failed: usize = self.failed.values().sum();
         assert_eq!(self.completed + failed, self.turns);
+        assert!(self.completed > 0, "{policy:?}: nobody came through");
         if policy != Policy::Interrupt {
             let is_cut = |entry: &&Entry| matches!(&entry.kind, EntryKind::TurnEnded(end) if !matches!(end, TurnEnd::Completed(_)));
             assert_eq!(self.log.iter().find(is_cut), None, "{policy:?}: nobody cuts another one off");

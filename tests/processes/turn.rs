@@ -1,20 +1,16 @@
 //! A child's turn, of which everything is told, and which stops at a point.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use advisor_chain::{
-    Batch, BlockDelta, Chunk, ConversationKey, ConversationStore, Entry, EntryId, Error, Fence, Leases, Page,
-    Snapshot, Spawner, StoreError, TurnId, Version, View, async_trait,
-};
-use advisor_testkit::crash::{AwaitPoints, Happened, PointStore};
+use advisor_chain::{BlockDelta, Chunk, Entry, Error, OnDrop, Spawner, TurnId};
+use advisor_testkit::crash::{AwaitPoints, Happened};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use crate::chain::{Scenario, Store, Where, client, memory, model, tools};
+use crate::chain::{Scenario, Where, client, memory, model, tools};
 use crate::child::{Report, stand, tell};
 use crate::places::Address;
 
@@ -38,12 +34,14 @@ pub(crate) struct Stop {
     pub(crate) point: usize,
     /// Whether it stays at the point. If not, it is killed while it does what comes next.
     pub(crate) stands: bool,
+    /// How long after it has told that it is there.
+    pub(crate) after: Duration,
 }
 
 pub(crate) async fn run(job: Job) {
     let points = AwaitPoints::new();
     points.watch(teller(&points, job.stop));
-    let store = Observed::new(&points, job.address.open().await);
+    let store = points.store(job.address.open().await).with_given_leases();
     let model = points.model(model(job.scenario, true));
     let tools = tools(&job.starts).map(|tool| points.tool(tool));
     let client = client(model, tools, (memory(store), job.memory));
@@ -63,7 +61,11 @@ pub(crate) async fn run(job: Job) {
     let settled = turn.handle().settled();
     drop(turn);
     settled.await;
-    tell(&Report::Settled { turn: job.turn });
+    match on_drop {
+        Some(OnDrop::Seal) => tell(&Report::Sealed { turn: job.turn }),
+        Some(OnDrop::FinishTurn) => tell(&Report::Finished { turn: job.turn }),
+        _ => {}
+    }
     points.pass("at the end").await.unwrap();
     let places = points.places().iter().map(ToString::to_string).collect();
     tell(&Report::Over { places });
@@ -112,98 +114,5 @@ fn report(happened: &Happened) -> Option<Report> {
         }
         Happened::Asked { messages, .. } => Some(Report::Asked(messages.iter().cloned().collect())),
         _ => None,
-    }
-}
-
-/// A store with await points, and with the leases of the store that it is around.
-struct Observed {
-    points: PointStore,
-    leases: Option<ObservedLeases>,
-}
-
-struct ObservedLeases {
-    points: AwaitPoints,
-    store: Store,
-}
-
-impl Observed {
-    fn new(points: &AwaitPoints, store: Store) -> Self {
-        let leases = store.leases().is_some();
-        let leases = leases.then(|| ObservedLeases { points: points.clone(), store: Arc::clone(&store) });
-        Self { points: points.store(store), leases }
-    }
-}
-
-#[async_trait]
-impl ConversationStore for Observed {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        self.points.load(key, view).await
-    }
-
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        self.points.append(key, expected, batch).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.points.read(key, after, limit).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.points.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.points.list(page).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        self.leases.as_ref().map(|leases| leases as &dyn Leases)
-    }
-}
-
-/// How often a conversation is asked for, and how often a right is renewed, depends on the time: those are no points.
-#[async_trait]
-impl Leases for ObservedLeases {
-    async fn acquire(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        let fence = self.leases().acquire(key, turn, time, in_place_of).await?;
-        self.pass("leases, after it was given").await;
-        Ok(fence)
-    }
-
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
-        self.leases().renew(key, fence, time).await
-    }
-
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
-        self.pass("leases, before it is given back").await;
-        let released = self.leases().release(key, fence).await;
-        self.pass("leases, after it was given back").await;
-        released
-    }
-}
-
-impl ObservedLeases {
-    fn leases(&self) -> &dyn Leases {
-        self.store.leases().unwrap()
-    }
-
-    async fn pass(&self, name: &'static str) {
-        self.points.pass(name).await.unwrap();
     }
 }

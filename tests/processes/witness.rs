@@ -15,8 +15,10 @@ pub(crate) struct Witness {
     shown: Vec<Shown>,
     /// The answers that readers were given, by their turns.
     completed: BTreeMap<String, String>,
-    /// Turns whose readers have gone, and of which nothing more is done.
-    settled: BTreeSet<String>,
+    /// Turns that were closed when their readers had gone, and the processes of those.
+    sealed: BTreeSet<(String, usize)>,
+    /// Turns that went on without their readers, and the processes of those.
+    finished: BTreeSet<(String, usize)>,
 }
 
 /// The text of a round that a reader was shown.
@@ -51,9 +53,10 @@ impl Witness {
                 let before = self.completed.insert(turn, text.clone());
                 assert!(before.is_none_or(|before| before == text), "a turn has two answers");
             }
-            Report::Settled { turn } => _ = self.settled.insert(turn),
+            Report::Sealed { turn } => _ = self.sealed.insert((turn, process)),
+            Report::Finished { turn } => _ = self.finished.insert((turn, process)),
             Report::Failed { turn, kind } => panic!("turn {turn} fails: {kind}"),
-            Report::Ready | Report::At { .. } | Report::Over { .. } => {}
+            Report::Ready | Report::Held | Report::At { .. } | Report::Over { .. } => {}
         }
     }
 
@@ -77,6 +80,11 @@ impl Witness {
         self.completed.len()
     }
 
+    /// Whether the reader of this turn was given an answer.
+    pub(crate) fn has_completed(&self, turn: &str) -> bool {
+        self.completed.contains_key(turn)
+    }
+
     /// Fails unless the log agrees with all that was told, and the starts in the file with the log.
     pub(crate) fn check(&self, log: &[Entry], starts: &[(String, String)]) {
         assert!(log.iter().map(|entry| entry.seq).eq((1..).take(log.len())), "the log has gaps");
@@ -92,11 +100,40 @@ impl Witness {
             assert!(matches!(end, Some(TurnEnd::Completed(_))), "{turn} is complete, and its end is {end:?}");
             assert_eq!(answers(log, turn).next_back().as_ref(), Some(text), "the answer of {turn}");
         }
-        for turn in self.settled.iter().filter(|turn| !self.completed.contains_key(*turn)) {
-            assert!(ends(log, turn).next().is_some(), "{turn} is settled and has no end");
-        }
+        self.check_sealed(log);
+        self.check_finished(log);
         self.check_partials(log);
         check_starts(log, starts);
+    }
+
+    /// What the reader of a turn that was closed had been shown of its last round is remembered, and nothing else.
+    fn check_sealed(&self, log: &[Entry]) {
+        for (turn, process) in &self.sealed {
+            let shown = self.last_shown(turn, *process);
+            let is_it = |end: &TurnEnd| matches!(end, TurnEnd::Interrupted { partial } if *partial == shown);
+            let all: Vec<_> = ends(log, turn).collect();
+            assert!(
+                all.iter().copied().any(is_it),
+                "{turn} was closed after {shown:?}, and its ends are {all:?}"
+            );
+        }
+    }
+
+    /// A turn that went on without its reader is complete, and has an answer that begins with what was shown.
+    fn check_finished(&self, log: &[Entry]) {
+        for (turn, process) in &self.finished {
+            let shown = self.last_shown(turn, *process);
+            let end = ends(log, turn).next_back();
+            assert!(matches!(end, Some(TurnEnd::Completed(_))), "{turn} went on, and its end is {end:?}");
+            let is_it = |answer: String| answer.starts_with(shown);
+            assert!(answers(log, turn).any(is_it), "{turn} went on, and no answer begins with {shown:?}");
+        }
+    }
+
+    /// What the reader of this turn was shown last in this process.
+    fn last_shown(&self, turn: &str, process: usize) -> &str {
+        let mut shown = self.shown.iter().rev();
+        shown.find(|shown| shown.turn == turn && shown.process == process).map_or("", |shown| &shown.text)
     }
 
     /// What is remembered as shown of a turn that was cut off is what was shown, whole.

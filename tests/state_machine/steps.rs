@@ -1,12 +1,9 @@
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
-use std::time::Duration;
 
-use advisor_chain::{
-    Batch, ConversationKey, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError,
-    TurnId, Version, View, async_trait,
-};
+use advisor_chain::{ConversationStore, StoreError, Version, async_trait};
+use advisor_testkit::{Around, Asked, StoreAround, Work};
 
 /// Counts the steps of the turn that is being read, as its leaves pass them. Clones share everything.
 ///
@@ -62,7 +59,7 @@ impl Steps {
 
     /// A store that passes a step before and after each operation.
     pub(crate) fn store(&self, inner: Arc<dyn ConversationStore>) -> StepStore {
-        StepStore { inner, steps: self.clone() }
+        StepStore::with(inner, self.clone())
     }
 }
 
@@ -117,108 +114,23 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A store whose operations pass steps.
-pub(crate) struct StepStore {
-    inner: Arc<dyn ConversationStore>,
-    steps: Steps,
-}
-
-impl StepStore {
-    async fn run<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        self.steps.pass().await;
-        let done = work.await;
-        self.steps.pass().await;
-        done
-    }
-
-    async fn load_with_steps(
-        &self,
-        work: impl Future<Output = Result<Snapshot, StoreError>>,
-    ) -> Result<Snapshot, StoreError> {
-        let loaded = self.run(work).await?;
-        self.steps.note(loaded.version);
-        Ok(loaded)
-    }
-}
+pub(crate) type StepStore = StoreAround<dyn ConversationStore, Steps>;
 
 #[async_trait]
-impl ConversationStore for StepStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        self.load_with_steps(self.inner.load(key, view)).await
-    }
-
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: View,
-    ) -> Result<Snapshot, StoreError> {
-        self.load_with_steps(self.inner.load_branch(key, tip, view)).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.inner.branches(key).await
-    }
-
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        self.steps.pass().await;
-        let version = self.inner.append(key, expected, batch).await;
-        if let Ok(version) = &version {
-            self.steps.note(*version);
+impl Around for Steps {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        if matches!(asked, Asked::Delete | Asked::List) {
+            return work.await;
         }
-        self.steps.pass().await;
-        version
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        self.inner.leases().is_some().then_some(self)
-    }
-}
-
-#[async_trait]
-impl Leases for StepStore {
-    async fn acquire(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        self.run(self.leases_of_store()?.acquire(key, turn, time, in_place_of)).await
-    }
-
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
-        self.run(self.leases_of_store()?.renew(key, fence, time)).await
-    }
-
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
-        self.run(self.leases_of_store()?.release(key, fence)).await
-    }
-}
-
-impl StepStore {
-    fn leases_of_store(&self) -> Result<&dyn Leases, StoreError> {
-        self.inner.leases().ok_or(StoreError::Unsupported { what: "leases" })
+        self.pass().await;
+        let done = work.await;
+        if let (Asked::Append(_), Ok(Some(version))) = (asked, &done) {
+            self.note(*version);
+        }
+        self.pass().await;
+        if let (Asked::Load, Ok(Some(version))) = (asked, &done) {
+            self.note(*version);
+        }
+        done
     }
 }

@@ -2,20 +2,29 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use advisor_core::{Chunk, Result, TurnStream};
 use futures::Stream;
+use tokio::runtime::Handle;
+use tokio::task::yield_now;
+use tokio::time::timeout;
 
 use super::{AwaitPoints, Happened, Mishap, Over, Place};
 
-/// Reads a turn, and stops it at the points at which it is to be stopped. Nothing of it is left afterwards.
+/// A turn that takes longer, by the clock of tokio, waits for what never comes.
+const LONGEST: Duration = Duration::from_secs(60);
+/// How often work that a turn has spawned may run before the next turn begins.
+const YIELDS: usize = 64;
+
+/// Reads a turn, and stops it at the points at which it is to be stopped. Nothing of it may be left afterwards.
 pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Over {
     points.record(Happened::Began(turn.turn().id().clone()));
     points.pass_at_once(Place::Beginning);
     let mut driven = Driven { turn: Some(turn), points };
     let over = match driven.stop_if_due() {
         Some(over) => over,
-        None => poll_fn(|cx| driven.poll(cx)).await,
+        None => timeout(LONGEST, poll_fn(|cx| driven.poll(cx))).await.unwrap_or(Over::Stuck),
     };
     points.record(Happened::Over(over));
     if matches!(over, Over::Completed | Over::Failed(_)) {
@@ -23,7 +32,17 @@ pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Over {
     }
     drop(driven);
     points.end();
+    let_spawned_work_show().await;
     over
+}
+
+/// What a turn has spawned goes on now, while no turn runs, so that its points come too late.
+async fn let_spawned_work_show() {
+    if Handle::current().metrics().num_alive_tasks() > 0 {
+        for _ in 0..YIELDS {
+            yield_now().await;
+        }
+    }
 }
 
 struct Driven<'a> {

@@ -47,7 +47,7 @@ pub struct CrashDriver {
 
 type MakeClient = dyn Fn(&Leaves) -> Result<ChatClient> + Send + Sync;
 
-/// A client that has run so many cases is made anew, since it may remember turns that no other one continued.
+/// A client that has run so many cases is made anew: it may remember what was left of turns, and no later case asks.
 const CASES_OF_A_CLIENT: usize = 500;
 
 impl CrashDriver {
@@ -71,7 +71,7 @@ impl CrashDriver {
         }
     }
 
-    /// The same driver, in which the turns after the first are of this scenario. The loop's limit is the first one's.
+    /// The same driver, in which the turns after the first are of this scenario. The loop has the limits of the first one.
     #[must_use]
     pub fn followed_by(self, following: Scenario) -> Self {
         let leaves = Leaves::new(self.scenario, following, Arc::clone(&self.store));
@@ -100,6 +100,10 @@ impl CrashDriver {
     /// counted once for each mishap.
     pub async fn every_point(&mut self, mishaps: &[Mishap]) -> usize {
         let strikes = strikes(&self.places().await, 0, mishaps);
+        for mishap in mishaps {
+            let happens = strikes.iter().any(|strike| strike.mishap == *mishap);
+            assert!(happens, "{mishap:?} can happen at no point of this turn");
+        }
         for strike in &strikes {
             self.struck(&[&[*strike]]).await;
         }
@@ -198,20 +202,35 @@ impl CrashDriver {
     /// The same, of a case in which everything that is to happen must have happened.
     async fn struck(&mut self, turns: &[&[Strike]]) -> Ran {
         let ran = self.checked(turns).await;
-        assert!(ran.all_struck(), "the same turn has the same points every time: {ran}");
+        assert!(
+            ran.all_struck(),
+            "{turns:?}: a point was not reached. The same turn must have the same points every time: run it in one \
+             task, without randomness and without a real clock. {ran}"
+        );
         ran
     }
 }
 
-/// Each mishap at each of these points from one on, where it can happen.
+/// Each mishap at each of these points from one on, where it can happen. Of a turn that asks for its lease again and
+/// again, the first and the last time stand for all.
 fn strikes(places: &[Place], from: usize, mishaps: &[Mishap]) -> Vec<Strike> {
     let points = places.iter().copied().enumerate().skip(from);
     points
+        .filter(|(point, _)| !is_asked_in_between(places, *point))
         .flat_map(|(point, place)| {
             let possible = mishaps.iter().filter(move |mishap| mishap.can_happen_at(place));
             possible.map(move |mishap| Strike::new(point, *mishap))
         })
         .collect()
+}
+
+/// Whether a lease is asked for here, and was asked for just before, and will be right after.
+fn is_asked_in_between(places: &[Place], point: usize) -> bool {
+    let here = places.get(point);
+    let is_same = |other: Option<usize>| other.is_some_and(|other| places.get(other) == here);
+    matches!(here, Some(Place::BeforeLease | Place::AfterLease))
+        && is_same(point.checked_sub(2))
+        && is_same(point.checked_add(2))
 }
 
 /// Why a case could not be run at all.

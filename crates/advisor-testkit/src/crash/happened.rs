@@ -1,6 +1,6 @@
 use std::fmt;
 
-use advisor_core::{BlockDelta, CallKey, Chunk, ErrorKind, MessageList, Text, TurnId};
+use advisor_core::{BlockDelta, CallKey, Chunk, Effect, ErrorKind, MessageList, Text, TurnId};
 use chat_memory_advisor::{BatchKey, NewEntry, Version};
 
 use super::{Mishap, Place};
@@ -38,10 +38,12 @@ pub enum Happened {
     },
     /// A tool was started.
     ToolStarted {
-        /// The call's name for ever.
+        /// The key of the call, which no other call ever has.
         key: CallKey,
         /// The id that the model gave it.
         call_id: Text,
+        /// What running it once more would do, if the tool says so.
+        effect: Option<Effect>,
     },
     /// A tool had its effect.
     ToolEffect(CallKey),
@@ -84,6 +86,8 @@ pub enum Over {
     Killed,
     /// A panic came out of it.
     Panicked,
+    /// It waited for what did not come within a minute of tokio's clock, and was dropped.
+    Stuck,
 }
 
 impl fmt::Display for Happened {
@@ -103,7 +107,7 @@ impl fmt::Display for Happened {
             Self::Asked { round, messages, .. } => {
                 write!(f, "asked, round {round}: {}", super::words::of_messages(messages.iter()))
             }
-            Self::ToolStarted { key, call_id } => write!(f, "tool started: {call_id} ({key})"),
+            Self::ToolStarted { key, call_id, .. } => write!(f, "tool started: {call_id} ({key})"),
             Self::ToolEffect(key) => write!(f, "tool had its effect: {key}"),
             Self::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
                 write!(f, "delivered text of {block}: {text:?}")

@@ -29,9 +29,9 @@ pub enum Invariant {
     ResultsPrecedeRequests,
     /// O5: after a hook, a model or an append has failed, no tool starts and nothing is asked.
     FailuresEndTheTurn,
-    /// O6, S1: the end is stored before `Completed` comes out, and nothing follows.
+    /// O6, S1: a turn ends, the end is stored before `Completed` comes out, and nothing follows.
     TheEndComesLast,
-    /// T5: no call is run twice.
+    /// T5: no call is run twice, and the start of one that must not be is stored before any tool of its round runs.
     ToolsRunOnce,
     /// T4: a loop that begins ends exactly once.
     LoopsEndOnce,

@@ -73,12 +73,15 @@ impl Mishap {
             Self::Drop(_) | Self::Cancel(_) | Self::Kill => true,
             Self::Store(StoreFault::Unavailable) => {
                 let before_append = matches!(place, Place::BeforeAppend | Place::BeforeAppendAgain);
-                before_append
-                    || matches!(place, Place::BeforeLoad | Place::BeforeLease | Place::BeforeLeaseEnds)
+                let before_lease =
+                    matches!(place, Place::BeforeLease | Place::BeforeRenewal | Place::BeforeLeaseEnds);
+                before_append || before_lease || place == Place::BeforeLoad
             }
             Self::Store(StoreFault::Conflict) => place == Place::BeforeAppend,
             Self::Store(StoreFault::AnswerLost) => {
-                matches!(place, Place::AfterAppend | Place::AfterLease | Place::AfterLeaseEnds)
+                let after_lease =
+                    matches!(place, Place::AfterLease | Place::AfterRenewal | Place::AfterLeaseEnds);
+                after_lease || place == Place::AfterAppend
             }
             Self::Store(_) => false,
             Self::Fail => !of_reader && !place.is_of_store(),

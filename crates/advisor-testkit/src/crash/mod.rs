@@ -51,6 +51,6 @@ pub use place::Place;
 pub use points::AwaitPoints;
 pub use ran::{BrokenInvariant, Ran, TurnRan};
 pub use scenario::Scenario;
-pub use store::PointStore;
+pub use store::{PointStore, StorePoints};
 pub use suites::{every_point_of_advisor, every_point_of_chain, every_point_of_store};
 pub use tool::PointTool;

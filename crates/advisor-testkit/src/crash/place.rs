@@ -14,8 +14,8 @@ pub enum Place {
     AfterLoad,
     /// A store was asked to append, and nothing is written.
     BeforeAppend,
-    /// A store was asked to append a batch that it has applied before. It must say so: another writer cannot have
-    /// been there first.
+    /// A store was asked to append a batch that it has applied before. It says so, even if others have written since:
+    /// there is no conflict here.
     BeforeAppendAgain,
     /// A store has appended, and nobody knows it yet.
     AfterAppend,
@@ -23,7 +23,11 @@ pub enum Place {
     BeforeLease,
     /// A store has given a lease, and nobody knows it yet.
     AfterLease,
-    /// A store is to renew a lease or to take it back.
+    /// A store is to renew a lease.
+    BeforeRenewal,
+    /// A store has renewed a lease, and nobody knows it yet.
+    AfterRenewal,
+    /// A store is to take a lease back.
     BeforeLeaseEnds,
     /// A store has done so, and nobody knows it yet.
     AfterLeaseEnds,
@@ -50,13 +54,15 @@ impl Place {
     /// Whether a store passes it.
     pub(super) fn is_of_store(self) -> bool {
         let appends = matches!(self, Self::BeforeAppend | Self::BeforeAppendAgain | Self::AfterAppend);
-        let leases = matches!(self, Self::BeforeLease | Self::AfterLease) || self.is_of_lease_that_ends();
+        let leases = matches!(self, Self::BeforeLease | Self::AfterLease) || self.is_of_given_lease();
         appends || leases || matches!(self, Self::BeforeLoad | Self::AfterLoad)
     }
 
-    /// Whether a failure there is none of the turn's: a lease that is not given back ends with its time.
-    pub(super) fn is_of_lease_that_ends(self) -> bool {
-        matches!(self, Self::BeforeLeaseEnds | Self::AfterLeaseEnds)
+    /// Whether a turn goes on when this fails: a lease that was not renewed is renewed a little later, and one that was
+    /// not given back ends with its time.
+    pub(super) fn is_of_given_lease(self) -> bool {
+        let renews = matches!(self, Self::BeforeRenewal | Self::AfterRenewal);
+        renews || matches!(self, Self::BeforeLeaseEnds | Self::AfterLeaseEnds)
     }
 }
 
@@ -72,8 +78,10 @@ impl fmt::Display for Place {
             Self::AfterAppend => f.write_str("store, after it appended"),
             Self::BeforeLease => f.write_str("store, before it gives a lease"),
             Self::AfterLease => f.write_str("store, after it gave a lease"),
-            Self::BeforeLeaseEnds => f.write_str("store, before it renews or takes back a lease"),
-            Self::AfterLeaseEnds => f.write_str("store, after it renewed or took back a lease"),
+            Self::BeforeRenewal => f.write_str("store, before it renews a lease"),
+            Self::AfterRenewal => f.write_str("store, after it renewed a lease"),
+            Self::BeforeLeaseEnds => f.write_str("store, before it takes back a lease"),
+            Self::AfterLeaseEnds => f.write_str("store, after it took back a lease"),
             Self::Model => f.write_str("model, asked"),
             Self::ModelItem => f.write_str("model, before an item"),
             Self::ToolStarted => f.write_str("tool, started"),

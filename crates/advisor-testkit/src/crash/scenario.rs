@@ -1,7 +1,9 @@
 use std::fmt;
+use std::time::Duration;
 
-use advisor_core::{FinishReason, ToolDefinition, ToolError, ToolSet};
+use advisor_core::{Effect, FinishReason, ToolDefinition, ToolError, ToolSet};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 use tool_call_advisor::{FnTool, ToolLimits};
 
 use super::AwaitPoints;
@@ -10,7 +12,8 @@ use crate::Answer;
 
 /// What a model answers in a turn, and how many rounds the loop allows it.
 ///
-/// Answers may call the tools `work`, `direct` (whose results are the answer), `fails` and `panics`.
+/// Answers may call the tools `work`, `direct` (whose results are the answer), `once` (which must not run twice), `slow`,
+/// `fails` and `panics`.
 #[derive(Clone, Copy)]
 pub struct Scenario {
     name: &'static str,
@@ -48,10 +51,16 @@ impl Scenario {
     /// A tool fails and another one panics, then the answer.
     pub const FAILURES: Self =
         Self::new("tools that fail and panic", || vec![calls(1, ["fails", "panics"]), done()]);
+    /// A call that must not run twice beside one that may, then the answer.
+    pub const ONCE: Self =
+        Self::new("a call that must not run twice", || vec![calls(1, ["once", "work"]), done()]);
+    /// One call that takes a quarter of a minute by tokio's clock, so that a lease of half a minute is renewed meanwhile,
+    /// then the answer. For a paused clock, and so none of [`ALL`](Self::ALL).
+    pub const SLOW: Self = Self::new("a call that takes long", || vec![calls(1, ["slow", "work"]), done()]);
 
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::PLAIN, Self::ROUND, Self::ROUNDS, Self::DIRECT, Self::LIMIT, Self::FAILURES];
+    /// All that take no time.
+    pub const ALL: [Self; 7] =
+        [Self::PLAIN, Self::ROUND, Self::ROUNDS, Self::DIRECT, Self::LIMIT, Self::FAILURES, Self::ONCE];
 
     /// What it is called.
     #[must_use]
@@ -90,11 +99,17 @@ fn calls(round: u32, tools: [&str; 2]) -> Answer {
 pub(super) fn tools(points: &AwaitPoints) -> ToolSet {
     let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
     let works = |definition| FnTool::new(definition, |_: Value| async { Ok("worked") });
+    let slow = |_: Value| async {
+        sleep(Duration::from_secs(15)).await;
+        Ok("worked")
+    };
     let fails = |_: Value| async { Err::<&str, _>(ToolError::new("it failed")) };
     let panics = |_: Value| async { panicked() };
     ToolSet::new()
         .with(points.tool(works(definition("work"))))
         .with(points.tool(works(definition("direct").return_direct())))
+        .with(points.tool(works(definition("once").with_effect(Effect::AtMostOnce))))
+        .with(points.tool(FnTool::new(definition("slow"), slow)))
         .with(points.tool(FnTool::new(definition("fails"), fails)))
         .with(points.tool(FnTool::new(definition("panics"), panics)))
 }

@@ -1,23 +1,31 @@
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use advisor_core::{ConversationKey, TurnId};
 use async_trait::async_trait;
-use chat_memory_advisor::{
-    Batch, BatchKey, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version,
-    View,
-};
+use chat_memory_advisor::{BatchKey, ConversationStore, StoreError, Version};
 
 use super::pass::Fault;
 use super::{AwaitPoints, Happened, Place};
+use crate::{Around, Asked, StoreAround, Work};
 
 /// A store whose operations pass points before and after their effect. Made by [`AwaitPoints::store`].
+pub type PointStore = StoreAround<dyn ConversationStore, StorePoints>;
+
+/// The points that the operations of a [`PointStore`] pass.
 #[derive(Clone)]
-pub struct PointStore {
+pub struct StorePoints {
     points: AwaitPoints,
-    inner: Arc<dyn ConversationStore>,
-    hands_out_leases: bool,
+    leases: LeasePoints,
+}
+
+/// Which points a store passes for leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeasePoints {
+    /// It hands out none.
+    NoLeases,
+    /// Those that depend on what the turn does, and not on the time.
+    Given,
+    All,
 }
 
 impl PointStore {
@@ -26,13 +34,26 @@ impl PointStore {
     /// ([`WhenBusy::Queue`](chat_memory_advisor::WhenBusy)), on a paused clock.
     #[must_use]
     pub fn with_leases(self) -> Self {
-        Self { hands_out_leases: true, ..self }
+        self.with_points_of(LeasePoints::All)
+    }
+
+    /// The same, but how often a lease is asked for and renewed depends on the time, and passes no points: only that it
+    /// was given and that it is taken back do. For processes that run by the real clock.
+    #[must_use]
+    pub fn with_given_leases(self) -> Self {
+        self.with_points_of(LeasePoints::Given)
     }
 
     pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn ConversationStore>) -> Self {
-        Self { points: points.clone(), inner, hands_out_leases: false }
+        Self::with(inner, StorePoints { points: points.clone(), leases: LeasePoints::NoLeases })
     }
 
+    fn with_points_of(self, leases: LeasePoints) -> Self {
+        Self::with(self.inner, StorePoints { points: self.around.points.clone(), leases })
+    }
+}
+
+impl StorePoints {
     async fn pass(&self, place: Place) -> Result<(), StoreError> {
         match self.points.at(place).await {
             Some(Fault::Store(fault)) => fault.error().map_or(Ok(()), Err),
@@ -40,120 +61,62 @@ impl PointStore {
         }
     }
 
-    async fn lease<'a, T, F: Future<Output = Result<T, StoreError>>>(
-        &'a self,
-        [before, after]: [Place; 2],
-        work: impl FnOnce(&'a dyn Leases) -> F,
-    ) -> Result<T, StoreError> {
-        let leases = self.inner.leases().ok_or(StoreError::Unsupported { what: "leases" })?;
-        let _alive = self.points.alive();
-        self.pass(before).await?;
-        let done = work(leases).await;
-        self.pass(after).await?;
-        done
-    }
-
     fn was_applied(&self, batch: &BatchKey) -> bool {
         self.points
             .has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if key == batch))
     }
-}
 
-const LEASE_ENDS: [Place; 2] = [Place::BeforeLeaseEnds, Place::AfterLeaseEnds];
-
-#[async_trait]
-impl ConversationStore for PointStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        let _alive = self.points.alive();
-        self.pass(Place::BeforeLoad).await?;
-        let loaded = self.inner.load(key, view).await;
-        self.pass(Place::AfterLoad).await?;
-        loaded
-    }
-
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: View,
-    ) -> Result<Snapshot, StoreError> {
-        let _alive = self.points.alive();
-        self.pass(Place::BeforeLoad).await?;
-        let loaded = self.inner.load_branch(key, tip, view).await;
-        self.pass(Place::AfterLoad).await?;
-        loaded
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.inner.branches(key).await
-    }
-
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        let _alive = self.points.alive();
-        let again = self.was_applied(&batch.key);
-        self.pass(if again { Place::BeforeAppendAgain } else { Place::BeforeAppend }).await?;
-        let (batch_key, entries) = (batch.key.clone(), batch.entries.clone());
-        let appended = self.inner.append(key, expected, batch).await;
-        match appended {
-            Ok(version) if again => self.points.record(Happened::AppendedAgain { key: batch_key, version }),
-            Ok(version) => self.points.record(Happened::Appended { key: batch_key, entries, version }),
-            Err(_) => {}
+    /// The points before and after an operation, if it has any.
+    fn places(&self, asked: Asked<'_>) -> Option<[Place; 2]> {
+        match asked {
+            Asked::Load | Asked::Read | Asked::Branches => Some([Place::BeforeLoad, Place::AfterLoad]),
+            Asked::Append(batch) if self.was_applied(&batch.key) => {
+                Some([Place::BeforeAppendAgain, Place::AfterAppend])
+            }
+            Asked::Append(_) => Some([Place::BeforeAppend, Place::AfterAppend]),
+            Asked::Release => Some([Place::BeforeLeaseEnds, Place::AfterLeaseEnds]),
+            Asked::Acquire | Asked::Renew if self.leases == LeasePoints::Given => None,
+            Asked::Acquire => Some([Place::BeforeLease, Place::AfterLease]),
+            Asked::Renew => Some([Place::BeforeRenewal, Place::AfterRenewal]),
+            _ => None,
         }
-        self.pass(Place::AfterAppend).await?;
-        appended
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        (self.hands_out_leases && self.inner.leases().is_some()).then_some(self)
+    fn tell(&self, asked: Asked<'_>, before: Place, version: Option<Version>) {
+        let (Asked::Append(batch), Some(version)) = (asked, version) else { return };
+        let key = batch.key.clone();
+        self.points.record(match before {
+            Place::BeforeAppendAgain => Happened::AppendedAgain { key, version },
+            _ => Happened::Appended { key, entries: batch.entries.clone(), version },
+        });
     }
 }
 
 #[async_trait]
-impl Leases for PointStore {
-    async fn acquire(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        let places = [Place::BeforeLease, Place::AfterLease];
-        self.lease(places, |leases| leases.acquire(key, turn, time, in_place_of)).await
+impl Around for StorePoints {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let _alive = self.points.alive();
+        let Some([before, after]) = self.places(asked) else {
+            let done = work.await?;
+            if matches!(asked, Asked::Acquire) {
+                self.pass(Place::AfterLease).await?;
+            }
+            return Ok(done);
+        };
+        self.pass(before).await?;
+        let done = work.await;
+        self.tell(asked, before, done.as_ref().ok().copied().flatten());
+        self.pass(after).await?;
+        done
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
-        self.lease(LEASE_ENDS, |leases| leases.renew(key, fence, time)).await
-    }
-
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
-        self.lease(LEASE_ENDS, |leases| leases.release(key, fence)).await
+    fn hands_out_leases(&self) -> bool {
+        self.leases != LeasePoints::NoLeases
     }
 }
 
-impl fmt::Debug for PointStore {
+impl fmt::Debug for StorePoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PointStore").field("points", &self.points).finish_non_exhaustive()
+        f.debug_struct("StorePoints").field("points", &self.points).finish_non_exhaustive()
     }
 }

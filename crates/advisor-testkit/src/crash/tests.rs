@@ -1,5 +1,5 @@
 use advisor_core::{
-    AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OnDrop, Phase, TurnEnd, from_fn,
+    AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OnDrop, Phase, StreamAdvisor, TurnEnd, from_fn,
 };
 use chat_memory_advisor::{BatchKey, EntryKind, InMemoryStore, NewEntry, Version};
 
@@ -139,6 +139,16 @@ async fn a_version_that_is_not_the_next_one_is_found() {
 }
 
 #[tokio::test]
+async fn a_start_that_is_not_stored_before_its_tool_is_found() {
+    let mut ran = ran(Scenario::ONCE, &[]).await;
+    ran.check(&[]).unwrap();
+    let is_start = |entry: &NewEntry| matches!(entry.kind, EntryKind::CallStarted(_));
+    ran.turns[0].happened.retain(|happened| !ran::appended(happened).iter().any(is_start));
+    let found = Invariant::ToolsRunOnce.check(&ran).unwrap_err();
+    assert!(found.ends_with("starts before its start is stored"), "{found}");
+}
+
+#[tokio::test]
 async fn a_completion_before_the_end_is_stored_is_found() {
     let mut ran = ran(Scenario::PLAIN, &[]).await;
     let events = &mut ran.turns[0].happened;
@@ -241,6 +251,71 @@ async fn what_goes_on_after_a_turn_is_found() {
     drop(left);
     let happened: Vec<_> = points.happened().iter().map(ToString::to_string).collect();
     assert_eq!(happened, ["1 parts of the turn are still there", "went on without a turn: late"]);
+}
+
+/// A driver of a chain in which this advisor stands outermost.
+fn driver_with<A: StreamAdvisor>(make: impl Fn(&AwaitPoints) -> A + Send + Sync + 'static) -> CrashDriver {
+    CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), move |leaves: &Leaves| {
+        let client = leaves.client().advisor_in(Phase::Turn, make(&leaves.points));
+        client.advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
+    })
+}
+
+#[tokio::test]
+async fn work_that_a_turn_has_spawned_is_found() {
+    let mut driver = driver_with(|points| {
+        let points = points.clone();
+        from_fn("spawns", move |request: ChatRequest, next: AdvisorChain| {
+            let points = points.clone();
+            async move {
+                let stream = next.next_stream(request).await?;
+                Ok(stream.on_completed(move |response| async move {
+                    tokio::spawn(async move {
+                        for _ in 0..3 {
+                            tokio::task::yield_now().await;
+                        }
+                        points.pass("spawned").await
+                    });
+                    Ok(response)
+                }))
+            }
+        })
+    });
+    let ran = driver.run(&[&[]]).await.unwrap();
+    assert_eq!(ran.check(&[]).unwrap_err().invariant(), Invariant::NothingIsLeft);
+    let is_late = |happened: &Happened| matches!(happened, Happened::Late(Place::Other("spawned")));
+    for turn in &ran.turns {
+        assert_eq!(turn.happened.iter().filter(|happened| is_late(happened)).count(), 1, "{ran}");
+    }
+}
+
+#[tokio::test]
+#[should_panic(expected = "the chain does not use `tool_loop()` of its leaves")]
+async fn a_chain_with_a_loop_of_its_own_is_found() {
+    let make = |leaves: &Leaves| {
+        let own = tool_call_advisor::ToolCallAdvisor::builder().build()?;
+        leaves.client().advisor(own).advisor(leaves.memory()).build()
+    };
+    every_point_of_chain(make, Scenario::PLAIN, &[]).await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "can happen at no point of this turn")]
+async fn a_mishap_that_cannot_happen_is_found() {
+    driver(Scenario::PLAIN).every_point(&[Mishap::Store(crate::StoreFault::HangBefore)]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_hangs_is_found_and_says_where() {
+    let mut driver = driver_with(|_| {
+        from_fn("hangs", |_: ChatRequest, _: AdvisorChain| async { std::future::pending().await })
+    });
+    let ran = driver.run(&[]).await.unwrap();
+    assert_eq!(ran.turns[0].over, Over::Stuck);
+    let broken = ran.check(&[]).unwrap_err();
+    assert_eq!(broken.invariant(), Invariant::TheEndComesLast);
+    assert!(broken.problem().contains("hangs after 1 points, the last of which is: before the first poll"));
+    assert!(broken.to_string().contains("over: Stuck"), "{broken}");
 }
 
 #[tokio::test]

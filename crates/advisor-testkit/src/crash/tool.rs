@@ -36,7 +36,11 @@ impl Tool for PointTool {
     async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let _alive = self.points.alive();
         let key = invocation.key.clone();
-        self.points.record(Happened::ToolStarted { key: key.clone(), call_id: invocation.call.id.clone() });
+        self.points.record(Happened::ToolStarted {
+            key: key.clone(),
+            call_id: invocation.call.id.clone(),
+            effect: self.inner.definition().effect,
+        });
         self.pass(Place::ToolStarted).await?;
         let output = self.inner.run(invocation).await;
         self.points.record(Happened::ToolEffect(key));

@@ -1,13 +1,10 @@
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use advisor_core::{ConversationKey, TurnId};
 use async_trait::async_trait;
-use chat_memory_advisor::{
-    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
-};
+use chat_memory_advisor::{ConversationStore, StoreError, Version};
 use tokio::task::yield_now;
+
+use super::{Around, Asked, StoreAround, Work};
 
 /// What goes wrong with an operation of a [`FaultStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,6 +25,16 @@ pub enum StoreFault {
 }
 
 impl StoreFault {
+    /// One of each; what is slow lets other tasks run nine times.
+    pub const ALL: [Self; 6] = [
+        Self::Unavailable,
+        Self::AnswerLost,
+        Self::Conflict,
+        Self::HangBefore,
+        Self::HangAfter,
+        Self::Slow(9),
+    ];
+
     /// The error of an operation that fails so, whether or not it has its effect.
     pub(crate) fn error(self) -> Option<StoreError> {
         match self {
@@ -41,8 +48,8 @@ impl StoreFault {
 
 /// A store that fails, hangs and takes its time at the operations that a test names.
 ///
-/// Loads, appends and what is asked of the store's leases are counted from 0. Each lets other tasks run once before
-/// and once after its effect.
+/// Loads, reads, appends and what is asked of the store's leases are counted from 0. Each lets other tasks run once
+/// before and once after its effect.
 /// Clones share everything.
 ///
 /// # Example
@@ -63,10 +70,11 @@ impl StoreFault {
 /// assert_eq!(store.pending_faults(), 0);
 /// # Ok(()) }
 /// ```
-pub struct FaultStore<S> {
-    inner: Arc<S>,
-    shared: Arc<Mutex<Shared>>,
-}
+pub type FaultStore<S> = StoreAround<S, Faults>;
+
+/// What goes wrong with the operations of a [`FaultStore`].
+#[derive(Debug, Default)]
+pub struct Faults(Mutex<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -77,36 +85,34 @@ struct Shared {
 impl<S: ConversationStore> FaultStore<S> {
     /// Wraps a store, in which nothing fails yet.
     pub fn new(inner: S) -> Self {
-        Self { inner: Arc::new(inner), shared: Arc::default() }
+        Self::with(Arc::new(inner), Faults::default())
     }
 
     /// The operation with this number, counted from the store's making on, goes wrong so. Several faults for
     /// one operation fall due one after the other.
     pub fn fail_at(&self, operation: usize, fault: StoreFault) {
-        self.lock().faults.push((operation, fault));
+        self.around.lock().faults.push((operation, fault));
     }
 
-    /// How many loads, of branches too, appends and questions about leases there were.
+    /// How many loads and reads, of branches too, appends and questions about leases there were.
     #[must_use]
     pub fn operations(&self) -> usize {
-        self.lock().operations
+        self.around.lock().operations
     }
 
     /// How many faults have not come yet.
     #[must_use]
     pub fn pending_faults(&self) -> usize {
-        self.lock().faults.len()
+        self.around.lock().faults.len()
     }
 
     /// From now on nothing fails.
     pub fn mend(&self) {
-        self.lock().faults.clear();
+        self.around.lock().faults.clear();
     }
+}
 
-    fn leases_of_inner(&self) -> Result<&dyn Leases, StoreError> {
-        self.inner.leases().ok_or(StoreError::Unsupported { what: "leases" })
-    }
-
+impl Faults {
     fn next_fault(&self) -> Option<StoreFault> {
         let mut shared = self.lock();
         let operation = shared.operations;
@@ -115,7 +121,17 @@ impl<S: ConversationStore> FaultStore<S> {
         Some(shared.faults.remove(due).1)
     }
 
-    async fn run<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Around for Faults {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        if matches!(asked, Asked::Delete | Asked::List) {
+            return work.await;
+        }
         let fault = self.next_fault();
         let error = fault.and_then(StoreFault::error);
         let (before, after) =
@@ -141,92 +157,5 @@ impl<S: ConversationStore> FaultStore<S> {
             _ => yield_now().await,
         }
         done
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[async_trait]
-impl<S: ConversationStore> ConversationStore for FaultStore<S> {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        self.run(self.inner.load(key, view)).await
-    }
-
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: View,
-    ) -> Result<Snapshot, StoreError> {
-        self.run(self.inner.load_branch(key, tip, view)).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.inner.branches(key).await
-    }
-
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        self.run(self.inner.append(key, expected, batch)).await
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        self.inner.leases().is_some().then_some(self)
-    }
-}
-
-#[async_trait]
-impl<S: ConversationStore> Leases for FaultStore<S> {
-    async fn acquire(
-        &self,
-        key: &ConversationKey,
-        turn: &TurnId,
-        time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        self.run(self.leases_of_inner()?.acquire(key, turn, time, in_place_of)).await
-    }
-
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
-        self.run(self.leases_of_inner()?.renew(key, fence, time)).await
-    }
-
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
-        self.run(self.leases_of_inner()?.release(key, fence)).await
-    }
-}
-
-impl<S> Clone for FaultStore<S> {
-    fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl<S> fmt::Debug for FaultStore<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultStore").field("shared", &self.shared).finish_non_exhaustive()
     }
 }

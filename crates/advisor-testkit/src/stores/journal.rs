@@ -1,12 +1,11 @@
-use std::fmt;
+use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Message, MessageContent};
 use async_trait::async_trait;
-use chat_memory_advisor::{
-    Batch, ConversationStore, Entry, EntryId, EntryKind, Leases, Page, Snapshot, StoreError, Version, View,
-};
+use chat_memory_advisor::{Batch, ConversationStore, EntryKind, StoreError, Version, View};
 use tokio::task::yield_now;
 
+use super::{Around, Asked, StoreAround, Work};
 use crate::Journal;
 
 /// A store that takes its time, and tells a [`Journal`] what it has stored once it is stored.
@@ -32,15 +31,16 @@ use crate::Journal;
 /// journal.assert_order(&["stored user", "model.ask r1", "model.end r1", "stored assistant() end"]);
 /// # Ok(()) }
 /// ```
-pub struct JournalStore<S> {
-    inner: S,
-    journal: Journal,
-}
+pub type JournalStore<S> = StoreAround<S, ToldTo>;
+
+/// The journal that a [`JournalStore`] tells.
+#[derive(Debug)]
+pub struct ToldTo(Journal);
 
 impl<S: ConversationStore> JournalStore<S> {
     /// Wraps a store.
     pub fn new(inner: S, journal: &Journal) -> Self {
-        Self { inner, journal: journal.clone() }
+        Self::with(Arc::new(inner), ToldTo(journal.clone()))
     }
 
     /// All messages of the log as they were stored, repaired or not.
@@ -80,63 +80,16 @@ fn word(kind: &EntryKind) -> String {
 }
 
 #[async_trait]
-impl<S: ConversationStore> ConversationStore for JournalStore<S> {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        yield_now().await;
-        self.inner.load(key, view).await
-    }
-
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: View,
-    ) -> Result<Snapshot, StoreError> {
-        self.inner.load_branch(key, tip, view).await
-    }
-
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
-        self.inner.read(key, after, limit).await
-    }
-
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.inner.branches(key).await
-    }
-
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
-        let words = words(&batch);
-        yield_now().await;
-        let version = self.inner.append(key, expected, batch).await?;
-        yield_now().await;
-        self.journal.record(format!("stored {words}"));
-        Ok(version)
-    }
-
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.inner.list(page).await
-    }
-
-    fn leases(&self) -> Option<&dyn Leases> {
-        self.inner.leases()
-    }
-}
-
-impl<S> fmt::Debug for JournalStore<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JournalStore").field("journal", &self.journal).finish_non_exhaustive()
+impl Around for ToldTo {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        if matches!(asked, Asked::Load | Asked::Append(_)) {
+            yield_now().await;
+        }
+        let done = work.await?;
+        if let Asked::Append(batch) = asked {
+            yield_now().await;
+            self.0.record(format!("stored {}", words(batch)));
+        }
+        Ok(done)
     }
 }

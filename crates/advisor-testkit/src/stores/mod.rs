@@ -1,7 +1,9 @@
 //! Stores for tests of memory.
 
+mod around;
 mod fault;
 mod journal;
 
-pub use fault::{FaultStore, StoreFault};
-pub use journal::JournalStore;
+pub use around::{Around, Asked, StoreAround, Work};
+pub use fault::{FaultStore, Faults, StoreFault};
+pub use journal::{JournalStore, ToldTo};

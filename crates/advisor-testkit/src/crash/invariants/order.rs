@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use advisor_core::{Chunk, Message, Role, Text, TurnEnd, TurnId};
+use advisor_core::{Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};
 use chat_memory_advisor::EntryKind;
 
 use crate::StoreFault;
@@ -80,7 +80,7 @@ pub(super) fn failures_end_the_turn(ran: &Ran) -> Result<(), String> {
 /// Whether nobody can make good for this within the turn.
 fn ends_the_turn(place: Place, mishap: Mishap) -> bool {
     match mishap {
-        Mishap::Store(StoreFault::Unavailable) => !place.is_of_lease_that_ends(),
+        Mishap::Store(StoreFault::Unavailable) => !place.is_of_given_lease(),
         Mishap::Fail => matches!(place, Place::Model | Place::ModelItem | Place::Hook(_)),
         Mishap::CutOff => true,
         _ => false,
@@ -99,6 +99,11 @@ pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
         if after.iter().any(|happened| matches!(happened, Happened::Delivered(_))) {
             return Err("something comes out after the end".into());
         }
+        if turn.over == Over::Stuck {
+            let last = turn.places.last().map(ToString::to_string).unwrap_or_default();
+            let passed = turn.places.len();
+            return Err(format!("the turn hangs after {passed} points, the last of which is: {last}"));
+        }
         if turn.over == Over::Stopped {
             return Err("the turn ends with neither `Completed` nor an error".into());
         }
@@ -115,9 +120,18 @@ pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
 }
 
 pub(super) fn tools_run_once(ran: &Ran) -> Result<(), String> {
-    let (mut started, mut had_effect) = (HashSet::new(), HashSet::new());
+    let (mut started, mut had_effect, mut announced) = (HashSet::new(), HashSet::new(), HashSet::new());
     for happened in ran.happened() {
+        announced.extend(appended(happened).iter().filter_map(|entry| match &entry.kind {
+            EntryKind::CallStarted(start) => Some(&start.key),
+            _ => None,
+        }));
         let (key, first) = match happened {
+            Happened::ToolStarted { key, effect: Some(Effect::AtMostOnce), .. }
+                if !announced.contains(key) =>
+            {
+                return Err(format!("call {key} starts before its start is stored"));
+            }
             Happened::ToolStarted { key, .. } => (key, started.insert(key)),
             Happened::ToolEffect(key) => (key, had_effect.insert(key)),
             _ => continue,

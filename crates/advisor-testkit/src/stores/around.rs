@@ -1,0 +1,264 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, TurnId};
+use async_trait::async_trait;
+use chat_memory_advisor::{
+    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
+};
+use futures::future::BoxFuture;
+
+/// A store in which something of a test's own happens around each operation: see [`Around`]. Clones share everything.
+///
+/// # Example
+/// ```
+/// use std::sync::Arc;
+/// use advisor_core::{ConversationKey, TurnId, async_trait};
+/// use advisor_testkit::{Around, Asked, StoreAround, Work};
+/// use chat_memory_advisor::{
+///     Batch, BatchKey, ConversationStore, InMemoryStore, StoreError, Version,
+/// };
+///
+/// /// A store that nobody may write to.
+/// struct ReadOnly;
+///
+/// #[async_trait]
+/// impl Around for ReadOnly {
+///     async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+///         match asked {
+///             Asked::Append(_) | Asked::Delete => Err(StoreError::unavailable("nobody may write")),
+///             _ => work.await,
+///         }
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let store = StoreAround::with(Arc::new(InMemoryStore::new()), ReadOnly);
+/// let key = ConversationKey::new("c").unwrap();
+/// let batch = Batch::new(BatchKey::new(TurnId::mint(), 0, "input"), Vec::new());
+/// assert!(store.append(&key, Version::EMPTY, batch).await.is_err());
+/// # }
+/// ```
+pub struct StoreAround<S: ?Sized, A> {
+    pub(crate) inner: Arc<S>,
+    pub(crate) around: Arc<A>,
+}
+
+/// What happens around each operation of a store.
+#[async_trait]
+pub trait Around: Send + Sync + 'static {
+    /// Does what the store was asked, by awaiting `work`, or fails instead. What comes out of it is what the operation
+    /// comes to; after an error the store's answer is lost.
+    ///
+    /// # Errors
+    /// Those of the store, and others of one's own.
+    ///
+    /// # Cancellation
+    /// The future is dropped where the operation's is.
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError>;
+
+    /// Whether the store hands out leases, if the wrapped one does.
+    fn hands_out_leases(&self) -> bool {
+        true
+    }
+}
+
+/// What a store is asked.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Asked<'a> {
+    /// To load a conversation or a branch of it.
+    Load,
+    /// To read a page of all entries.
+    Read,
+    /// To name the tips of the branches.
+    Branches,
+    /// To append this.
+    Append(&'a Batch),
+    /// To delete a conversation.
+    Delete,
+    /// To list conversations.
+    List,
+    /// For a lease.
+    Acquire,
+    /// To renew a lease.
+    Renew,
+    /// To take a lease back.
+    Release,
+}
+
+/// The wrapped store's own work. A load and an append come to the version of the conversation.
+pub type Work<'a> = BoxFuture<'a, Result<Option<Version>, StoreError>>;
+
+impl<S: ConversationStore + ?Sized, A: Around> StoreAround<S, A> {
+    /// Wraps a store.
+    pub fn with(store: Arc<S>, around: A) -> Self {
+        Self { inner: store, around: Arc::new(around) }
+    }
+
+    async fn ask<T: Send>(
+        &self,
+        asked: Asked<'_>,
+        work: impl Future<Output = Result<T, StoreError>> + Send,
+        version: fn(&T) -> Option<Version>,
+    ) -> Result<T, StoreError> {
+        let mut answer = None;
+        let work = async {
+            let answered = answer.insert(work.await?);
+            Ok(version(answered))
+        };
+        self.around.around(asked, Box::pin(work)).await?;
+        answer.ok_or_else(|| StoreError::unavailable("what stands around the store did not ask it"))
+    }
+
+    fn leases_of_inner(&self) -> Result<&dyn Leases, StoreError> {
+        self.inner.leases().ok_or(StoreError::Unsupported { what: "leases" })
+    }
+}
+
+fn of_snapshot(snapshot: &Snapshot) -> Option<Version> {
+    Some(snapshot.version)
+}
+
+fn none<T>(_: &T) -> Option<Version> {
+    None
+}
+
+#[async_trait]
+impl<S: ConversationStore + ?Sized, A: Around> ConversationStore for StoreAround<S, A> {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        self.ask(Asked::Load, self.inner.load(key, view), of_snapshot).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.ask(Asked::Load, self.inner.load_branch(key, tip, view), of_snapshot).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.ask(Asked::Read, self.inner.read(key, after, limit), none).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.ask(Asked::Branches, self.inner.branches(key), none).await
+    }
+
+    async fn append(
+        &self,
+        key: &ConversationKey,
+        expected: Version,
+        batch: Batch,
+    ) -> Result<Version, StoreError> {
+        let asked = batch.clone();
+        let work = self.inner.append(key, expected, batch);
+        self.ask(Asked::Append(&asked), work, |version| Some(*version)).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.ask(Asked::Delete, self.inner.delete(key), none).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.ask(Asked::List, self.inner.list(page), none).await
+    }
+
+    fn leases(&self) -> Option<&dyn Leases> {
+        (self.around.hands_out_leases() && self.inner.leases().is_some()).then_some(self)
+    }
+}
+
+#[async_trait]
+impl<S: ConversationStore + ?Sized, A: Around> Leases for StoreAround<S, A> {
+    async fn acquire(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        time: Duration,
+        in_place_of: Option<Fence>,
+    ) -> Result<Fence, StoreError> {
+        let work = self.leases_of_inner()?.acquire(key, turn, time, in_place_of);
+        self.ask(Asked::Acquire, work, none).await
+    }
+
+    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+        self.ask(Asked::Renew, self.leases_of_inner()?.renew(key, fence, time), none).await
+    }
+
+    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+        self.ask(Asked::Release, self.leases_of_inner()?.release(key, fence), none).await
+    }
+}
+
+impl<S: ?Sized, A> Clone for StoreAround<S, A> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), around: Arc::clone(&self.around) }
+    }
+}
+
+impl<S: ?Sized, A: fmt::Debug> fmt::Debug for StoreAround<S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreAround").field("around", &self.around).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chat_memory_advisor::InMemoryStore;
+
+    use super::*;
+    use crate::{FaultStore, StoreFault};
+
+    fn key() -> ConversationKey {
+        ConversationKey::new("c").unwrap()
+    }
+
+    #[tokio::test]
+    async fn reading_entries_and_branches_fails_as_loading_does() {
+        let store = FaultStore::new(InMemoryStore::new());
+        for operation in 0..2 {
+            store.fail_at(operation, StoreFault::Unavailable);
+        }
+        assert!(store.read(&key(), EntryId::BEGINNING, 9).await.is_err());
+        assert!(store.branches(&key()).await.is_err());
+        assert_eq!((store.operations(), store.pending_faults()), (2, 0));
+    }
+
+    #[cfg(feature = "crash")]
+    #[tokio::test]
+    async fn reading_entries_and_branches_passes_points() {
+        use crate::crash::{AwaitPoints, Place};
+
+        let points = AwaitPoints::new();
+        let store = points.store(InMemoryStore::new());
+        store.read(&key(), EntryId::BEGINNING, 9).await.unwrap();
+        store.branches(&key()).await.unwrap();
+        assert_eq!(points.places(), [[Place::BeforeLoad, Place::AfterLoad]; 2].concat());
+    }
+
+    /// What stands around a store and never asks it.
+    struct Forgets;
+
+    #[async_trait]
+    impl Around for Forgets {
+        async fn around(&self, _: Asked<'_>, _: Work<'_>) -> Result<Option<Version>, StoreError> {
+            Ok(None)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_was_not_asked_gives_no_answer() {
+        let store = StoreAround::with(Arc::new(InMemoryStore::new()), Forgets);
+        assert!(matches!(store.load(&key(), View::All).await, Err(StoreError::Unavailable { .. })));
+    }
+}

@@ -1,0 +1,104 @@
+//! Turns that are dropped, cancelled or crash, and the turn after them.
+
+use advisor_chain::{Message, OUTCOME_UNKNOWN, OnDrop, VERIFY_BEFORE_RETRYING};
+use futures::StreamExt;
+use tokio::task::yield_now;
+
+use crate::world::{PLACES, World, check_texts, fine, one_round, poll, polls_of_a_turn, two_rounds};
+
+#[tokio::test]
+async fn law_t5_t1_k4_dropped_or_crashed_at_any_point_a_call_is_started_once_and_the_model_is_told() {
+    let mut seen = [0; 3];
+    for place in PLACES {
+        for exclusive in [false, true] {
+            let world = World { exclusive, ..World::new(place) };
+            for crashes in [false, true] {
+                for polls in 0..=polls_of_a_turn(&world, two_rounds).await {
+                    let what = format!("{place:?}, exclusive {exclusive}, crash {crashes}, {polls} polls");
+                    let world = World { exclusive, ..World::new(place) };
+                    let first = world.process(two_rounds());
+                    poll(first.turn("go"), polls).await;
+                    world.check_starts(&what).await;
+                    let next = if crashes {
+                        world.process(fine())
+                    } else {
+                        world.process_of(first.memory.clone(), fine())
+                    };
+                    let sent = next.next(&what).await;
+                    world.check_starts(&what).await;
+                    let log = world.log().await;
+                    if !log.is_empty() && log[0].kind.as_message().is_some_and(|said| said.text() == "go") {
+                        let told = check_texts(&what, &sent, &log, &world.starts);
+                        seen = std::array::from_fn(|n| seen[n] + told[n]);
+                    }
+                    // What the model was told is what is written, and stays so.
+                    let again = world.process(fine()).next(&what).await;
+                    assert_eq!(again[..sent.len()], sent, "{what}");
+                }
+            }
+        }
+    }
+    assert!(seen.iter().all(|times| *times > 20), "results, to be verified, unknown: {seen:?}");
+}
+
+#[tokio::test]
+async fn law_t5_k4_after_any_two_drops_or_crashes_no_call_was_started_twice() {
+    let mut pairs = 0;
+    for place in PLACES {
+        let longest = polls_of_a_turn(&World::new(place), one_round).await;
+        for crashes in 0..4 {
+            for (first, second) in (0..=longest).flat_map(|first| (0..=longest + 4).map(move |n| (first, n)))
+            {
+                let what = format!("{place:?}, crashes {crashes}, {first} and {second} polls");
+                let world = World::new(place);
+                let mut process = world.process(one_round());
+                for (nth, polls) in [(0, first), (1, second)] {
+                    poll(process.turn("go"), polls).await;
+                    process = match crashes & (1 << nth) {
+                        0 => world.process_of(process.memory.clone(), one_round()),
+                        _ => world.process(one_round()),
+                    };
+                }
+                world.process_of(process.memory, fine()).next(&what).await;
+                world.check_starts(&what).await;
+                pairs += 1;
+            }
+        }
+    }
+    assert!(pairs > 1_000, "{pairs} pairs");
+}
+
+/// A tool that was running when its turn was cancelled, dropped or undone.
+#[tokio::test]
+async fn law_t5_k3_a_running_tool_whose_turn_is_stopped_is_to_be_verified_unless_it_is_undone() {
+    for place in PLACES {
+        for on_drop in [OnDrop::Seal, OnDrop::Rollback] {
+            for cancels in [false, true] {
+                let world = World::new(place);
+                let process = world.process(two_rounds());
+                let mut turn = process.turn("go").on_drop(on_drop);
+                while world.starts.lock().unwrap().is_empty() {
+                    let _ = futures::poll!(turn.next());
+                    yield_now().await;
+                }
+                if cancels {
+                    turn.handle().cancel(on_drop);
+                    turn.call().await.unwrap_err();
+                } else {
+                    drop(turn);
+                }
+                let what = format!("{place:?} {on_drop:?} cancelled {cancels}");
+                let next = world.process_of(process.memory, fine());
+                let sent = next.next(&what).await;
+                let told: Vec<_> =
+                    sent.iter().filter_map(Message::tool_result).map(|result| result.text()).collect();
+                let expected = match on_drop {
+                    OnDrop::Rollback => vec![],
+                    _ => vec![VERIFY_BEFORE_RETRYING, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING],
+                };
+                assert_eq!(told, expected, "{what}");
+                world.check_starts(&what).await;
+            }
+        }
+    }
+}

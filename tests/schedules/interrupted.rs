@@ -4,10 +4,10 @@ use advisor_chain::{OnDrop, Phase, WhenBusy};
 use shuttle::future::{spawn, yield_now};
 
 use crate::check::{check, key, said_in, turn_id};
-use crate::explore;
 use crate::leaves::{Seen, chain};
 use crate::time::Time;
 use crate::turns::{Shared, memories};
+use crate::{Tally, explore};
 
 /// How a turn is stopped by another task.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ enum Stopped {
     Dropped(OnDrop),
 }
 
-async fn stopped_at_any_moment(stopped: Stopped, shared: Shared, time: Time) {
+async fn stopped_at_any_moment(stopped: Stopped, shared: Shared, begun: Tally, time: Time) {
     let (store, memories) = memories(shared, WhenBusy::Queue, 2);
     let seen = Seen::default();
     let passing = time.pass();
@@ -51,6 +51,7 @@ async fn stopped_at_any_moment(stopped: Stopped, shared: Shared, time: Time) {
     if shared == Shared::Memory {
         assert_eq!(second.as_deref().ok(), Some("Done: say 1"), "K4: the turn that waited begins");
     }
+    begun.add(usize::from(second.is_ok()));
     acknowledged.extend(second.is_ok().then_some(1));
     time.stop();
     passing.await.unwrap();
@@ -59,8 +60,10 @@ async fn stopped_at_any_moment(stopped: Stopped, shared: Shared, time: Time) {
 
 fn explore_stops(stopped: Stopped) {
     for shared in [Shared::Memory, Shared::Leases] {
-        let what = format!("{stopped:?}, {shared:?}");
-        explore(&what, move |time| stopped_at_any_moment(stopped, shared, time));
+        let (what, begun) = (format!("{stopped:?}, {shared:?}"), Tally::default());
+        let counted = begun.clone();
+        let tried = explore(&what, move |time| stopped_at_any_moment(stopped, shared, begun.clone(), time));
+        counted.expect(95, tried, &what);
     }
 }
 

@@ -31,6 +31,8 @@ mod twice;
 mod writers;
 
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use shuttle::scheduler::RandomScheduler;
@@ -43,8 +45,24 @@ const SCHEDULES: usize = 1_000;
 /// How many explorations share them.
 const EXPLORATIONS: usize = 22;
 
-/// Tries its share of schedules. Each is given its own time.
-fn explore<F, W>(what: &str, work: F)
+/// How many things went well, over all schedules of an exploration. Clones count together.
+#[derive(Clone, Default)]
+struct Tally(Arc<AtomicUsize>);
+
+impl Tally {
+    fn add(&self, count: usize) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Most of what could go well must: in a single schedule each may fail for a reason, but not in all of them.
+    fn expect(&self, percent: usize, of: usize, what: &str) {
+        let count = self.0.load(Ordering::Relaxed);
+        assert!(of < 20 || count * 100 >= percent * of, "{what}: only {count} of {of}");
+    }
+}
+
+/// Tries its share of schedules, and says how many those were. Each is given its own time.
+fn explore<F, W>(what: &str, work: F) -> usize
 where
     F: Fn(Time) -> W + Send + Sync + 'static,
     W: Future<Output = ()> + Send + 'static,
@@ -65,4 +83,5 @@ where
         time.stop();
     });
     let _ = writeln!(std::io::stderr(), "{what}: {tried} schedules; {:?}", started.elapsed());
+    tried
 }

@@ -85,6 +85,13 @@ impl Batch {
         Self { last_turn: Some(turn), ..self }
     }
 
+    /// What its first entry follows when it is appended at this version, where that is not the last entry: a branch
+    /// begins. It is for stores.
+    #[must_use]
+    pub fn fork_at(&self, version: Version) -> Option<EntryId> {
+        self.parent.filter(|parent| parent.as_u64() != version.as_u64() && !self.entries.is_empty())
+    }
+
     /// The same batch, written with this fence.
     #[must_use]
     pub fn with_fence(self, fence: Fence) -> Self {

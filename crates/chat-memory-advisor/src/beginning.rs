@@ -64,7 +64,9 @@ impl Inner {
                     return Ok(Begun::Answered(answer, reason));
                 }
             };
-            claim.beginning = opening.unsure(&self.turn).or(claim.beginning.take());
+            if !self.has_left(&opening) {
+                claim.beginning = opening.unsure(&self.turn).or(claim.beginning.take());
+            }
             if claim.is_lost() {
                 return Err(StoreError::Fenced.into());
             }
@@ -77,6 +79,12 @@ impl Inner {
                 outcome => attempts.go_on_after(outcome, &self.turn)?,
             }
         }
+    }
+
+    /// Whether what an earlier run of the turn left is still to be written, and says all that this one could.
+    fn has_left(&self, opening: &Opening) -> bool {
+        let left = || self.registry.unfinished(&self.key);
+        opening.again.is_some() && left().iter().any(|known| known.turn == self.turn)
     }
 
     fn plan(&self, ground: Ground, said: Vec<Message>) -> Result<Beginning> {

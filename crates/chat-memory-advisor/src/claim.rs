@@ -19,6 +19,7 @@ pub(crate) struct Claim {
     key: ConversationKey,
     turn: TurnId,
     number: u64,
+    hold: Arc<Hold>,
     /// The beginning of the turn may be written, but nobody knows it yet.
     pub(crate) beginning: Option<Unfinished>,
 }
@@ -28,7 +29,7 @@ pub(crate) struct Claim {
 pub(crate) struct Running {
     /// The number of its claim. Its id would not do: a turn may be submitted twice.
     number: u64,
-    turn: TurnId,
+    pub(crate) turn: TurnId,
     hold: Arc<Hold>,
 }
 
@@ -68,10 +69,12 @@ impl Registry {
         turn: &TurnId,
         hold: &Arc<Hold>,
     ) -> Option<Claim> {
-        match self.claim_if(key, turn, hold, |slot| slot.waiters.is_queue_empty()) {
-            Err(Some(running)) if running.turn == *turn => Some(self.claim_in_turn(key, turn, hold).await),
-            claim => claim.ok(),
-        }
+        let mut is_here = false;
+        let claim = self.claim_if(key, turn, hold, |slot| {
+            is_here = slot.runs(turn);
+            slot.waiters.is_queue_empty()
+        });
+        if is_here { Some(self.claim_in_turn(key, turn, hold).await) } else { claim.ok() }
     }
 
     /// Claims a conversation for a turn, after those that came before.
@@ -81,7 +84,7 @@ impl Registry {
         turn: &TurnId,
         hold: &Arc<Hold>,
     ) -> Claim {
-        let waiting = Waiting::behind_all(self, key);
+        let waiting = Waiting::behind_all(self, key, turn);
         loop {
             match self.claim_if(key, turn, hold, |slot| waiting.is_first(slot)) {
                 Ok(claim) => return claim,
@@ -126,14 +129,21 @@ impl Registry {
     ) -> Result<Claim, Option<Running>> {
         let number = self.next_number();
         let is_free = self.change(key, |slot| {
-            if slot.running.is_some() || !is_next(slot) {
+            let is_next = is_next(slot);
+            if slot.running.is_some() || !is_next {
                 return Err(slot.running.clone());
             }
             slot.running = Some(Running { number, turn: turn.clone(), hold: Arc::clone(hold) });
             Ok(())
         });
-        let (registry, key) = (Arc::clone(self), key.clone());
-        is_free.map(|()| Claim { registry, key, turn: turn.clone(), number, beginning: None })
+        is_free.map(|()| Claim {
+            registry: Arc::clone(self),
+            key: key.clone(),
+            turn: turn.clone(),
+            number,
+            hold: Arc::clone(hold),
+            beginning: None,
+        })
     }
 
     /// Ends the claim with this number.
@@ -148,8 +158,8 @@ impl Registry {
 
 impl Claim {
     /// Claims the conversation again for the same turn, unless another one runs in it.
-    pub(crate) fn renew(&self, hold: &Arc<Hold>) -> bool {
-        let again = || Running { number: self.number, turn: self.turn.clone(), hold: Arc::clone(hold) };
+    pub(crate) fn renew(&self) -> bool {
+        let again = || Running { number: self.number, turn: self.turn.clone(), hold: Arc::clone(&self.hold) };
         self.registry.change(&self.key, |slot| slot.running.get_or_insert_with(again).number == self.number)
     }
 
@@ -168,7 +178,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         if let Some(beginning) = self.beginning.take() {
-            self.registry.leave(&self.key, beginning);
+            self.registry.leave(&self.key, Unfinished { fence: self.hold.fence(), ..beginning });
         }
         self.release();
     }
@@ -246,6 +256,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_same_turn_waits_for_itself_also_where_that_has_been_woken() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let a = turn("a");
+        let mut second = Box::pin(registry.claim(key, &a, hold));
+        assert!(poll!(&mut second).is_pending());
+        drop(running);
+        let mut third = Box::pin(registry.claim(key, &a, hold));
+        assert!(poll!(&mut third).is_pending());
+        drop(second.now_or_never().unwrap());
+        assert!(third.now_or_never().unwrap().is_some());
+    }
+
+    #[tokio::test]
     async fn nobody_passes_a_turn_that_waits() {
         let setting = setting();
         let (registry, key, hold) = &setting;
@@ -268,13 +293,13 @@ mod tests {
         let setting = setting();
         let first = claim(&setting, "a").unwrap();
         first.release();
-        assert!(first.renew(&setting.2));
+        assert!(first.renew());
         assert!(claim(&setting, "b").is_none());
         first.release();
         assert!(!first.is_lost());
         // The same turn, submitted again, is not the same claim.
         let _second = claim(&setting, "a").unwrap();
-        assert!(!first.renew(&setting.2) && first.is_lost());
+        assert!(!first.renew() && first.is_lost());
         drop(first);
         assert!(claim(&setting, "c").is_none(), "a claim ends nothing but itself");
     }

@@ -77,6 +77,7 @@ macro_rules! conformance {
             append_after_delete_is_gone
             older_fence_is_refused
             another_last_turn_is_refused
+            what_forbids_a_batch_is_told_in_one_order
             list_is_paged_in_order
             a_page_may_begin_after_a_key_of_another_tenant
             a_dropped_append_is_applied_whole_or_not_at_all
@@ -117,6 +118,7 @@ pub async fn what_is_law_m3(store: Store) {
     wrong_version_is_a_conflict(Arc::clone(&store)).await;
     older_fence_is_refused(Arc::clone(&store)).await;
     another_last_turn_is_refused(Arc::clone(&store)).await;
+    what_forbids_a_batch_is_told_in_one_order(Arc::clone(&store)).await;
     a_lease_takes_the_place_of_another(Arc::clone(&store)).await;
     versions_have_no_gaps_under_eight_writers(store).await;
 }

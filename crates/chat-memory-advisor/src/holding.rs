@@ -39,7 +39,7 @@ impl Inner {
             self.registry.change(&self.key, |slot| slot.asked_for.push(self.turn.clone()));
             let answer = leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await;
             if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
-                self.registry.change(&self.key, |slot| slot.asked_for.pop());
+                self.registry.change(&self.key, |slot| slot.was_answered(&self.turn));
             }
             match answer {
                 Err(StoreError::OutcomeUnknown { .. }) if !unheard.contains(&self.turn) => {
@@ -62,7 +62,7 @@ impl Inner {
                     self.hold.set_fence(fence);
                     self.registry.change(&self.key, |slot| {
                         slot.asked_for.clear();
-                        slot.fence = Some(fence);
+                        slot.note_lease(fence);
                     });
                     return Ok(());
                 }
@@ -77,14 +77,14 @@ impl Inner {
 
     /// Holds the conversation again for a turn that goes on after its end.
     pub(crate) async fn hold_again(&self, claim: &Claim) -> Result<()> {
-        if !claim.renew(&self.hold) {
+        if !claim.renew() {
             return Err(busy());
         }
         if let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) {
             let mut renewed = self.hold.renewed.lock().await;
             self.renew(leases, fence).await.map_err(Error::from)?;
             *renewed = true;
-            self.registry.change(&self.key, |slot| slot.fence = Some(fence));
+            self.registry.change(&self.key, |slot| slot.note_lease(fence));
         }
         Ok(())
     }

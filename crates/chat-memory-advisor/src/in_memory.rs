@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use dashmap::DashMap;
+use dashmap::{DashMap, Entry as Place};
 use tokio::time::Instant;
 
 use crate::{
@@ -97,20 +97,18 @@ impl ConversationStore for InMemoryStore {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
-        // A conversation that is not there is only made by a batch that expects it so.
-        if expected > Version::EMPTY || batch.last_turn.is_some() {
-            let log = self.conversations.get_mut(key).filter(|log| log.exists());
-            return log.ok_or(StoreError::Gone)?.append(expected, batch);
+        match self.conversations.entry(key.clone()) {
+            Place::Occupied(mut log) => log.get_mut().append(expected, batch),
+            Place::Vacant(place) => {
+                let mut log = Log::default();
+                let version = log.append(expected, batch)?;
+                // A batch of nothing makes no conversation.
+                if log.exists() {
+                    place.insert(log);
+                }
+                Ok(version)
+            }
         }
-        if let Some(id) = batch.parent.filter(|parent| *parent > EntryId::BEGINNING)
-            && !self.conversations.get(key).is_some_and(|log| log.exists())
-        {
-            return Err(StoreError::NoSuchEntry { id });
-        }
-        if batch.entries.is_empty() && !self.conversations.get(key).is_some_and(|log| log.exists()) {
-            return Ok(Version::EMPTY);
-        }
-        self.conversations.entry(key.clone()).or_default().append(expected, batch)
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
@@ -190,8 +188,12 @@ impl Log {
         self.held.as_ref().filter(|held| held.until > Instant::now())
     }
 
+    fn version(&self) -> Version {
+        Version::EMPTY.after(self.entries.len())
+    }
+
     fn tip(&self) -> EntryId {
-        EntryId::new(Version::EMPTY.after(self.entries.len()).as_u64())
+        EntryId::new(self.version().as_u64())
     }
 
     fn snapshot(&self, tip: EntryId, view: View) -> Snapshot {
@@ -201,8 +203,7 @@ impl Log {
     /// Whether a batch stands in this place and follows what it says.
     fn holds(&self, range: &Range<usize>, batch: &Batch) -> bool {
         let written = self.entries.get(range.clone()).unwrap_or_default();
-        let before = EntryId::new(Version::EMPTY.after(range.start).as_u64());
-        let parent = batch.parent.filter(|parent| *parent != before);
+        let parent = batch.fork_at(Version::EMPTY.after(range.start));
         written.len() == batch.entries.len()
             && written.iter().zip(&batch.entries).all(|(old, new)| same(old, new))
             && written.first().is_none_or(|first| first.parent == parent)
@@ -213,27 +214,14 @@ impl Log {
             let same = self.holds(range, &batch);
             return if same { Ok(Version::EMPTY.after(range.end)) } else { Err(StoreError::KeyReused) };
         }
-        if batch.fence.is_some() && batch.fence < self.fence {
-            return Err(StoreError::Fenced);
-        }
-        let current = Version::EMPTY.after(self.entries.len());
-        if current != expected {
-            return Err(StoreError::Conflict { current });
-        }
-        if batch
-            .last_turn
-            .as_ref()
-            .is_some_and(|turn| Some(turn) != self.entries.last().map(|last| &last.turn))
-        {
-            return Err(StoreError::Gone);
-        }
-        let tip = self.tip();
-        if let Some(id) = batch.parent.filter(|parent| *parent > tip) {
-            return Err(StoreError::NoSuchEntry { id });
+        self.check(expected, &batch)?;
+        let current = self.version();
+        if !self.exists() && batch.entries.is_empty() {
+            return Ok(current);
         }
         self.fence = batch.fence.or(self.fence);
         let (from, first) = (self.entries.len(), current.as_u64().saturating_add(1));
-        if let Some(parent) = batch.parent.filter(|parent| *parent != tip && !batch.entries.is_empty()) {
+        if let Some(parent) = batch.fork_at(current) {
             self.forks.insert(first, parent);
         }
         let entries = (first..).zip(batch.entries);
@@ -242,7 +230,30 @@ impl Log {
             ..Entry::new(seq, new.turn, new.kind)
         }));
         self.batches.insert(batch.key, from..self.entries.len());
-        Ok(Version::EMPTY.after(self.entries.len()))
+        Ok(self.version())
+    }
+
+    /// What forbids to append a batch of a new key.
+    fn check(&self, expected: Version, batch: &Batch) -> Result<(), StoreError> {
+        // A conversation that is not there is only made by a batch that expects it so.
+        if !self.exists() && (expected > Version::EMPTY || batch.last_turn.is_some()) {
+            return Err(StoreError::Gone);
+        }
+        if batch.fence.is_some() && batch.fence < self.fence {
+            return Err(StoreError::Fenced);
+        }
+        let current = self.version();
+        if current != expected {
+            return Err(StoreError::Conflict { current });
+        }
+        let last_turn = self.entries.last().map(|last| &last.turn);
+        if batch.last_turn.is_some() && batch.last_turn.as_ref() != last_turn {
+            return Err(StoreError::Gone);
+        }
+        match batch.parent.filter(|parent| parent.as_u64() > current.as_u64()) {
+            Some(id) => Err(StoreError::NoSuchEntry { id }),
+            None => Ok(()),
+        }
     }
 }
 

@@ -91,6 +91,7 @@ mod waiters;
 mod when_busy;
 mod when_too_large;
 mod window;
+mod written_entry;
 
 pub use advisor::ChatMemoryAdvisor;
 #[doc(no_inline)]
@@ -118,6 +119,7 @@ pub use view::{OpenTurn, Snapshot, View};
 pub use when_busy::WhenBusy;
 pub use when_too_large::WhenTooLarge;
 pub use window::Window;
+pub use written_entry::WrittenEntry;
 
 /// The README's examples are tests, too.
 #[cfg(doctest)]

@@ -65,10 +65,16 @@ impl Registry {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
     }
 
-    /// Whether what was left here is still to be written.
+    /// Whether what was left here is still to be written. Of what found no room only that is known that the turn does not
+    /// run again.
     pub(crate) fn is_left(&self, key: &ConversationKey, left: &Unfinished) -> bool {
         let slot = self.conversations.get(key);
-        slot.is_some_and(|slot| slot.unfinished.iter().any(|known| known.number == left.number))
+        match left.number {
+            Some(_) => {
+                slot.is_some_and(|slot| slot.unfinished.iter().any(|known| known.number == left.number))
+            }
+            None => !slot.is_some_and(|slot| slot.runs(&left.turn)),
+        }
     }
 
     /// Reads what is needed so that the window is there, and all of the log if a turn is left whose end counts for more
@@ -113,11 +119,13 @@ impl Registry {
 
     /// The turn stopped and its end is still to be written. What is known of it already is replaced. Where
     /// there is no room for its texts, it is kept without them; where there is none at all, it is closed as
-    /// after a crash. Gives the turn with the number under which it is left.
+    /// after a crash, unless what is given here is written at once.
     pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) -> Unfinished {
+        let known = self.unfinished(key).into_iter().find(|known| known.turn == turn.turn);
         self.forget_turn(key, &turn.turn);
         let room = self.most.saturating_sub(self.bytes.load(Ordering::Relaxed));
-        let left = Unfinished { number: self.next_number(), ..turn };
+        let fence = turn.fence.max(known.and_then(|known| known.fence));
+        let left = Unfinished { fence, number: Some(self.next_number()), ..turn };
         let mut kept = left.clone();
         if kept.bytes() > room {
             tracing::warn!(
@@ -127,9 +135,10 @@ impl Registry {
             );
             kept = kept.without_texts();
         }
-        if kept.bytes() <= room {
-            self.change(key, |slot| slot.unfinished.push(kept));
+        if kept.bytes() > room {
+            return Unfinished { number: None, ..left };
         }
+        self.change(key, |slot| slot.unfinished.push(kept));
         left
     }
 
@@ -190,6 +199,30 @@ impl Registry {
 }
 
 impl Slot {
+    /// Whether the turn runs here, or waits for that.
+    pub(crate) fn runs(&self, turn: &TurnId) -> bool {
+        self.running.as_ref().is_some_and(|running| running.turn == *turn) || self.waiters.have(turn)
+    }
+
+    /// A turn of this process has a lease, which is also good for what others have left here.
+    pub(crate) fn note_lease(&mut self, fence: Fence) {
+        self.fence = Some(fence);
+        self.unfinished.iter_mut().for_each(|left| left.fence = Some(fence));
+    }
+
+    /// Whether a turn of this process has the conversation, is to have it, or had it after the one that was left.
+    pub(crate) fn is_used_after(&self, left: &Unfinished) -> bool {
+        let later = |known: &Unfinished| known.number == left.number && known.fence > left.fence;
+        self.running.is_some() || !self.waiters.is_empty() || self.unfinished.iter().any(later)
+    }
+
+    /// The store has said whether the turn holds the conversation.
+    pub(crate) fn was_answered(&mut self, turn: &TurnId) {
+        if let Some(asked) = self.asked_for.iter().rposition(|asked| asked == turn) {
+            self.asked_for.remove(asked);
+        }
+    }
+
     /// What the turns take whose end is still to be written.
     fn bytes(&self) -> usize {
         self.unfinished.iter().map(Unfinished::bytes).sum()
@@ -246,6 +279,24 @@ mod tests {
             registry.forget_all(&key(name));
         }
         assert_eq!(registry.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn law_k3_what_finds_no_room_is_closed_all_the_same_unless_the_turn_runs_again() {
+        let registry = Arc::new(Registry { most: 0, ..Registry::default() });
+        let key = ConversationKey::new("c").unwrap();
+        let refused = registry.leave(&key, silent("a"));
+        assert!(registry.unfinished(&key).is_empty() && registry.is_left(&key, &refused));
+        let _again = claim(&registry, &key, "a");
+        assert!(!registry.is_left(&key, &refused));
+    }
+
+    #[test]
+    fn law_k3_what_is_left_again_keeps_the_highest_fence() {
+        let registry = Registry::default();
+        let key = ConversationKey::new("c").unwrap();
+        registry.leave(&key, Unfinished { fence: Some(Fence::new(7)), ..silent("a") });
+        assert_eq!(registry.leave(&key, silent("a")).fence, Some(Fence::new(7)));
     }
 
     #[test]

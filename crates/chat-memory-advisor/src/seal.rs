@@ -56,7 +56,7 @@ impl Registry {
     }
 
     /// What is left of a turn is written, or could not be. Whoever holds the conversation by now closes what is before
-    /// it: a turn of this process with what had been shown, which is kept for it.
+    /// it: a turn of this process with what had been shown, which is kept for it; one of another process without.
     pub(crate) fn note_sealed(
         &self,
         key: &ConversationKey,
@@ -65,7 +65,15 @@ impl Registry {
     ) -> Result<(), StoreError> {
         match sealed {
             Ok(()) => self.forget(key, left),
-            Err(StoreError::Fenced) => {}
+            Err(StoreError::Fenced) if self.change(key, |slot| slot.is_used_after(left)) => {}
+            Err(StoreError::Fenced) => {
+                tracing::warn!(
+                    conversation = %key,
+                    turn = %left.turn,
+                    "another process went on with the conversation before a dropped turn was closed, and what that had shown is lost"
+                );
+                self.forget(key, left);
+            }
             failed => return failed,
         }
         Ok(())

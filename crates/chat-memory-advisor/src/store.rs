@@ -171,6 +171,19 @@ impl Page {
     pub fn after(self, last: ConversationKey) -> Self {
         Self { after: Some(last), ..self }
     }
+
+    /// The id after which the page begins within the tenant, as bytes are ordered; `None`, if nothing can be on the
+    /// page. It is for stores.
+    #[must_use]
+    pub fn begins_after(&self) -> Option<&str> {
+        // The order is that of tenants, then of conversations; a tenant that no key can have has none.
+        ConversationKey::in_tenant(&self.tenant, "any").ok()?;
+        match &self.after {
+            Some(after) if after.tenant() > &*self.tenant => None,
+            Some(after) if after.tenant() == &*self.tenant => Some(after.conversation()),
+            _ => Some(""),
+        }
+    }
 }
 
 /// A shared store is a store.

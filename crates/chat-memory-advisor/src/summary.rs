@@ -1,8 +1,10 @@
 use std::fmt;
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use advisor_core::{ChatClient, Message, Result, Role, Spawner, Text, TurnEnd, TurnId};
+use advisor_core::{ChatClient, Error, ErrorKind, Message, Result, Role, Spawner, Text, TurnEnd, TurnId};
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use crate::repair::answers_to_earlier_calls;
 use crate::view::{last_end, same_turn};
@@ -24,7 +26,11 @@ pub struct Summary {
 /// told to a model together with the summary before. Nobody waits for it: it is asked where the [`Spawner`] runs
 /// it, and what it says is stored with the input of the next turn, as an entry of its own. What it tells of stays
 /// in the store. It is told no more than about half a megabyte: texts of more than 32 KiB are cut, and so is a turn of
-/// more than 256 KiB. A summary that could not be made is tried again after the next turn.
+/// more than 256 KiB. A summary that could not be made is tried again after the next turn: one that took more than five
+/// minutes, which needs a tokio runtime with time, or says more than 64 KiB, too.
+///
+/// A conversation of which nothing is told yet, since summaries are new to it, is read whole by each turn until they
+/// have caught up; a [`Window`](crate::Window) bounds what is sent of it meanwhile.
 ///
 /// # Example
 /// ```
@@ -60,6 +66,10 @@ const INSTRUCTIONS: &str = "Summarize the conversation below for the assistant w
 
 /// About how much of a conversation a model is told at once, in bytes; a single turn may take as much again.
 const MOST: usize = 256 << 10;
+
+/// How long a model may take, and how many bytes it may say.
+const LONGEST: Duration = Duration::from_secs(300);
+const MOST_SAID: usize = 64 << 10;
 
 impl Summarizer {
     /// One that asks this client: a small model is enough. A memory in it would remember the summaries, too.
@@ -98,8 +108,11 @@ impl Summarizer {
     /// A summary of all but the last turns of this log, if it is due.
     pub(crate) async fn summarize(&self, log: &[Entry]) -> Result<Option<Summary>> {
         let Some((until, told)) = self.told(log) else { return Ok(None) };
-        let asked = self.client.prompt().system(self.instructions.clone()).user(told);
-        let text = asked.call().await?.text();
+        let asked = self.client.prompt().system(self.instructions.clone()).user(told).call();
+        let text = timeout(LONGEST, asked).await.map_err(|_| too_slow())??.text();
+        if text.len() > MOST_SAID {
+            return Err(too_long());
+        }
         Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Summary { until, text: text.into() }))
     }
 
@@ -136,6 +149,14 @@ impl Summary {
     pub(crate) fn message(&self) -> Message {
         Message::system(format!("Summary of the conversation so far:\n{}", self.text))
     }
+}
+
+fn too_slow() -> Error {
+    Error::new(ErrorKind::Timeout, "the model did not give its summary within five minutes")
+}
+
+fn too_long() -> Error {
+    Error::new(ErrorKind::TooLarge, "the model's summary is longer than 64 KiB; tell it to be brief")
 }
 
 /// A summary that is not written yet, and the turn that ends with its last entry: by that it is known to belong to

@@ -19,8 +19,8 @@ pub(crate) struct Unfinished {
     pub(crate) until: Version,
     /// What the run held its conversation with.
     pub(crate) fence: Option<Fence>,
-    /// Tells it from another run of the turn that is left, once it is.
-    pub(crate) number: u64,
+    /// Tells it from another run of the turn that is left; absent where it is not.
+    pub(crate) number: Option<u64>,
 }
 
 impl Unfinished {
@@ -28,7 +28,7 @@ impl Unfinished {
     pub(crate) fn beginning(turn: TurnId, known: Version, unsure: Vec<EntryKind>) -> Self {
         let end = TurnEnd::Interrupted { partial: Text::default() };
         let until = known.after(unsure.len());
-        Self { turn, end, known, unsure, resumed: false, is_new: false, until, fence: None, number: 0 }
+        Self { turn, end, known, unsure, resumed: false, is_new: false, until, fence: None, number: None }
     }
 
     /// Whether it says no more than that the turn stopped.
@@ -49,7 +49,9 @@ impl Unfinished {
 
     /// The same turn, when its texts are not to be kept.
     pub(crate) fn without_texts(self) -> Self {
-        Self { end: without_partial(self.end), known: self.until, unsure: Vec::new(), ..self }
+        let end = without_partial(self.end);
+        // What it was writing counts as known.
+        Self { end, known: self.until, unsure: Vec::new(), is_new: false, ..self }
     }
 
     /// Whether its end counts for more than one that the log has already.
@@ -125,6 +127,7 @@ mod tests {
     #[test]
     fn law_k3_a_beginning_without_its_texts_knows_what_it_wrote_behind_the_turn_before() {
         let begun = Unfinished {
+            is_new: true,
             until: Version::new(3),
             ..Unfinished::beginning(turn("t"), Version::new(1), vec![user("u").into()])
         };

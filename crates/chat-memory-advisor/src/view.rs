@@ -84,6 +84,16 @@ impl Snapshot {
         }
     }
 
+    /// The snapshot of entries that were read from a store: the view begins with the first number, the turn that is
+    /// open, if there is one, with the second. It is for stores that have noted both, since damaged entries tell nothing.
+    #[must_use]
+    pub fn of_read(version: Version, mut read: Vec<Entry>, view_from: u64, open_from: Option<u64>) -> Self {
+        let place_of = |seq| read.partition_point(|entry| entry.seq < seq);
+        let open_turn = open_from.and_then(|from| OpenTurn::all_of(read.get(place_of(from)..)?));
+        let entries = read.split_off(place_of(view_from));
+        Self { entries, version, open_turn }
+    }
+
     /// The turn of the last entry, if the view shows it and it can be read: of one that is damaged or missing, only the
     /// store may know the turn.
     pub(crate) fn last_turn(&self) -> Option<&TurnId> {
@@ -111,10 +121,7 @@ impl OpenTurn {
     }
 
     /// The turn of these entries, which has not ended, whatever they tell.
-    ///
-    /// It is for stores that have noted whether the last turn is open, since damaged entries tell nothing.
-    #[must_use]
-    pub fn all_of(entries: &[Entry]) -> Option<Self> {
+    fn all_of(entries: &[Entry]) -> Option<Self> {
         let turn = entries.last()?.turn.clone();
         Some(Self { turn, entries: entries.to_vec() })
     }
@@ -200,6 +207,19 @@ mod tests {
         assert_eq!((open(4), open(5)), (None, None));
         assert_eq!(open(3).unwrap().entries.len(), 1);
         assert_eq!(Snapshot::of(&log, View::All), Snapshot::of_branch(&log, EntryId::new(6), View::All));
+    }
+
+    #[test]
+    fn what_was_read_is_cut_where_the_view_and_the_open_turn_begin() {
+        let log = log(&[("a", &["1", "end"]), ("b", &["2", "3"])]);
+        for view in [View::All, View::LastEntries(0), View::LastEntries(1), View::LastTurns(1)] {
+            let whole = Snapshot::of(&log, view);
+            let view_from = 5 - u64::try_from(whole.entries.len()).unwrap();
+            assert_eq!(Snapshot::of_read(whole.version, log.clone(), view_from, Some(3)), whole);
+            let ended = Snapshot::of_read(whole.version, log.clone(), view_from, None);
+            assert_eq!((ended.entries, ended.open_turn), (whole.entries, None));
+        }
+        assert_eq!(Snapshot::of_read(Version::EMPTY, Vec::new(), 1, Some(1)), Snapshot::default());
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use advisor_core::ConversationKey;
+use advisor_core::{ConversationKey, TurnId};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -12,12 +12,25 @@ use crate::registry::{Registry, Slot};
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     /// In the order in which they came. The first one is woken when no turn runs, and nobody passes it.
-    queue: VecDeque<(u64, Arc<Notify>)>,
+    queue: VecDeque<Waiter>,
     /// Wakes all of those that interrupt, when a turn ends.
     ended: Arc<Notify>,
 }
 
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    turn: TurnId,
+    /// Wakes it.
+    first: Arc<Notify>,
+}
+
 impl Waiters {
+    /// Whether the turn waits.
+    pub(crate) fn have(&self, turn: &TurnId) -> bool {
+        self.queue.iter().any(|waiter| waiter.turn == *turn)
+    }
+
     pub(crate) fn is_queue_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -33,8 +46,8 @@ impl Waiters {
     }
 
     fn wake_first(&self) {
-        if let Some((_, first)) = self.queue.front() {
-            first.notify_one();
+        if let Some(waiter) = self.queue.front() {
+            waiter.first.notify_one();
         }
     }
 }
@@ -49,14 +62,15 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    pub(crate) fn behind_all(registry: &Arc<Registry>, key: &ConversationKey) -> Self {
+    pub(crate) fn behind_all(registry: &Arc<Registry>, key: &ConversationKey, turn: &TurnId) -> Self {
         let (number, first) = (registry.next_number(), Arc::new(Notify::new()));
-        registry.change(key, |slot| slot.waiters.queue.push_back((number, Arc::clone(&first))));
+        let waiter = Waiter { number, turn: turn.clone(), first: Arc::clone(&first) };
+        registry.change(key, |slot| slot.waiters.queue.push_back(waiter));
         Self { registry: Arc::clone(registry), key: key.clone(), number, first }
     }
 
     pub(crate) fn is_first(&self, slot: &Slot) -> bool {
-        slot.waiters.queue.front().is_some_and(|(number, _)| *number == self.number)
+        slot.waiters.queue.front().is_some_and(|waiter| waiter.number == self.number)
     }
 
     /// It may have come to be the first one, and no turn runs.
@@ -68,7 +82,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.registry.change(&self.key, |slot| {
-            slot.waiters.queue.retain(|(number, _)| *number != self.number);
+            slot.waiters.queue.retain(|waiter| waiter.number != self.number);
             if slot.running.is_none() {
                 slot.waiters.wake_first();
             }

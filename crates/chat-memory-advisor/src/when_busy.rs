@@ -5,14 +5,12 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WhenBusy {
-    /// It fails at once, also where others wait, with an error of kind
-    /// [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy).
+    /// It fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy).
     #[default]
     Reject,
-    /// It waits until the conversation is free. Turns of one process that wait are woken one at a time, in the
-    /// order in which they came, and only those that interrupt pass them. One that waits has to be polled like one
-    /// that runs, or those behind it wait, too. One that waits for another process asks again and again, at most once
-    /// a second.
+    /// It waits until the conversation is free. Turns of one process that wait begin in the order in which they came,
+    /// and none that comes later passes them, but one that interrupts; one that waits for another process asks again and
+    /// again, at most once a second. A turn that waits has to be polled, like one that runs: those behind it wait for it.
     ///
     /// Dropping it while it waits leaves no trace, unless that falls into the moment in which a store hands out the
     /// lease: then the conversation stays held for other processes until the lease is over. A turn that is run inside

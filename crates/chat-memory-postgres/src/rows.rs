@@ -1,78 +1,41 @@
 //! Entries as columns, and columns as entries.
 
-use advisor_core::TurnId;
 use chat_memory_advisor::{
-    Batch, Entry, EntryId, EntryKind, Forks, LogReader, NewEntry, OpenTurn, Segment, Snapshot, StoreError,
-    Version,
+    Batch, Entry, EntryId, Forks, LogReader, Segment, Snapshot, StoreError, Version, WrittenEntry,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use crate::failure::{lasting, of_statement};
+use crate::failure::of_statement;
 
 /// The entries of a batch, column by column.
-pub(crate) struct Columns {
-    pub(crate) turns: Vec<String>,
-    pub(crate) bodies: Vec<String>,
+#[derive(Default)]
+pub(crate) struct Columns<'a> {
+    pub(crate) turns: Vec<&'a str>,
+    pub(crate) bodies: Vec<&'a str>,
     /// Whether the turn is open after the entry; `None` if that is as it was before the batch.
     pub(crate) opens: Vec<Option<bool>>,
     /// The place in the batch of the entry with which the turn begins, 1 also if it goes on with the one before.
     pub(crate) begins: Vec<i64>,
 }
 
-impl Columns {
-    /// The columns of a batch of at most so many bytes.
-    pub(crate) fn of(batch: &Batch, most_bytes: usize) -> Result<Self, StoreError> {
-        let mut columns =
-            Self { turns: Vec::new(), bodies: Vec::new(), opens: Vec::new(), begins: Vec::new() };
-        let mut bytes = 0_usize;
-        for NewEntry { turn, kind, .. } in &batch.entries {
-            let body = serde_json::to_string(kind).map_err(lasting)?;
-            bytes = bytes.saturating_add(body.len()).saturating_add(turn.as_str().len());
-            if bytes > most_bytes {
-                return Err(StoreError::TooLarge);
-            }
-            columns.push(turn.as_str(), body, kind);
+impl<'a> Columns<'a> {
+    pub(crate) fn of(entries: &'a [WrittenEntry<'_>]) -> Self {
+        let mut columns = Self::default();
+        for (place, entry) in (1..).zip(entries) {
+            let goes_on = columns.turns.last().is_none_or(|last| *last == entry.turn);
+            let before = if goes_on { columns.opens.last().copied().flatten() } else { Some(true) };
+            columns.opens.push(entry.open.or(before));
+            columns.begins.push(columns.begins.last().copied().filter(|_| goes_on).unwrap_or(place));
+            columns.turns.push(entry.turn);
+            columns.bodies.push(&entry.body);
         }
-        Ok(columns)
-    }
-
-    fn push(&mut self, turn: &str, body: String, kind: &EntryKind) {
-        let goes_on = self.turns.last().is_none_or(|last| last == turn);
-        let before = self.opens.last().copied().flatten();
-        self.opens.push(match kind {
-            EntryKind::Message(_) => Some(true),
-            EntryKind::TurnEnded(_) => Some(false),
-            _ if goes_on => before,
-            _ => Some(true),
-        });
-        let place = i64::try_from(self.turns.len()).map_or(i64::MAX, |before| before.saturating_add(1));
-        let begins = self.begins.last().copied().filter(|_| goes_on).unwrap_or(place);
-        self.begins.push(begins);
-        self.turns.push(turn.into());
-        self.bodies.push(body);
-    }
-
-    /// Whether these entries stand in the store. Another version may have written the same in other words; one
-    /// that is damaged is taken for what was written under the key.
-    fn stand_in(&self, batch: &Batch, turns: &[String], bodies: &[String]) -> bool {
-        let same_turn = |written: &String, turn: &String| written == turn || TurnId::new(written).is_err();
-        let same_body = |written: &String, body: &String, entry: &NewEntry| {
-            written == body
-                || serde_json::from_str::<EntryKind>(written).map_or(true, |kind| kind == entry.kind)
-        };
-        turns.len() == self.turns.len()
-            && turns.iter().zip(&self.turns).all(|(written, turn)| same_turn(written, turn))
-            && bodies
-                .iter()
-                .zip(&self.bodies)
-                .zip(&batch.entries)
-                .all(|((old, new), entry)| same_body(old, new, entry))
+        columns
     }
 }
 
 /// What an append came to, by the row that the server answers with.
-pub(crate) fn outcome(row: &Row, batch: &Batch, columns: &Columns) -> Result<Version, StoreError> {
+pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) -> Result<Version, StoreError> {
     match column::<&str>(row, "outcome")? {
         "gone" => return Err(StoreError::Gone),
         "fenced" => return Err(StoreError::Fenced),
@@ -86,12 +49,13 @@ pub(crate) fn outcome(row: &Row, batch: &Batch, columns: &Columns) -> Result<Ver
         "written" => Ok(version),
         "conflict" => Err(StoreError::Conflict { current: version }),
         "known" => {
-            let turns: Vec<String> = column(row, "known_turns")?;
-            let bodies: Vec<String> = column(row, "known_bodies")?;
-            let before = number(row, "known_first")?.saturating_sub(1);
-            let parent = batch.parent.filter(|parent| parent.as_u64() != before);
-            let same = columns.stand_in(batch, &turns, &bodies)
-                && (batch.entries.is_empty() || entry_id(row, "known_parent")? == parent);
+            let turns: Vec<&str> = column(row, "known_turns")?;
+            let bodies: Vec<&str> = column(row, "known_bodies")?;
+            let before = Version::new(number(row, "known_first")?.saturating_sub(1));
+            let mut standing = turns.iter().zip(&bodies).zip(entries);
+            let same = turns.len() == entries.len()
+                && standing.all(|((turn, body), new)| new.stands_as(turn.as_bytes(), body.as_bytes()))
+                && (entries.is_empty() || entry_id(row, "known_parent")? == batch.fork_at(before));
             if same { Ok(version) } else { Err(StoreError::KeyReused) }
         }
         _ => Err(StoreError::outcome_unknown("the server answers as no known version of the schema does")),
@@ -106,16 +70,10 @@ pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, S
         return Err(StoreError::NoSuchEntry { id });
     }
     let Some((head, rows)) = rows.split_first() else { return Ok(Snapshot::default()) };
-    let mut entries = entries(rows, segments(head)?)?;
-    let mut snapshot = Snapshot::default();
-    snapshot.version = Version::new(version);
-    let turn_from = number(head, "turn_from")?;
-    let turn = entries.get(entries.partition_point(|entry| entry.seq < turn_from)..).unwrap_or_default();
-    snapshot.open_turn = if column(head, "open")? { OpenTurn::all_of(turn) } else { None };
-    let view_from = number(head, "view_from")?;
-    let before = entries.partition_point(|entry| entry.seq < view_from);
-    snapshot.entries = entries.split_off(before);
-    Ok(snapshot)
+    let entries = entries(rows, segments(head)?)?;
+    let (view_from, turn_from) = (number(head, "view_from")?, number(head, "turn_from")?);
+    let open_from = column::<bool>(head, "open")?.then_some(turn_from);
+    Ok(Snapshot::of_read(Version::new(version), entries, view_from, open_from))
 }
 
 /// The entries after one up to another, by the rows of one statement.
@@ -123,22 +81,24 @@ pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>, S
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let unsigned = |number: i64| u64::try_from(number).map_err(StoreError::outcome_unknown);
     let last = unsigned(last)?.min(number(first, "version")?);
-    let forks: Result<Forks, _> = rows.iter().filter_map(|row| fork(row, "seq").transpose()).collect();
-    let there = if column::<Option<i64>>(first, "seq")?.is_some() { rows } else { &[] };
-    entries(there, forks?.range(unsigned(after)?, last))
+    let (rows, forked) = rows.split_at(rows.partition_point(|row| row.try_get::<_, i64>("seq").is_ok()));
+    entries(rows, forks(forked)?.range(unsigned(after)?, last))
 }
 
 /// The tips of all branches, by the rows of one statement.
 pub(crate) fn tips(rows: &[Row]) -> Result<Vec<EntryId>, StoreError> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
-    let forks: Result<Forks, _> = rows.iter().filter_map(|row| fork(row, "first_seq").transpose()).collect();
-    Ok(forks?.tips(number(first, "version")?))
+    Ok(forks(rows)?.tips(number(first, "version")?))
 }
 
-/// The fork of a row, if it has one.
-fn fork(row: &Row, first: &str) -> Result<Option<(u64, EntryId)>, StoreError> {
-    let Some(parent) = entry_id(row, "parent")? else { return Ok(None) };
-    Ok(Some((number(row, first)?, parent)))
+/// The forks of those rows that have one.
+fn forks(rows: &[Row]) -> Result<Forks, StoreError> {
+    let fork = |row| match entry_id(row, "parent") {
+        Ok(Some(parent)) => Some(number(row, "first_seq").map(|first| (first, parent))),
+        Ok(None) => None,
+        Err(error) => Some(Err(error)),
+    };
+    rows.iter().filter_map(fork).collect()
 }
 
 /// The value of a column. One that cannot be read leaves open what the statement did; a load knows better.

@@ -5,7 +5,7 @@ pub(crate) struct Statements {
     pub(crate) append: String,
     /// A view of a branch.
     pub(crate) load: String,
-    /// A range of the log.
+    /// A range of the log: its entries, then the forks in it, or one row without either.
     pub(crate) read: String,
     pub(crate) branches: String,
     pub(crate) delete: String,
@@ -24,11 +24,13 @@ const LOAD: &str = "SELECT version, open, turn_from, view_from, firsts, lasts, p
 const READ: &str = "WITH log AS MATERIALIZED ( \
         SELECT c.id, c.version FROM {schema}.conversations AS c \
         WHERE c.tenant = $1 AND c.conversation = $2) \
-    SELECT log.version, e.seq, e.turn, e.body, f.parent \
-    FROM log LEFT JOIN {schema}.entries AS e \
+    SELECT log.version, e.seq, e.turn, e.body, NULL::bigint AS first_seq, NULL::bigint AS parent \
+    FROM log JOIN {schema}.entries AS e \
         ON e.conversation = log.id AND e.seq > $3::bigint AND e.seq <= $4::bigint \
-    LEFT JOIN {schema}.forks AS f ON f.conversation = log.id AND f.first_seq = e.seq \
-    ORDER BY e.seq";
+    UNION ALL SELECT log.version, NULL, NULL, NULL, f.first_seq, f.parent \
+    FROM log LEFT JOIN {schema}.forks AS f \
+        ON f.conversation = log.id AND f.first_seq > $3::bigint AND f.first_seq <= $4::bigint \
+    ORDER BY seq";
 
 const BRANCHES: &str = "SELECT c.version, f.first_seq, f.parent \
     FROM {schema}.conversations AS c LEFT JOIN {schema}.forks AS f ON f.conversation = c.id \

@@ -7,6 +7,7 @@ use chat_memory_advisor::{
     Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
 };
 use deadpool_postgres::{Client, Pool};
+use scopeguard::{ScopeGuard, guard};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
@@ -28,7 +29,8 @@ use crate::statements::Statements;
 ///
 /// # Cancellation
 /// An append that is dropped, or whose time is over, after it was sent may still be applied by the server, as
-/// a whole, unless a later append came first.
+/// a whole, unless a later append came first. Whatever is dropped before its answer came closes its connection,
+/// and the pool makes another one.
 ///
 /// # Errors
 /// [`StoreError::Unavailable`] as long as nothing was sent or the server says that it undid the statement.
@@ -98,7 +100,8 @@ impl ConversationStore for PostgresStore {
         }
         let fence = batch.fence.map(|fence| i64::try_from(fence.as_u64())).transpose();
         let fence = fence.map_err(|_| StoreError::Unsupported { what: "a fence above 2^63 - 1" })?;
-        let columns = Columns::of(&batch, self.largest_batch)?;
+        let entries = batch.written(self.largest_batch)?;
+        let columns = Columns::of(&entries);
         // No conversation gets to this version, so one beyond the column's range fits none, either.
         let expected = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
         let parameters: &Parameters<'_> = &[
@@ -118,7 +121,7 @@ impl ConversationStore for PostgresStore {
         ];
         let rows = self.run(&self.statements.append, parameters).await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
-        outcome(answer, &batch, &columns)
+        outcome(answer, &batch, &entries)
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
@@ -126,16 +129,8 @@ impl ConversationStore for PostgresStore {
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
         let tenant = &*page.tenant;
-        // The order is that of tenants, then of conversations; a tenant that no key can have has none.
-        let after = match page.after.as_ref().filter(|after| after.tenant() >= tenant) {
-            Some(after) if after.tenant() > tenant => return Ok(Vec::new()),
-            Some(after) => after.conversation(),
-            None => "",
-        };
-        if ConversationKey::in_tenant(tenant, "any").is_err() {
-            return Ok(Vec::new());
-        }
         let rows = self.run(&self.statements.list, &[&tenant, &after, &clipped(page.limit)]).await;
         let key =
             |row: &Row| ConversationKey::in_tenant(tenant, column(row, "conversation")?).map_err(lasting);
@@ -173,11 +168,12 @@ impl PostgresStore {
         statement: &str,
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let client = self.client().await?;
+        // Until its answer has come a connection is good for nobody else. Whoever goes without it, be it that
+        // it was lost, that the time was over or that this was dropped, closes it.
+        let client = guard(self.client().await?, |client| drop(Client::take(client)));
         let answer = self.answer(&client, statement, parameters).await;
-        // A connection that was lost or does not answer is closed, so that nobody else is given it.
-        if let Err(Lost { connection: true, .. }) = &answer {
-            drop(Client::take(client));
+        if !matches!(answer, Err(Lost { connection: true, .. })) {
+            drop(ScopeGuard::into_inner(client));
         }
         answer.map_err(|lost| lost.error)
     }

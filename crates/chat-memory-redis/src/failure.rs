@@ -74,6 +74,14 @@ pub(crate) fn of_reading(error: StoreError) -> StoreError {
     }
 }
 
+/// The error of a script that came after another one had written: what was asked for has happened in part.
+pub(crate) fn after_writing(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable { source, .. } => StoreError::OutcomeUnknown { source },
+        error => error,
+    }
+}
+
 /// Something that trying again does not change.
 pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
     StoreError::Unavailable { retryable: false, source: Some(source.into()) }

@@ -61,8 +61,8 @@
 //! # Lists
 //! In a cluster the index of a tenant is in another slot than its conversations, so no script reaches both. A
 //! conversation is put into the index before its first append, and taken out after its deletion; each that a
-//! list finds there is asked for before it is listed. Whoever crashes in between leaves an id that is not
-//! listed, until the conversation is made or deleted again. A deletion voids the mark that its conversation
+//! list finds there is asked for before it is listed. Whoever crashes in between, or is refused as
+//! fenced, leaves an id that is not listed, until the conversation is made or deleted again. A deletion voids the mark that its conversation
 //! had in the index, so that nobody makes it again under a mark that is about to be removed. An append that
 //! reaches the server more than a day after its mark, with a deletion in between, can make a conversation that
 //! is not listed; so can a failover or a restore that loses the index and keeps the conversation.
@@ -84,7 +84,6 @@ mod replies;
 mod scripts;
 mod setup_error;
 mod store;
-mod written;
 
 pub use prefix::Prefix;
 /// The driver, of the version that this crate uses.

@@ -11,10 +11,15 @@ use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
     AsyncConnectionConfig, Client, PushInfo, PushKind, RedisError, RedisResult, ScriptInvocation, Value,
 };
+use scopeguard::{ScopeGuard, guard};
 use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::failure::{before_sending, ends_connection, of_repeated_script, of_script};
+
+/// Whoever is dropped after this part of the time without an answer takes the connection for lost: callers may be
+/// less patient than the store, and would leave a connection that answers nothing to one another.
+const PATIENCE: u32 = 10;
 
 #[async_trait]
 pub(crate) trait Link: Send + Sync + 'static {
@@ -80,9 +85,16 @@ impl Link for OwnLink {
         let live = timeout(time, self.live()).await;
         let live = live.map_err(|_| StoreError::unavailable("no connection was made in time"))?;
         let mut live = live.map_err(|error| before_sending(&error))?;
+        let (asked, patience) = (Instant::now(), time / PATIENCE);
+        let unheard = guard(&live.lost, |lost| {
+            if asked.elapsed() > patience {
+                lost.store(true, Ordering::Release);
+            }
+        });
         let answer = answer(&mut live.connection, script, time).await;
+        let lost = ScopeGuard::into_inner(unheard);
         if answer.as_ref().is_err_and(ends_connection) {
-            live.lost.store(true, Ordering::Release);
+            lost.store(true, Ordering::Release);
         }
         answer.map_err(|error| of_script(&error))
     }

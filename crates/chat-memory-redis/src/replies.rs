@@ -2,15 +2,12 @@
 
 use std::vec::IntoIter;
 
-use advisor_core::TurnId;
 use chat_memory_advisor::{
-    Batch, Entry, EntryId, EntryKind, Forks, LogReader, NewEntry, OpenTurn, Segment, Snapshot, StoreError,
-    Version,
+    Batch, Entry, EntryId, Forks, LogReader, OpenTurn, Segment, Snapshot, StoreError, Version, WrittenEntry,
 };
 use redis::Value;
 
 use crate::failure::lasting;
-use crate::written::Written;
 
 /// An answer: a word that says which, and what belongs to it.
 pub(crate) struct Reply {
@@ -60,7 +57,7 @@ impl Reply {
     pub(crate) fn outcome(
         mut self,
         batch: &Batch,
-        written: &[Written],
+        entries: &[WrittenEntry<'_>],
     ) -> Result<Option<Version>, StoreError> {
         match self.word.as_str() {
             "written" => Ok(Some(Version::new(self.number()?))),
@@ -71,11 +68,14 @@ impl Reply {
             "conflict" => Err(StoreError::Conflict { current: Version::new(self.number()?) }),
             "known" => {
                 let version = Version::new(self.number()?);
-                let (before, parent) = (self.number()?.saturating_sub(1), self.entry_id()?);
+                let (first, parent) = (self.number()?, self.entry_id()?);
+                let before = Version::new(first.saturating_sub(1));
                 let standing =
                     list(self.value())?.into_iter().map(Standing::of).collect::<Result<Vec<_>, _>>()?;
-                let follows = batch.parent.filter(|parent| parent.as_u64() != before);
-                let same = same(&standing, batch, written) && (standing.is_empty() || parent == follows);
+                let mut pairs = standing.iter().zip(entries);
+                let same = standing.len() == entries.len()
+                    && pairs.all(|(old, new)| new.stands_as(&old.turn, &old.body))
+                    && (entries.is_empty() || parent == batch.fork_at(before));
                 if same { Ok(Some(version)) } else { Err(StoreError::KeyReused) }
             }
             _ => Err(unheard_of()),
@@ -90,20 +90,15 @@ impl Reply {
             ("found", _) => {}
             _ => return Err(unheard_of()),
         }
-        let mut snapshot = Snapshot::default();
-        snapshot.version = Version::new(self.number()?);
+        let version = Version::new(self.number()?);
         let (open, turn_from, view_from) = (self.text()?, self.number()?, self.number()?);
         let segments = list(self.value())?.into_iter().map(segment).collect::<Result<Vec<_>, _>>()?;
-        let mut entries = entries(self.value(), segments)?;
-        let turn = entries.get(entries.partition_point(|entry| entry.seq < turn_from)..).unwrap_or_default();
-        snapshot.open_turn = match open.as_str() {
-            "1" => OpenTurn::all_of(turn),
-            "0" => None,
-            _ => OpenTurn::of(turn),
+        let entries = entries(self.value(), segments)?;
+        let is_open = match open.as_str() {
+            "" => OpenTurn::of(&entries).is_some(),
+            open => open == "1",
         };
-        let before = entries.partition_point(|entry| entry.seq < view_from);
-        snapshot.entries = entries.split_off(before);
-        Ok(snapshot)
+        Ok(Snapshot::of_read(version, entries, view_from, is_open.then_some(turn_from)))
     }
 
     /// The entries after this one.
@@ -182,18 +177,6 @@ fn entry_id(value: Value) -> Result<Option<EntryId>, StoreError> {
         "" => Ok(None),
         id => id.parse().map(EntryId::new).map(Some).map_err(|_| unheard_of()),
     }
-}
-
-/// Whether these entries are those of the batch. Another version may have written the same in other words; one
-/// that is damaged is taken for what was written under the key.
-fn same(standing: &[Standing], batch: &Batch, written: &[Written]) -> bool {
-    let is_turn = |turn: &[u8]| std::str::from_utf8(turn).is_ok_and(|turn| TurnId::new(turn).is_ok());
-    let equal = |((old, new), entry): ((&Standing, &Written), &NewEntry)| {
-        (old.turn == new.turn.as_bytes() || !is_turn(&old.turn))
-            && (old.body == new.body.as_bytes()
-                || serde_json::from_slice::<EntryKind>(&old.body).map_or(true, |kind| kind == entry.kind))
-    };
-    standing.len() == written.len() && standing.iter().zip(written).zip(&batch.entries).all(equal)
 }
 
 /// The texts of a list.

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
 use chat_memory_advisor::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View, WrittenEntry,
 };
 use redis::{ScriptInvocation, Value};
 
 use crate::Prefix;
-use crate::failure::of_reading;
+use crate::failure::{after_writing, of_reading};
 use crate::link::Link;
 use crate::replies::Reply;
 use crate::scripts::Scripts;
-use crate::written::{Written, name, written};
 
 /// Conversations in Redis or Valkey. Clones share the connection.
 ///
@@ -94,13 +93,12 @@ impl ConversationStore for RedisStore {
         if batch.fence.is_some_and(|fence| fence.as_u64() > EXACT) {
             return Err(StoreError::Unsupported { what: "a fence above 2^53 - 1" });
         }
-        let written = written(&batch, self.largest_batch)?;
+        let entries = batch.written(self.largest_batch)?;
         for _ in 0..ATTEMPTS {
             // A conversation that this may be the beginning of is in the index before it exists.
-            let begins = expected == Version::EMPTY && !written.is_empty();
-            let mark = if begins { self.mark(key).await? } else { 0 };
-            let answer = self.append_once(key, expected, &batch, &written, mark).await?;
-            if let Some(version) = Reply::of(answer)?.outcome(&batch, &written)? {
+            let mark = if may_begin(expected, &batch) { self.mark(key).await? } else { 0 };
+            let answer = self.append_once(key, expected, &batch, &entries, mark).await?;
+            if let Some(version) = Reply::of(answer)?.outcome(&batch, &entries)? {
                 return Ok(version);
             }
         }
@@ -112,7 +110,7 @@ impl ConversationStore for RedisStore {
         let mut script = self.scripts.delete.key(self.prefix.conversation(key));
         self.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
         match mark {
-            Some(mark) => self.unmark(key, mark).await,
+            Some(mark) => self.unmark(key, mark).await.map_err(after_writing),
             None => Ok(()),
         }
     }
@@ -155,7 +153,7 @@ impl RedisStore {
         key: &ConversationKey,
         expected: Version,
         batch: &Batch,
-        written: &[Written],
+        entries: &[WrittenEntry<'_>],
         mark: u64,
     ) -> Result<Value, StoreError> {
         let fence = batch.fence.map(|fence| fence.as_u64().to_string()).unwrap_or_default();
@@ -165,11 +163,25 @@ impl RedisStore {
         let parent = batch.parent.map(|parent| parent.as_u64().min(EXACT).to_string());
         script.arg(parent.unwrap_or_default());
         script.arg(batch.last_turn.as_ref().map_or("", |turn| turn.as_str()));
-        for Written { turn, body, open } in written {
-            script.arg(turn).arg(body).arg(open);
+        for entry in entries {
+            let open = entry.open.map_or("", |open| if open { "1" } else { "0" });
+            script.arg(entry.turn).arg(&entry.body).arg(open);
         }
         self.run(script).await
     }
+}
+
+/// The name of a batch within its conversation. A turn's id has no `/`, so no two keys have one name.
+fn name(batch: &Batch) -> String {
+    format!("{}/{}/{}", batch.key.turn, batch.key.round, batch.key.step)
+}
+
+/// Whether a batch can be the first of its conversation.
+fn may_begin(expected: Version, batch: &Batch) -> bool {
+    expected == Version::EMPTY
+        && !batch.entries.is_empty()
+        && batch.parent.is_none_or(|parent| parent == EntryId::BEGINNING)
+        && batch.last_turn.is_none()
 }
 
 fn clipped(count: usize) -> u64 {

@@ -1,8 +1,8 @@
-use advisor_core::{ConversationKey, TurnId};
-use chat_memory_advisor::{Batch, BatchKey, EntryId, EntryKind, NewEntry, StoreError, Version};
+use advisor_core::ConversationKey;
+use chat_memory_advisor::{Batch, BatchKey, EntryId, StoreError, Version, WrittenEntry};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::failure::{commit, lasting, nothing_written};
+use crate::failure::{commit, nothing_written};
 use crate::log::{Log, bytes};
 use crate::path::Place;
 
@@ -16,58 +16,28 @@ pub(crate) fn append(
     batch: &Batch,
     largest: usize,
 ) -> Result<Version, StoreError> {
-    let entries = encode(&batch.entries, largest)?;
+    let entries = batch.written(largest)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
-    let log = Log::find(&transaction, key)?;
-    if let (None, true, Some(id)) = (&log, expected == Version::EMPTY, batch.parent)
-        && id > EntryId::BEGINNING
-    {
-        return Err(StoreError::NoSuchEntry { id });
-    }
-    let log = match log {
+    let log = match Log::find(&transaction, key)? {
         // A conversation that is not there is only made by a batch that expects it so.
         None if expected > Version::EMPTY || batch.last_turn.is_some() => return Err(StoreError::Gone),
-        None if entries.is_empty() => return Ok(Version::EMPTY),
         None => Log::begin(&transaction, key)?,
         Some(log) => log,
     };
     if let Some((before, after)) = log.batch(&transaction, &batch.key)? {
         let same = log.holds(&transaction, before, after, &entries)?
-            && (before == after || log.fork(&transaction, before)? == parent_after(before, batch));
+            && (before == after || log.fork(&transaction, before)? == batch.fork_at(Version::new(before)));
         return if same { Ok(Version::new(after)) } else { Err(StoreError::KeyReused) };
     }
-    if batch.fence.is_some() && batch.fence.map(|own| own.as_u64()) < log.fence {
-        return Err(StoreError::Fenced);
-    }
-    if Version::new(log.version) != expected {
-        return Err(StoreError::Conflict { current: Version::new(log.version) });
-    }
-    if batch.last_turn.as_ref().is_some_and(|turn| turn.as_str().as_bytes() != log.last.turn) {
-        return Err(StoreError::Gone);
-    }
-    if let Some(id) = batch.parent.filter(|parent| parent.as_u64() > log.version) {
-        return Err(StoreError::NoSuchEntry { id });
+    log.check(expected, batch)?;
+    if log.version == 0 && entries.is_empty() {
+        // A batch of nothing makes no conversation: what was begun is undone with the transaction.
+        return Ok(Version::EMPTY);
     }
     let version = log.write(&transaction, batch, &entries)?;
     commit(transaction)?;
     Ok(version)
-}
-
-/// An entry and its JSON form.
-type Encoded<'a> = (&'a NewEntry, String);
-
-/// The entries in their JSON form, which has `largest` bytes in all at the most.
-fn encode(entries: &[NewEntry], largest: usize) -> Result<Vec<Encoded<'_>>, StoreError> {
-    let mut left = largest;
-    let mut encoded = Vec::with_capacity(entries.len());
-    for entry in entries {
-        // What the encoder says may quote the conversation, so it is not passed on.
-        let json = serde_json::to_string(&entry.kind).map_err(|_| lasting("an entry has no JSON form"))?;
-        left = left.checked_sub(json.len()).ok_or(StoreError::TooLarge)?;
-        encoded.push((entry, json));
-    }
-    Ok(encoded)
 }
 
 impl Log {
@@ -84,33 +54,41 @@ impl Log {
         found.optional().map_err(nothing_written)
     }
 
-    /// Whether the log holds these entries between two versions. Equal JSON says the same; other JSON may,
-    /// too, since another version of this program may have written it.
+    /// Whether the log holds these entries between two versions.
     fn holds(
         &self,
         transaction: &Transaction<'_>,
         before: u64,
         after: u64,
-        entries: &[Encoded<'_>],
+        entries: &[WrittenEntry<'_>],
     ) -> Result<bool, StoreError> {
         let mut statement = Self::rows(transaction)?;
         let mut rows = statement.query(params![self.id, before, after]).map_err(nothing_written)?;
         let mut entries = entries.iter();
         while let Some(row) = rows.next().map_err(nothing_written)? {
-            let Some((new, json)) = entries.next() else { return Ok(false) };
-            let column = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
-            if column(1) == Some(new.turn.as_str()) && column(2) == Some(json) {
-                continue;
-            }
-            let (turn, kind) = (bytes(row, 1), bytes(row, 2));
-            // One that is damaged is taken for what was written under the key.
-            let turn = std::str::from_utf8(turn).ok().and_then(|turn| TurnId::new(turn).ok());
-            let kind: Option<EntryKind> = serde_json::from_slice(kind).ok();
-            if turn.is_some_and(|turn| turn != new.turn) || kind.is_some_and(|kind| kind != new.kind) {
+            if !entries.next().is_some_and(|new| new.stands_as(bytes(row, 1), bytes(row, 2))) {
                 return Ok(false);
             }
         }
         Ok(entries.next().is_none())
+    }
+
+    /// What forbids to append a batch of a new key.
+    fn check(&self, expected: Version, batch: &Batch) -> Result<(), StoreError> {
+        if batch.fence.is_some() && batch.fence.map(|own| own.as_u64()) < self.fence {
+            return Err(StoreError::Fenced);
+        }
+        let current = Version::new(self.version);
+        if current != expected {
+            return Err(StoreError::Conflict { current });
+        }
+        if batch.last_turn.as_ref().is_some_and(|turn| turn.as_str().as_bytes() != self.last.turn) {
+            return Err(StoreError::Gone);
+        }
+        match batch.parent.filter(|parent| parent.as_u64() > self.version) {
+            Some(id) => Err(StoreError::NoSuchEntry { id }),
+            None => Ok(()),
+        }
     }
 
     /// What the entry after this one follows, where that is another one.
@@ -125,10 +103,10 @@ impl Log {
         &self,
         transaction: &Transaction<'_>,
         batch: &Batch,
-        entries: &[Encoded<'_>],
+        entries: &[WrittenEntry<'_>],
     ) -> Result<Version, StoreError> {
         let version = Version::new(self.version).after(entries.len()).as_u64();
-        let last = self.write_entries(transaction, parent_after(self.version, batch), entries)?;
+        let last = self.write_entries(transaction, batch.fork_at(Version::new(self.version)), entries)?;
         let last = last.as_ref().unwrap_or(&self.last);
         transaction
             .prepare_cached(
@@ -159,10 +137,10 @@ impl Log {
         &self,
         transaction: &Transaction<'_>,
         parent: Option<EntryId>,
-        entries: &[Encoded<'_>],
+        entries: &[WrittenEntry<'_>],
     ) -> Result<Option<Place>, StoreError> {
         let first = self.version.saturating_add(1);
-        let behind = match parent.filter(|_| !entries.is_empty()) {
+        let behind = match parent {
             Some(parent) => Some(self.branch_off(transaction, first, parent)?),
             None => None,
         };
@@ -174,11 +152,10 @@ impl Log {
             )
             .map_err(nothing_written)?;
         let mut last = None;
-        for (seq, (entry, json)) in (first..).zip(entries) {
+        for (seq, entry) in (first..).zip(entries) {
             let place = place_after(before, seq, entry);
-            let turn = entry.turn.as_str();
             statement
-                .execute(params![self.id, seq, place.turn_from, place.open, turn, json])
+                .execute(params![self.id, seq, place.turn_from, place.open, entry.turn, entry.body])
                 .map_err(nothing_written)?;
             before = last.insert(place);
         }
@@ -201,23 +178,14 @@ impl Log {
 }
 
 /// The place of an entry that follows another one.
-fn place_after(before: &Place, seq: u64, entry: &NewEntry) -> Place {
-    let turn = entry.turn.as_str().as_bytes();
+fn place_after(before: &Place, seq: u64, entry: &WrittenEntry<'_>) -> Place {
+    let turn = entry.turn.as_bytes();
     let goes_on = before.turn == turn;
     Place {
         turn: turn.to_vec(),
         turn_from: if goes_on { before.turn_from } else { seq },
-        open: match entry.kind {
-            EntryKind::Message(_) => true,
-            EntryKind::TurnEnded(_) => false,
-            _ => before.open || !goes_on,
-        },
+        open: entry.open.unwrap_or(before.open || !goes_on),
     }
-}
-
-/// What the first entry of a batch follows, where that is not the entry before its place.
-fn parent_after(before: u64, batch: &Batch) -> Option<EntryId> {
-    batch.parent.filter(|parent| parent.as_u64() != before)
 }
 
 #[cfg(test)]

@@ -1,5 +1,3 @@
-use std::cmp::Ordering;
-
 use advisor_core::ConversationKey;
 use chat_memory_advisor::{Page, StoreError};
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -25,13 +23,8 @@ pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Resu
 
 /// One page of a tenant's conversations, a range of the index of names.
 pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
     let tenant = page.tenant.as_str();
-    // Keys are ordered by tenant first, and no id is empty.
-    let after = match page.after.as_ref().map(|after| (after.tenant().cmp(tenant), after.conversation())) {
-        None | Some((Ordering::Less, _)) => "",
-        Some((Ordering::Equal, conversation)) => conversation,
-        Some((Ordering::Greater, _)) => return Ok(Vec::new()),
-    };
     let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);
     let mut statement = connection
         .prepare_cached(

@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{Entry, EntryId, OpenTurn, Snapshot, StoreError, Version, View};
+use chat_memory_advisor::{Entry, EntryId, Snapshot, StoreError, Version, View};
 use rusqlite::Connection;
 
 use crate::failure::nothing_written;
@@ -22,22 +22,12 @@ pub(crate) fn load(
     }
     let Some(log) = log else { return Ok(Snapshot::default()) };
     let tip = tip.map_or(version, EntryId::as_u64);
-    let mut snapshot = Snapshot::default();
-    snapshot.version = Version::new(version);
-    let Some(place) = log.place(&transaction, tip)? else {
-        snapshot.entries = log.entries(&transaction, log.path(&transaction, 1, tip)?)?;
-        return Ok(snapshot);
-    };
+    let place = log.place(&transaction, tip)?;
+    let open_from = place.filter(|place| place.open).map(|place| place.turn_from);
     let view_from = log.view_from(&transaction, view, tip)?;
-    let from = if place.open { view_from.min(place.turn_from) } else { view_from };
-    let mut entries = log.entries(&transaction, log.path(&transaction, from, tip)?)?;
-    if place.open {
-        let before = entries.partition_point(|entry| entry.seq < place.turn_from);
-        snapshot.open_turn = OpenTurn::all_of(entries.get(before..).unwrap_or_default());
-    }
-    entries.retain(|entry| entry.seq >= view_from);
-    snapshot.entries = entries;
-    Ok(snapshot)
+    let from = open_from.map_or(view_from, |open_from| open_from.min(view_from));
+    let entries = log.entries(&transaction, log.path(&transaction, from, tip)?)?;
+    Ok(Snapshot::of_read(Version::new(version), entries, view_from, open_from))
 }
 
 /// So many entries after this one, of all branches.

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
 use tokio::task::{JoinSet, yield_now};
@@ -192,6 +193,45 @@ pub async fn another_last_turn_is_refused(store: Store) {
     let refused = store.append(&key, later, behind("u", 1)).await;
     assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
     assert_eq!(store.load(&key, View::All).await.unwrap().entries.len(), 3);
+}
+
+/// Of several things that forbid a batch the first one is told: the fence, then the version, the turn of the last
+/// entry, the parent. So it is where there is no conversation, and with a batch of nothing.
+pub async fn what_forbids_a_batch_is_told_in_one_order(store: Store) {
+    let key = new_key();
+    let (old, new) = (Fence::new(4), Fence::new(5));
+    let written = store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_fence(new)).await;
+    let knows_fences = !matches!(written, Err(StoreError::Unsupported { .. }));
+    if !knows_fences {
+        store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
+    }
+    let behind_nothing = said("t", 1, &["y"]).with_parent(EntryId::new(9));
+    let behind_another = behind_nothing.clone().with_last_turn(TurnId::new("u").unwrap());
+    if knows_fences {
+        let refused = store.append(&key, Version::new(7), behind_another.clone().with_fence(old)).await;
+        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+    }
+    let refused = store.append(&key, Version::new(7), behind_another.clone()).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+    let refused = store.append(&key, Version::new(1), behind_another).await;
+    assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
+    let refused = store.append(&key, Version::new(1), behind_nothing.clone()).await;
+    assert!(matches!(refused, Err(StoreError::NoSuchEntry { .. })), "{refused:?}");
+
+    let Some(leases) = store.leases() else { return };
+    let (key, turn, hour) = (new_key(), TurnId::new("t").unwrap(), Duration::from_secs(3600));
+    let old = leases.acquire(&key, &turn, hour, None).await.unwrap();
+    let new = leases.acquire(&key, &turn, hour, Some(old)).await.unwrap();
+    for batch in [behind_nothing.clone(), said("t", 1, &[])] {
+        let refused = store.append(&key, Version::EMPTY, batch.with_fence(old)).await;
+        assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
+    }
+    let refused = store.append(&key, Version::EMPTY, behind_nothing.with_fence(new)).await;
+    assert!(matches!(refused, Err(StoreError::NoSuchEntry { .. })), "{refused:?}");
+    let nothing = said("t", 1, &[]).with_fence(new);
+    assert_eq!(store.append(&key, Version::EMPTY, nothing).await.unwrap(), Version::EMPTY);
+    let written = store.append(&key, Version::EMPTY, said("t", 1, &["x"]).with_fence(new)).await;
+    assert_eq!(written.unwrap(), Version::new(1), "what wrote nothing has used up no key");
 }
 
 /// An append that is dropped at any of its await points is applied as a whole or not at all, and the

@@ -1,9 +1,12 @@
 //! A damaged entry harms no other. These functions are not part of the macro: a store's own tests call them,
 //! since only they can damage what it keeps.
 
-use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+use advisor_core::{
+    ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, ConversationKey, FinishReason, Message,
+    TurnEnd, TurnId, async_trait,
+};
 
-use super::{Store, new_key, said};
+use super::{Store, new_key, texts};
 use crate::{
     Batch, BatchKey, ChatMemoryAdvisor, Entry, EntryId, EntryKind, NewEntry, Snapshot, StoreError, Version,
     View, check_transcript,
@@ -31,7 +34,7 @@ const BODIES: [&str; 6] = [
 ];
 
 /// Each entry is damaged in each way. It is given in its place as it stands, everything else as before; the
-/// conversation goes on, and its next turn is valid (law M6).
+/// conversation goes on, and its next turn is valid (law M6), also where the entry was all that there was of a turn.
 pub async fn a_damaged_entry_harms_no_other(
     store: Store,
     damage: impl AsyncFn(&ConversationKey, u64, Damage),
@@ -59,6 +62,13 @@ pub async fn a_damaged_entry_harms_no_other(
                     "known by its key and the rest: {how:?} of {seq}"
                 );
             }
+            the_next_turn_is_valid(&store, &key).await;
+        }
+        for earlier in [vec![], vec![said("u"), ended()]] {
+            let key = new_key();
+            let version = store.append(&key, Version::EMPTY, turn("one", earlier)).await.unwrap();
+            let version = store.append(&key, version, turn("two", vec![said("v")])).await.unwrap();
+            damage(&key, version.as_u64(), how).await;
             the_next_turn_is_valid(&store, &key).await;
         }
     }
@@ -90,29 +100,38 @@ const ENTRIES: u64 = 9;
 /// Three turns: one with a call and its result, one that has ended, and one that is open; a branch behind the
 /// first. Gives the last batch.
 async fn three_turns(store: &Store, key: &ConversationKey) -> Batch {
-    let batch = |turn: &str, kinds: Vec<EntryKind>| {
-        let turn = TurnId::new(turn).unwrap();
-        let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
-        Batch::new(BatchKey::new(turn, 0, "all"), entries)
-    };
     let call = advisor_core::ToolCall::new("c1", "look", "{}");
     let result = Message::tool(advisor_core::ToolResult::new(&call, vec!["seen".into()]));
-    let ended = || EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
-    let say = |message| EntryKind::Message(message);
     let one = vec![
-        say(Message::user("u")),
-        say(Message::assistant_blocks(vec![call.into()])),
-        say(result),
-        say(Message::assistant("a")),
+        said("u"),
+        EntryKind::Message(Message::assistant_blocks(vec![call.into()])),
+        EntryKind::Message(result),
+        answered("a"),
         ended(),
     ];
-    let version = store.append(key, Version::EMPTY, batch("one", one)).await.unwrap();
-    let two = vec![say(Message::user("v")), ended()];
-    let version = store.append(key, version, batch("two", two)).await.unwrap();
-    let three = vec![say(Message::user("w")), say(Message::assistant("b"))];
-    let last = batch("three", three).with_parent(EntryId::new(5));
+    let version = store.append(key, Version::EMPTY, turn("one", one)).await.unwrap();
+    let version = store.append(key, version, turn("two", vec![said("v"), ended()])).await.unwrap();
+    let last = turn("three", vec![said("w"), answered("b")]).with_parent(EntryId::new(5));
     assert_eq!(store.append(key, version, last.clone()).await.unwrap(), Version::new(ENTRIES));
     last
+}
+
+fn turn(name: &str, kinds: Vec<EntryKind>) -> Batch {
+    let turn = TurnId::new(name).unwrap();
+    let entries = kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+    Batch::new(BatchKey::new(turn, 0, "all"), entries)
+}
+
+fn said(text: &str) -> EntryKind {
+    EntryKind::Message(Message::user(text))
+}
+
+fn answered(text: &str) -> EntryKind {
+    EntryKind::Message(Message::assistant(text))
+}
+
+fn ended() -> EntryKind {
+    EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))
 }
 
 /// All that a store tells of a conversation.
@@ -148,12 +167,14 @@ const VIEWS: [View; 7] = [
 
 fn assert_same_but_for(seq: u64, kind: &EntryKind, how: Damage, before: &Reads, after: &Reads) {
     let expected = |entries: &[Entry]| -> Vec<_> {
-        let damaged =
-            |entry: &Entry| (entry.seq, if entry.seq == seq { kind.clone() } else { entry.kind.clone() });
+        let damaged = |entry: &Entry| {
+            let kind = if entry.seq == seq { kind } else { &entry.kind };
+            (entry.seq, entry.parent, kind.clone())
+        };
         entries.iter().map(damaged).collect()
     };
     let told = |entries: &[Entry]| -> Vec<_> {
-        entries.iter().map(|entry| (entry.seq, entry.kind.clone())).collect()
+        entries.iter().map(|entry| (entry.seq, entry.parent, entry.kind.clone())).collect()
     };
     assert_eq!(told(&after.log), expected(&before.log), "{how:?} of {seq}");
     assert_eq!(after.tips, before.tips, "{how:?} of {seq}");
@@ -178,12 +199,27 @@ fn assert_same_but_for(seq: u64, kind: &EntryKind, how: Damage, before: &Reads, 
     }
 }
 
+/// A turn with memory goes on, twice; what it sends is valid, and what it says is stored.
 async fn the_next_turn_is_valid(store: &Store, key: &ConversationKey) {
     let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(store));
-    let sent = memory.transcript(key).await.unwrap();
-    assert_eq!(check_transcript(&sent), []);
-    let version = store.load(key, View::LastEntries(0)).await.unwrap().version;
-    store.append(key, version, said("next", 0, &["n"])).await.unwrap();
+    let client = ChatClient::builder(Careful).advisor(memory).build().unwrap();
+    for text in ["one more", "and another"] {
+        client.prompt().user(text).conversation(key.clone()).call().await.unwrap();
+        let read = store.load(key, View::LastTurns(1)).await.unwrap();
+        assert_eq!((texts(&read.entries), read.open_turn), (vec![String::from(text), "yes".into()], None));
+    }
+}
+
+/// Answers what is valid, and panics at what is not.
+struct Careful;
+
+#[async_trait]
+impl ChatModel for Careful {
+    async fn stream(&self, request: ChatRequest) -> advisor_core::Result<ChunkStream> {
+        assert_eq!(check_transcript(&request.messages), []);
+        let answer = ChatResponse::new(request.round, Message::assistant("yes"), FinishReason::Stop);
+        Ok(ChunkStream::answer(answer))
+    }
 }
 
 fn place(seq: u64) -> usize {

@@ -7,6 +7,7 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, Window};
+use futures::stream::FusedStream;
 use futures::{StreamExt, poll};
 use tokio::time::{advance, timeout};
 
@@ -33,6 +34,10 @@ async fn log(store: &InMemoryStore) -> String {
 
 fn calls(ids: &[&str]) -> Answer {
     Answer::of_calls(ids.iter().map(|id| (*id, "f", "{}")))
+}
+
+fn hanging(text: &str) -> Answer {
+    Answer::new().text(text).hang()
 }
 
 fn broken() -> Error {
@@ -160,10 +165,51 @@ async fn law_k3_what_is_left_does_not_end_a_run_of_the_turn_that_took_its_lease(
     assert_eq!(store.pending_faults(), 0, "the seal failed, and the lease was given back");
     let mut running = once(&second, "q");
     read_until(&mut running, "a").await;
+    // Once more here, where it waits for the other process.
+    let mut waiting = once(&first, "q");
+    for _ in 0..5 {
+        assert!(poll!(waiting.next()).is_pending());
+    }
+    drop(waiting);
+    left.recv().await.unwrap().await;
     one.close_unfinished().await.unwrap();
     gate.release();
     assert_eq!(running.call().await.unwrap().text(), "ab");
     assert_eq!(log_words(&store.load(&key(), View::All).await.unwrap().entries), "u:q a:ab .");
+}
+
+/// The turn is submitted again, and stops while the end of its first run is being written.
+#[tokio::test]
+async fn law_k3_what_a_run_had_shown_outlives_a_second_one_that_does_not_begin() {
+    // An answer that is lost once is asked for again.
+    let faults = [
+        vec![StoreFault::Unavailable],
+        vec![StoreFault::HangBefore],
+        vec![StoreFault::HangAfter],
+        vec![StoreFault::AnswerLost; 2],
+    ];
+    for fault in faults {
+        let store = FaultStore::new(InMemoryStore::new());
+        let memory = ChatMemoryAdvisor::new(store.clone());
+        let (client, model) = client(&memory, Phase::Round, [hanging("so far"), Answer::of_text("next")]);
+        let mut dropped = once(&client, "q");
+        read_until(&mut dropped, "so far").await;
+        drop(dropped);
+        fault.iter().for_each(|fault| store.fail_at(store.operations() + 1, *fault));
+        let mut again = once(&client, "q");
+        let mut polls = 0;
+        while polls < 10 && !again.is_terminated() {
+            polls += 1;
+            let _ = poll!(again.next());
+        }
+        assert_eq!(store.pending_faults(), 0);
+        drop(again);
+        store.mend();
+        ask(&client, "next").await.unwrap();
+        assert_eq!(sent(&model, 1), "s:S u:q a:so far [interrupted] u:next", "{fault:?}");
+        let log = log_words(&store.load(&key(), View::All).await.unwrap().entries);
+        assert_eq!(log, "u:q cut(so far) u:next a:next .", "{fault:?}");
+    }
 }
 
 #[tokio::test]

@@ -135,6 +135,23 @@ async fn one_summary_is_made_at_a_time_and_one_that_fails_is_tried_again() {
     assert!(sent(&model, 7).starts_with("s:S s:Summary of the conversation so far:\nshort u:6"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_takes_too_long_or_says_too_much_is_not_kept() {
+    let store = InMemoryStore::new();
+    let long = Answer::of_text("x".repeat((64 << 10) + 1));
+    let (memory, small, later) = summarizing(&store, [Answer::new().hang(), long, Answer::of_text("short")]);
+    let (client, model) = client(&memory, Phase::Round, texts(&["a"; 12]));
+    for user in ["1", "2", "3"] {
+        ask(&client, user).await.unwrap();
+    }
+    for (made, user) in ["4", "5", "6"].into_iter().enumerate() {
+        ask(&client, user).await.unwrap();
+        assert_eq!((later.run().await, small.calls()), (1, made + 1));
+    }
+    ask(&client, "7").await.unwrap();
+    assert!(sent(&model, 6).starts_with("s:S s:Summary of the conversation so far:\nshort u:5"));
+}
+
 #[tokio::test]
 async fn work_that_a_spawner_throws_away_is_given_out_again() {
     let store = InMemoryStore::new();

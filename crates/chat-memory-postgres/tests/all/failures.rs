@@ -137,6 +137,27 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
     place.remove().await;
 }
 
+/// What was sent on it may never be answered, and until then nothing else is.
+#[tokio::test]
+async fn a_connection_that_owes_an_answer_is_given_to_nobody_else() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store(1).await.with_time(Duration::from_secs(5));
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    let holder = place.client().await;
+    holder.batch_execute(&place.sql(HOLD)).await.unwrap();
+    let conversation = key("c");
+    let mut dropped = store.append(&conversation, version, said("t", 1, &["b"]));
+    tokio::select! {
+        written = &mut dropped => panic!("{written:?}"),
+        _ = waiting(&place) => {}
+    }
+    drop(dropped);
+    // The pool's only connection waits for the row; another one reads.
+    assert_eq!(store.load(&conversation, View::All).await.unwrap().version, version);
+    holder.batch_execute("COMMIT").await.unwrap();
+    place.remove().await;
+}
+
 #[tokio::test]
 async fn a_dropped_append_is_never_applied_after_a_later_one() {
     let Some(place) = Place::new() else { return };

@@ -1,7 +1,8 @@
 -- Appends a batch. ARGV: the expected version, the batch's name, the fence or '', the mark of the index, the entry
--- that it follows or '' for the last one, the turn of the last entry or ''; then a turn, a body and a word for each entry: whether the turn is open after it, '' if as before.
--- Checked in this order: there, name, fence, version, last turn, parent. Nothing is written before all is checked, and the first
--- write is one that the server refuses when it has no room, so that what is refused is refused whole.
+-- that it follows or '' for the last one, the turn of the last entry or ''; then for each entry its turn, its body,
+-- and whether the turn is open after it, '' if as before.
+-- Checked in this order: there, name, fence, version, last turn, parent. Nothing is written before all is checked,
+-- and the first write is one that the server refuses when it has no room, so that what is refused is refused whole.
 local expected, name, fence, mark = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local parent, last_turn = tonumber(ARGV[5]), ARGV[6]
 local begins = 7
@@ -14,10 +15,6 @@ local new = not found
 if new then
   if expected > 0 or last_turn ~= '' then
     return { 'gone' }
-  elseif parent and parent > 0 then
-    return { 'no_entry' }
-  elseif #ARGV < begins then
-    return { 'written', 0 }
   end
   found = { version = 0, turns = 0, forks = 0, number = 0, last_from = 1, open = '0' }
 end
@@ -32,6 +29,9 @@ if written then
   end
   local segment = segment_to(found, first)
   local follows = segment.forked and segment.first == first and text(segment.parent) or ''
+  if damaged then
+    return { 'damaged' }
+  end
   return { 'known', last, first, follows, entries }
 end
 local highest = tonumber(redis.call('HGET', lease, 'fence') or '')
@@ -43,6 +43,8 @@ elseif last_turn ~= '' and last_turn ~= found.last_turn then
   return { 'gone' }
 elseif parent and parent > found.version then
   return { 'no_entry' }
+elseif new and #ARGV < begins then
+  return { 'written', 0 }
 elseif new and mark <= tonumber(redis.call('GET', void) or '0') then
   return { 'unmarked' }
 end
@@ -50,10 +52,13 @@ end
 local first = found.version + 1
 if parent and parent < found.version and #ARGV >= begins then
   local number, turn_from = turn_at(found, parent)
-  local last_turn, open = field_of(parent, 'turn'), field_of(parent, 'open')
+  local turn, open = field_of(parent, 'turn'), field_of(parent, 'open')
+  if damaged then
+    return { 'damaged' }
+  end
   redis.call('RPUSH', forks, table.concat({ text(first), text(parent), text(number), text(found.turns) }, ' '))
   found.forks = found.forks + 1
-  found.number, found.last_turn, found.last_from, found.open = number, last_turn, turn_from, open or '1'
+  found.number, found.last_turn, found.last_from, found.open = number, turn, turn_from, open or '1'
 end
 for n = begins, #ARGV, 3 do
   local turn, body, open = ARGV[n], ARGV[n + 1], ARGV[n + 2]
@@ -69,8 +74,8 @@ for n = begins, #ARGV, 3 do
   redis.call('XADD', log, text(found.version) .. '-0', 'turn', turn, 'body', body, 'open', found.open)
 end
 redis.call('HSET', batches, name, text(first) .. '-' .. text(found.version))
-redis.call('HSET', meta, 'format', found.forks > 0 and BRANCHED or FORMAT, 'version', text(found.version), 'turns', text(found.turns),
-  'last_turn', found.last_turn, 'last_from', text(found.last_from), 'open', found.open,
+redis.call('HSET', meta, 'format', found.forks > 0 and BRANCHED or FORMAT, 'version', text(found.version),
+  'turns', text(found.turns), 'last_turn', found.last_turn, 'last_from', text(found.last_from), 'open', found.open,
   'forks', text(found.forks), 'number', text(found.number))
 if fence then
   redis.call('HSET', lease, 'fence', text(fence))

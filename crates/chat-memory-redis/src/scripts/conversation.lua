@@ -37,12 +37,20 @@ local function conversation()
   }, nil
 end
 
+-- Whether a fork was changed around the store. Then what follows from the forks means nothing.
+local damaged = false
+
 -- A fork is kept as: the entry that does not follow the one before it, what it follows, the number of the turn
--- there, and how many elements the list of turns had then.
+-- there, and how many elements the list of turns had then. One that is none ends whatever follows it backwards.
 local function fork_at(index)
   local first, parent, number, offset =
     string.match(redis.call('LINDEX', forks, index), '^(%d+) (%d+) (%d+) (%d+)$')
-  return { first = tonumber(first), parent = tonumber(parent), number = tonumber(number), offset = tonumber(offset) }
+  first, parent, number, offset = tonumber(first), tonumber(parent), tonumber(number), tonumber(offset)
+  if not first or parent >= first then
+    damaged = true
+    return { first = 0, parent = 0, number = 0, offset = 0 }
+  end
+  return { first = first, parent = parent, number = number, offset = offset }
 end
 
 -- How many of the first so many numbers, which grow, are not beyond a limit.

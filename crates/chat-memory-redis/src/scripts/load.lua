@@ -51,4 +51,7 @@ for _, segment in ipairs(segments) do
     entries[#entries + 1] = entry
   end
 end
+if damaged then
+  return { 'damaged' }
+end
 return { 'found', found.version, open, turn_from, from, segments, entries }

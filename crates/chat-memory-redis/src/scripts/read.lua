@@ -16,4 +16,7 @@ if after < last then
   end
   entries = redis.call('XRANGE', log, text(after + 1), text(last))
 end
+if damaged then
+  return { 'damaged' }
+end
 return { 'found', last, parted, entries }

@@ -12,6 +12,8 @@ use chat_memory_advisor::conformance::{
 };
 use chat_memory_advisor::{ConversationStore, EntryId, Fence, StoreError, Version, View};
 use chat_memory_redis::RedisStore;
+use futures::FutureExt;
+use tokio::time::timeout;
 
 use crate::relay::{Fault, Relay};
 use crate::support::{Place, cluster, ended, key, said};
@@ -132,7 +134,27 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
     let late = hurried.load(&key("c"), View::All).await.unwrap_err();
     assert_eq!(unavailable(&late), Some(true), "{late:?}");
     // On a connection that answers nothing this would wait for half a minute.
-    assert_eq!(hurried.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn whoever_gives_up_on_a_silent_connection_leaves_it_to_nobody_else() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await.with_time(Duration::from_secs(3));
+    let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+    fail(&store, &relay, Fault::Hold).await;
+    let given_up = timeout(Duration::from_millis(600), store.load(&key("c"), View::All)).await;
+    assert!(given_up.is_err(), "{given_up:?}");
+    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    // Who gives up at once has learnt nothing of it.
+    let made = relay.connections();
+    for _ in 0..3 {
+        assert!(store.load(&key("c"), View::All).now_or_never().is_none());
+        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    }
+    assert_eq!(relay.connections(), made);
     place.remove().await;
 }
 
@@ -230,6 +252,28 @@ async fn what_the_server_refuses_was_not_written() {
     place.remove().await;
 }
 
+/// The conversation is gone before its mark is taken out of the index.
+#[tokio::test]
+async fn a_deletion_whose_last_step_is_refused_says_that_it_may_have_happened() {
+    let Some(place) = Place::new() else { return };
+    let relay = Relay::to(&place.url).await;
+    let store = place.store_at(&relay.url).await;
+    for refusal in
+        ["-READONLY You can't write against a read only replica.\r\n", "-NOPERM No permissions\r\n"]
+    {
+        store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+        // Every script is known to the server.
+        store.delete(&key("c")).await.unwrap();
+        store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
+        relay.fail_after(2, Fault::Say(refusal));
+        let deleted = store.delete(&key("c")).await;
+        assert!(matches!(deleted, Err(StoreError::OutcomeUnknown { .. })), "{refusal}: {deleted:?}");
+        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+        store.delete(&key("c")).await.unwrap();
+    }
+    place.remove().await;
+}
+
 #[tokio::test]
 async fn scripts_that_the_server_forgot_are_sent_again() {
     // Not on the server whose bytes other tests count.
@@ -289,6 +333,32 @@ async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left
         let refused = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap_err();
         assert_eq!(unavailable(&refused), Some(false), "{refused:?}");
         assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+    }
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_branch_that_begins_behind_nothing_before_it_is_refused_and_keeps_nobody_busy() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    for fork in ["", "x", "3 1 1", "-3 1 1 1", "3 3 1 1", "3 9 1 1"] {
+        let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
+        let branch = said("u", 0, &["c"]).with_parent(EntryId::new(1));
+        let version = store.append(&key("c"), version, branch.clone()).await.unwrap();
+        place.set_fork(fork).await;
+        let before = place.dumps(&PARTS).await;
+        let refused = |error| matches!(error, StoreError::Corrupt { seq: 0, .. });
+        for view in [View::All, View::LastEntries(2), View::LastTurns(2)] {
+            assert!(refused(store.load(&key("c"), view).await.unwrap_err()), "{fork}");
+        }
+        assert!(refused(store.load_branch(&key("c"), EntryId::new(2), View::All).await.unwrap_err()));
+        assert!(refused(store.read(&key("c"), EntryId::BEGINNING, 9).await.unwrap_err()), "{fork}");
+        assert!(refused(store.branches(&key("c")).await.unwrap_err()), "{fork}");
+        assert!(refused(store.append(&key("c"), version, branch).await.unwrap_err()), "{fork}");
+        let another = said("u", 1, &["d"]).with_parent(EntryId::new(2));
+        assert!(refused(store.append(&key("c"), version, another).await.unwrap_err()), "{fork}");
+        assert_eq!(place.dumps(&PARTS).await, before, "{fork}: something was written");
+        store.delete(&key("c")).await.unwrap();
     }
     place.remove().await;
 }

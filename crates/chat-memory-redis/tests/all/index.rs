@@ -1,6 +1,7 @@
 //! The list of conversations holds those that exist and no others, whoever crashes wherever.
 
-use chat_memory_advisor::{ConversationStore, Page, StoreError, Version, View};
+use advisor_core::TurnId;
+use chat_memory_advisor::{ConversationStore, EntryId, Page, StoreError, Version, View};
 use chat_memory_redis::RedisStore;
 
 use crate::stepping::Stepping;
@@ -138,6 +139,20 @@ async fn a_crash_at_any_command_leaves_a_list_that_is_true() {
             }
         }
     }
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn what_cannot_begin_a_conversation_leaves_no_name_in_the_index() {
+    let Some(place) = Place::new() else { return };
+    let store = place.store().await;
+    let batch = || said("t", 0, &["x"]);
+    for refused in [batch().with_parent(EntryId::new(1)), batch().with_last_turn(TurnId::new("u").unwrap())] {
+        store.append(&key("c"), Version::EMPTY, refused).await.unwrap_err();
+        assert_eq!(place.keys().await, Vec::<String>::new());
+    }
+    store.append(&key("c"), Version::EMPTY, batch().with_parent(EntryId::BEGINNING)).await.unwrap();
+    assert!(check(&store, "behind the beginning").await);
     place.remove().await;
 }
 

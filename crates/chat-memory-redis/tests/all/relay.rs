@@ -26,12 +26,15 @@ pub(crate) struct Relay {
 }
 
 struct Shared {
-    fault: Mutex<Option<Fault>>,
+    /// What is broken next, and how many answers come before it.
+    fault: Mutex<Option<(u32, Fault)>>,
     bytes: AtomicU64,
     scripts: AtomicU64,
     /// How often all connections were closed.
     closed: watch::Sender<u32>,
     open: watch::Sender<u32>,
+    /// How many were ever made.
+    made: AtomicU64,
     faults: watch::Sender<u32>,
     refuses: AtomicBool,
 }
@@ -46,6 +49,7 @@ impl Relay {
             scripts: AtomicU64::new(0),
             closed: watch::Sender::new(0),
             open: watch::Sender::new(0),
+            made: AtomicU64::new(0),
             faults: watch::Sender::new(0),
             refuses: AtomicBool::new(false),
         };
@@ -68,7 +72,24 @@ impl Relay {
     }
 
     pub(crate) fn fail_with(&self, fault: Fault) {
-        *self.shared.fault.lock().unwrap() = Some(fault);
+        self.fail_after(0, fault);
+    }
+
+    /// Breaks the answer that comes after so many others.
+    pub(crate) fn fail_after(&self, answers: u32, fault: Fault) {
+        *self.shared.fault.lock().unwrap() = Some((answers, fault));
+    }
+
+    /// What becomes of the answer that has come.
+    fn fault(&self) -> Option<Fault> {
+        let mut next = self.shared.fault.lock().unwrap();
+        match next.take() {
+            Some((0, fault)) => Some(fault),
+            later => {
+                *next = later.map(|(answers, fault)| (answers - 1, fault));
+                None
+            }
+        }
     }
 
     /// Waits until so many faults have come to pass.
@@ -90,6 +111,11 @@ impl Relay {
         }
     }
 
+    /// How many connections there have been.
+    pub(crate) fn connections(&self) -> u64 {
+        self.shared.made.load(Ordering::SeqCst)
+    }
+
     /// The bytes that the server has sent, and the scripts that it was asked for.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.shared.bytes.load(Ordering::SeqCst), self.shared.scripts.load(Ordering::SeqCst))
@@ -98,6 +124,7 @@ impl Relay {
     async fn carry(self, client: TcpStream) {
         let mut closed = self.shared.closed.subscribe();
         self.shared.open.send_modify(|open| *open += 1);
+        self.shared.made.fetch_add(1, Ordering::SeqCst);
         let (mut from_client, mut to_client) = client.into_split();
         let (mut from_server, mut to_server) = TcpStream::connect(&self.server).await.unwrap().into_split();
         let upwards = async {
@@ -112,7 +139,7 @@ impl Relay {
             let mut buffer = vec![0; 1 << 16];
             while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
                 self.shared.bytes.fetch_add(u64::try_from(read).unwrap(), Ordering::SeqCst);
-                let fault = self.shared.fault.lock().unwrap().take();
+                let fault = self.fault();
                 if fault.is_some() {
                     self.shared.faults.send_modify(|faults| *faults += 1);
                 }

@@ -6,7 +6,7 @@ use std::sync::Once;
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
 use chat_memory_redis::redis::aio::MultiplexedConnection;
-use chat_memory_redis::redis::{Client, FromRedisValue, cmd};
+use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
 use chat_memory_redis::{Prefix, RedisStore};
 
 /// The address of the server, or nothing where there is none.
@@ -58,7 +58,10 @@ impl Place {
     }
 
     pub(crate) async fn connection(&self) -> MultiplexedConnection {
-        Client::open(self.url.as_str()).unwrap().get_multiplexed_async_connection().await.unwrap()
+        // The driver's own time-out is half a second, which a busy machine may need.
+        let patient = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+        let client = Client::open(self.url.as_str()).unwrap();
+        client.get_multiplexed_async_connection_with_config(&patient).await.unwrap()
     }
 
     /// Runs a command around the store. `@` stands for the keys of conversation `c`, without their last part.
@@ -93,12 +96,21 @@ impl Place {
         let log: Vec<(String, Vec<String>)> =
             cmd("XRANGE").arg(&key).arg("-").arg("+").query_async(&mut connection).await.unwrap();
         cmd("DEL").arg(&key).exec_async(&mut connection).await.unwrap();
+        // A log whose last entry is removed is still there, empty: the server keeps a stream until it is deleted.
+        cmd("XADD").arg(&key).arg("0-1").arg("any").arg("").exec_async(&mut connection).await.unwrap();
         for (id, before) in log {
             let seq = id.split('-').next().unwrap().parse().unwrap();
             if let Some(after) = fields(seq, before) {
                 cmd("XADD").arg(&key).arg(id).arg(after).exec_async(&mut connection).await.unwrap();
             }
         }
+        cmd("XDEL").arg(&key).arg("0-1").exec_async(&mut connection).await.unwrap();
+    }
+
+    /// Puts this in the place of the first fork of conversation `c`.
+    pub(crate) async fn set_fork(&self, fork: &str) {
+        let key = format!("{}:{{default/c}}:forks", self.prefix);
+        cmd("LSET").arg(key).arg(0).arg(fork).exec_async(&mut self.connection().await).await.unwrap();
     }
 
     /// What these parts of conversation `c` hold, as the server writes it down.

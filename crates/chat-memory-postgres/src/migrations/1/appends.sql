@@ -99,16 +99,16 @@ DECLARE
 BEGIN
     IF p_expected > 0 OR p_last_turn IS NOT NULL THEN
         RETURN 'gone';
-    ELSIF p_parent > 0 THEN
-        RETURN 'no_parent';
-    ELSIF p_entries = 0 THEN
-        RETURN 'written';
     END IF;
     PERFORM {schema}.lock_fences(p_tenant, p_conversation);
     leased := (SELECT l.fence FROM {schema}.leases AS l
         WHERE l.tenant = p_tenant AND l.conversation = p_conversation FOR SHARE);
     IF p_fence < leased THEN
         RETURN 'fenced';
+    ELSIF p_parent > 0 THEN
+        RETURN 'no_parent';
+    ELSIF p_entries = 0 THEN
+        RETURN 'written';
     END IF;
     INSERT INTO {schema}.conversations (tenant, conversation, fence) VALUES (p_tenant, p_conversation, leased)
         ON CONFLICT DO NOTHING;

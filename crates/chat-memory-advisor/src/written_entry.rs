@@ -1,0 +1,124 @@
+use advisor_core::TurnId;
+
+use crate::{Batch, EntryKind, StoreError};
+
+/// An entry of a batch as a store writes it. It is for stores; [`LogReader`](crate::LogReader) is the way back.
+///
+/// # Example
+/// ```
+/// use advisor_core::TurnId;
+/// use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
+///
+/// let turn = TurnId::new("t")?;
+/// let summary = NewEntry::new(turn.clone(), EntryKind::Summary("short".into()));
+/// let batch = Batch::new(BatchKey::new(turn, 0, "summary"), vec![summary]);
+/// let written = batch.written(1_000)?;
+/// assert_eq!(written[0].turn, "t");
+/// assert!(written[0].stands_as(b"t", written[0].body.as_bytes()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WrittenEntry<'a> {
+    /// The id of its turn.
+    pub turn: &'a str,
+    /// The JSON form of its [`EntryKind`].
+    pub body: String,
+    /// Whether its turn is open after it. `None`: as it was before, and open if the turn begins with it.
+    ///
+    /// A store keeps it with the entry, since a damaged entry does not tell, nor does one that a newer version wrote.
+    pub open: Option<bool>,
+    kind: &'a EntryKind,
+}
+
+impl Batch {
+    /// The entries as they are written.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`], if their bodies and the ids of their turns have more than so many bytes.
+    pub fn written(&self, most_bytes: usize) -> Result<Vec<WrittenEntry<'_>>, StoreError> {
+        let mut left = most_bytes;
+        let mut written = Vec::with_capacity(self.entries.len());
+        for new in &self.entries {
+            let entry = WrittenEntry::of(new.turn.as_str(), &new.kind)?;
+            left = left.checked_sub(entry.turn.len()).ok_or(StoreError::TooLarge)?;
+            left = left.checked_sub(entry.body.len()).ok_or(StoreError::TooLarge)?;
+            written.push(entry);
+        }
+        Ok(written)
+    }
+}
+
+impl<'a> WrittenEntry<'a> {
+    fn of(turn: &'a str, kind: &'a EntryKind) -> Result<Self, StoreError> {
+        // What the encoder says may quote the conversation, so it is not passed on.
+        let no_form = |_| StoreError::Unavailable {
+            retryable: false,
+            source: Some("an entry has no JSON form".into()),
+        };
+        let body = serde_json::to_string(kind).map_err(no_form)?;
+        let open = match kind {
+            EntryKind::Message(_) => Some(true),
+            EntryKind::TurnEnded(_) => Some(false),
+            _ => None,
+        };
+        Ok(Self { turn, body, open, kind })
+    }
+
+    /// Whether what stands in the store, under the key of the batch and in this entry's place, is this entry.
+    ///
+    /// Another version may have written the same in other words. What is damaged is taken for what was written.
+    #[must_use]
+    pub fn stands_as(&self, turn: &[u8], body: &[u8]) -> bool {
+        let other_turn = || std::str::from_utf8(turn).is_ok_and(|turn| TurnId::new(turn).is_ok());
+        let other_kind =
+            || serde_json::from_slice::<EntryKind>(body).is_ok_and(|standing| standing != *self.kind);
+        (turn == self.turn.as_bytes() || !other_turn()) && (body == self.body.as_bytes() || !other_kind())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::{completed, turn, user};
+    use crate::{BatchKey, NewEntry};
+
+    fn batch(kind: EntryKind) -> Batch {
+        Batch::new(BatchKey::new(turn("t"), 0, "x"), vec![NewEntry::new(turn("t"), kind)])
+    }
+
+    #[test]
+    fn the_same_stands_there_if_it_says_the_same_or_nobody_can_tell() {
+        let batch = batch(EntryKind::Summary("short".into()));
+        let written = batch.written(99).unwrap().remove(0);
+        let other_words = r#"{ "value": {"text": "short", "until": 0}, "kind": "summary", "format": 1 }"#;
+        for (turn, body, same) in [
+            ("t", written.body.as_str(), true),
+            ("t", other_words, true),
+            ("t", "half an en", true),
+            ("no turn", other_words, true),
+            ("u", written.body.as_str(), false),
+            ("u", "half an en", false),
+            ("t", &other_words.replace("short", "long"), false),
+        ] {
+            assert_eq!(written.stands_as(turn.as_bytes(), body.as_bytes()), same, "{turn}: {body}");
+        }
+    }
+
+    #[test]
+    fn a_message_opens_a_turn_an_end_closes_it_and_the_rest_does_neither() {
+        let open = |kind| batch(kind).written(999).unwrap()[0].open;
+        assert_eq!(open(user("u").into()), Some(true));
+        assert_eq!(open(completed()), Some(false));
+        assert_eq!(open(EntryKind::Summary("short".into())), None);
+        assert_eq!(open(EntryKind::Corrupt(Vec::new())), None);
+    }
+
+    #[test]
+    fn the_bound_is_that_of_bodies_and_turns_together() {
+        let batch = batch(user("u").into());
+        let bytes = batch.written(999).unwrap()[0].body.len() + 1;
+        assert_eq!(batch.written(bytes).unwrap().len(), 1);
+        assert!(matches!(batch.written(bytes - 1), Err(StoreError::TooLarge)));
+    }
+}

@@ -3,8 +3,8 @@
 //! Both wait until the bytes are durable. They take turns, and take turns at going first, so that what else the machine
 //! does falls on both. The appends are those of a chat: a turn has two of them, and bears the fence of a lease where the
 //! store hands out leases. Run with `cargo bench -p advisor-tests --bench append`; `ADVISOR_POSTGRES_URL` and
-//! `ADVISOR_REDIS_URL` name the servers. A store whose server is not named is left out; with `ADVISOR_REQUIRE_SERVERS=1`
-//! that is a failure. Nothing here depends on how fast the machine is but the figures.
+//! `ADVISOR_REDIS_URL` name the servers. Nothing here depends on how fast the machine is but the figures. `.ci/full`
+//! compares the last one of each row with its bound.
 
 #![allow(
     clippy::print_stdout,
@@ -12,6 +12,8 @@
     clippy::indexing_slicing,
     reason = "a benchmark prints its result and fails by panicking"
 )]
+
+mod servers;
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,7 @@ use advisor_chain::{
 };
 use dashmap::DashMap;
 use rusqlite::Connection;
+use servers::server;
 use tokio_postgres::NoTls;
 
 /// Appends that are timed, after half as many that are not.
@@ -77,12 +80,13 @@ struct Log<S> {
     version: Version,
     turn: TurnId,
     fence: Option<Fence>,
+    last_turn: Option<TurnId>,
 }
 
 impl<S: ConversationStore> Log<S> {
     async fn begin(store: S) -> Self {
         let key = ConversationKey::in_tenant("bench", TurnId::mint().as_str()).unwrap();
-        Self { store, key, version: Version::EMPTY, turn: TurnId::mint(), fence: None }
+        Self { store, key, version: Version::EMPTY, turn: TurnId::mint(), fence: None, last_turn: None }
     }
 
     async fn append(&mut self, number: u32) -> Duration {
@@ -93,6 +97,7 @@ impl<S: ConversationStore> Log<S> {
         let entry = NewEntry::new(self.turn.clone(), said(number));
         let mut batch = Batch::new(BatchKey::new(self.turn.clone(), number % 2, "said"), vec![entry]);
         batch.fence = self.fence;
+        batch.last_turn = self.last_turn.replace(self.turn.clone());
         let began = Instant::now();
         self.version = self.store.append(&self.key, self.version, batch).await.unwrap();
         began.elapsed()
@@ -131,16 +136,6 @@ fn quantiles(mut times: Vec<Duration>) -> (Duration, Duration) {
 
 fn micros(time: Duration) -> String {
     format!("{:.1} µs", time.as_secs_f64() * 1e6)
-}
-
-fn server(variable: &str) -> Option<String> {
-    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
-    let required = std::env::var("ADVISOR_REQUIRE_SERVERS").is_ok_and(|required| required == "1");
-    assert!(url.is_some() || !required, "ADVISOR_REQUIRE_SERVERS=1, but {variable} names no server");
-    if url.is_none() {
-        println!("left out: {variable} names no server");
-    }
-    url
 }
 
 /// One value in a map of the kind that the store has.

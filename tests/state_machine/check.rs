@@ -29,6 +29,7 @@ impl World {
         }
         (self.told.log, self.told.path) = (log, snapshot.entries);
         self.check_turns()?;
+        self.check_shown().await?;
         self.check_views().await?;
         if self.log_of(&elsewhere()).await? != self.told.elsewhere {
             return Err(String::from("M5: another conversation has changed"));
@@ -39,10 +40,13 @@ impl World {
 
     /// Everything that stands is finished, every lease is over: now each process can have its turn.
     pub(crate) async fn check_end(&mut self) -> Result<(), Broken> {
+        self.active = [false; 2];
         self.finish_standing().await?;
+        self.check().await?;
         tokio::time::advance(Duration::from_secs(60)).await;
         self.is_held = false;
         for by in [0, 1, 0] {
+            self.active = [false; 2];
             let what = What::New(Script::Tools);
             self.submit(Submission { by, what, stop: None, fault: None }).await?;
             self.check().await?;

@@ -22,6 +22,7 @@ mod leaves;
 mod operation;
 mod reading;
 mod reference;
+mod shown;
 mod steps;
 mod submit;
 mod words;

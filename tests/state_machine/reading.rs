@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use advisor_chain::{ErrorKind, OnDrop, Spawner, TurnStream};
+use advisor_chain::{Chunk, ErrorKind, OnDrop, Spawner, TurnStream};
 use futures::Stream;
 use tokio::time::timeout;
 
@@ -14,6 +14,8 @@ use crate::steps::{Run, Steps};
 pub(crate) struct Reading {
     turn: TurnStream,
     pub(crate) run: Run,
+    /// The text that was shown of the round that runs.
+    pub(crate) shown: String,
     steps: Steps,
 }
 
@@ -31,6 +33,16 @@ pub(crate) enum Over {
     Waits,
 }
 
+impl Over {
+    /// Another turn has the conversation, which has closed this one: it is of another process, or took the place of a
+    /// turn that nobody read.
+    pub(crate) fn is_passed(&self) -> bool {
+        let Self::Failed(kind) = self else { return false };
+        let of_others = matches!(kind, ErrorKind::StoreConflict { .. } | ErrorKind::Store);
+        of_others || matches!(kind, ErrorKind::Fenced | ErrorKind::Cancelled)
+    }
+}
+
 /// Longer than all times together for which anything waits.
 const LONG: Duration = Duration::from_secs(600);
 
@@ -38,7 +50,7 @@ impl Reading {
     pub(crate) fn new(turn: TurnStream, steps: &Steps, stop: Option<Stop>) -> Self {
         let run = Run::default();
         run.stop_after(stop.map(|stop| stop.after));
-        Self { turn, run, steps: steps.clone() }
+        Self { turn, run, shown: String::new(), steps: steps.clone() }
     }
 
     /// Reads until the turn is over, or as far as it comes.
@@ -55,14 +67,25 @@ impl Reading {
                 return Poll::Ready(Over::Reached);
             }
             match ready!(item) {
-                Some(Ok(chunk)) => match chunk.completed() {
-                    Some(response) => return Poll::Ready(Over::Completed(response.text())),
-                    None if self.run.is_reached() => return Poll::Ready(Over::Reached),
-                    None => {}
-                },
+                Some(Ok(chunk)) => {
+                    if let Some(response) = chunk.completed() {
+                        return Poll::Ready(Over::Completed(response.text()));
+                    }
+                    self.note(&chunk);
+                    if self.run.is_reached() {
+                        return Poll::Ready(Over::Reached);
+                    }
+                }
                 Some(Err(error)) => return Poll::Ready(Over::Failed(error.kind())),
                 None => return Poll::Ready(Over::Ended),
             }
+        }
+    }
+
+    fn note(&mut self, chunk: &Chunk) {
+        match chunk {
+            Chunk::RoundCompleted(_) | Chunk::AttemptRestarted { .. } => self.shown.clear(),
+            chunk => self.shown.push_str(chunk.text().unwrap_or_default()),
         }
     }
 

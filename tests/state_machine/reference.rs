@@ -3,6 +3,7 @@ use advisor_chain::{Entry, EntryKind, ErrorKind, FinishReason, Message, Role, Tu
 use crate::answers::words_of_user;
 use crate::operation::Script;
 use crate::reading::Over;
+use crate::shown::Shown;
 use crate::world::Broken;
 
 /// What must be true of the conversation, because of what was done and what came out.
@@ -15,6 +16,8 @@ pub(crate) struct Reference {
     /// The log of another conversation.
     pub(crate) elsewhere: Vec<Entry>,
     pub(crate) deletions: usize,
+    /// What readers were shown of turns that did not come to their end.
+    pub(crate) shown: Vec<Shown>,
 }
 
 /// A turn that was submitted.
@@ -83,6 +86,7 @@ impl Reference {
         self.deletions += 1;
         self.log.clear();
         self.path.clear();
+        self.shown.clear();
         // Submitted again, they are turns of another conversation.
         for (number, turn) in self.turns.iter_mut().enumerate() {
             let id = TurnId::new(&format!("t{number}-{}", self.deletions)).unwrap();

@@ -25,6 +25,7 @@ impl World {
         if self.stands_outdated(nth) {
             return Ok(());
         }
+        self.active[by] = true;
         let expected = self.expected_of(what, nth, fault.map(|(_, fault)| fault));
         let mut reading = Reading::new(self.turn(by, nth, branch_off), &self.leaves.steps, stop);
         if let Some((after, fault)) = fault {
@@ -43,6 +44,7 @@ impl World {
     /// The same turn from two processes, or twice from one, at once.
     pub(crate) async fn submit_twice(&mut self, by: [usize; 2], script: Script) -> Result<(), Broken> {
         self.finish_standing().await?;
+        by.iter().for_each(|by| self.active[*by] = true);
         let (nth, _) = self.choose(What::New(script));
         let is_expected = matches!(self.expected(None, script), Expected::Answer);
         self.leaves.seen.alone.store(false, Ordering::Relaxed);
@@ -63,6 +65,7 @@ impl World {
     /// The turn that stands is read on.
     pub(crate) async fn go_on(&mut self, stop: Option<Stop>) -> Result<(), Broken> {
         let Some(mut standing) = self.standing.take() else { return Ok(()) };
+        self.active[standing.by] = true;
         self.leaves.seen.alone.store(false, Ordering::Relaxed);
         standing.reading.run.stop_after(stop.map(|stop| stop.after));
         let over = standing.reading.read().await;
@@ -139,7 +142,7 @@ impl World {
                     self.told.acknowledge(nth, &text)?;
                 }
             }
-            Over::Failed(_) => {}
+            Over::Failed(_) => self.note_failure(by, nth, &reading, &over),
             Over::Ended => return Err(String::from("a turn ended with neither an answer nor an error")),
             Over::Waits => return Err(String::from("a turn waits for ever")),
             Over::Reached => {
@@ -157,6 +160,7 @@ impl World {
         }
         let by = stopped.by;
         self.is_held = true;
+        self.note_stop(by, stopped.nth, &stopped.reading, how);
         stopped.reading.drop_as(how).await;
         if how == How::Kill {
             if let Some(standing) = self.standing.take_if(|standing| standing.by == by) {

@@ -27,6 +27,8 @@ pub(crate) struct World {
     /// A turn that nobody runs any more may still hold its lease.
     pub(crate) is_held: bool,
     pub(crate) told: Reference,
+    /// The processes that did something in the operation that was done last.
+    pub(crate) active: [bool; 2],
 }
 
 /// What a process has in its memory.
@@ -74,16 +76,18 @@ impl World {
         let process = || Process::new(setup, &leaves, &faults);
         let processes = [process(), process()];
         let told = Reference::default();
-        Self { setup, leaves, faults, processes, standing: None, is_held: false, told }
+        Self { setup, leaves, faults, processes, standing: None, is_held: false, told, active: [false; 2] }
     }
 
     async fn apply(&mut self, operation: Operation) -> Result<(), Broken> {
+        self.active = [false; 2];
         match operation {
             Operation::Submit(submission) => self.submit(submission).await?,
             Operation::Twice { by, script } => self.submit_twice(by, script).await?,
             Operation::GoOn(stop) => self.go_on(stop).await?,
             Operation::Window { by, window } => self.processes[by].window = window,
             Operation::Restart { by } => {
+                self.active[by] = true;
                 self.end_standing_of(by, How::Seal).await;
                 let closed = self.processes[by].memory.close_unfinished().await;
                 closed.map_err(|error| format!("what was dropped could not be closed: {error:?}"))?;
@@ -91,6 +95,7 @@ impl World {
             }
             Operation::Kill { by } => {
                 self.end_standing_of(by, How::Kill).await;
+                self.forget_shown_by(by);
                 self.restart(by);
             }
             Operation::Delete => {
@@ -136,6 +141,7 @@ impl World {
 
     async fn end_standing_of(&mut self, by: usize, how: How) {
         if let Some(standing) = self.standing.take_if(|standing| standing.by == by) {
+            self.note_stop(by, standing.nth, &standing.reading, how);
             standing.reading.drop_as(how).await;
             self.is_held = true;
         }

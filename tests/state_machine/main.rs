@@ -100,11 +100,11 @@ fn any_seed() -> u64 {
 }
 
 #[test]
-fn law_m1_m2_m3_m5_m6_o6_t1_t5_k4_whatever_is_done_to_a_conversation_in_memory() {
+fn law_m1_m2_m3_m5_m6_o6_t1_t5_k3_k4_whatever_is_done_to_a_conversation_in_memory() {
     try_cases("in memory", 1, true, 14, in_memory);
 }
 
 #[test]
-fn law_m1_m2_m3_m5_m6_o6_t1_t5_k4_whatever_is_done_to_a_conversation_in_a_file() {
+fn law_m1_m2_m3_m5_m6_o6_t1_t5_k3_k4_whatever_is_done_to_a_conversation_in_a_file() {
     try_cases("in a file", TIMES_FEWER, false, 10, in_a_file);
 }

@@ -27,6 +27,9 @@ pub(crate) struct Turn {
     pub(crate) script: Script,
     /// What its user was given. It must not be lost.
     pub(crate) answer: Option<String>,
+    /// A user undid it while its answer was being stored. The same answer, given once more by another process, cannot
+    /// be told from that one.
+    pub(crate) is_undone: bool,
 }
 
 /// What must come of a turn that is not stopped.
@@ -103,7 +106,7 @@ impl Reference {
 
 impl Turn {
     fn new(id: TurnId, said: String, script: Script) -> Self {
-        Self { id, said, script, answer: None }
+        Self { id, said, script, answer: None, is_undone: false }
     }
 
     /// Whether a log has its answer and its end.

@@ -138,7 +138,9 @@ impl World {
             Over::Completed(text) => {
                 let log = self.log_of(&key()).await?;
                 // Of a conversation that was deleted behind its back nothing is left.
-                if log.iter().any(|entry| entry.turn == self.told.turns[nth].id) || self.told.deletions == 0 {
+                let turn = &self.told.turns[nth];
+                let is_there = log.iter().any(|entry| entry.turn == turn.id) || self.told.deletions == 0;
+                if is_there && !turn.is_undone {
                     self.told.acknowledge(nth, &text)?;
                 }
             }

@@ -1,0 +1,103 @@
+use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd};
+
+use crate::operation::How;
+use crate::reading::{Over, Reading};
+use crate::words::{of_log, of_messages};
+use crate::world::{Broken, World, key};
+
+/// What a reader was shown of a round that did not end. Memory must hold it: law K3.
+pub(crate) struct Shown {
+    by: usize,
+    /// The number of the turn among those that were submitted.
+    nth: usize,
+    text: String,
+}
+
+impl World {
+    /// The turn is over for its reader, and not because it was answered.
+    pub(crate) fn note_shown(&mut self, by: usize, nth: usize, reading: &Reading) {
+        let text = reading.shown.clone();
+        let own = &self.told.turns[nth].id;
+        let is_own = |entry: &Entry| entry.turn == *own;
+        let log = &self.told.log;
+        let is_followed = log.iter().any(is_own) && !log.last().is_some_and(is_own);
+        // Of a conversation that was deleted meanwhile nothing is left, and whoever has followed has closed the turn.
+        if !text.is_empty() && reading.run.outdated_version().is_none() && !is_followed {
+            self.told.shown.push(Shown { by, nth, text });
+        }
+    }
+
+    /// A turn is stopped so.
+    pub(crate) fn note_stop(&mut self, by: usize, nth: usize, reading: &Reading, how: How) {
+        match how {
+            How::Seal | How::SealAtOnce => self.note_shown(by, nth, reading),
+            How::Rollback => {
+                let turn = &mut self.told.turns[nth];
+                turn.is_undone |= reading.shown.ends_with(&turn.said);
+                self.told.shown.retain(|shown| shown.nth != nth);
+            }
+            How::Kill => self.forget_shown_by(by),
+            How::Finish | How::Stand => {}
+        }
+    }
+
+    /// A turn failed. One that another process has passed leaves what it had shown to that.
+    pub(crate) fn note_failure(&mut self, by: usize, nth: usize, reading: &Reading, over: &Over) {
+        if !over.is_passed() {
+            self.note_shown(by, nth, reading);
+        }
+    }
+
+    /// What a process had in its memory is gone, or is for another process to close.
+    pub(crate) fn forget_shown_by(&mut self, by: usize) {
+        let log = &self.told.log;
+        let turns = &self.told.turns;
+        let is_stored = |shown: &Shown| is_in_log(log, &turns[shown.nth].id, &shown.text);
+        self.told.shown.retain(|shown| shown.by != by || is_stored(shown));
+    }
+
+    /// What was shown is in the log, or the process that showed it tells of it.
+    pub(crate) async fn check_shown(&mut self) -> Result<(), Broken> {
+        for (by, is_active) in self.active.into_iter().enumerate() {
+            if is_active {
+                self.forget_shown_by(1 - by);
+            }
+        }
+        for shown in &self.told.shown {
+            let turn = &self.told.turns[shown.nth];
+            if is_in_log(&self.told.log, &turn.id, &shown.text) {
+                continue;
+            }
+            let told = self.processes[shown.by].memory.transcript(&key()).await.unwrap();
+            let told: Vec<_> = told.iter().cloned().collect();
+            if !is_told(&told, &turn.said, &shown.text) {
+                return Err(format!(
+                    "K3: {:?} of {:?} was shown, but the log is {}, and process {} tells {}",
+                    shown.text,
+                    turn.said,
+                    of_log(&self.told.log),
+                    shown.by,
+                    of_messages(&told)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_in_log(log: &[Entry], turn: &advisor_chain::TurnId, text: &str) -> bool {
+    let holds = |kind: &EntryKind| match kind {
+        EntryKind::Message(message) => message.role() == Role::Assistant && message.text().contains(text),
+        EntryKind::TurnEnded(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) => {
+            partial.contains(text)
+        }
+        _ => false,
+    };
+    log.iter().filter(|entry| entry.turn == *turn).any(|entry| holds(&entry.kind))
+}
+
+fn is_told(transcript: &[Message], said: &str, text: &str) -> bool {
+    let own = transcript.iter().skip_while(|message| message.text() != said);
+    let mut answers = own.skip(1).take_while(|message| message.role() != Role::User);
+    answers.any(|message| message.text().contains(text))
+}

@@ -2,6 +2,7 @@ use std::collections::HashSet;
 use std::io;
 
 use advisor_core::{ConversationKey, TurnId};
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 use crate::export::{FORMAT, Header, VERSION};
@@ -117,7 +118,7 @@ pub async fn import(
 }
 
 fn header(line: &[u8]) -> Result<Header, ImportError> {
-    let header: Header = serde_json::from_slice(line).map_err(|_| ImportError::NoHeader)?;
+    let header: Header = read(line).ok_or(ImportError::NoHeader)?;
     match header.version {
         _ if header.format != FORMAT => Err(ImportError::NoHeader),
         found if found > VERSION => Err(ImportError::Newer { found, known: VERSION }),
@@ -126,8 +127,7 @@ fn header(line: &[u8]) -> Result<Header, ImportError> {
 }
 
 fn entry(line: &[u8], seq: u64) -> Result<Entry, &'static str> {
-    // What the parser says may quote the conversation, so it is not passed on.
-    let entry: Entry = serde_json::from_slice(line).map_err(|_| "is not an entry")?;
+    let entry: Entry = read(line).ok_or("is not an entry")?;
     if entry.seq != seq {
         return Err("is not the next entry: its number is another one");
     }
@@ -135,6 +135,12 @@ fn entry(line: &[u8], seq: u64) -> Result<Entry, &'static str> {
         return Err("follows an entry that does not come before it");
     }
     Ok(entry)
+}
+
+/// What the parser says may quote the conversation, so it is not passed on. It takes no notice of bytes in fields that it
+/// skips, and those must be text, too.
+fn read<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    serde_json::from_str(str::from_utf8(line).ok()?).ok()
 }
 
 /// Lines of bounded length, empty ones left out.

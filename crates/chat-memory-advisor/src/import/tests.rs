@@ -165,6 +165,18 @@ async fn lines_that_cannot_be_used_are_named() {
 }
 
 #[tokio::test]
+async fn a_line_that_is_no_text_is_refused_also_in_a_field_that_nobody_knows() {
+    let lines = exported(&holding(&branched()).await).await;
+    for (line, refusal) in [(0, "line 1 "), (2, "line 3 ")] {
+        let mut all: Vec<Vec<u8>> = lines.lines().map(|line| line.as_bytes().to_vec()).collect();
+        let end = all[line].len() - 1;
+        all[line].splice(end..end, *b",\"later\":\"\xff\"");
+        let refused = import(&InMemoryStore::new(), all.join(&b'\n').as_slice(), None).await.unwrap_err();
+        assert!(refused.to_string().contains(refusal), "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn law_r1_a_line_without_an_end_is_refused() {
     // It is never held whole, so nothing but the bound keeps it from being read for ever.
     let header = b"{\"format\":\"advisor-conversation\",\"version\":1,\"tenant\":\"t\",\"conversation\":\"c\",\"entries\":1}\n";

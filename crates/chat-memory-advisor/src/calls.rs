@@ -107,3 +107,18 @@ impl OpenCall {
         Message::tool(ToolResult::error(&call, text))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::{answer, calls};
+
+    #[test]
+    fn the_calls_of_an_answer_are_known_by_their_ids_in_order() {
+        let open = OpenCalls::of(&calls(&["1", "2"]));
+        assert!(open.are_those_of(&calls(&["1", "2"])));
+        for other in [calls(&["2", "1"]), calls(&["1"]), calls(&["1", "2", "3"]), answer("no call")] {
+            assert!(!open.are_those_of(&other));
+        }
+    }
+}

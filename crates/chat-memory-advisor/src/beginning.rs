@@ -83,8 +83,7 @@ impl Inner {
 
     /// Whether what an earlier run of the turn left is still to be written, and says all that this one could.
     fn has_left(&self, opening: &Opening) -> bool {
-        let left = || self.registry.unfinished(&self.key);
-        opening.again.is_some() && left().iter().any(|known| known.turn == self.turn)
+        opening.again.is_some() && self.registry.left_of(&self.key, &self.turn, |_| ()).is_some()
     }
 
     fn plan(&self, ground: Ground, said: Vec<Message>) -> Result<Beginning> {

@@ -50,7 +50,7 @@ pub(crate) struct Slot {
     pub(crate) running: Option<Running>,
     unfinished: Vec<Unfinished>,
     pub(crate) waiters: Waiters,
-    /// That of the turn that runs; or of the last one, if it could not be given back.
+    /// The fence of the turn that runs; or of the last one, if its lease could not be given back.
     pub(crate) fence: Option<Fence>,
     /// The turns that may hold the conversation by an answer of the store that nobody heard.
     pub(crate) asked_for: Vec<TurnId>,
@@ -63,6 +63,17 @@ impl Registry {
     /// The turns of a conversation that stopped without their end being written.
     pub(crate) fn unfinished(&self, key: &ConversationKey) -> Vec<Unfinished> {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
+    }
+
+    /// Something of what is left of a turn, if anything is.
+    pub(crate) fn left_of<T>(
+        &self,
+        key: &ConversationKey,
+        turn: &TurnId,
+        part: impl FnOnce(&Unfinished) -> T,
+    ) -> Option<T> {
+        let slot = self.conversations.get(key)?;
+        slot.unfinished.iter().find(|known| known.turn == *turn).map(part)
     }
 
     /// Whether what was left here is still to be written. Of what found no room only that is known that the turn does not
@@ -121,17 +132,17 @@ impl Registry {
     /// there is no room for its texts, it is kept without them; where there is none at all, it is closed as
     /// after a crash, unless what is given here is written at once.
     pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) -> Unfinished {
-        let known = self.unfinished(key).into_iter().find(|known| known.turn == turn.turn);
+        let known = self.left_of(key, &turn.turn, |known| known.fence);
         self.forget_turn(key, &turn.turn);
         let room = self.most.saturating_sub(self.bytes.load(Ordering::Relaxed));
-        let fence = turn.fence.max(known.and_then(|known| known.fence));
+        let fence = turn.fence.max(known.flatten());
         let left = Unfinished { fence, number: Some(self.next_number()), ..turn };
         let mut kept = left.clone();
         if kept.bytes() > room {
             tracing::warn!(
                 conversation = %key,
                 turn = %kept.turn,
-                "too much waits to be written of turns that were dropped, and what this one had shown is lost; give the client a spawner"
+                "too much waits to be written of turns that were dropped, and what this one had shown is lost if it is not written at once; give the client a spawner"
             );
             kept = kept.without_texts();
         }

@@ -35,8 +35,9 @@
 //! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
 //! | entry: a message, the start of a call, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
-//! | branch: the path from its tip back through parents | [`BranchOff`], [`EntryId`] |
-//! | lease: a turn holds its conversation, among processes | [`Leases`], [`Fence`] |
+//! | branch: the path from its last entry, the tip, back through parents | [`BranchOff`], [`EntryId`] |
+//! | lease: a turn holds its conversation, among processes; its number, the fence, is checked inside each append | [`Leases`], [`Fence`] |
+//! | seal: the end that a turn gets which had none, with what was shown of it | [`OnDrop`](advisor_core::OnDrop), [`TurnEnd`](advisor_core::TurnEnd) |
 //! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
 //! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
 //! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`] |

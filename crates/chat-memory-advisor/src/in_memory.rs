@@ -289,4 +289,15 @@ mod tests {
         store.delete(&key).await.unwrap();
         assert!(store.conversations.is_empty());
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_without_an_end_lasts_for_a_year() {
+        let (store, key) = (InMemoryStore::new().with_leases(), ConversationKey::new("c").unwrap());
+        store.acquire(&key, &turn("t"), Duration::MAX, None).await.unwrap();
+        tokio::time::advance(Duration::from_secs(364 * 24 * 3600)).await;
+        let held = store.acquire(&key, &turn("u"), Duration::ZERO, None).await;
+        assert!(matches!(held, Err(StoreError::Held { .. })), "{held:?}");
+        tokio::time::advance(Duration::from_secs(24 * 3600)).await;
+        store.acquire(&key, &turn("u"), Duration::ZERO, None).await.unwrap();
+    }
 }

@@ -204,6 +204,46 @@ async fn law_r2_when_completed_is_out_the_source_is_gone() {
 }
 
 #[tokio::test]
+async fn law_o3_who_looks_sees_the_end_when_what_is_further_inside_is_done() {
+    let journal = Journal::new();
+    let note = |what: &'static str| {
+        let journal = journal.clone();
+        move |chunk: &Chunk| {
+            if chunk.completed().is_some() {
+                journal.record(what);
+            }
+        }
+    };
+    let work = |what: &'static str| {
+        let journal = journal.clone();
+        move |response| async move {
+            journal.record(format!("{what} begins"));
+            tokio::task::yield_now().await;
+            journal.record(format!("{what} ends"));
+            Ok(response)
+        }
+    };
+    let stream = watched(&journal)
+        .inspect_chunks(note("inner look"))
+        .on_completed(work("inner work"))
+        .inspect_chunks(note("look between"))
+        .on_completed(work("outer work"))
+        .inspect_chunks(note("outer look"));
+    items(stream).await;
+    let order = [
+        "source released",
+        "inner look",
+        "inner work begins",
+        "inner work ends",
+        "look between",
+        "outer work begins",
+        "outer work ends",
+        "outer look",
+    ];
+    assert_eq!(journal.labels(), order);
+}
+
+#[tokio::test]
 async fn law_s2_a_chunk_comes_out_in_the_poll_in_which_it_arrived() {
     let gate = Gate::new();
     let model =
@@ -233,13 +273,12 @@ async fn law_r4_an_advisor_that_does_not_look_adds_no_layer() {
     });
     let plain = ChunkStream::new(source);
     let size = |stream: &ChunkStream| format!("{stream:?}");
-    assert!(size(&plain).contains("completions: 0"));
+    assert!(size(&plain).contains("stages: 0"));
     let with_work = plain.on_completed(|response| async { Ok(response) });
-    assert!(
-        size(&with_work).contains("completions: 1"),
-        "the work is a list entry, not a stream around a stream"
-    );
-    items(with_work).await;
+    assert!(size(&with_work).contains("stages: 1"), "the work is a list entry, not a stream around a stream");
+    let with_look = with_work.inspect_chunks(|_| {});
+    assert!(size(&with_look).contains("stages: 2"), "and so is a look");
+    items(with_look).await;
     assert_eq!(polls.load(Ordering::Relaxed), 1);
 }
 

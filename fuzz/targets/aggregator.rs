@@ -10,8 +10,8 @@ use advisor_fuzz::Script;
 use common::{ROUND, run};
 use libfuzzer_sys::fuzz_target;
 use message_aggregator::{
-    AggregatorLimits, AggregatorSettings, BlockContent, ChatResponse, Chunk, ChunkFold, Citation, Delta,
-    DeltaKind, FinishReason, Media, MessageAggregator, Opaque, ProviderData, Text, ToolCallDelta, Usage,
+    AggregatorLimits, AggregatorSettings, BlockContent, ChatResponse, Chunk, ChunkFold, Delta, DeltaKind,
+    FinishReason, Media, MessageAggregator, Opaque, ProviderData, Text, ToolCallDelta, Usage,
 };
 use serde_json::json;
 
@@ -127,14 +127,17 @@ fn kind(letter: u8, script: &mut Script<'_>) -> DeltaKind {
         b't' => DeltaKind::Text(words(script)),
         b'r' => DeltaKind::Reasoning(words(script)),
         b'f' => DeltaKind::Refusal(words(script)),
-        b'm' => DeltaKind::Media(Media::from_url("image/png", "https://example.org/a.png")),
-        b'c' => DeltaKind::Citation(Citation::default()),
-        b'o' => DeltaKind::Opaque(Opaque::new("some-api", "search", json!({"query": "tern"}))),
-        b'd' => DeltaKind::ReasoningData(ProviderData::new("some-api", json!(script.number()))),
+        b'm' => DeltaKind::Media(Box::new(Media::from_url("image/png", "https://example.org/a.png"))),
+        b'c' => DeltaKind::Citation(Box::default()),
+        b'o' => DeltaKind::Opaque(Box::new(Opaque::new("some-api", "search", json!({"query": "tern"})))),
+        b'd' => DeltaKind::ReasoningData(Box::new(ProviderData::new("some-api", json!(script.number())))),
         b'b' => DeltaKind::BlockEnd,
-        b'u' => DeltaKind::Usage(Usage::new(script.number() as u64, 2)),
-        b'.' => DeltaKind::Finish(reason(script).into()),
-        b'O' => DeltaKind::Origin { response_id: Some("answer".into()), model: Some(words(script)) },
+        b'u' => DeltaKind::Usage(Box::new(Usage::new(script.number() as u64, 2))),
+        b'.' => DeltaKind::Finish(Box::new(reason(script).into())),
+        b'O' => DeltaKind::Origin(Box::new(message_aggregator::Origin::new(
+            Some("answer".into()),
+            Some(words(script)),
+        ))),
         b'!' => DeltaKind::Done,
         b'K' => {
             let count = script.pick(&[0, 1, 2, 3]);

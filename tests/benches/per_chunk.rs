@@ -41,7 +41,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     println!("per chunk, {READ} bytes a read, whole path: transport, decoder, aggregator, tool loop, reader");
-    for (case, what) in [("0", "no advisor that looks"), ("5", "five advisors that look")] {
+    for (case, what) in [
+        ("0", "no advisor that looks"),
+        ("5", "five advisors that look"),
+        ("whole", "turn, memory, loop, three that look"),
+    ] {
         let allocations = per_chunk(allocations(case, LONG), allocations(case, SHORT));
         let instructions = match (instructions(case, LONG), instructions(case, SHORT)) {
             (Some(long), Some(short)) => format!("{:.0} instructions", per_chunk(long, short)),
@@ -71,7 +75,11 @@ fn allocations(case: &str, chunks: usize) -> u64 {
 fn instructions(case: &str, chunks: usize) -> Option<u64> {
     let program = std::env::current_exe().unwrap();
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args([
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            "--toggle-collect=*per_chunk::run_body*",
+        ])
         .arg(program)
         .args(["--run", case, &chunks.to_string()])
         .output()
@@ -85,14 +93,38 @@ fn run(case: &str, chunks: usize) {
     run_body(case, body(chunks), chunks);
 }
 
+#[inline(never)]
 fn run_body(case: &str, body: Vec<bytes::Bytes>, chunks: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1").with_transport(InMemory(body));
+    if case == "whole" {
+        return run_whole(model, chunks);
+    }
     let looking = if case == "0" { 0 } else { ADVISORS };
     let builder = (0..looking).fold(AdvisorChain::builder(model), |builder, _| builder.advisor(counting()));
     let chain = builder.advisor(ToolCallAdvisor::new()).build().unwrap();
     runtime.block_on(async {
         let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
+        let mut texts = 0;
+        while let Some(chunk) = stream.next().await {
+            texts += usize::from(chunk.unwrap().text().is_some());
+        }
+        assert_eq!(texts, chunks);
+    });
+}
+
+fn run_whole(model: OpenAiModel, chunks: usize) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let builder = advisor_chain::ChatClient::builder(model);
+    let builder = (0..3).fold(builder, |builder, _| builder.advisor(counting()));
+    let memory = advisor_chain::ChatMemoryAdvisor::new(advisor_chain::InMemoryStore::new());
+    let client = builder.advisor(memory).advisor(ToolCallAdvisor::new()).build().unwrap();
+    runtime.block_on(async {
+        let mut stream = client
+            .prompt()
+            .user("?")
+            .conversation(advisor_chain::ConversationKey::new("c").unwrap())
+            .stream();
         let mut texts = 0;
         while let Some(chunk) = stream.next().await {
             texts += usize::from(chunk.unwrap().text().is_some());

@@ -207,7 +207,7 @@ async fn a_call_in_many_pieces_runs_once_with_all_of_its_arguments() {
 async fn what_the_model_said_is_sent_back_whole_and_in_order() {
     let mut call = ToolCallDelta::start(0, "c1", "look").with_arguments("{}");
     call.provider_data = Some(ProviderData::new("test", json!({"signature": "s1"})));
-    let signed = DeltaKind::ReasoningData(ProviderData::new("test", json!("thought")));
+    let signed = DeltaKind::ReasoningData(Box::new(ProviderData::new("test", json!("thought"))));
     let model = ScriptedModel::new([
         Answer::new()
             .reasoning("Hmm.")

@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -47,9 +46,10 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct ChunkStream {
-    // The source goes before the work that waits for it, so that a drop goes from the inside out.
+    // The source goes before what stands around it, so that a drop goes from the inside out.
     state: State,
-    completions: VecDeque<Completion>,
+    /// Innermost first. They are no streams of their own: one more look is one more call a chunk.
+    stages: Vec<Stage>,
     emitted: bool,
 }
 
@@ -59,12 +59,18 @@ enum State {
     Ended,
 }
 
-type Completion = Box<dyn FnOnce(ChatResponse) -> BoxFuture<'static, Result<ChatResponse>> + Send>;
+/// What stands around a source.
+pub(crate) enum Stage {
+    /// Sees every chunk.
+    Look(Box<dyn FnMut(&Chunk) + Send>),
+    /// Work for the end of the answer.
+    Work(Box<dyn FnOnce(ChatResponse) -> BoxFuture<'static, Result<ChatResponse>> + Send>),
+}
 
 impl ChunkStream {
     /// The chunks of `source`, whose last one must be [`Chunk::Completed`].
     pub fn new(source: impl Stream<Item = Result<Chunk>> + Send + 'static) -> Self {
-        Self { state: State::Live(source.boxed()), completions: VecDeque::new(), emitted: false }
+        Self { state: State::Live(source.boxed()), stages: Vec::new(), emitted: false }
     }
 
     /// An answer that is known already: its blocks as chunks, then its completion.
@@ -78,32 +84,94 @@ impl ChunkStream {
     /// Adds work for the end of the answer. What it gives is the response that those outside get.
     ///
     /// It runs once, after all work added before it, if the answer completes and nothing fails.
-    pub fn on_completed<F, Fut>(mut self, work: F) -> Self
+    pub fn on_completed<F, Fut>(self, work: F) -> Self
     where
         F: FnOnce(ChatResponse) -> Fut + Send + 'static,
         Fut: Future<Output = Result<ChatResponse>> + Send + 'static,
     {
-        self.completions.push_back(Box::new(move |response| work(response).boxed()));
+        self.with_stage(Stage::Work(Box::new(move |response| work(response).boxed())))
+    }
+
+    /// Shows `look` every chunk that passes, `Completed` included.
+    ///
+    /// It costs one call per chunk and no allocation.
+    pub fn inspect_chunks(self, look: impl FnMut(&Chunk) + Send + 'static) -> Self {
+        self.with_stage(Stage::Look(Box::new(look)))
+    }
+
+    fn with_stage(mut self, stage: Stage) -> Self {
+        self.stages.push(stage);
         self
     }
 
-    fn complete(&mut self, response: ChatResponse) {
-        let completions = std::mem::take(&mut self.completions);
-        self.state = State::Completing(run_in_order(completions, response).boxed());
+    /// A chunk passes that is not the last one.
+    #[inline]
+    fn show(&mut self, chunk: &Chunk) {
+        self.emitted = true;
+        for stage in &mut self.stages {
+            if let Stage::Look(look) = stage {
+                look(chunk);
+            }
+        }
+    }
+
+    /// The source has given the answer, and is released. The answer comes out at once if nobody has work to do.
+    fn complete(&mut self, response: ChatResponse) -> Option<Chunk> {
+        self.state = State::Ended;
+        if self.stages.iter().any(|stage| matches!(stage, Stage::Work(_))) {
+            let stages = std::mem::take(&mut self.stages);
+            self.state = State::Completing(run_in_order(stages, response).boxed());
+            return None;
+        }
+        let completed = Chunk::Completed(response);
+        self.show(&completed);
+        Some(completed)
+    }
+
+    /// What comes out after the last item of the source, unless there is work to be done first.
+    #[cold]
+    fn source_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Result<Chunk>> {
+        match last {
+            Some(Ok(Chunk::Completed(response))) => self.complete(response).map(Ok),
+            Some(Err(error)) => Some(Err(self.fail(error))),
+            Some(Ok(_)) | None => {
+                let error = Error::new(
+                    ErrorKind::Unfinished,
+                    "a stream of chunks ended without `Completed`; the model or advisor that made it must end it so",
+                );
+                Some(Err(self.fail(error)))
+            }
+        }
+    }
+
+    #[cold]
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
+        let State::Completing(work) = &mut self.state else { return Poll::Ready(None) };
+        let outcome = ready!(work.as_mut().poll(cx));
+        self.state = State::Ended;
+        Poll::Ready(Some(match outcome {
+            Ok(response) => Ok(Chunk::Completed(response)),
+            Err(error) => Err(self.fail(error)),
+        }))
     }
 
     fn fail(&mut self, error: Error) -> Error {
         self.state = State::Ended;
-        self.completions.clear();
+        self.stages.clear();
         if self.emitted { error.after_emission() } else { error }
     }
 }
 
 /// Runs the work one after the other; an error carries the response it was to be done for.
-async fn run_in_order(completions: VecDeque<Completion>, mut response: ChatResponse) -> Result<ChatResponse> {
-    for completion in completions {
-        let answered = response.clone();
-        response = completion(response).await.map_err(|error| error.with_partial(answered))?;
+async fn run_in_order(stages: Vec<Stage>, mut response: ChatResponse) -> Result<ChatResponse> {
+    for stage in stages {
+        match stage {
+            Stage::Look(mut look) => look(&Chunk::Completed(response.clone())),
+            Stage::Work(work) => {
+                let answered = response.clone();
+                response = work(response).await.map_err(|error| error.with_partial(answered))?;
+            }
+        }
     }
     Ok(response)
 }
@@ -112,39 +180,23 @@ impl Stream for ChunkStream {
     type Item = Result<Chunk>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            match &mut self.state {
-                State::Live(source) => match ready!(source.as_mut().poll_next(cx)) {
-                    // With no work waiting, the answer is complete as soon as its source is gone.
-                    Some(Ok(Chunk::Completed(response))) if self.completions.is_empty() => {
-                        self.state = State::Ended;
-                        return Poll::Ready(Some(Ok(Chunk::Completed(response))));
-                    }
-                    Some(Ok(Chunk::Completed(response))) => self.complete(response),
-                    Some(Ok(chunk)) => {
-                        self.emitted = true;
-                        return Poll::Ready(Some(Ok(chunk)));
-                    }
-                    Some(Err(error)) => return Poll::Ready(Some(Err(self.fail(error)))),
-                    None => {
-                        let error = Error::new(
-                            ErrorKind::Unfinished,
-                            "a stream of chunks ended without `Completed`; the model or advisor that made it must end it so",
-                        );
-                        return Poll::Ready(Some(Err(self.fail(error))));
-                    }
-                },
-                State::Completing(work) => {
-                    let outcome = ready!(work.as_mut().poll(cx));
-                    self.state = State::Ended;
-                    return Poll::Ready(Some(match outcome {
-                        Ok(response) => Ok(Chunk::Completed(response)),
-                        Err(error) => Err(self.fail(error)),
-                    }));
+        let this = &mut *self;
+        if let State::Live(source) = &mut this.state {
+            let polled = source.as_mut().poll_next(cx);
+            // Given on as it came, without taking it apart: that saves a copy of the chunk in each layer.
+            match &polled {
+                Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {}
+                Poll::Ready(Some(Ok(chunk))) => {
+                    this.show(chunk);
+                    return polled;
                 }
-                State::Ended => return Poll::Ready(None),
+                Poll::Pending => return polled,
+            }
+            if let Some(last) = this.source_ended(ready!(polled)) {
+                return Poll::Ready(Some(last));
             }
         }
+        this.poll_work(cx)
     }
 }
 
@@ -163,7 +215,7 @@ impl fmt::Debug for ChunkStream {
         };
         f.debug_struct("ChunkStream")
             .field("state", &state)
-            .field("completions", &self.completions.len())
+            .field("stages", &self.stages.len())
             .finish_non_exhaustive()
     }
 }

@@ -9,73 +9,71 @@ use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::Error;
 
-/// Work that goes beside a turn: it is polled with the turn's stream, as often as it asks to be.
+/// Where work that goes beside a turn waits until the turn's stream takes it.
 #[derive(Default)]
 pub(crate) struct Companions {
+    /// Looked at for every chunk, so that no lock is taken while there is nothing new.
     any: AtomicBool,
-    /// Some have not been polled yet.
-    new: AtomicBool,
-    working: Mutex<Working>,
+    waiting: Mutex<Waiting>,
 }
 
 #[derive(Default)]
-struct Working {
-    /// Absent while it is polled.
-    polled: Option<FuturesUnordered<BoxFuture<'static, Error>>>,
+struct Waiting {
     added: Vec<BoxFuture<'static, Error>>,
     /// The turn is over.
     left: bool,
 }
 
+/// Work that goes beside a turn: it is polled with the turn's stream, as often as it asks to be.
+#[derive(Default)]
+pub(crate) struct Beside(Option<FuturesUnordered<BoxFuture<'static, Error>>>);
+
 impl Companions {
     pub(crate) fn add(&self, work: BoxFuture<'static, Error>) {
-        let mut working = self.lock();
-        if working.left {
+        let mut waiting = self.lock();
+        if waiting.left {
             // What it holds may use the turn when it is dropped.
-            drop(working);
+            drop(waiting);
             return drop(work);
         }
-        working.added.push(work);
-        drop(working);
-        self.new.store(true, Ordering::Release);
+        waiting.added.push(work);
         self.any.store(true, Ordering::Release);
     }
 
     /// Whether some are to be polled before the turn waits.
-    pub(crate) fn are_new(&self) -> bool {
-        self.new.load(Ordering::Acquire)
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
     }
 
-    /// Lets them work. The error of one that has ended.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Option<Error> {
-        if !self.any.load(Ordering::Acquire) {
-            return None;
-        }
-        self.new.store(false, Ordering::Release);
-        // They may use the turn, so the lock is free meanwhile.
-        let (mut working, added) = {
-            let mut working = self.lock();
-            (working.polled.take().unwrap_or_default(), mem::take(&mut working.added))
-        };
-        working.extend(added);
-        let polled = working.poll_next_unpin(cx);
-        self.lock().polled = Some(working);
-        match polled {
-            Poll::Ready(Some(error)) => Some(error),
-            Poll::Ready(None) | Poll::Pending => None,
-        }
-    }
-
-    /// The turn is over, and so is their work.
-    pub(crate) fn leave(&self) {
+    fn take(&self) -> Vec<BoxFuture<'static, Error>> {
+        let mut waiting = self.lock();
         self.any.store(false, Ordering::Release);
-        self.new.store(false, Ordering::Release);
-        let working = mem::replace(&mut *self.lock(), Working { left: true, ..Working::default() });
-        drop(working);
+        mem::take(&mut waiting.added)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Working> {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Beside {
+    /// Takes what has been added and lets all of it work. The error of one that has ended.
+    #[inline]
+    pub(crate) fn poll(&mut self, companions: &Companions, cx: &mut Context<'_>) -> Option<Error> {
+        if companions.any() {
+            self.0.get_or_insert_default().extend(companions.take());
+        }
+        match self.0.as_mut()?.poll_next_unpin(cx) {
+            Poll::Ready(error) => error,
+            Poll::Pending => None,
+        }
+    }
+
+    /// The turn is over, and so is the work.
+    pub(crate) fn leave(&mut self, companions: &Companions) {
+        companions.lock().left = true;
+        drop(companions.take());
+        self.0 = None;
     }
 }
 

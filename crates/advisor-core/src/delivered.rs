@@ -9,6 +9,7 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
+    #[inline]
     pub(crate) fn note(&mut self, chunk: &Chunk) {
         self.any = true;
         match chunk {

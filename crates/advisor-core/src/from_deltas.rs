@@ -44,6 +44,11 @@ impl<S: Stream<Item = Result<Delta>>> Stream for Aggregated<S> {
             };
             match ready!(this.deltas.as_mut().poll_next(cx)) {
                 Some(Ok(delta)) => {
+                    // Most chunks need not wait in the queue.
+                    let delta = match aggregator.extend(delta) {
+                        Ok(chunk) => return Poll::Ready(Some(Ok(chunk))),
+                        Err(delta) => delta,
+                    };
                     if let Err(error) = aggregator.push(delta, this.chunks) {
                         let partial = aggregator.partial();
                         *this.aggregator = None;

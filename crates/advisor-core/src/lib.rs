@@ -41,7 +41,7 @@ mod error;
 mod from_deltas;
 mod from_fn;
 mod ids;
-mod looking;
+mod in_span;
 mod model;
 mod options;
 mod placement;

@@ -110,13 +110,20 @@ impl TurnControl {
         self.reader.wake();
     }
 
-    /// How the turn is to be cancelled, if it is; otherwise `cx` is woken when it is.
-    pub(crate) fn poll_cancelled(&self, cx: &Context<'_>) -> Option<OnDrop> {
-        self.reader.register(cx.waker());
+    /// How the turn is to be cancelled, if it is and nobody has been told yet.
+    pub(crate) fn take_cancelled(&self) -> Option<OnDrop> {
+        // Looked at for every chunk; the lock is taken once.
         if !self.requested.load(Ordering::Acquire) {
             return None;
         }
         self.mode.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether the turn is to be cancelled and nobody has been told yet; otherwise `cx` is woken when it is.
+    pub(crate) fn is_cancelled(&self, cx: &Context<'_>) -> bool {
+        self.reader.register(cx.waker());
+        let mode = || self.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        self.requested.load(Ordering::Acquire) && mode().is_some()
     }
 
     pub(crate) fn settle(&self) {

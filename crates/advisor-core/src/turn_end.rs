@@ -21,7 +21,7 @@ impl TurnStream {
     }
 
     fn record_end(&mut self, round: u32, end: TurnEnd, messages: Vec<Message>, last: LastItem) {
-        self.turn.companions.leave();
+        self.beside.leave(&self.turn.companions);
         let turn = Arc::clone(&self.turn);
         let record = Record::new(round, Step::End(end.clone()), messages);
         let recording = async move { turn.record(&record).await };
@@ -80,6 +80,7 @@ impl TurnStream {
             delivered: std::mem::take(&mut self.delivered),
             on_drop: OnDrop::Seal,
             spawner: Some(spawner.clone()),
+            beside: std::mem::take(&mut self.beside),
             span: self.span.clone(),
         };
         self.control = TurnControl::new();
@@ -134,7 +135,7 @@ impl TurnStream {
     }
 
     pub(crate) fn settle(&mut self) {
-        self.turn.companions.leave();
+        self.beside.leave(&self.turn.companions);
         self.state = State::Ended;
         self.span = Span::none();
         self.control.settle();
@@ -162,7 +163,7 @@ impl Drop for TurnStream {
         let end = wanted.unwrap_or_else(|| self.early_end(self.on_drop));
         // Everything of the turn stops here, before anyone is told that it has.
         self.state = State::Ended;
-        self.turn.companions.leave();
+        self.beside.leave(&self.turn.companions);
         self.hand_over(&end);
     }
 }

@@ -9,6 +9,7 @@ use futures::stream::{FusedStream, Stream};
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Span;
 
+use crate::companions::Beside;
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
 use crate::{
@@ -58,6 +59,7 @@ pub struct TurnStream {
     pub(crate) delivered: Delivered,
     pub(crate) on_drop: OnDrop,
     pub(crate) spawner: Option<Spawner>,
+    pub(crate) beside: Beside,
     pub(crate) span: Span,
 }
 
@@ -102,6 +104,7 @@ impl TurnStream {
             delivered: Delivered::default(),
             on_drop: OnDrop::Seal,
             spawner: None,
+            beside: Beside::default(),
             span: Span::none(),
         }
     }
@@ -138,24 +141,21 @@ impl TurnStream {
         crate::chain::to_completion(self).await
     }
 
+    /// Begins the turn. The error was known before.
+    #[cold]
     fn begin(&mut self) -> Option<Error> {
-        match std::mem::replace(&mut self.state, State::Ended) {
-            State::Waiting(Ok(begin)) => {
-                let (chain, request) = *begin;
-                self.span = spans::turn(self.turn.id(), &request);
-                self.turn.begin_with(&request.messages);
-                self.state = State::Opening(async move { chain.next_stream(request).await }.boxed());
-                None
-            }
-            State::Waiting(Err(error)) => {
+        let State::Waiting(begin) = std::mem::replace(&mut self.state, State::Ended) else { return None };
+        let (chain, request) = match begin {
+            Ok(begin) => *begin,
+            Err(error) => {
                 self.control.settle();
-                Some(error)
+                return Some(error);
             }
-            other => {
-                self.state = other;
-                None
-            }
-        }
+        };
+        self.span = spans::turn(self.turn.id(), &request);
+        self.turn.begin_with(&request.messages);
+        self.state = State::Opening(async move { chain.next_stream(request).await }.boxed());
+        None
     }
 
     /// Ends the turn if it was cancelled, or if what goes beside it has ended.
@@ -163,40 +163,67 @@ impl TurnStream {
         if !matches!(self.state, State::Opening(_) | State::Live(_)) {
             return;
         }
-        if let Some(mode) = self.control.poll_cancelled(cx) {
+        if let Some(mode) = self.control.take_cancelled() {
             self.cancel(mode);
-        } else if let Some(error) = self.turn.companions.poll(cx) {
+        } else if let Some(error) = self.beside.poll(&self.turn.companions, cx) {
             self.interrupt(error);
         }
     }
 
+    #[inline]
     fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
+        if let State::Live(stream) = &mut self.state {
+            let polled = Pin::new(stream).poll_next(cx);
+            match &polled {
+                Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {}
+                Poll::Ready(Some(Ok(chunk))) => {
+                    self.delivered.note(chunk);
+                    return polled;
+                }
+                Poll::Pending => return polled,
+            }
+            if let Some(last) = self.chain_ended(std::task::ready!(polled)) {
+                return Poll::Ready(last);
+            }
+        }
+        self.poll_around(cx)
+    }
+
+    /// What comes out after the last item of the chain, unless the end is to be recorded first.
+    #[cold]
+    fn chain_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Option<Result<Chunk>>> {
+        match last {
+            Some(Ok(Chunk::Completed(response)))
+                if self.turn.is_recorded() && !self.turn.is_end_recorded() =>
+            {
+                self.complete(response);
+                None
+            }
+            Some(Err(error)) => {
+                self.fail(error);
+                None
+            }
+            last => {
+                if let Some(Ok(chunk)) = &last {
+                    self.delivered.note(chunk);
+                }
+                self.settle();
+                Some(last)
+            }
+        }
+    }
+
+    /// What comes before and after the chunks of the chain.
+    #[cold]
+    fn poll_around(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         loop {
             match &mut self.state {
                 // The first poll has begun it before it came here.
                 State::Waiting(_) | State::Ended => return Poll::Ready(None),
+                State::Live(_) => return self.poll_state(cx),
                 State::Opening(opening) => match std::task::ready!(opening.as_mut().poll(cx)) {
                     Ok(stream) => self.state = State::Live(stream),
                     Err(error) => self.fail(error),
-                },
-                State::Live(stream) => match std::task::ready!(Pin::new(stream).poll_next(cx)) {
-                    Some(Ok(Chunk::Completed(response)))
-                        if self.turn.is_recorded() && !self.turn.is_end_recorded() =>
-                    {
-                        self.complete(response);
-                    }
-                    Some(Ok(chunk)) => {
-                        self.delivered.note(&chunk);
-                        if chunk.completed().is_some() {
-                            self.settle();
-                        }
-                        return Poll::Ready(Some(Ok(chunk)));
-                    }
-                    Some(Err(error)) => self.fail(error),
-                    None => {
-                        self.settle();
-                        return Poll::Ready(None);
-                    }
                 },
                 State::Ending(ending, _) => {
                     let recorded = std::task::ready!(ending.as_mut().poll(cx));
@@ -212,7 +239,9 @@ impl Stream for TurnStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        if let Some(error) = this.begin() {
+        if matches!(this.state, State::Waiting(_))
+            && let Some(error) = this.begin()
+        {
             return Poll::Ready(Some(Err(error)));
         }
         let span = this.span.clone();
@@ -220,8 +249,8 @@ impl Stream for TurnStream {
         loop {
             this.poll_interruption(cx);
             let polled = this.poll_state(cx);
-            let running = matches!(this.state, State::Opening(_) | State::Live(_));
-            if !(polled.is_pending() && running && this.turn.companions.are_new()) {
+            let waits = polled.is_pending() && matches!(this.state, State::Opening(_) | State::Live(_));
+            if !waits || !(this.control.is_cancelled(cx) || this.turn.companions.any()) {
                 return polled;
             }
         }

@@ -108,13 +108,20 @@ impl MessageAggregator {
     /// # Errors
     /// If a bound is exceeded. The aggregator still tells what came before, see [`Self::partial`].
     pub fn push(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
+        let delta = match self.extend(delta) {
+            Ok(chunk) => {
+                chunks.push_back(chunk);
+                return Ok(());
+            }
+            Err(delta) => delta,
+        };
         let number = if self.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().replace_with(&usage),
             _ if self.done => {}
-            DeltaKind::Origin { response_id, model } => {
-                self.bytes.set_once(&mut self.response_id, response_id)?;
-                self.bytes.set_once(&mut self.model, model)?;
+            DeltaKind::Origin(origin) => {
+                self.bytes.set_once(&mut self.response_id, origin.response_id)?;
+                self.bytes.set_once(&mut self.model, origin.model)?;
             }
             DeltaKind::Done => self.done = true,
             kind => {
@@ -133,6 +140,30 @@ impl MessageAggregator {
             }
         }
         Ok(())
+    }
+
+    /// Takes a delta that is the next piece of the text that is coming in, and gives its one chunk; any other comes back, for
+    /// [`push`](Self::push), which takes all of them. Who reads chunk by chunk needs no queue for nearly all of them.
+    ///
+    /// # Errors
+    /// The delta, and nothing has happened.
+    #[inline]
+    pub fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
+        let (kind, text) = match &delta.kind {
+            DeltaKind::Text(text) => (BlockKind::Text, text),
+            DeltaKind::Reasoning(text) => (BlockKind::Reasoning, text),
+            _ => return Err(delta),
+        };
+        let alone = self.settings.choices <= 1 && delta.block.is_none() && !self.done && !text.is_empty();
+        let running = self.choices.first_mut().filter(|_| alone).and_then(|choice| choice.running(kind));
+        let Some(block) = running else { return Err(delta) };
+        if block.extend(text, &self.settings.limits, &mut self.bytes).is_err() {
+            return Err(delta);
+        }
+        match delta.kind {
+            DeltaKind::Text(text) | DeltaKind::Reasoning(text) => Ok(block.piece(text)),
+            _ => Err(delta),
+        }
     }
 
     /// Ends the answer: its source has ended. Appends the closing chunks and gives the response.

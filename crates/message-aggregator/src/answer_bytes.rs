@@ -19,6 +19,7 @@ impl AnswerBytes {
     }
 
     /// Counts bytes that are about to be kept.
+    #[inline]
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), AggregateError> {
         let kept = self.kept.saturating_add(bytes);
         if kept > self.limit {

@@ -7,7 +7,7 @@ use crate::open_block::{OpenBlock, Whole};
 use crate::open_call::OpenCall;
 use crate::{
     AggregateError, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason, Message,
-    ProviderData, Text,
+    ProviderData, Text, ToolCallDelta,
 };
 
 /// The blocks of one of several parallel answers while it comes in.
@@ -53,15 +53,20 @@ impl ChoiceBlocks {
             DeltaKind::Text(text) => self.extend(key, BlockKind::Text, text, sink),
             DeltaKind::Reasoning(text) => self.extend(key, BlockKind::Reasoning, text, sink),
             DeltaKind::Refusal(text) => self.extend(key, BlockKind::Refusal, text, sink),
-            DeltaKind::Media(media) => self.add_whole(key, Whole::Media(media), sink),
-            DeltaKind::Citation(citation) => self.add_whole(key, Whole::Citation(citation), sink),
-            DeltaKind::Opaque(opaque) => self.add_whole(key, Whole::Opaque(opaque), sink),
-            DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, data, sink),
+            DeltaKind::Media(media) => self.add_whole(key, Whole::Media(*media), sink),
+            DeltaKind::Citation(citation) => self.add_whole(key, Whole::Citation(*citation), sink),
+            DeltaKind::Opaque(opaque) => self.add_whole(key, Whole::Opaque(*opaque), sink),
+            DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, *data, sink),
             DeltaKind::ToolCalls(fragments) => {
                 let count = fragments.len();
                 fragments.into_iter().enumerate().try_for_each(|(position, fragment)| {
                     self.push_fragment(fragment, Place { position, count }, sink)
                 })
+            }
+            DeltaKind::Arguments { index, text } => {
+                let fragment =
+                    ToolCallDelta { index, arguments_delta: Some(text), ..ToolCallDelta::default() };
+                self.push_fragment(fragment, Place { position: 0, count: 1 }, sink)
             }
             DeltaKind::BlockEnd => {
                 self.end_block(key, sink);
@@ -73,13 +78,13 @@ impl ChoiceBlocks {
                 if finish.reason.vetoes_calls()
                     || !self.finish.as_ref().is_some_and(|before| before.reason.vetoes_calls())
                 {
-                    self.finish = Some(finish);
+                    self.finish = Some(*finish);
                 }
                 self.calls.iter_mut().for_each(|call| call.vouched = true);
                 Ok(())
             }
             // The aggregator keeps these for itself.
-            DeltaKind::Usage(_) | DeltaKind::Origin { .. } | DeltaKind::Done => Ok(()),
+            DeltaKind::Usage(_) | DeltaKind::Origin(_) | DeltaKind::Done => Ok(()),
         }
     }
 
@@ -97,7 +102,15 @@ impl ChoiceBlocks {
         let Some(block) = self.blocks.get_mut(at) else {
             return Ok(());
         };
-        block.push_text(text, sink)
+        block.extend(&text, &sink.settings.limits, sink.bytes)?;
+        sink.chunks.push_back(block.piece(text));
+        Ok(())
+    }
+
+    /// The block that a text of this kind extends, if one runs.
+    #[inline]
+    pub(crate) fn running(&mut self, kind: BlockKind) -> Option<&mut OpenBlock> {
+        self.blocks.get_mut(self.running?).filter(|block| block.is_open(kind))
     }
 
     /// The open block of this kind, opened now if there is none.

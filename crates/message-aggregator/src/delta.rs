@@ -13,7 +13,7 @@ pub struct Delta {
     pub kind: DeltaKind,
 }
 
-/// What a [`Delta`] carries.
+/// What a [`Delta`] carries. What is rare is boxed, so that a piece of text is moved as few bytes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum DeltaKind {
@@ -24,30 +24,51 @@ pub enum DeltaKind {
     /// Some words of refusal. Empty ones are nothing.
     Refusal(Text),
     /// Whole media.
-    Media(Media),
+    Media(Box<Media>),
     /// A whole citation.
-    Citation(Citation),
+    Citation(Box<Citation>),
     /// Content only the provider understands, as a block of its own.
-    Opaque(Opaque),
+    Opaque(Box<Opaque>),
     /// All tool-call fragments of one wire event, in the order in which the event lists them.
     ToolCalls(Vec<ToolCallDelta>),
+    /// The next characters of one call's arguments and nothing else of any call in the event: a [`ToolCalls`](Self::ToolCalls)
+    /// without its allocations, as nearly all events of a call are.
+    Arguments {
+        /// As [`ToolCallDelta::index`].
+        index: Option<i64>,
+        /// The characters.
+        text: Text,
+    },
     /// Data that rides on the reasoning block, which it opens if there is none yet.
-    ReasoningData(ProviderData),
+    ReasoningData(Box<ProviderData>),
     /// The provider ended the block of [`Delta::block`].
     BlockEnd,
     /// Token counts; within a round the last value wins.
-    Usage(Usage),
+    Usage(Box<Usage>),
     /// The provider's reason for ending. It ends nothing by itself: calls and usage may follow it.
-    Finish(Finish),
-    /// The provider's id of the answer and the model that gave it.
-    Origin {
-        /// The provider's id of the answer.
-        response_id: Option<Text>,
-        /// The model that answered.
-        model: Option<Text>,
-    },
+    Finish(Box<Finish>),
+    /// Where the answer comes from.
+    Origin(Box<Origin>),
     /// The protocol's own end marker, such as `[DONE]`.
     Done,
+}
+
+/// The provider's id of an answer and the model that gave it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The provider's id of the answer.
+    pub response_id: Option<Text>,
+    /// The model that answered.
+    pub model: Option<Text>,
+}
+
+impl Origin {
+    /// What is known of an answer's origin.
+    #[must_use]
+    pub fn new(response_id: Option<Text>, model: Option<Text>) -> Self {
+        Self { response_id, model }
+    }
 }
 
 /// A fragment of a tool call. Everything is optional, because somewhere every part is missing.
@@ -67,6 +88,7 @@ pub struct ToolCallDelta {
 }
 
 impl From<DeltaKind> for Delta {
+    #[inline]
     fn from(kind: DeltaKind) -> Self {
         Self { choice: 0, block: None, kind }
     }
@@ -86,18 +108,33 @@ impl Delta {
     /// One fragment of a tool call, alone in its event.
     #[must_use]
     pub fn tool_call(fragment: ToolCallDelta) -> Self {
-        DeltaKind::ToolCalls(vec![fragment]).into()
+        match fragment {
+            ToolCallDelta {
+                index,
+                call_id: None,
+                name: None,
+                arguments_delta: Some(text),
+                provider_data: None,
+            } => DeltaKind::Arguments { index, text }.into(),
+            fragment => DeltaKind::ToolCalls(vec![fragment]).into(),
+        }
     }
 
     /// The reason for ending.
     pub fn finish(finish: impl Into<Finish>) -> Self {
-        DeltaKind::Finish(finish.into()).into()
+        DeltaKind::Finish(Box::new(finish.into())).into()
     }
 
     /// Token counts.
     #[must_use]
     pub fn usage(usage: Usage) -> Self {
-        DeltaKind::Usage(usage).into()
+        DeltaKind::Usage(Box::new(usage)).into()
+    }
+
+    /// The id of the answer, the model that gave it, or both.
+    #[must_use]
+    pub fn origin(response_id: Option<Text>, model: Option<Text>) -> Self {
+        DeltaKind::Origin(Box::new(Origin::new(response_id, model))).into()
     }
 
     /// The protocol's end marker.
@@ -108,6 +145,7 @@ impl Delta {
 
     /// The same fragment as part of another of several parallel answers.
     #[must_use]
+    #[inline]
     pub fn in_choice(self, choice: u32) -> Self {
         Self { choice, ..self }
     }

@@ -42,7 +42,7 @@ mod wire_form;
 pub use aggregator::{AggregatorSettings, MessageAggregator};
 pub use block::{Block, BlockContent, BlockKind, Citation, Opaque, ProviderData};
 pub use chunk::{BlockDelta, BlockHead, BlockId, BlockObserver, CallHead, Chunk, ToolEvent, ToolEventKind};
-pub use delta::{Delta, DeltaKind, ToolCallDelta};
+pub use delta::{Delta, DeltaKind, Origin, ToolCallDelta};
 pub use diagnostics::{Diagnostics, Rule};
 pub use error::AggregateError;
 pub use finish::{Finish, FinishReason, Limit};

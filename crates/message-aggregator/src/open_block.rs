@@ -1,9 +1,9 @@
 use crate::aggregator::Sink;
-use crate::answer_bytes::{of_citation, of_media, of_opaque, of_provider_data};
+use crate::answer_bytes::{AnswerBytes, of_citation, of_media, of_opaque, of_provider_data};
 use crate::open_call::OpenCall;
 use crate::{
-    AggregateError, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, CallHead, Chunk,
-    Citation, Media, Opaque, ProviderData, Text,
+    AggregateError, AggregatorLimits, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind,
+    CallHead, Chunk, Citation, Media, Opaque, ProviderData, Text,
 };
 
 /// A block while it comes in.
@@ -71,6 +71,7 @@ impl OpenBlock {
         self.kind
     }
 
+    #[inline]
     pub(crate) fn is_open(&self, kind: BlockKind) -> bool {
         self.kind == kind && self.closed.is_none()
     }
@@ -109,20 +110,32 @@ impl OpenBlock {
         sink.chunks.push_back(Chunk::Opened { block: self.id, head });
     }
 
-    pub(crate) fn push_text(&mut self, text: Text, sink: &mut Sink<'_>) -> Result<(), AggregateError> {
-        let limit = sink.settings.limits.block_bytes;
+    /// Takes the next piece of the text. If it is too large, nothing has happened.
+    #[inline]
+    pub(crate) fn extend(
+        &mut self,
+        text: &str,
+        limits: &AggregatorLimits,
+        bytes: &mut AnswerBytes,
+    ) -> Result<(), AggregateError> {
+        let limit = limits.block_bytes;
         if self.text.len() + text.len() > limit {
             return Err(AggregateError::TooLarge { what: "bytes in one block", limit });
         }
-        sink.bytes.add(text.len())?;
-        self.text.push_str(&text);
+        bytes.add(text.len())?;
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    /// The chunk that shows a piece of the text.
+    #[inline]
+    pub(crate) fn piece(&self, text: Text) -> Chunk {
         let delta = match self.kind {
             BlockKind::Reasoning => BlockDelta::Reasoning(text),
             BlockKind::Refusal => BlockDelta::Refusal(text),
             _ => BlockDelta::Text(text),
         };
-        self.show(delta, sink);
-        Ok(())
+        Chunk::Delta { block: self.id, delta }
     }
 
     /// Adds data to be replayed with the block; it may come after the block has ended.

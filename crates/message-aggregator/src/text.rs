@@ -42,6 +42,7 @@ impl Borrow<str> for Text {
 }
 
 impl From<&str> for Text {
+    #[inline]
     fn from(text: &str) -> Self {
         Self(SmolStr::new(text))
     }

@@ -277,7 +277,10 @@ fn what_was_interrupted_keeps_the_providers_word() {
 
 #[test]
 fn what_was_cut_tells_its_usage_and_origin() {
-    let origin = DeltaKind::Origin { response_id: Some("answer-9".into()), model: Some("tiny".into()) };
+    let origin = DeltaKind::Origin(Box::new(message_aggregator::Origin::new(
+        Some("answer-9".into()),
+        Some("tiny".into()),
+    )));
     let run =
         run(AggregatorSettings::default(), [origin.into(), Delta::text("a"), Delta::usage(Usage::new(3, 4))]);
     assert!(matches!(run.error, Some(AggregateError::Truncated { .. })));
@@ -288,9 +291,7 @@ fn what_was_cut_tells_its_usage_and_origin() {
 
 #[test]
 fn the_first_origin_that_says_something_counts() {
-    let origin = |response_id: &str, model: &str| {
-        Delta::from(DeltaKind::Origin { response_id: Some(response_id.into()), model: Some(model.into()) })
-    };
+    let origin = |response_id: &str, model: &str| Delta::origin(Some(response_id.into()), Some(model.into()));
     let deltas = [origin("", ""), origin("one", ""), origin("two", "tiny"), Delta::done()];
     let response = complete(AggregatorSettings::default(), deltas);
     assert_eq!((response.response_id(), response.model()), (Some("one"), Some("tiny")));

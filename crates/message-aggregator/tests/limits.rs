@@ -28,11 +28,11 @@ fn arguments(arguments: &str) -> Delta {
 }
 
 fn citation() -> Delta {
-    DeltaKind::Citation(Citation::default()).into()
+    DeltaKind::Citation(Box::default()).into()
 }
 
 fn signature() -> Delta {
-    DeltaKind::ReasoningData(ProviderData::new("some-api", json!("sig"))).into()
+    DeltaKind::ReasoningData(Box::new(ProviderData::new("some-api", json!("sig")))).into()
 }
 
 fn signed_call() -> Delta {
@@ -96,18 +96,21 @@ fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
     citation.quote = Some("so".into());
     let media = Media::from_bytes("image/png", vec![0; 20]).with_name("a.png");
     let opaque = Opaque::new("some-api", "search", json!({"query": ["a\n", 1, null]}));
-    let origin =
-        || Delta::from(DeltaKind::Origin { response_id: Some("r1".into()), model: Some("m".into()) });
+    let origin = || Delta::origin(Some("r1".into()), Some("m".into()));
     vec![
         ("text in several blocks", vec![Delta::text("1234"), Delta::reasoning("hm"), Delta::text("é")], 8),
         ("a refusal", vec![Delta::from(DeltaKind::Refusal("No.".into()))], 3),
         ("several answers", vec![Delta::text("12"), Delta::text("345").in_choice(1)], 5),
         ("an id and a name, once", vec![repeated("{\"a\""), repeated(":12}")], 8 + 8),
         ("a call that waits for its name", vec![nameless("1234"), nameless("5678")], 8),
-        ("media", vec![DeltaKind::Media(media).into()], 9 + 20 + 5),
-        ("media elsewhere", vec![DeltaKind::Media(Media::from_url("image/*", "https://a.b")).into()], 7 + 11),
-        ("a citation", vec![DeltaKind::Citation(citation).into()], 13),
-        ("what only the provider understands", vec![DeltaKind::Opaque(opaque).into()], 8 + 6 + 24),
+        ("media", vec![DeltaKind::Media(Box::new(media)).into()], 9 + 20 + 5),
+        (
+            "media elsewhere",
+            vec![DeltaKind::Media(Box::new(Media::from_url("image/*", "https://a.b"))).into()],
+            7 + 11,
+        ),
+        ("a citation", vec![DeltaKind::Citation(Box::new(citation)).into()], 13),
+        ("what only the provider understands", vec![DeltaKind::Opaque(Box::new(opaque)).into()], 8 + 6 + 24),
         ("provider data, each time", vec![signature(), signature()], 2 * (8 + 5)),
         ("provider data of a call", vec![signed_call()], 8 + (8 + 5)),
         ("where it is from, once", vec![origin(), origin()], 3),
@@ -166,7 +169,7 @@ fn data_that_comes_after_the_end_of_its_block_is_kept() {
         [
             Delta::reasoning("hm"),
             Delta::text("so"),
-            DeltaKind::ReasoningData(signature.clone()).into(),
+            DeltaKind::ReasoningData(Box::new(signature.clone())).into(),
             start(0),
             Delta::from(DeltaKind::BlockEnd).in_block(0),
             signed_call(),

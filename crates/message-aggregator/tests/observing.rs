@@ -35,7 +35,7 @@ fn answer() -> Vec<Delta> {
     vec![
         Delta::reasoning("hm"),
         Delta::text("Let me"),
-        DeltaKind::ReasoningData(ProviderData::new("some-api", json!("signature"))).into(),
+        DeltaKind::ReasoningData(Box::new(ProviderData::new("some-api", json!("signature")))).into(),
         Delta::text(" look."),
         Delta::tool_call(ToolCallDelta::start(0, "", "rate")),
         Delta::tool_call(ToolCallDelta::start(1, "c1", "date").with_arguments("{}")),

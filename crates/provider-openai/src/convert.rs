@@ -87,7 +87,7 @@ impl Converter {
         self.told_id |= id.is_some();
         self.told_model |= model.is_some();
         let (response_id, model) = (id.map(Text::from), model.map(Text::from));
-        deltas.push_back(DeltaKind::Origin { response_id, model }.into());
+        deltas.push_back(Delta::origin(response_id, model));
     }
 
     fn choice(
@@ -109,11 +109,11 @@ impl Converter {
             self.delta(*message, number, &mut push);
         }
         if let Some(usage) = choice.usage.as_ref().and_then(|counts| counts.to_usage()) {
-            push(DeltaKind::Usage(usage));
+            push(DeltaKind::Usage(Box::new(usage)));
         }
         if let Some(reason) = choice.finish_reason() {
             self.sources(citations, &mut push);
-            push(DeltaKind::Finish(finish_of(reason)));
+            push(DeltaKind::Finish(Box::new(finish_of(reason))));
         }
     }
 
@@ -136,7 +136,7 @@ impl Converter {
         }
         whole::media(&delta, push);
         for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
-            push(DeltaKind::Citation(citation));
+            push(DeltaKind::Citation(Box::new(citation)));
         }
         tool_calls(delta, push);
     }
@@ -151,7 +151,7 @@ impl Converter {
             None | Some("text" | "output_text") => {}
             Some(name) => {
                 let value = read(raw.get()).unwrap_or_default();
-                push(DeltaKind::Opaque(Opaque::new(FORMAT, name, value)));
+                push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, name, value))));
             }
         }
     }
@@ -179,7 +179,7 @@ impl Converter {
             let mut citation = Citation::default();
             citation.url = source.as_str().or_else(|| source.get("url")?.as_str()).map(Text::from);
             citation.title = source.get("title").and_then(Value::as_str).map(Text::from);
-            push(DeltaKind::Citation(citation));
+            push(DeltaKind::Citation(Box::new(citation)));
         }
         self.citations = self.citations.max(sources.len());
     }
@@ -210,7 +210,10 @@ fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], push: &mut impl FnMut(De
         }
     }
     if !details.is_empty() {
-        push(DeltaKind::ReasoningData(ProviderData::new(FORMAT, json!({ REASONING_DETAILS: details }))));
+        push(DeltaKind::ReasoningData(Box::new(ProviderData::new(
+            FORMAT,
+            json!({ REASONING_DETAILS: details }),
+        ))));
     }
 }
 
@@ -235,15 +238,15 @@ fn citation_of(annotation: &Value) -> Option<Citation> {
 
 fn tool_calls(delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
     let calls = delta.tool_calls.into_iter().flatten();
-    let fragments: Vec<ToolCallDelta> = calls.map(fragment_of).collect();
-    if !fragments.is_empty() {
-        push(DeltaKind::ToolCalls(fragments));
+    let mut fragments: Vec<ToolCallDelta> = calls.map(fragment_of).collect();
+    match fragments.len() {
+        0 => {}
+        1 => fragments.pop().into_iter().for_each(|fragment| push(Delta::tool_call(fragment).kind)),
+        _ => push(DeltaKind::ToolCalls(fragments)),
     }
     if let Some(function) = delta.function_call {
-        push(DeltaKind::ToolCalls(vec![fragment_of(ToolCall {
-            function: *function,
-            ..ToolCall::default()
-        })]));
+        let call = ToolCall { function: *function, ..ToolCall::default() };
+        push(Delta::tool_call(fragment_of(call)).kind);
     }
 }
 

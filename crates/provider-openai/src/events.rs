@@ -150,7 +150,11 @@ fn shows(kind: &DeltaKind) -> bool {
         DeltaKind::ToolCalls(fragments) => {
             fragments.iter().any(|call| call.name.as_ref().is_some_and(|name| !name.is_empty()))
         }
-        DeltaKind::Usage(_) | DeltaKind::Origin { .. } | DeltaKind::Finish(_) | DeltaKind::Done => false,
+        DeltaKind::Arguments { .. }
+        | DeltaKind::Usage(_)
+        | DeltaKind::Origin(_)
+        | DeltaKind::Finish(_)
+        | DeltaKind::Done => false,
         _ => true,
     }
 }
@@ -162,6 +166,7 @@ fn says_more(kind: &DeltaKind) -> bool {
         DeltaKind::ToolCalls(fragments) => {
             fragments.iter().any(|call| call.name.is_some() || call.arguments_delta.is_some())
         }
+        DeltaKind::Arguments { .. } => true,
         kind => shows(kind),
     }
 }
@@ -171,6 +176,11 @@ impl Stream for DeltaStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Some(delta) = self.ahead.pop_front() {
+            return Poll::Ready(Some(Ok(delta)));
+        }
+        if let Some(delta) = self.decoder.next_alike() {
+            self.set_clocks();
+            self.grace.stop();
             return Poll::Ready(Some(Ok(delta)));
         }
         self.poll_delta(cx)

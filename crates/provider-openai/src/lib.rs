@@ -45,6 +45,7 @@ mod model;
 mod profile;
 mod recording;
 mod request;
+mod shapes;
 pub mod sse;
 pub mod timeouts;
 pub mod transport;

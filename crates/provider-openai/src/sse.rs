@@ -163,6 +163,25 @@ impl SseDecoder {
         Ok(Some(SseEvent { event: self.block.name(), data, trailing, position }))
     }
 
+    /// The bytes from the next event on, if it begins here and nothing of it was taken out yet.
+    #[inline]
+    pub(crate) fn upcoming(&mut self) -> Option<&[u8]> {
+        if self.delivered {
+            self.delivered = false;
+            self.block.clear();
+        }
+        if self.block.is_empty() && self.failed.is_none() { self.lines.upcoming() } else { None }
+    }
+
+    /// Goes on behind so many of the [upcoming](Self::upcoming) bytes, which are one `data` line and a blank one. False if
+    /// that is longer than a line or an event may be: then it stays where it is.
+    #[inline]
+    pub(crate) fn skip_event(&mut self, length: usize) -> bool {
+        let fits = length <= self.event_limit && self.lines.skip(length);
+        self.events += u64::from(fits);
+        fits
+    }
+
     /// How many events were handed out.
     #[must_use]
     pub fn events(&self) -> u64 {

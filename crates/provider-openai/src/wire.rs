@@ -19,13 +19,30 @@ use serde_json::value::RawValue;
 
 pub(crate) use content::{Content, Part};
 pub(crate) use error::ErrorObject;
-pub(crate) use loose::{Few, Str, is_nothing};
+pub(crate) use loose::{Few, Object, Str, is_nothing};
 pub(crate) use remark::Says;
 pub(crate) use tidy::{Half, read, tidy};
 pub(crate) use tool_call::{Function, ToolCall};
-pub(crate) use usage::{TokenCounts, XGroq};
+pub(crate) use usage::{CountOf, TokenCounts, XGroq, count_named};
 
 use loose::{Number, list, object};
+
+/// The fields of an [`Event`], a [`Choice`] and a [`Delta`]: what stands in any other field is not read.
+pub(crate) const EVENT_KEYS: [&str; 7] = ["id", "model", "choices", "usage", "x_groq", "error", "citations"];
+pub(crate) const CHOICE_KEYS: [&str; 6] = ["index", "delta", "message", "finish_reason", "usage", "error"];
+pub(crate) const DELTA_KEYS: [&str; 11] = [
+    "content",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "refusal",
+    "tool_calls",
+    "function_call",
+    "annotations",
+    "images",
+    "audio",
+    "executed_tools",
+];
 
 /// One event of a stream, or the whole body of an answer that is not streamed.
 #[derive(Debug, Default, Deserialize)]

@@ -97,10 +97,12 @@ impl LoopRun {
     }
 
     /// Whether a chunk of the running round comes out.
+    #[inline]
     pub(crate) fn shows(&mut self, chunk: &Chunk) -> bool {
         self.filter(chunk.round()).shows(chunk)
     }
 
+    #[inline]
     pub(crate) fn filter(&mut self, round: u32) -> Filter {
         let mode = self.config.streaming;
         let certain = mode == ToolCallStreaming::FinalAnswerOnly && self.is_certainly_last(round);

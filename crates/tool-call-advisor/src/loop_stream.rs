@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{Chunk, ChunkFold, ChunkStream, Error, Result, ToolEvent};
+use advisor_core::{Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
@@ -69,10 +69,6 @@ impl Clock {
         self.heard.push(chunk);
         self.since += 1;
     }
-
-    fn out_of_time(&mut self) -> RoundEnd {
-        RoundEnd::OutOfTime { heard: std::mem::take(&mut self.heard), round: self.round }
-    }
 }
 
 type Work = BoxFuture<'static, (Box<LoopRun>, Result<Outcome>)>;
@@ -123,6 +119,7 @@ impl LoopStream {
         Ok(())
     }
 
+    #[cold]
     fn end_round(&mut self, end: RoundEnd) {
         let State::Live(live) = std::mem::replace(&mut self.state, State::Ended) else { return };
         let Live { stream, mut run, .. } = *live;
@@ -149,40 +146,61 @@ fn working(work: impl Future<Output = (Box<LoopRun>, Result<Outcome>)> + Send + 
 }
 
 impl Live {
-    /// The next chunk that is shown, or how the round ended.
-    fn poll_round(&mut self, cx: &mut Context<'_>) -> Poll<Result<Chunk, RoundEnd>> {
-        loop {
-            if let Some(clock) = &mut self.clock
-                && clock.has_run_out()
-            {
-                return Poll::Ready(Err(clock.out_of_time()));
+    /// Whether the chunk comes out; the clock hears of it either way.
+    #[inline]
+    fn lets_out(&mut self, chunk: &Chunk) -> bool {
+        if let Some(clock) = &mut self.clock {
+            clock.hear(chunk);
+        }
+        self.run.shows(chunk)
+    }
+
+    /// A model that is never waited for is held to the turn's time, too.
+    #[inline]
+    fn has_run_out(&mut self) -> bool {
+        self.clock.as_mut().is_some_and(Clock::has_run_out)
+    }
+
+    /// The turn's time, while the stream has nothing.
+    fn poll_time(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.clock.as_mut().map_or(Poll::Pending, |clock| clock.time.as_mut().poll(cx))
+    }
+
+    fn out_of_time(&mut self) -> RoundEnd {
+        let heard = self.clock.as_mut().map(|clock| (std::mem::take(&mut clock.heard), clock.round));
+        let (heard, round) = heard.unwrap_or_default();
+        RoundEnd::OutOfTime { heard, round }
+    }
+}
+
+impl RoundEnd {
+    /// How a round ended whose stream gave this last.
+    fn after(last: Option<Result<Chunk>>) -> Self {
+        match last {
+            Some(Ok(Chunk::Completed(response))) => Self::Completed(response),
+            Some(Err(error)) => Self::Failed(error),
+            _ => Self::Failed(Error::new(ErrorKind::Unfinished, "a round was read after its end")),
+        }
+    }
+}
+
+impl LoopStream {
+    /// Works out what comes next.
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let State::Working { work, events } = &mut self.state else { return Poll::Ready(Ok(())) };
+        let worked = work.as_mut().poll(cx);
+        if let Some(events) = events {
+            // Work may have filled the queue and wait for room in it: read it, then go on.
+            let before = self.ready.len();
+            while let Poll::Ready(Some(event)) = events.poll_recv(cx) {
+                self.ready.push_back(Chunk::Tool(Box::new(event)));
             }
-            match Pin::new(&mut self.stream).poll_next(cx) {
-                Poll::Ready(Some(Ok(Chunk::Completed(response)))) => {
-                    return Poll::Ready(Err(RoundEnd::Completed(response)));
-                }
-                Poll::Ready(Some(Ok(chunk))) => {
-                    if let Some(clock) = &mut self.clock {
-                        clock.hear(&chunk);
-                    }
-                    if self.run.shows(&chunk) {
-                        return Poll::Ready(Ok(chunk));
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(RoundEnd::Failed(error))),
-                Poll::Ready(None) => {
-                    let error =
-                        Error::new(advisor_core::ErrorKind::Unfinished, "a round was read after its end");
-                    return Poll::Ready(Err(RoundEnd::Failed(error)));
-                }
-                // Chunks that are there come before the turn's time runs out.
-                Poll::Pending => {
-                    let Some(clock) = &mut self.clock else { return Poll::Pending };
-                    ready!(clock.time.as_mut().poll(cx));
-                    return Poll::Ready(Err(clock.out_of_time()));
-                }
+            if worked.is_pending() && self.ready.len() > before {
+                return Poll::Ready(Ok(()));
             }
         }
+        let (run, outcome) = ready!(worked);
+        Poll::Ready(self.proceed(run, outcome))
     }
 }
 
@@ -195,30 +213,33 @@ impl Stream for LoopStream {
             if let Some(chunk) = this.ready.pop_front() {
                 return Poll::Ready(Some(Ok(chunk)));
             }
-            match &mut this.state {
-                State::Live(live) => match ready!(live.poll_round(cx)) {
-                    Ok(chunk) => return Poll::Ready(Some(Ok(chunk))),
-                    Err(end) => this.end_round(end),
-                },
-                State::Working { work, events } => {
-                    let worked = work.as_mut().poll(cx);
-                    if let Some(events) = events {
-                        // Work may have filled the queue and wait for room in it: read it, then go on.
-                        let before = this.ready.len();
-                        while let Poll::Ready(Some(event)) = events.poll_recv(cx) {
-                            this.ready.push_back(Chunk::Tool(Box::new(event)));
-                        }
-                        if worked.is_pending() && this.ready.len() > before {
-                            continue;
-                        }
+            let end = match &mut this.state {
+                State::Live(live) => {
+                    if live.has_run_out() {
+                        let end = live.out_of_time();
+                        this.end_round(end);
+                        continue;
                     }
-                    let (run, outcome) = ready!(worked);
-                    if let Err(error) = this.proceed(run, outcome) {
-                        return Poll::Ready(Some(Err(error)));
+                    let polled = Pin::new(&mut live.stream).poll_next(cx);
+                    match &polled {
+                        Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {
+                            RoundEnd::after(ready!(polled))
+                        }
+                        // Given on as it came, which saves a copy of the chunk.
+                        Poll::Ready(Some(Ok(chunk))) if live.lets_out(chunk) => return polled,
+                        Poll::Ready(Some(Ok(_))) => continue,
+                        // Chunks that are there come before the turn's time runs out.
+                        Poll::Pending if live.poll_time(cx).is_pending() => return polled,
+                        Poll::Pending => live.out_of_time(),
                     }
                 }
+                State::Working { .. } => match ready!(this.poll_work(cx)) {
+                    Ok(()) => continue,
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                },
                 State::Ended => return Poll::Ready(None),
-            }
+            };
+            this.end_round(end);
         }
     }
 }

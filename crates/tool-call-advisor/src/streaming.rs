@@ -38,6 +38,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// Whether a chunk of a live round comes out as it is.
+    #[inline]
     pub(crate) fn shows(self, chunk: &Chunk) -> bool {
         match (self.mode, chunk) {
             (ToolCallStreaming::All, _) | (_, Chunk::AttemptRestarted { .. }) => true,
@@ -75,6 +76,7 @@ impl Filter {
     }
 }
 
+#[inline]
 fn belongs_to_call(chunk: &Chunk) -> bool {
     match chunk {
         Chunk::Opened { head, .. } => head.kind == BlockKind::ToolCall,

@@ -96,7 +96,7 @@ impl Answer {
 
     /// Sends the reason for ending.
     pub fn finish(self, finish: impl Into<Finish>) -> Self {
-        self.delta(DeltaKind::Finish(finish.into()).into())
+        self.delta(DeltaKind::Finish(Box::new(finish.into())).into())
     }
 
     /// Sends the protocol's end marker.

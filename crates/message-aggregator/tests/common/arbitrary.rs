@@ -1,8 +1,6 @@
 //! Any deltas at all, as no sane server would send them.
 
-use message_aggregator::{
-    Citation, Delta, DeltaKind, FinishReason, Media, Opaque, ProviderData, ToolCallDelta, Usage,
-};
+use message_aggregator::{Delta, DeltaKind, FinishReason, Media, Opaque, ProviderData, ToolCallDelta, Usage};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
@@ -31,14 +29,14 @@ fn kind() -> impl Strategy<Value = DeltaKind> {
         3 => words().prop_map(|text| DeltaKind::Reasoning(text.into())),
         1 => words().prop_map(|text| DeltaKind::Refusal(text.into())),
         12 => vec(fragment(), 0..4).prop_map(DeltaKind::ToolCalls),
-        1 => Just(DeltaKind::Media(Media::from_url("image/png", "https://example.org/a.png"))),
-        1 => Just(DeltaKind::Citation(Citation::default())),
-        1 => Just(DeltaKind::Opaque(Opaque::new("some-api", "search", json!({"query": "tern"})))),
-        1 => data().prop_map(DeltaKind::ReasoningData),
+        1 => Just(DeltaKind::Media(Box::new(Media::from_url("image/png", "https://example.org/a.png")))),
+        1 => Just(DeltaKind::Citation(Box::default())),
+        1 => Just(DeltaKind::Opaque(Box::new(Opaque::new("some-api", "search", json!({"query": "tern"}))))),
+        1 => data().prop_map(|data| DeltaKind::ReasoningData(Box::new(data))),
         2 => Just(DeltaKind::BlockEnd),
-        1 => (0_u64..9, 0_u64..9).prop_map(|(input, output)| DeltaKind::Usage(Usage::new(input, output))),
-        2 => reason().prop_map(|reason| DeltaKind::Finish(reason.into())),
-        1 => Just(DeltaKind::Origin { response_id: Some("answer".into()), model: None }),
+        1 => (0_u64..9, 0_u64..9).prop_map(|(input, output)| DeltaKind::Usage(Box::new(Usage::new(input, output)))),
+        2 => reason().prop_map(|reason| DeltaKind::Finish(Box::new(reason.into()))),
+        1 => Just(DeltaKind::Origin(Box::new(message_aggregator::Origin::new(Some("answer".into()), None)))),
         1 => Just(DeltaKind::Done),
     ]
 }

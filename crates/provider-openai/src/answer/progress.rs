@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use advisor_core::{Delta, DeltaKind, Error};
+use advisor_core::{Delta, DeltaKind, Error, Text};
 use serde_json::Value;
 
 use super::{End, malformed};
 use crate::convert::Converter;
 use crate::failure::Failures;
 use crate::profile::TextMode;
+use crate::shapes::Shapes;
 use crate::sse::SseEvent;
-use crate::wire::{ErrorObject, Event, Half, Says, read, tidy};
+use crate::wire::{ErrorObject, Event, Half, Says, TokenCounts, read, tidy};
 
 /// What the events of an answer have told so far.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub(super) struct Progress {
     /// Comes after the deltas.
     pub(super) failed: Option<Error>,
     pub(super) failures: Failures,
+    pub(super) shapes: Shapes,
     converter: Converter,
     choices: u32,
     /// The choices that have a finish reason.
@@ -54,6 +56,7 @@ impl Progress {
             events: 0,
             failed: None,
             failures,
+            shapes: if text == TextMode::Cumulative { Shapes::none() } else { Shapes::new() },
             converter: Converter::new(text),
             choices: choices.max(1),
             finished: BTreeSet::new(),
@@ -69,6 +72,13 @@ impl Progress {
         if data.is_empty() {
             return;
         }
+        if event.event.is_none()
+            && let Some((text, b"")) = self.shapes.read(data.as_bytes())
+        {
+            let delta = self.take_alike(text);
+            return self.deltas.extend(delta);
+        }
+        self.tell_usage();
         self.events += 1;
         if data.starts_with("[DONE]") {
             return self.mark_done();
@@ -78,6 +88,32 @@ impl Progress {
             if !event.trailing && self.end != End::Done {
                 self.fail_with(malformed(&error, from + event.position));
             }
+        }
+    }
+
+    /// Takes in an event that looks like one before and says this.
+    #[inline(always)]
+    pub(super) fn take_alike(&mut self, text: Text) -> Option<Delta> {
+        self.events += 1;
+        if self.half.is_some() {
+            self.half = None;
+        }
+        self.shapes.take(text)
+    }
+
+    /// Tells the token counts of events that looked alike, before anything else comes.
+    pub(super) fn tell_usage(&mut self) {
+        self.deltas.extend(self.shapes.take_usage().map(Delta::usage));
+    }
+
+    /// Learns from an event which has said what comes from number `new` on.
+    fn learn(&mut self, json: &str, new: usize, counts: Option<TokenCounts>) {
+        let usage = counts.and_then(TokenCounts::to_usage).map(Delta::usage);
+        let mut said = self.deltas.range(new..);
+        if let Some(delta) = said.next()
+            && said.eq(&usage)
+        {
+            self.shapes.learn(json, delta, counts);
         }
     }
 
@@ -96,12 +132,16 @@ impl Progress {
         if !json.starts_with('{') {
             return self.read_other(json, named_error);
         }
-        match serde_json::from_str(json) {
+        match serde_json::from_str::<Event<'_>>(json) {
             Ok(event) => {
                 let before = self.deltas.len();
+                let counts = event.usage.as_deref().copied();
                 let meaning = self.read_object(json, event, named_error);
                 if self.deltas.len() > before {
                     self.half = None;
+                }
+                if meaning == (Meaning::Answer { whole: false }) {
+                    self.learn(json, before, counts);
                 }
                 Ok(meaning)
             }

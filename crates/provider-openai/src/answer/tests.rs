@@ -1,3 +1,5 @@
+mod alike;
+
 use std::collections::VecDeque;
 
 use advisor_core::{ChatResponse, FinishReason, MessageAggregator};

@@ -27,11 +27,11 @@ fn call(fragment: ToolCallDelta) -> Delta {
 }
 
 fn data(value: Value) -> Delta {
-    DeltaKind::ReasoningData(ProviderData::new(FORMAT, value)).into()
+    DeltaKind::ReasoningData(Box::new(ProviderData::new(FORMAT, value))).into()
 }
 
 fn opaque(name: &str, value: Value) -> Delta {
-    DeltaKind::Opaque(Opaque::new(FORMAT, name, value)).into()
+    DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, name, value))).into()
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn one_delta_object_gives_these_deltas() {
             "a picture in the answer",
             r#"{"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AQID"}},{"image_url":"https://x/y.png"},{"odd":1}]}"#,
             vec![
-                DeltaKind::Media(Media::from_bytes("image/png", vec![1, 2, 3])).into(),
-                DeltaKind::Media(Media::from_url("image/*", "https://x/y.png")).into(),
+                DeltaKind::Media(Box::new(Media::from_bytes("image/png", vec![1, 2, 3]))).into(),
+                DeltaKind::Media(Box::new(Media::from_url("image/*", "https://x/y.png"))).into(),
                 opaque("image", json!({"odd": 1})),
             ],
         ),
@@ -166,7 +166,7 @@ fn one_delta_object_gives_these_deltas() {
                 let mut citation = Citation::default();
                 (citation.url, citation.title, citation.quote) =
                     (Some("u".into()), Some("t".into()), Some("q".into()));
-                DeltaKind::Citation(citation).into()
+                DeltaKind::Citation(Box::new(citation)).into()
             }],
         ),
     ];
@@ -231,9 +231,8 @@ fn usage_is_found_in_every_place() {
 #[test]
 fn the_origin_is_told_once() {
     let event = r#"{"id":"a","model":"m","choices":[]}"#;
-    let origin = |id: Option<&str>, model: Option<&str>| {
-        Delta::from(DeltaKind::Origin { response_id: id.map(Text::from), model: model.map(Text::from) })
-    };
+    let origin =
+        |id: Option<&str>, model: Option<&str>| Delta::origin(id.map(Text::from), model.map(Text::from));
     assert_eq!(convert(&[event, event]), [vec![origin(Some("a"), Some("m"))], vec![]]);
     // Azure's first event has neither (Q60).
     assert_eq!(convert(&[r#"{"id":"","model":""}"#, event]), [vec![], vec![origin(Some("a"), Some("m"))]]);
@@ -303,7 +302,7 @@ fn the_sources_of_the_answer_are_told_once_at_its_end() {
     let source = |url: &str, title: Option<&str>| {
         let mut citation = Citation::default();
         (citation.url, citation.title) = (Some(url.into()), title.map(Text::from));
-        Delta::from(DeltaKind::Citation(citation))
+        Delta::from(DeltaKind::Citation(Box::new(citation)))
     };
     let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
     assert_eq!(

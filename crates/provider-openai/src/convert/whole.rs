@@ -27,8 +27,8 @@ pub(super) fn number_calls(message: &mut WireDelta<'_>) {
 pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
     for image in list_of(delta.images) {
         push(match image_of(&image) {
-            Some(media) => DeltaKind::Media(media),
-            None => DeltaKind::Opaque(Opaque::new(FORMAT, "image", image)),
+            Some(media) => DeltaKind::Media(Box::new(media)),
+            None => DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, "image", image))),
         });
     }
     let audio = delta.audio.and_then(|audio| read::<Value>(audio.get()));
@@ -36,10 +36,10 @@ pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
         if let Some(transcript) = audio.get("transcript").and_then(Value::as_str) {
             push(DeltaKind::Text(transcript.into()));
         }
-        push(DeltaKind::Opaque(Opaque::new(FORMAT, "audio", audio)));
+        push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, "audio", audio))));
     }
     for run in list_of(delta.executed_tools) {
-        push(DeltaKind::Opaque(Opaque::new(FORMAT, "executed_tools", run)));
+        push(DeltaKind::Opaque(Box::new(Opaque::new(FORMAT, "executed_tools", run))));
     }
 }
 

@@ -1,5 +1,5 @@
 use advisor_core::{
-    Citation, FinishReason, Media, MessageAggregator, Opaque, ProviderData, Text, ToolCallDelta, Usage,
+    FinishReason, Media, MessageAggregator, Opaque, Origin, ProviderData, Text, ToolCallDelta, Usage,
 };
 
 use super::*;
@@ -20,10 +20,10 @@ fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {
         reasoning(""),
         DeltaKind::Refusal("a".into()),
         DeltaKind::Refusal(Text::default()),
-        DeltaKind::Media(Media::from_url("image/*", "u")),
-        DeltaKind::Citation(Citation::default()),
-        DeltaKind::Opaque(Opaque::new("f", "n", serde_json::json!(1))),
-        DeltaKind::ReasoningData(data()),
+        DeltaKind::Media(Box::new(Media::from_url("image/*", "u"))),
+        DeltaKind::Citation(Box::default()),
+        DeltaKind::Opaque(Box::new(Opaque::new("f", "n", serde_json::json!(1)))),
+        DeltaKind::ReasoningData(Box::new(data())),
         DeltaKind::ToolCalls(Vec::new()),
         call(ToolCallDelta::default()),
         call(ToolCallDelta::arguments(0, "{")),
@@ -31,9 +31,9 @@ fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {
         call(ToolCallDelta::start(0, "c", "")),
         call(ToolCallDelta::start(0, "c", "f")),
         call(late_name),
-        DeltaKind::Usage(Usage::new(1, 2)),
-        DeltaKind::Origin { response_id: Some("r".into()), model: None },
-        DeltaKind::Finish(FinishReason::Stop.into()),
+        DeltaKind::Usage(Box::new(Usage::new(1, 2))),
+        DeltaKind::Origin(Box::new(Origin::new(Some("r".into()), None))),
+        DeltaKind::Finish(Box::new(FinishReason::Stop.into())),
         DeltaKind::Done,
     ];
     for kind in kinds {

@@ -57,6 +57,12 @@ impl Block {
         self.has_data = false;
     }
 
+    /// Whether nothing was said of the next event yet.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        !self.has_data && self.name.is_empty() && self.id.is_none()
+    }
+
     #[inline]
     pub(super) fn has_data(&self) -> bool {
         self.has_data

@@ -105,6 +105,23 @@ impl Lines {
         Ok(Some(self.without_byte_order_mark(line)))
     }
 
+    /// The bytes from the next line on, if it begins in this chunk.
+    #[inline]
+    pub(super) fn upcoming(&self) -> Option<&[u8]> {
+        (self.carry.is_empty() || self.carry_taken).then(|| self.rest())
+    }
+
+    /// Goes on behind so many of the upcoming bytes, which are whole lines; false if that is longer than a line may be.
+    #[inline]
+    pub(super) fn skip(&mut self, length: usize) -> bool {
+        let fits = length <= self.limit;
+        if fits {
+            self.at += length;
+            self.after_cr = false;
+        }
+        fits
+    }
+
     /// The bytes after the last line end, as a line of its own. Only to be called when `next_line` has none.
     pub(super) fn take_unfinished(&mut self) -> Option<Line> {
         (!self.carry.is_empty()).then(|| self.line_in_carry(false))

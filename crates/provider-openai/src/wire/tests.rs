@@ -301,3 +301,42 @@ fn usage_is_read_under_every_name() {
     let written = usage(r#"{"cache_creation_input_tokens":9,"prompt_tokens_details":null}"#).expect("some");
     assert_eq!(written.cache_write_tokens, Some(9));
 }
+
+/// Notes the fields that a struct asks for.
+struct FieldsOf<'a>(&'a mut Vec<&'static str>);
+
+impl<'de> serde::Deserializer<'de> for FieldsOf<'_> {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: serde::de::Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(serde::de::Error::custom("only structs say what they read"))
+    }
+
+    fn deserialize_struct<V: serde::de::Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.0.extend(fields);
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+fn fields_of<T: Deserialize<'static>>() -> Vec<&'static str> {
+    let mut fields = Vec::new();
+    let _ = T::deserialize(FieldsOf(&mut fields));
+    fields
+}
+
+#[test]
+fn the_keys_are_those_that_are_read() {
+    assert_eq!(fields_of::<Event<'static>>(), EVENT_KEYS);
+    assert_eq!(fields_of::<Choice<'static>>(), CHOICE_KEYS);
+    assert_eq!(fields_of::<Delta<'static>>(), DELTA_KEYS);
+}

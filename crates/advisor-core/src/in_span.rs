@@ -8,13 +8,6 @@ use tracing::Span;
 use crate::{ChunkStream, Result};
 
 impl ChunkStream {
-    /// Shows `look` every chunk that passes, `Completed` included.
-    ///
-    /// It costs one more poll per chunk and no allocation.
-    pub fn inspect_chunks(self, look: impl FnMut(&Chunk) + Send + 'static) -> Self {
-        Self::new(Inspected { inner: self, look })
-    }
-
     /// Keeps `span` open while this stream is live, and enters it whenever the stream is polled.
     ///
     /// The span closes when the answer completes, fails or is dropped: before anything outside runs.
@@ -22,31 +15,6 @@ impl ChunkStream {
         if span.is_disabled() { self } else { Self::new(InSpan { inner: self, span }) }
     }
 }
-
-struct Inspected<F> {
-    inner: ChunkStream,
-    look: F,
-}
-
-impl<F: FnMut(&Chunk) + Send> Stream for Inspected<F>
-where
-    F: 'static,
-{
-    type Item = Result<Chunk>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        // Neither field is pinned structurally: the inner stream is itself unpinned.
-        let this = Pin::into_inner(self);
-        let polled = Pin::new(&mut this.inner).poll_next(cx);
-        if let Poll::Ready(Some(Ok(chunk))) = &polled {
-            (this.look)(chunk);
-        }
-        polled
-    }
-}
-
-// The closure is never pinned.
-impl<F> Unpin for Inspected<F> {}
 
 struct InSpan {
     // The stream goes first: what it drops still belongs to the span.

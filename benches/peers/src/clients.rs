@@ -1,0 +1,93 @@
+//! The clients: who they are, and how their programs come to be.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// A client under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Client {
+    /// A socket, and a search for the content.
+    Floor,
+    /// reqwest, lines cut by hand, `serde_json`.
+    Reqwest,
+    Ours,
+    AsyncOpenai,
+    Genai,
+    RigModel,
+    RigAgent,
+}
+
+impl Client {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Floor,
+        Self::Reqwest,
+        Self::Ours,
+        Self::AsyncOpenai,
+        Self::Genai,
+        Self::RigModel,
+        Self::RigAgent,
+    ];
+
+    /// Those that can run tools.
+    pub(crate) const WITH_TOOLS: [Self; 6] =
+        [Self::Floor, Self::Reqwest, Self::Ours, Self::AsyncOpenai, Self::Genai, Self::RigAgent];
+
+    /// As the table calls it, which is also its program's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Reqwest => "reqwest",
+            Self::Ours => "ours",
+            Self::AsyncOpenai => "async-openai",
+            Self::Genai => "genai",
+            Self::RigModel => "rig-model",
+            Self::RigAgent => "rig-agent",
+        }
+    }
+}
+
+const PACKAGES: [&str; 5] = ["peer-by-hand", "peer-ours", "peer-async-openai", "peer-genai", "peer-rig"];
+
+/// Where the programs are.
+pub(crate) struct Programs(HashMap<String, PathBuf>);
+
+impl Programs {
+    /// Builds each package alone, so that none has features of a library that another asked for.
+    pub(crate) fn build() -> Self {
+        Self(PACKAGES.iter().flat_map(|package| build(package)).collect())
+    }
+
+    pub(crate) fn of(&self, client: Client) -> &Path {
+        &self.0[client.name()]
+    }
+}
+
+fn build(package: &str) -> Vec<(String, PathBuf)> {
+    eprintln!("--- building {package}");
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    // What `cargo run` says of this package is not true of that one, and would have some crates built anew.
+    for (name, _) in std::env::vars_os() {
+        let named = name.to_string_lossy();
+        if named.starts_with("CARGO_PKG_") || named.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        .args(["build", "--release", "--locked", "--message-format=json-render-diagnostics"])
+        .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "--package", package])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("cargo can be started");
+    assert!(output.status.success(), "{package} could not be built");
+    let messages = String::from_utf8_lossy(&output.stdout);
+    messages.lines().filter_map(|line| program(&serde_json::from_str(line).ok()?)).collect()
+}
+
+fn program(message: &Value) -> Option<(String, PathBuf)> {
+    let name = message["target"]["name"].as_str()?;
+    Some((name.to_owned(), message["executable"].as_str()?.into()))
+}

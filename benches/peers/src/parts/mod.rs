@@ -1,0 +1,46 @@
+//! What is measured, part by part. Each prints its tables and notes which goals it reached.
+
+mod curve;
+mod paced;
+mod shapes;
+mod stalled;
+mod start;
+mod text;
+mod tools;
+
+use clap::ValueEnum;
+
+use crate::bench::Bench;
+
+/// A part of the measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// A stream of text: time, instructions, allocations, memory, by the size of what arrives at once.
+    Text,
+    /// Streams of other shapes: reasoning, arguments, usage on each chunk, obfuscation.
+    Shapes,
+    /// Turns of many rounds of tool calls.
+    Tools,
+    /// Many slow streams at once.
+    Paced,
+    /// A reader that stops reading.
+    Stalled,
+    /// A fresh process up to its first token.
+    Start,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Text, Self::Shapes, Self::Tools, Self::Paced, Self::Stalled, Self::Start];
+
+    pub(crate) fn run(self, bench: &mut Bench) {
+        match self {
+            Self::Text => text::run(bench),
+            Self::Shapes => shapes::run(bench),
+            Self::Tools => tools::run(bench),
+            Self::Paced => paced::run(bench),
+            Self::Stalled => stalled::run(bench),
+            Self::Start => start::run(bench),
+        }
+    }
+}

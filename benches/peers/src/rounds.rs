@@ -1,0 +1,42 @@
+use peer_measure::Streamed;
+
+use crate::clients::Client;
+use crate::figures::median;
+
+/// What clients told in interleaved rounds.
+pub(crate) struct Rounds {
+    clients: Vec<Client>,
+    /// In each round what each client told, in their order.
+    told: Vec<Vec<Streamed>>,
+}
+
+impl Rounds {
+    pub(crate) fn new(clients: &[Client]) -> Self {
+        Self { clients: clients.to_vec(), told: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, told: Vec<Streamed>) {
+        self.told.push(told);
+    }
+
+    /// The median of a client's CPU time.
+    pub(crate) fn cpu_ns(&self, client: Client) -> f64 {
+        median(self.of(client).map(|told| told.cpu_ns as f64))
+    }
+
+    /// The median of its largest memory.
+    pub(crate) fn peak_kib(&self, client: Client) -> f64 {
+        median(self.of(client).map(|told| told.peak_kib as f64))
+    }
+
+    /// How many times the CPU time of `other` it takes: the median of the ratios within each round.
+    pub(crate) fn times(&self, client: Client, other: Client) -> f64 {
+        let pairs = self.of(client).zip(self.of(other));
+        median(pairs.map(|(client, other)| client.cpu_ns as f64 / other.cpu_ns as f64))
+    }
+
+    fn of(&self, client: Client) -> impl Iterator<Item = &Streamed> {
+        let place = self.clients.iter().position(|other| *other == client);
+        self.told.iter().filter_map(move |told| told.get(place?))
+    }
+}

@@ -1,0 +1,53 @@
+mod answers;
+mod appends;
+mod turns;
+
+use std::fmt;
+
+/// What is measured: everything is there when it begins, and what it leaves is dropped within.
+pub type Work = Box<dyn FnOnce()>;
+
+/// Something that is done more or less often, so that what it costs once can be told from what it costs each time.
+pub struct Case {
+    /// What.
+    pub name: String,
+    /// What is counted.
+    pub unit: &'static str,
+    /// How often it is done in the shorter and in the longer run.
+    pub sizes: (usize, usize),
+    prepare: Box<dyn Fn(usize) -> Work>,
+}
+
+impl Case {
+    fn new<W: FnOnce() + 'static>(
+        name: impl Into<String>,
+        unit: &'static str,
+        sizes: (usize, usize),
+        prepare: impl Fn(usize) -> W + 'static,
+    ) -> Self {
+        let prepare = Box::new(move |size| Box::new(prepare(size)) as Work);
+        Self { name: name.into(), unit, sizes, prepare }
+    }
+
+    /// The work of doing it so often.
+    #[must_use]
+    pub fn work(&self, size: usize) -> Work {
+        (self.prepare)(size)
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Every case.
+#[must_use]
+pub fn all() -> Vec<Case> {
+    answers::cases().into_iter().chain(turns::cases()).chain(appends::cases()).collect()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}

@@ -1,0 +1,95 @@
+//! One answer: from bytes to chunks, and through a chain.
+
+use std::collections::VecDeque;
+
+use advisor_chain::{
+    AdvisorChain, ChatRequest, Chunk, Delta, DeltaKind, FinishReason, Message, MessageAggregator,
+    OpenAiModel, StreamAdvisor, from_fn,
+};
+use futures::StreamExt;
+
+use super::{Case, runtime};
+use crate::{InMemory, Shape};
+
+const CHUNKS: (usize, usize) = (1000, 3000);
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases: Vec<_> = Shape::ALL.into_iter().map(reading).collect();
+    cases.push(aggregating("text", |text| DeltaKind::Text(text.into())));
+    cases.push(aggregating("arguments", |text| DeltaKind::Arguments { index: Some(0), text: text.into() }));
+    cases.extend([0, 1, 5].map(|count| answering(format!("answer, {count} that look"), count, looking)));
+    cases.push(answering("answer, one that edits".into(), 1, editing));
+    cases
+}
+
+/// The model alone: events to chunks.
+fn reading(shape: Shape) -> Case {
+    Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
+        answer(shape, events, AdvisorChain::builder)
+    })
+}
+
+fn answering<A: StreamAdvisor>(name: String, count: usize, advisor: fn() -> A) -> Case {
+    Case::new(name, "event", CHUNKS, move |events| {
+        answer(Shape::OPENAI, events, move |model| {
+            (0..count).fold(AdvisorChain::builder(model), |builder, _| builder.advisor(advisor()))
+        })
+    })
+}
+
+fn answer(
+    shape: Shape,
+    events: usize,
+    chain: impl FnOnce(OpenAiModel) -> advisor_chain::ChainBuilder,
+) -> impl FnOnce() {
+    let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
+    let chain = chain(model.with_transport(InMemory::new([shape.body(events)]))).build().unwrap();
+    let runtime = runtime();
+    move || {
+        runtime.block_on(async {
+            let mut stream = chain.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
+            let mut pieces = 0;
+            while let Some(chunk) = stream.next().await {
+                pieces += usize::from(matches!(chunk.unwrap(), Chunk::Delta { .. }));
+            }
+            assert_eq!(pieces, events);
+        });
+    }
+}
+
+/// An advisor that looks at every chunk.
+fn looking() -> impl StreamAdvisor {
+    from_fn("looking", |request: ChatRequest, next: AdvisorChain| async move {
+        let mut texts = 0_usize;
+        Ok(next.next_stream(request).await?.inspect_chunks(move |chunk: &Chunk| {
+            texts += usize::from(chunk.text().is_some());
+            std::hint::black_box(texts);
+        }))
+    })
+}
+
+/// An advisor that could change every chunk, and changes none.
+fn editing() -> impl StreamAdvisor {
+    from_fn("editing", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| out.push_back(chunk)))
+    })
+}
+
+/// The aggregator alone.
+fn aggregating(name: &str, piece: fn(&'static str) -> DeltaKind) -> Case {
+    Case::new(format!("aggregate, {name}"), "delta", CHUNKS, move |deltas| {
+        let call = advisor_chain::ToolCallDelta::start(0, "c", "f");
+        let deltas: Vec<Delta> = std::iter::once(Delta::tool_call(call))
+            .chain((0..deltas).map(|_| Delta::from(piece(" word"))))
+            .chain([Delta::finish(FinishReason::Stop)])
+            .collect();
+        move || {
+            let (mut aggregator, mut chunks) = (MessageAggregator::new(1), VecDeque::new());
+            for delta in deltas {
+                aggregator.push(delta, &mut chunks).unwrap();
+                chunks.clear();
+            }
+            std::hint::black_box(aggregator.finish(&mut chunks).unwrap());
+        }
+    })
+}

@@ -1,0 +1,247 @@
+//! Events that look like one before say what they say when they are parsed.
+
+use advisor_core::{DeltaKind, Usage};
+use advisor_testkit::{recordings, split};
+
+use super::*;
+use crate::shapes::Shapes;
+
+/// What comes out of a body: each delta as it is written for people, which tells all of it, and why there is no more.
+///
+/// Token counts may be told less often, so only what they come to is compared, at the end and at each error.
+type Said = (Vec<Result<Delta, String>>, Usage);
+
+fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
+    let (mut said, mut counted) = (Vec::new(), Usage::default());
+    let mut take = |decoder: &mut AnswerDecoder| {
+        for delta in std::iter::from_fn(|| decoder.next()) {
+            match delta {
+                Ok(Delta { kind: DeltaKind::Usage(usage), .. }) => counted.replace_with(&usage),
+                delta => said.push(delta.map_err(|error| format!("{error:?}"))),
+            }
+        }
+    };
+    for piece in pieces {
+        decoder.push(Bytes::copy_from_slice(piece));
+        take(&mut decoder);
+    }
+    decoder.finish();
+    take(&mut decoder);
+    (said, counted)
+}
+
+fn parsing() -> AnswerDecoder {
+    let mut decoder = decoder();
+    decoder.progress.shapes = Shapes::none();
+    decoder
+}
+
+/// How many events of a stream are read without being parsed.
+fn alike_in(body: &[u8]) -> usize {
+    let mut decoder = decoder();
+    let mut alike = 0;
+    decoder.push(Bytes::copy_from_slice(body));
+    loop {
+        if decoder.read_alike().is_some() {
+            alike += 1;
+        } else if !decoder.read_event().is_ok_and(|read| read) {
+            return alike;
+        }
+        decoder.progress.deltas.clear();
+    }
+}
+
+/// The same deltas and errors, whole, cut into reads, and byte by byte.
+fn assert_said_as_parsed(body: &[u8], name: &str) {
+    let parsed = said_by(parsing(), &[body]);
+    let bytes: Vec<&[u8]> = body.chunks(1).collect();
+    let reads: Vec<&[u8]> = body.chunks(700).collect();
+    for pieces in [&[body][..], &reads, &bytes] {
+        assert_eq!(said_by(decoder(), pieces), parsed, "{name} in {} pieces", pieces.len());
+    }
+}
+
+#[test]
+fn law_s5_recordings_say_the_same_whether_or_not_their_events_are_parsed() {
+    let (mut events, mut alike) = (0, 0);
+    for recording in &recordings::all("openai-chat") {
+        assert_said_as_parsed(&recording.body, &recording.name);
+        let parsed = said_by(parsing(), &[&recording.body]);
+        for split in split::random_splits(&recording.body, 20_261_122, 20) {
+            assert_eq!(said_by(decoder(), &split.pieces), parsed, "{}: {split:?}", recording.name);
+        }
+        let these = alike_in(&recording.body);
+        let all = recording.body.windows(6).filter(|bytes| bytes == b"data: ").count();
+        println!("{}: {these} of {all}", recording.name);
+        (events, alike) = (events + all, alike + these);
+    }
+    println!("{alike} of {events} events are not parsed");
+    assert!(alike * 2 >= events, "most events look like one before");
+}
+
+/// An event of the usual look.
+fn event(content: &str) -> String {
+    format!(
+        r#"{{"id":"r","object":"chat.completion.chunk","created":1,"model":"m","choices":[{{"index":0,"delta":{{"content":"{content}"}},"logprobs":null,"finish_reason":null}}],"usage":null}}"#
+    )
+}
+
+fn stream(events: &[String]) -> Vec<u8> {
+    events.iter().flat_map(|event| format!("data: {event}\n\n").into_bytes()).collect()
+}
+
+/// Events of one look, made of what stands in its gaps.
+fn alike(event: impl Fn(usize) -> String) -> usize {
+    let events: Vec<_> = (0..20).map(event).collect();
+    let body = stream(&events);
+    assert_said_as_parsed(&body, &events[0]);
+    alike_in(&body)
+}
+
+#[test]
+fn all_but_the_first_events_are_read_as_they_look() {
+    let words = ["a", "", "naïve 😀", r#"\"q\" \\ \/ \n\t\r\b\f"#, "x"];
+    let word = |at: usize| words[at % words.len()];
+    // The first tells the origin, an empty text says nothing: the third is learned from, and three that are empty are parsed.
+    assert_eq!(alike(|at| event(word(at))), 14);
+    let said = |at: usize| format!("w{at}");
+    assert_eq!(alike(|at| event(&said(at))), 18);
+    // What nobody reads differs, too: learned from once more.
+    let padded = |at: usize| {
+        event(&said(at)).replace("\"object\"", &format!("\"p\":\"{}\",\"object\"", "ab".repeat(at)))
+    };
+    assert_eq!(alike(padded), 17);
+    let numbered = |at: usize| event(&said(at)).replace("\"created\":1", &format!("\"created\":{at}"));
+    assert_eq!(alike(numbered), 17);
+    let renamed = |at: usize| event(&said(at)).replace("\"r\"", &format!("\"r{at}\""));
+    assert_eq!(alike(renamed), 17);
+    let counted = |at: usize| {
+        let usage = format!(
+            r#"{{"prompt_tokens":7,"completion_tokens":{at},"completion_tokens_details":{{"reasoning_tokens":{at}}}}}"#
+        );
+        event(&said(at)).replace("\"usage\":null", &format!("\"usage\":{usage}"))
+    };
+    assert_eq!(alike(counted), 17);
+    for delta in [
+        r#""reasoning_content":"W""#,
+        r#""content":null,"reasoning":"W""#,
+        r#""reasoning":"W","reasoning_content":"W""#,
+        r#""refusal":"W""#,
+        r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"W"}]}]"#,
+        r#""tool_calls":[{"index":0,"function":{"arguments":"W"}}]"#,
+        r#""tool_calls":[{"index":1,"id":"c","function":{"name":"f","arguments":"W"}}]"#,
+    ] {
+        let event = |at: usize| event("x").replace("\"content\":\"x\"", &delta.replace('W', &said(at)));
+        assert!(alike(event) >= 17, "{delta}");
+    }
+    // Parallel answers take turns.
+    let in_turns = |at: usize| event(&said(at)).replace("\"index\":0", &format!("\"index\":{}", at % 2));
+    assert_eq!(alike(in_turns), 17);
+}
+
+#[test]
+fn law_s5_what_is_not_certain_is_parsed() {
+    let with = |from: &str, to: &str| event("x").replace(from, to);
+    let odd = [
+        // No valid JSON where the text stands.
+        event("a\u{1}b"),
+        event(r"\x"),
+        event(r"\ud83d"),
+        event(r"a\u00e9"),
+        event("\\"),
+        // What was said elsewhere, or more than once.
+        with(r#""delta":{"content":"x"}"#, r#""other":{"content":"y"},"delta":{"content":"x"}"#),
+        with(r#""delta":{"content":"x"}"#, r#""delta":{"content":"x","content":"y"}"#),
+        with(r#""content":"x""#, r#""content":"x","reasoning":"y""#),
+        with(r#""content":"x""#, r#""content":1"#),
+        with(r#""content":"x""#, r#""content":["x"]"#),
+        with("\"created\":1", "\"created\":01"),
+        with("\"created\":1", "\"created\":1.5"),
+        with("\"created\":1", "\"created\":-1"),
+        with("\"created\":1", "\"created\":"),
+        with("\"finish_reason\":null", "\"finish_reason\":\"stop\""),
+        with("\"usage\":null", "\"usage\":{\"total_tokens\":99999999999999999999}"),
+        with("\"usage\":null", "\"usage\":null,\"error\":{\"message\":\"m\"}"),
+        with("\"choices\"", "\"choices\":null,\"choices\""),
+        event("x").trim_end_matches('}').to_owned(),
+    ];
+    for odd in odd {
+        let events = [event("a"), event("b"), event("c"), odd.clone(), event("d"), event("e")];
+        assert_said_as_parsed(&stream(&events), &odd);
+    }
+}
+
+#[test]
+fn law_s5_the_lines_around_an_event_count() {
+    let usual = stream(&[event("a"), event("b"), event("c")]);
+    let next = event("d");
+    let (start, end) = next.split_at(40);
+    for framed in [
+        format!("event: error\ndata: {next}\n\n"),
+        format!("event: x\ndata: {next}\n\n"),
+        format!("data: {next}\nevent: error\n\n"),
+        format!("data: {next}\ndata: {next}\n\n"),
+        format!("data: {start}\ndata: {end}\n\n"),
+        format!("id: 7\ndata: {next}\n\n"),
+        format!(": comment\ndata: {next}\n\n"),
+        format!("data:{next}\n\n"),
+        format!("data: {next}\r\n\r\n"),
+        format!("data: {next}\r\r"),
+        format!("data: {next}\n\r\n"),
+        format!("\r\ndata: {next}\n\n"),
+        format!("data: {next}\n"),
+        format!("data: {next}"),
+    ] {
+        let body = [&usual, framed.as_bytes(), &usual].concat();
+        assert_said_as_parsed(&body, &framed);
+        assert_said_as_parsed(&[&usual, framed.as_bytes()].concat(), &framed);
+    }
+    // Counts of an event that is not taken are not told.
+    let counted = |at: usize| {
+        event(&format!("{at}")).replace("\"usage\":null", &format!("\"usage\":{{\"total_tokens\":{at}}}"))
+    };
+    let usual = stream(&[counted(1), counted(2), counted(3), counted(4)]);
+    for framed in [format!("data: {}x\n\n", counted(5)), format!("data: {}\nevent: error\n\n", counted(5))] {
+        assert_said_as_parsed(&[&usual, framed.as_bytes()].concat(), &framed);
+    }
+    let not_utf8 = [&usual[..], b"data: ", event("a\u{e9}").as_bytes()].concat();
+    let mut cut = not_utf8.clone();
+    cut.remove(cut.iter().rposition(|byte| *byte == 0xA9).unwrap());
+    cut.extend_from_slice(b"\n\n");
+    assert_said_as_parsed(&cut, "no UTF-8");
+}
+
+#[test]
+fn limits_hold_for_events_that_look_alike() {
+    let body = stream(&[event("a"), event("b"), event("c"), event(&"long".repeat(100)), event("d")]);
+    let limits = SseLimits { line: 300, ..SseLimits::default() };
+    let limited = || AnswerDecoder::new(1, TextMode::Increments, limits, Failures::default());
+    let mut parsing = limited();
+    parsing.progress.shapes = Shapes::none();
+    let (said, _) = said_by(limited(), &[&body]);
+    assert!(said.last().unwrap().as_ref().unwrap_err().contains("TooLarge"), "{said:?}");
+    assert_eq!(said, said_by(parsing, &[&body]).0);
+}
+
+#[test]
+fn cumulative_texts_are_parsed() {
+    let body = stream(&["a", "ab", "abc", "abcd"].map(event));
+    let cumulative = AnswerDecoder::new(1, TextMode::Cumulative, SseLimits::default(), Failures::default());
+    let (said, _) = said_by(cumulative, &[&body]);
+    let texts = said.into_iter().filter_map(|delta| match delta.unwrap().kind {
+        DeltaKind::Text(text) => Some(text),
+        _ => None,
+    });
+    assert_eq!(texts.collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn learning_ends_where_nothing_is_alike() {
+    let unlike = |at: usize| event("x").replace("\"logprobs\":null", &format!("\"logprobs\":[{at}]"));
+    let mut decoder = decoder();
+    let events: Vec<_> = (0..50).map(unlike).collect();
+    decoder.push(stream(&events).into());
+    while decoder.next().is_some() {}
+    assert_eq!(decoder.progress.shapes.credit(), 0);
+    assert_eq!(alike(unlike), 0);
+}

@@ -1,0 +1,133 @@
+//! Events that look like one before, read without parsing their JSON.
+//!
+//! A server writes all events of an answer alike: they differ in the next piece of the text and in little else. So a [`Shape`] is
+//! learned from an event that was parsed, and says where such differences may stand. An event whose other bytes are the same ones
+//! is valid JSON of the same structure if what stands in those places is a valid string or number, and means the same. Whatever
+//! is not certain is no match, and is parsed.
+//!
+//! The figures that this buys are in `docs/performance.md`.
+
+mod places;
+mod scan;
+mod shape;
+
+use advisor_core::{Delta, Text, Usage};
+
+use crate::wire::TokenCounts;
+use places::{Place, places_of};
+use shape::{Reading, Shape};
+
+/// Shapes that are kept at a time: parallel answers and calls may take turns.
+const MOST: usize = 4;
+/// How many events may be learned from without any that looks like one of them. Answers whose events are never alike cost no more.
+const CREDIT: u8 = 8;
+
+/// The shapes of the events of one answer.
+#[derive(Debug)]
+pub(crate) struct Shapes {
+    /// The one that was met last comes first.
+    known: Vec<Known>,
+    credit: u8,
+    reading: Reading,
+}
+
+/// A shape, and the event that it was learned from.
+#[derive(Debug)]
+struct Known {
+    shape: Shape,
+    event: String,
+    places: Vec<Place>,
+}
+
+impl Shapes {
+    pub(crate) fn new() -> Self {
+        Self { known: Vec::new(), credit: CREDIT, reading: Reading::default() }
+    }
+
+    /// For answers in which what an event says depends on the events before it: nothing is learned.
+    pub(crate) fn none() -> Self {
+        Self { credit: 0, ..Self::new() }
+    }
+
+    /// The text of the event that begins these bytes, if it looks like one before, and what follows it. If what follows is
+    /// right, the event is to be [taken](Self::take).
+    #[inline(always)]
+    pub(crate) fn read<'a>(&mut self, bytes: &'a [u8]) -> Option<(Text, &'a [u8])> {
+        let said = match self.known.first()?.shape.read(bytes, &mut self.reading) {
+            Some(said) => said,
+            None => self.read_others(bytes)?,
+        };
+        self.credit = CREDIT;
+        Some(said)
+    }
+
+    /// Takes in the event that was read last, and gives its delta. Its token counts are kept: they may change with every
+    /// event, and the last ones count.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, text: Text) -> Option<Delta> {
+        self.known.first().map(|known| known.shape.take(text, &mut self.reading))
+    }
+
+    #[cold]
+    fn read_others<'a>(&mut self, bytes: &'a [u8]) -> Option<(Text, &'a [u8])> {
+        let mut others = self.known.iter().enumerate().skip(1);
+        let (at, said) =
+            others.find_map(|(at, known)| Some((at, known.shape.read(bytes, &mut self.reading)?)))?;
+        self.known.swap(0, at);
+        Some(said)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn credit(&self) -> u8 {
+        self.credit
+    }
+
+    /// The token counts that were kept, once.
+    pub(crate) fn take_usage(&mut self) -> Option<Usage> {
+        self.reading.usage.take()
+    }
+
+    /// Learns from an event that said this.
+    pub(crate) fn learn(&mut self, event: &str, delta: &Delta, counts: Option<TokenCounts>) {
+        // Between the lines of an event there may be others, such as comments.
+        if self.credit == 0 || event.contains('\n') {
+            return;
+        }
+        self.credit -= 1;
+        let Some(mut places) = places_of(event, &delta.kind) else { return };
+        let alike = self.known.iter().position(|known| known.is_like(event, &places));
+        if let Some(known) = alike.and_then(|at| self.known.get(at)) {
+            known.mark_what_differs(event, &mut places);
+        }
+        let Some(shape) = Shape::new(event, &places, delta.clone(), counts) else { return };
+        let learned = Known { shape, event: event.to_owned(), places };
+        match alike {
+            Some(at) => drop(self.known.remove(at)),
+            None => self.known.truncate(MOST - 1),
+        }
+        self.known.insert(0, learned);
+    }
+}
+
+impl Known {
+    /// Whether another event is the same but for what stands in its places.
+    fn is_like(&self, event: &str, places: &[Place]) -> bool {
+        let kinds = |places: &[Place]| places.iter().map(|place| place.kind).collect::<Vec<_>>();
+        kinds(&self.places) == kinds(places)
+            && literals(&self.event, &self.places).eq(literals(event, places))
+    }
+
+    /// A place stays open that was open before; one where something else stands now is opened.
+    fn mark_what_differs(&self, event: &str, places: &mut [Place]) {
+        for (place, known) in places.iter_mut().zip(&self.places) {
+            place.differs |= known.differs || place.of(event) != known.of(&self.event);
+        }
+    }
+}
+
+/// What stands between the places.
+fn literals<'a>(event: &'a str, places: &'a [Place]) -> impl Iterator<Item = Option<&'a str>> {
+    let starts = std::iter::once(0).chain(places.iter().map(|place| place.end));
+    let ends = places.iter().map(|place| place.start).chain([event.len()]);
+    starts.zip(ends).map(|(start, end)| event.get(start..end))
+}

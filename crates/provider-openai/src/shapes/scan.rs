@@ -1,0 +1,64 @@
+//! Strings and numbers as JSON writes them, at the beginning of some bytes.
+
+/// The string up to its closing quote, and whether it holds escapes. `None` if it has no end here, or what JSON forbids in strings.
+///
+/// Escapes by number count as no match: they may be halves of a character.
+#[inline]
+pub(super) fn string(bytes: &[u8]) -> Option<(&[u8], bool)> {
+    let mut at = bytes.iter().position(|byte| is_special(*byte))?;
+    let mut escaped = false;
+    while bytes.get(at) == Some(&b'\\') {
+        escaped = true;
+        unescaped(*bytes.get(at + 1)?)?;
+        at += 2;
+        at += bytes.get(at..)?.iter().position(|byte| is_special(*byte))?;
+    }
+    (bytes.get(at) == Some(&b'"')).then(|| (bytes.get(..at).unwrap_or_default(), escaped))
+}
+
+#[inline]
+fn is_special(byte: u8) -> bool {
+    byte == b'"' || byte == b'\\' || byte < b' '
+}
+
+/// What `\` before this stands for; `None` if nothing, or if more than this byte says it.
+fn unescaped(byte: u8) -> Option<char> {
+    Some(match byte {
+        b'"' | b'\\' | b'/' => char::from(byte),
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
+    })
+}
+
+/// Writes what a string with escapes says.
+pub(super) fn unescape(text: &str, into: &mut String) {
+    into.clear();
+    let mut rest = text;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        into.push_str(plain);
+        let Some(letter) = escape.bytes().next().and_then(unescaped) else { return };
+        into.push(letter);
+        rest = escape.get(1..).unwrap_or_default();
+    }
+    into.push_str(rest);
+}
+
+/// The digits of a whole number that is not negative.
+#[inline]
+pub(super) fn number(bytes: &[u8]) -> Option<&[u8]> {
+    let digits = bytes.iter().position(|byte| !byte.is_ascii_digit())?;
+    let number = bytes.get(..digits)?;
+    match number {
+        [] | [b'0', _, ..] => None,
+        number => Some(number),
+    }
+}
+
+/// Digits as a number; `None` if there are too many for a count.
+pub(super) fn value(digits: &[u8]) -> Option<i64> {
+    str::from_utf8(digits).ok()?.parse().ok()
+}

@@ -99,9 +99,11 @@ impl ChunkStream {
         self.with_stage(Stage::Look(Box::new(look)))
     }
 
-    fn with_stage(mut self, stage: Stage) -> Self {
-        self.stages.push(stage);
-        self
+    fn with_stage(self, stage: Stage) -> Self {
+        // What is added once the work has begun stands outside of all of it.
+        let mut stream = if matches!(self.state, State::Live(_)) { self } else { Self::new(self) };
+        stream.stages.push(stage);
+        stream
     }
 
     /// A chunk passes that is not the last one.
@@ -118,13 +120,17 @@ impl ChunkStream {
     /// The source has given the answer, and is released. The answer comes out at once if nobody has work to do.
     fn complete(&mut self, response: ChatResponse) -> Option<Chunk> {
         self.state = State::Ended;
-        if self.stages.iter().any(|stage| matches!(stage, Stage::Work(_))) {
-            let stages = std::mem::take(&mut self.stages);
+        let stages = std::mem::take(&mut self.stages);
+        if stages.iter().any(|stage| matches!(stage, Stage::Work(_))) {
             self.state = State::Completing(run_in_order(stages, response).boxed());
             return None;
         }
         let completed = Chunk::Completed(response);
-        self.show(&completed);
+        for stage in stages {
+            if let Stage::Look(mut look) = stage {
+                look(&completed);
+            }
+        }
         Some(completed)
     }
 

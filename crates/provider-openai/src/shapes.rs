@@ -5,7 +5,7 @@
 //! is valid JSON of the same structure if what stands in those places is a valid string or number, and means the same. Whatever
 //! is not certain is no match, and is parsed.
 //!
-//! The figures that this buys are in `docs/performance.md`.
+//! What this buys is in `docs/decisions/events-alike.md`.
 
 mod places;
 mod scan;
@@ -18,9 +18,12 @@ use places::{Place, places_of};
 use shape::{Reading, Shape};
 
 /// Shapes that are kept at a time: parallel answers and calls may take turns.
-const MOST: usize = 4;
-/// How many events may be learned from without any that looks like one of them. Answers whose events are never alike cost no more.
-const CREDIT: u8 = 8;
+const MOST: usize = 8;
+/// The longest event that is learned from, in bytes: what is kept of an answer's events is bounded by that.
+const LONGEST: usize = 16 << 10;
+/// Learning costs about as much as parsing, so it must be earned: each event that looks like one before earns one.
+const CREDIT: u8 = 24;
+const PRICE: u8 = 2;
 
 /// The shapes of the events of one answer.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ impl Shapes {
             Some(said) => said,
             None => self.read_others(bytes)?,
         };
-        self.credit = CREDIT;
+        self.credit = (self.credit + 1).min(CREDIT);
         Some(said)
     }
 
@@ -73,7 +76,7 @@ impl Shapes {
         let mut others = self.known.iter().enumerate().skip(1);
         let (at, said) =
             others.find_map(|(at, known)| Some((at, known.shape.read(bytes, &mut self.reading)?)))?;
-        self.known.swap(0, at);
+        self.known.get_mut(..=at)?.rotate_right(1);
         Some(said)
     }
 
@@ -90,10 +93,10 @@ impl Shapes {
     /// Learns from an event that said this.
     pub(crate) fn learn(&mut self, event: &str, delta: &Delta, counts: Option<TokenCounts>) {
         // Between the lines of an event there may be others, such as comments.
-        if self.credit == 0 || event.contains('\n') {
+        if self.credit < PRICE || event.len() > LONGEST || event.contains('\n') {
             return;
         }
-        self.credit -= 1;
+        self.credit -= PRICE;
         let Some(mut places) = places_of(event, &delta.kind) else { return };
         let alike = self.known.iter().position(|known| known.is_like(event, &places));
         if let Some(known) = alike.and_then(|at| self.known.get(at)) {

@@ -72,7 +72,9 @@ impl Progress {
         if data.is_empty() {
             return;
         }
+        // Nothing comes behind a last event that has no blank line, so its token counts could not be kept.
         if event.event.is_none()
+            && !event.trailing
             && let Some((text, b"")) = self.shapes.read(data.as_bytes())
         {
             let delta = self.take_alike(text);

@@ -45,7 +45,7 @@ pub(super) fn places_of(event: &str, said: &DeltaKind) -> Option<Vec<Place>> {
             "choices" => search.choice(only_entry(value)?, said)?,
             "usage" => search.counts(value, &[])?,
             // An event that says nothing of its origin repeats what is known, if it has a word for it at all.
-            "id" | "model" if value.get().len() > "\"\"".len() => search.unread(value),
+            "id" | "model" if is_text(value) => search.unread(value),
             key if EVENT_KEYS.contains(&key) => {}
             _ => search.unread(value),
         }
@@ -76,6 +76,12 @@ impl Search<'_> {
     fn delta(&mut self, delta: &RawValue, said: &DeltaKind) -> Option<()> {
         let fields = fields(delta.get())?;
         let has = |name: &str| fields.iter().any(|(key, value)| key.text() == Some(name) && is_text(value));
+        // A number there is read as text, too.
+        let is_odd = |value: &RawValue| !value.get().starts_with('"') && value.get() != "null";
+        let of_reasoning = |key: &Str<'_>| matches!(key.text(), Some("reasoning_content" | "reasoning"));
+        if fields.iter().any(|(key, value)| of_reasoning(key) && is_odd(value)) {
+            return None;
+        }
         // Of two fields for reasoning this one goes first, if it says something.
         let has_content = has("reasoning_content");
         let has_reasoning = has_content || has("reasoning");

@@ -1,16 +1,15 @@
 //! Strings and numbers as JSON writes them, at the beginning of some bytes.
 
-/// The string up to its closing quote, and whether it holds escapes. `None` if it has no end here, or what JSON forbids in strings.
-///
-/// Escapes by number count as no match: they may be halves of a character.
+/// The string up to its closing quote, and whether it holds escapes. `None` if it has no end here, what JSON forbids in
+/// strings, or half of a character.
 #[inline]
 pub(super) fn string(bytes: &[u8]) -> Option<(&[u8], bool)> {
     let mut at = bytes.iter().position(|byte| is_special(*byte))?;
     let mut escaped = false;
     while bytes.get(at) == Some(&b'\\') {
         escaped = true;
-        unescaped(*bytes.get(at + 1)?)?;
-        at += 2;
+        let (_, length) = unescaped(bytes.get(at + 1..)?)?;
+        at += 1 + length;
         at += bytes.get(at..)?.iter().position(|byte| is_special(*byte))?;
     }
     (bytes.get(at) == Some(&b'"')).then(|| (bytes.get(..at).unwrap_or_default(), escaped))
@@ -21,17 +20,25 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < b' '
 }
 
-/// What `\` before this stands for; `None` if nothing, or if more than this byte says it.
-fn unescaped(byte: u8) -> Option<char> {
-    Some(match byte {
-        b'"' | b'\\' | b'/' => char::from(byte),
+/// What `\` before these bytes stands for, and how many of them say it; `None` if nothing, or half of a character.
+fn unescaped(bytes: &[u8]) -> Option<(char, usize)> {
+    let letter = match bytes.first()? {
+        byte @ (b'"' | b'\\' | b'/') => char::from(*byte),
         b'b' => '\u{8}',
         b'f' => '\u{c}',
         b'n' => '\n',
         b'r' => '\r',
         b't' => '\t',
+        b'u' => return Some((char_of(bytes.get(1..5)?)?, 5)),
         _ => return None,
-    })
+    };
+    Some((letter, 1))
+}
+
+/// The character with this number, in four digits.
+fn char_of(digits: &[u8]) -> Option<char> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    char::from_u32(digits.iter().try_fold(0, |number, byte| Some(number * 16 + digit(byte)?))?)
 }
 
 /// Writes what a string with escapes says.
@@ -40,9 +47,9 @@ pub(super) fn unescape(text: &str, into: &mut String) {
     let mut rest = text;
     while let Some((plain, escape)) = rest.split_once('\\') {
         into.push_str(plain);
-        let Some(letter) = escape.bytes().next().and_then(unescaped) else { return };
+        let Some((letter, length)) = unescaped(escape.as_bytes()) else { return };
         into.push(letter);
-        rest = escape.get(1..).unwrap_or_default();
+        rest = escape.get(length..).unwrap_or_default();
     }
     into.push_str(rest);
 }

@@ -172,26 +172,32 @@ impl TurnStream {
 
     #[inline]
     fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
-        if let State::Live(stream) = &mut self.state {
-            let polled = Pin::new(stream).poll_next(cx);
-            match &polled {
-                Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {}
-                Poll::Ready(Some(Ok(chunk))) => {
-                    self.delivered.note(chunk);
-                    return polled;
+        loop {
+            let around = match &mut self.state {
+                State::Live(stream) => {
+                    let polled = Pin::new(stream).poll_next(cx);
+                    match &polled {
+                        Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {}
+                        // Given on as it came, which saves a copy of the chunk.
+                        Poll::Ready(Some(Ok(chunk))) => {
+                            self.delivered.note(chunk);
+                            return polled;
+                        }
+                        Poll::Pending => return polled,
+                    }
+                    self.chain_ended(std::task::ready!(polled))
                 }
-                Poll::Pending => return polled,
-            }
-            if let Some(last) = self.chain_ended(std::task::ready!(polled)) {
-                return Poll::Ready(last);
+                _ => self.poll_around(cx),
+            };
+            if let Some(polled) = around {
+                return polled;
             }
         }
-        self.poll_around(cx)
     }
 
-    /// What comes out after the last item of the chain, unless the end is to be recorded first.
+    /// What comes out after the last item of the chain; `None` if the end is to be recorded first.
     #[cold]
-    fn chain_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Option<Result<Chunk>>> {
+    fn chain_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Poll<Option<Result<Chunk>>>> {
         match last {
             Some(Ok(Chunk::Completed(response)))
                 if self.turn.is_recorded() && !self.turn.is_end_recorded() =>
@@ -208,28 +214,30 @@ impl TurnStream {
                     self.delivered.note(chunk);
                 }
                 self.settle();
-                Some(last)
+                Some(Poll::Ready(last))
             }
         }
     }
 
-    /// What comes before and after the chunks of the chain.
+    /// What comes before and after the chunks of the chain; `None` if something else comes now.
     #[cold]
-    fn poll_around(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
-        loop {
-            match &mut self.state {
-                // The first poll has begun it before it came here.
-                State::Waiting(_) | State::Ended => return Poll::Ready(None),
-                State::Live(_) => return self.poll_state(cx),
-                State::Opening(opening) => match std::task::ready!(opening.as_mut().poll(cx)) {
+    fn poll_around(&mut self, cx: &mut Context<'_>) -> Option<Poll<Option<Result<Chunk>>>> {
+        match &mut self.state {
+            State::Live(_) => None,
+            // The first poll has begun it before it came here.
+            State::Waiting(_) | State::Ended => Some(Poll::Ready(None)),
+            State::Opening(opening) => {
+                let Poll::Ready(opened) = opening.as_mut().poll(cx) else { return Some(Poll::Pending) };
+                match opened {
                     Ok(stream) => self.state = State::Live(stream),
                     Err(error) => self.fail(error),
-                },
-                State::Ending(ending, _) => {
-                    let recorded = std::task::ready!(ending.as_mut().poll(cx));
-                    return Poll::Ready(Some(self.end(recorded)));
                 }
+                None
             }
+            State::Ending(ending, _) => match ending.as_mut().poll(cx) {
+                Poll::Ready(recorded) => Some(Poll::Ready(Some(self.end(recorded)))),
+                Poll::Pending => Some(Poll::Pending),
+            },
         }
     }
 }

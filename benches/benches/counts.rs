@@ -113,7 +113,7 @@ impl Baseline {
         let word = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
         let name: String = format!("{tools} {}", std::env::consts::ARCH).chars().map(word).collect();
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("baselines");
-        let file = folder.join(name.replace("--", "-")).with_extension("tsv");
+        let file = folder.join(format!("{}.tsv", name.replace("--", "-")));
         let lines = std::fs::read_to_string(&file).unwrap_or_default();
         Self { file, counts: lines.lines().filter_map(Self::line).collect() }
     }

@@ -105,7 +105,7 @@ const MOST_DELTAS: usize = 400;
 fn deltas(script: &mut Script<'_>) -> Vec<Delta> {
     let mut deltas = Vec::new();
     let (mut choice, mut block) = (0, None);
-    while let Some(letter) = script.letter(b"trfmcodbu.O!kK#@") {
+    while let Some(letter) = script.letter(b"trfmcodbu.O!kKA#@") {
         match letter {
             b'#' => choice = script.pick(&[0, 1, 2, 3]),
             b'@' => block = script.pick(&[None, Some(0), Some(1), Some(2), Some(-1), Some(i64::MAX)]),
@@ -143,6 +143,7 @@ fn kind(letter: u8, script: &mut Script<'_>) -> DeltaKind {
             let count = script.pick(&[0, 1, 2, 3]);
             DeltaKind::ToolCalls((0..count).map(|_| fragment(script)).collect())
         }
+        b'A' => DeltaKind::Arguments { index: script.pick(&[None, Some(0), Some(1)]), text: words(script) },
         _ => DeltaKind::ToolCalls(vec![fragment(script)]),
     }
 }

@@ -120,7 +120,7 @@ impl TurnControl {
     }
 
     /// Whether the turn is to be cancelled and nobody has been told yet; otherwise `cx` is woken when it is.
-    pub(crate) fn is_cancelled(&self, cx: &Context<'_>) -> bool {
+    pub(crate) fn poll_cancelled(&self, cx: &Context<'_>) -> bool {
         self.reader.register(cx.waker());
         let mode = || self.mode.lock().unwrap_or_else(PoisonError::into_inner);
         self.requested.load(Ordering::Acquire) && mode().is_some()

@@ -258,7 +258,7 @@ impl Stream for TurnStream {
             this.poll_interruption(cx);
             let polled = this.poll_state(cx);
             let waits = polled.is_pending() && matches!(this.state, State::Opening(_) | State::Live(_));
-            if !waits || !(this.control.is_cancelled(cx) || this.turn.companions.any()) {
+            if !waits || !(this.control.poll_cancelled(cx) || this.turn.companions.any()) {
                 return polled;
             }
         }

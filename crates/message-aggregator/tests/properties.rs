@@ -169,6 +169,15 @@ proptest! {
     }
 
     #[test]
+    fn arguments_alone_are_a_list_of_one_fragment(settings in settings(), deltas in deltas()) {
+        let listed = run(settings.clone(), deltas.clone().into_iter().map(as_fragment));
+        let alone = run(settings, deltas);
+        prop_assert_eq!(alone.chunks, listed.chunks);
+        prop_assert_eq!(alone.response, listed.response);
+        prop_assert_eq!(alone.error, listed.error);
+    }
+
+    #[test]
     fn smaller_pieces_give_the_same_message(settings in settings(), deltas in deltas(), seed in any::<u64>()) {
         let deltas: Vec<_> = deltas.into_iter().map(without_empty_objects).collect();
         let mut cut = Cuts(seed);
@@ -202,12 +211,25 @@ fn messages(run: &Run) -> BTreeMap<u32, Message> {
 
 /// That `{}` gives way to the real arguments is a rule about pieces, so pieces matter there.
 fn without_empty_objects(mut delta: Delta) -> Delta {
-    if let DeltaKind::ToolCalls(fragments) = &mut delta.kind {
-        for fragment in fragments {
-            if fragment.arguments_delta.as_ref().is_some_and(|text| *text == "{}" || *text == "{") {
-                fragment.arguments_delta = Some("{\"".into());
-            }
+    let texts: Vec<&mut Text> = match &mut delta.kind {
+        DeltaKind::ToolCalls(fragments) => {
+            fragments.iter_mut().filter_map(|fragment| fragment.arguments_delta.as_mut()).collect()
         }
+        DeltaKind::Arguments { text, .. } => vec![text],
+        _ => Vec::new(),
+    };
+    for text in texts.into_iter().filter(|text| **text == "{}" || **text == "{") {
+        *text = "{\"".into();
+    }
+    delta
+}
+
+/// The same, with a list of fragments for arguments alone.
+fn as_fragment(mut delta: Delta) -> Delta {
+    if let DeltaKind::Arguments { index, text } = &delta.kind {
+        let mut fragment = ToolCallDelta::default();
+        (fragment.index, fragment.arguments_delta) = (*index, Some(text.clone()));
+        delta.kind = DeltaKind::ToolCalls(vec![fragment]);
     }
     delta
 }
@@ -229,6 +251,10 @@ impl Cuts {
             DeltaKind::Text(text) => all(self.text(text), DeltaKind::Text),
             DeltaKind::Reasoning(text) => all(self.text(text), DeltaKind::Reasoning),
             DeltaKind::Refusal(text) => all(self.text(text), DeltaKind::Refusal),
+            DeltaKind::Arguments { index, text } => {
+                let piece = |text| same_place(DeltaKind::Arguments { index: *index, text });
+                self.text(text).into_iter().map(piece).collect()
+            }
             DeltaKind::ToolCalls(fragments) if one_or_keyed(fragments) => fragments
                 .iter()
                 .flat_map(|fragment| self.fragment(fragment))

@@ -11,6 +11,8 @@ mod places;
 mod scan;
 mod shape;
 
+use std::fmt;
+
 use advisor_core::{Delta, Text, Usage};
 
 use crate::wire::TokenCounts;
@@ -26,7 +28,6 @@ const CREDIT: u8 = 24;
 const PRICE: u8 = 2;
 
 /// The shapes of the events of one answer.
-#[derive(Debug)]
 pub(crate) struct Shapes {
     /// The one that was met last comes first.
     known: Vec<Known>,
@@ -35,7 +36,6 @@ pub(crate) struct Shapes {
 }
 
 /// A shape, and the event that it was learned from.
-#[derive(Debug)]
 struct Known {
     shape: Shape,
     event: String,
@@ -109,6 +109,13 @@ impl Shapes {
             None => self.known.truncate(MOST - 1),
         }
         self.known.insert(0, learned);
+    }
+}
+
+/// Without what the answer says.
+impl fmt::Debug for Shapes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shapes").field("known", &self.known.len()).finish_non_exhaustive()
     }
 }
 

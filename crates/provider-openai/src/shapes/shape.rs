@@ -5,7 +5,6 @@ use super::scan;
 use crate::wire::TokenCounts;
 
 /// An event with gaps.
-#[derive(Debug)]
 pub(super) struct Shape {
     /// Up to the first gap.
     head: Box<[u8]>,
@@ -18,7 +17,7 @@ pub(super) struct Shape {
 }
 
 /// What is kept from one event to the next.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Reading {
     /// The token counts that nobody was told yet.
     pub(super) usage: Option<Usage>,

@@ -12,7 +12,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("append, in memory", "append", (100, 300), |appends| {
             appending(InMemoryStore::new(), appends)
         }),
-        Case::new("append, SQLite", "append", (20, 60), |appends| {
+        Case::new("append, SQLite, its own thread left out", "append", (20, 60), |appends| {
             let folder = tempfile::tempdir().unwrap();
             let store = runtime().block_on(SqliteStore::open(folder.path().join("store.db"))).unwrap();
             let append = appending(store, appends);

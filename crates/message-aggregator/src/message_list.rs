@@ -1,5 +1,6 @@
+use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -18,7 +19,12 @@ pub struct MessageList {
 struct Node {
     message: Message,
     before: Option<Arc<Self>>,
+    written: Written,
 }
+
+/// What a wire format made of the list up to a message.
+#[derive(Default)]
+struct Written(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl MessageList {
     /// An empty list.
@@ -29,7 +35,7 @@ impl MessageList {
 
     /// Adds a message at the end.
     pub fn push(&mut self, message: Message) {
-        self.last = Some(Arc::new(Node { message, before: self.last.take() }));
+        self.last = Some(Arc::new(Node { message, before: self.last.take(), written: Written::default() }));
         self.len += 1;
     }
 
@@ -91,10 +97,67 @@ impl MessageList {
         self.iter().filter(is_new).cloned().collect()
     }
 
+    /// What a wire format makes of the whole list, made from what it made of the beginning of the list: a request costs what is
+    /// new in it, however long the conversation is.
+    ///
+    /// `extend` gets what was made of the longest beginning for which there is something `usable`, if there is any, and the
+    /// messages after it. What it gives is kept with this list in place of that of the beginning: it moves along as the list
+    /// grows, so that of many requests one form is held. `T` is a type of the caller's own, one per wire format.
+    ///
+    /// # Errors
+    /// Those of `extend`.
+    ///
+    /// # Example
+    /// ```
+    /// use message_aggregator::{Message, MessageList};
+    ///
+    /// let written = |list: &MessageList, new: &mut usize| {
+    ///     list.wire_form(|_: &String| true, |known, messages| {
+    ///         *new = messages.len();
+    ///         Ok::<_, ()>(messages.iter().fold(known.unwrap_or_default(), |all, message| all + &message.text()))
+    ///     })
+    /// };
+    /// let (mut list, mut new) = (MessageList::from(vec![Message::user("a"), Message::assistant("b")]), 0);
+    /// assert_eq!((written(&list, &mut new), new), (Ok("ab".to_owned()), 2));
+    /// list.push(Message::user("c"));
+    /// assert_eq!((written(&list, &mut new), new), (Ok("abc".to_owned()), 1));
+    /// ```
+    pub fn wire_form<T: Clone + Send + 'static, E>(
+        &self,
+        usable: impl Fn(&T) -> bool,
+        extend: impl FnOnce(Option<T>, &[&Message]) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut nodes = std::iter::successors(self.last.as_deref(), |node| node.before.as_deref());
+        let mut known = None;
+        let written_before = nodes.position(|node| {
+            known = node.written.take(&usable);
+            known.is_some()
+        });
+        let form = extend(known, &self.tail(written_before.unwrap_or(self.len)))?;
+        if let Some(last) = &self.last {
+            last.written.put(form.clone());
+        }
+        Ok(form)
+    }
+
     /// The system messages apart from the others, both in order.
     #[must_use]
     pub fn split_system(&self) -> (Vec<Message>, Vec<Message>) {
         self.iter().cloned().partition(|message| message.role() == Role::System)
+    }
+}
+
+impl Written {
+    fn take<T: Any>(&self, usable: impl Fn(&T) -> bool) -> Option<T> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !slot.as_ref()?.downcast_ref().is_some_and(usable) {
+            return None;
+        }
+        slot.take()?.downcast().ok().map(|form| *form)
+    }
+
+    fn put<T: Any + Send>(&self, form: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(form));
     }
 }
 
@@ -197,6 +260,35 @@ mod tests {
         assert_eq!(rebuilt.added_since(&earlier), [Message::system("new")]);
         earlier.push(Message::user("other"));
         assert_eq!(grown.added_since(&earlier), [Message::user("c")]);
+    }
+
+    #[test]
+    fn what_was_written_moves_along_with_the_list_that_grows() {
+        let written = |list: &MessageList, form: usize| {
+            let mut new = 0;
+            let extend = |known: Option<(usize, String)>, messages: &[&Message]| {
+                new = messages.len();
+                let known = known.map_or_else(String::new, |(_, known)| known);
+                Ok::<_, ()>((form, messages.iter().fold(known, |all, message| all + &message.text())))
+            };
+            let (_, all) = list.wire_form(|known: &(usize, String)| known.0 == form, extend).unwrap();
+            (all, new)
+        };
+        let form = |all: &str, new: usize| (all.to_owned(), new);
+        let mut list = MessageList::from(vec![Message::user("a"), Message::assistant("b")]);
+        let mut branch = list.clone();
+        assert_eq!(written(&list, 1), form("ab", 2));
+        assert_eq!(written(&list, 1), form("ab", 0), "the same list again");
+        list.push(Message::user("c"));
+        assert_eq!(written(&list, 1), form("abc", 1));
+        branch.push(Message::user("d"));
+        assert_eq!(written(&branch, 1), form("abd", 3), "the other list took it along");
+        assert_eq!(written(&list, 2), form("abc", 3), "of another form");
+        assert_eq!(written(&list, 2), form("abc", 0));
+        assert_eq!(written(&MessageList::new(), 1), form("", 0));
+        let failed = list.wire_form(|known: &(usize, String)| known.0 == 2, |_, _| Err("full"));
+        assert_eq!(failed, Err("full"));
+        assert_eq!(written(&list, 2), form("abc", 3), "nothing is left of it");
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The body of a request.
 //!
-//! Every message is written once per [`MessageRules`] and kept with the message, so the body of round fifty is put together from
-//! the pieces of the rounds before it. Nothing is invented: messages go out in the order in which they are, one for one.
+//! Every message is written once per [`MessageRules`] and kept with the message; what was written of a list is kept with the
+//! list, so the body of round fifty is that of round forty-nine and what is new. Nothing is invented: messages go out in the
+//! order in which they are, one for one.
 
 mod assistant;
 mod call_ids;
 mod message;
 mod options;
+mod pages;
 mod parts;
 mod reasoning;
 #[cfg(test)]
@@ -17,12 +19,13 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::profile::Profile;
-use message::{forms_of, unwritable};
+use message::{pieces_of, unwritable};
 
 /// A body, and what is to be known of the answer to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    pub(crate) json: Bytes,
+    /// Its JSON, in pieces.
+    pub(crate) json: Vec<Bytes>,
     /// How many parallel answers it asks for.
     pub(crate) choices: u32,
 }
@@ -31,22 +34,16 @@ pub(crate) struct Body {
 pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile: &Profile) -> Result<Body> {
     let options = options::write(request, model, streaming, &profile.options);
     let choices = options.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    let rest = serde_json::to_vec(&options).map_err(unwritable)?;
     if options.contains_key("messages") {
-        return Ok(Body { json: rest.into(), choices });
+        let json = serde_json::to_vec(&options).map_err(unwritable)?;
+        return Ok(Body { json: vec![json.into()], choices });
     }
-    let messages = forms_of(&request.messages, profile.messages)?;
-    let length: usize = messages.iter().map(|message| message.len() + 1).sum();
-    let mut json = Vec::with_capacity(length + rest.len() + 16);
-    json.extend_from_slice(b"{\"messages\":[");
-    for (at, message) in messages.iter().enumerate() {
-        if at > 0 {
-            json.push(b',');
-        }
-        json.extend_from_slice(message);
-    }
-    json.extend_from_slice(b"],");
-    // The other fields follow, without the brace that opens them: there always is one, the model.
-    json.extend_from_slice(rest.get(1..).unwrap_or_default());
-    Ok(Body { json: json.into(), choices })
+    let mut json = pieces_of(&request.messages, profile.messages)?;
+    // The other fields follow; there always is one, the model.
+    let mut rest = b"],".to_vec();
+    serde_json::to_writer(&mut rest, &options).map_err(unwritable)?;
+    // The brace that opens them stands before the messages.
+    rest.remove(2);
+    json.push(rest.into());
+    Ok(Body { json, choices })
 }

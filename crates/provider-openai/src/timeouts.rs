@@ -136,7 +136,7 @@ impl fmt::Display for Clock {
 /// Those of the transport, and [`TransportError::TimedOut`].
 pub async fn send(
     transport: &dyn Transport,
-    request: Request<Bytes>,
+    request: Request<Vec<Bytes>>,
     timeouts: &Timeouts,
 ) -> Result<Response<TimedBody>, TransportError> {
     let mut first_byte = Deadline::new(Clock::FirstByte, timeouts.first_byte);

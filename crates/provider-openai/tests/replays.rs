@@ -28,9 +28,9 @@ struct Canned {
 impl Transport for Canned {
     async fn send(
         &self,
-        request: http::Request<Bytes>,
+        request: http::Request<Vec<Bytes>>,
     ) -> Result<http::Response<ByteStream>, TransportError> {
-        *self.asked.lock().expect("unpoisoned") = request.into_body();
+        *self.asked.lock().expect("unpoisoned") = request.into_body().concat().into();
         Ok(http::Response::new(stream::iter([Ok(self.body.clone())]).boxed()))
     }
 }

@@ -1,6 +1,7 @@
 //! One request, asked until something of its answer can be shown.
 
 use advisor_core::Result;
+use bytes::Bytes;
 use futures::StreamExt;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Uri};
@@ -57,7 +58,12 @@ impl OpenAiModel {
         *request.uri_mut() = call.uri.clone();
         *request.headers_mut() = call.headers.clone();
         let host = address::host(&self.base_url);
-        tracing::debug!(attempt, host, bytes = call.body.json.len(), "asking the model");
+        tracing::debug!(
+            attempt,
+            host,
+            bytes = call.body.json.iter().map(Bytes::len).sum::<usize>(),
+            "asking the model"
+        );
 
         let response =
             timeouts::send(self.transport()?, request, &self.timeouts).await.map_err(of_transport)?;

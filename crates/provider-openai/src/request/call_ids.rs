@@ -42,6 +42,11 @@ impl CallIdMap {
         map
     }
 
+    /// Whether the server takes this id as it is.
+    pub(super) fn accepts(&self, id: &Text) -> bool {
+        self.rule.accepts(id)
+    }
+
     /// Whether this id is not what it usually is.
     pub(super) fn is_special(&self, id: &Text) -> bool {
         self.special.contains_key(id)

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::assistant::Assistant;
 use super::call_ids::CallIdMap;
+use super::pages::Pages;
 use super::parts::{self, Content};
 use crate::profile::MessageRules;
 
@@ -28,17 +29,54 @@ impl Forms {
     }
 }
 
-/// All messages on the wire, in order.
-pub(super) fn forms_of(messages: &MessageList, rules: MessageRules) -> Result<Vec<Bytes>> {
+/// The pieces of a body up to the end of its messages, which are written once and used again by the requests that follow.
+pub(super) fn pieces_of(messages: &MessageList, rules: MessageRules) -> Result<Vec<Bytes>> {
+    let usual = CallIdMap::usual(rules.call_ids);
+    let grown = messages.wire_form(
+        |known: &Written| known.rules == rules,
+        |known, new| {
+            if !new.iter().copied().flat_map(call_ids).all(|id| usual.accepts(id)) {
+                return Err(None);
+            }
+            let mut written = known.unwrap_or_else(|| Written { rules, pages: Pages::default() });
+            for message in new {
+                written.pages.push(&kept(message, rules, &usual).map_err(Some)?);
+            }
+            Ok(written)
+        },
+    );
+    match grown {
+        Ok(written) => Ok(written.pages.pieces()),
+        Err(Some(error)) => Err(error),
+        Err(None) => pieces_with_other_ids(messages, rules),
+    }
+}
+
+/// The same where ids of calls must be others on the wire: which, depends on all messages.
+fn pieces_with_other_ids(messages: &MessageList, rules: MessageRules) -> Result<Vec<Bytes>> {
     let ids = CallIdMap::new(rules.call_ids, messages.iter().flat_map(call_ids));
-    let form_of = |message: &Message| {
+    let usual = CallIdMap::usual(rules.call_ids);
+    let mut pages = Pages::default();
+    for message in messages {
         if call_ids(message).any(|id| ids.is_special(id)) {
-            return write(message, rules, &ids);
+            pages.push(&write(message, rules, &ids)?);
+        } else {
+            pages.push(&kept(message, rules, &usual)?);
         }
-        let forms = message.wire_form(|_| Forms::default());
-        forms.written(rules, || write(message, rules, &CallIdMap::usual(rules.call_ids)))
-    };
-    messages.iter().map(form_of).collect()
+    }
+    Ok(pages.pieces())
+}
+
+/// What was written of a list of messages. Kept with the list.
+#[derive(Clone)]
+struct Written {
+    rules: MessageRules,
+    pages: Pages,
+}
+
+/// A message on the wire as it usually is.
+fn kept(message: &Message, rules: MessageRules, ids: &CallIdMap) -> Result<Bytes> {
+    message.wire_form(|_| Forms::default()).written(rules, || write(message, rules, ids))
 }
 
 /// The ids of the calls that a message makes or answers.

@@ -27,7 +27,7 @@ fn tool(name: &str) -> Named {
 
 fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
     let body = body(request, "m", true, profile).expect("a body");
-    serde_json::from_slice(&body.json).expect("JSON")
+    serde_json::from_slice(&body.json.concat()).expect("JSON")
 }
 
 /// These messages on the wire.
@@ -470,7 +470,7 @@ fn without_tools_nothing_is_said_about_them() {
     let request = ChatRequest::new(Message::user("x")).with_options(options);
     let written = body(&request, "m", false, &Profile::compatible()).expect("a body");
     assert_eq!(written.choices, 1);
-    let mut written: Value = serde_json::from_slice(&written.json).expect("JSON");
+    let mut written: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     written.as_object_mut().expect("an object").remove("messages");
     assert_eq!(written, json!({"model": "m", "stream": false}));
 }
@@ -483,7 +483,7 @@ fn extra_fields_win() {
     let mut request = ChatRequest::new(Message::user("x")).with_options(options);
     let written = body(&request, "m", true, &Profile::openai()).expect("a body");
     assert_eq!(written.choices, 3);
-    let json: Value = serde_json::from_slice(&written.json).expect("JSON");
+    let json: Value = serde_json::from_slice(&written.json.concat()).expect("JSON");
     assert_eq!(
         (&json["temperature"], &json["service_tier"], &json["messages"][0]["content"]),
         (&json!(1.0), &json!("flex"), &json!("x"))
@@ -492,24 +492,85 @@ fn extra_fields_win() {
     assert_eq!(written_by(&Profile::openai(), &request)["messages"], json!([]));
 }
 
+/// The pieces of the messages, each with where it is.
+fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
+    let pieces = pieces_of(messages, rules).expect("pieces");
+    pieces.into_iter().map(|piece| (piece.as_ptr(), piece)).collect()
+}
+
+fn json_of(pieces: &[(*const u8, Bytes)]) -> Value {
+    let all: Vec<_> = pieces.iter().map(|(_, piece)| piece.clone()).collect();
+    let body = [&all.concat(), &b"]}"[..]].concat();
+    serde_json::from_slice::<Value>(&body).expect("JSON")["messages"].take()
+}
+
+#[test]
+fn what_was_sent_before_is_not_written_again() {
+    let page = || Message::user("x".repeat(100_000));
+    let mut messages = MessageList::from(vec![Message::user("Hi"), page(), calling("{}")]);
+    let compatible = Profile::compatible().messages;
+    let mut other = Profile::compatible();
+    other.messages.no_text = if compatible.no_text == NoText::Empty { NoText::Null } else { NoText::Empty };
+    let first = pieces(&messages, compatible);
+    assert_eq!(first.len(), 3, "a long message is a piece of its own");
+    assert_eq!(first, pieces(&messages, compatible));
+    messages.extend([page(), Message::user("more")]);
+    let longer = pieces(&messages, compatible);
+    assert_eq!(longer[..2], first[..2]);
+    assert_eq!(json_of(&first), json!(json_of(&longer).as_array().expect("a list")[..3]));
+    // By other rules it is written anew, and then these are known.
+    let anew = pieces(&messages, other.messages);
+    assert_eq!(json_of(&anew), messages_by(&other, messages.iter().cloned().collect()));
+    assert_ne!(json_of(&anew), json_of(&longer));
+    assert_eq!(anew, pieces(&messages, other.messages));
+}
+
+#[test]
+fn a_grown_list_is_written_as_a_new_one_is() {
+    let odd = "an id that is too long for some servers, and is another one there";
+    let round = |id: &str| {
+        let call = ToolCall::new(id, "f", "{}");
+        [
+            Message::assistant_blocks(vec![call.clone().into()]),
+            Message::tool(ToolResult::new(&call, vec!["x".into()])),
+        ]
+    };
+    for profile in [Profile::openai(), Profile::mistral(), Profile::compatible()] {
+        let mut grown = MessageList::from(Message::user("Hi"));
+        let mut held = Vec::new();
+        for id in ["c1", "c2", odd, "c3", "another id that is too long for some of the servers", "c4"] {
+            // What goes on from here is another conversation.
+            let mut branch = grown.clone();
+            branch.push(Message::user("Never mind."));
+            for list in [&mut grown, &mut branch] {
+                list.extend(round(id));
+                held.push((pieces(list, profile.messages), list.clone()));
+            }
+        }
+        // Bodies do not change afterwards, nor does it matter what was written before.
+        for (pieces, list) in held {
+            assert_eq!(
+                json_of(&pieces),
+                messages_by(&profile, list.iter().cloned().collect()),
+                "{}",
+                profile.name
+            );
+        }
+    }
+}
+
 #[test]
 fn a_message_is_written_once_per_rules() {
-    let messages = MessageList::from(vec![Message::user("Hi"), calling("{}")]);
-    let forms = |rules: MessageRules| forms_of(&messages, rules).expect("forms");
-    let places = |forms: &[Bytes]| forms.iter().map(|form| form.as_ptr()).collect::<Vec<_>>();
+    let message = Message::user("x".repeat(100_000));
     let (compatible, mistral) = (Profile::compatible().messages, Profile::mistral().messages);
-    let first = forms(compatible);
-    let other = forms(mistral);
-    assert_eq!(places(&first), places(&forms(compatible)));
-    assert_eq!(places(&other), places(&forms(mistral)));
-    assert_ne!(places(&first), places(&other));
-    // A longer list uses the forms of the shorter one; a clone of a message is the same message.
-    let mut longer = messages.clone();
-    longer.push(Message::user("more"));
-    assert_eq!(places(&forms_of(&longer, compatible).expect("forms"))[..2], places(&first));
+    // A list of its own, as that of another turn.
+    let written = |rules| pieces(&MessageList::from(message.clone()), rules).pop();
+    let (first, other) = (written(compatible), written(mistral));
+    assert_eq!((&first, &other), (&written(compatible), &written(mistral)));
+    assert_ne!(first, other);
     let mut same = compatible;
     same.call_ids = CallIds::Any;
-    assert_eq!(places(&first), places(&forms(same)));
+    assert_eq!(first, written(same));
 }
 
 #[test]

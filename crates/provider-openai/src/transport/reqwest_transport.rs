@@ -1,5 +1,6 @@
 //! The transport over reqwest.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::mem;
@@ -7,10 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
-use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use futures::{StreamExt, TryStreamExt, stream};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Request, Response};
-use reqwest::{Client, redirect};
+use reqwest::{Body, Client, redirect};
 
 use super::{ByteStream, Transport, TransportError, tls};
 use crate::timeouts::{Clock, TimedOut};
@@ -83,9 +84,9 @@ impl fmt::Debug for ReqwestTransport {
 
 #[async_trait]
 impl Transport for ReqwestTransport {
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<ByteStream>, TransportError> {
+    async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
         tls::check(request.uri())?;
-        let request = reqwest::Request::try_from(request).map_err(not_sent)?;
+        let request = reqwest::Request::try_from(with_length(request)).map_err(not_sent)?;
         let mut response = self.client.execute(request).await.map_err(|error| self.no_response(error))?;
 
         let mut head = Response::new(());
@@ -94,6 +95,13 @@ impl Transport for ReqwestTransport {
         *head.headers_mut() = mem::take(response.headers_mut());
         Ok(head.map(|()| response.bytes_stream().map_err(broken).boxed()))
     }
+}
+
+/// The same request, which says how long its body is: reqwest cannot know it from the pieces.
+fn with_length(mut request: Request<Vec<Bytes>>) -> Request<Body> {
+    let length: usize = request.body().iter().map(Bytes::len).sum();
+    request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    request.map(|pieces| Body::wrap_stream(stream::iter(pieces).map(Ok::<_, Infallible>)))
 }
 
 fn not_sent(error: reqwest::Error) -> TransportError {

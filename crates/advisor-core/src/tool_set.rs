@@ -1,11 +1,34 @@
 use std::fmt;
 use std::sync::Arc;
 
+use message_aggregator::WireForms;
+
 use crate::{Tool, ToolDefinition};
 
 /// Tools under their names, in the order in which they were added. Cheap to clone.
+///
+/// A set remembers its serialised form per wire format, so that in a turn of fifty rounds it is written once.
 #[derive(Clone, Default)]
-pub struct ToolSet(Arc<Vec<Arc<dyn Tool>>>);
+pub struct ToolSet(Arc<Tools>);
+
+#[derive(Default)]
+struct Tools {
+    tools: Vec<Arc<dyn Tool>>,
+    wire_forms: WireForms,
+}
+
+/// To be changed, so without what was written of it.
+impl Clone for Tools {
+    fn clone(&self) -> Self {
+        self.tools.clone().into()
+    }
+}
+
+impl From<Vec<Arc<dyn Tool>>> for Tools {
+    fn from(tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self { tools, wire_forms: WireForms::default() }
+    }
+}
 
 impl ToolSet {
     /// No tools.
@@ -23,7 +46,8 @@ impl ToolSet {
 
     /// Adds a tool. If one of the same name was there, it is replaced and given back.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-        let tools = Arc::make_mut(&mut self.0);
+        let Tools { tools, wire_forms } = Arc::make_mut(&mut self.0);
+        *wire_forms = WireForms::default();
         let name = &tool.definition().name;
         match tools.iter_mut().find(|known| known.definition().name == *name) {
             Some(known) => Some(std::mem::replace(known, tool)),
@@ -37,7 +61,8 @@ impl ToolSet {
     /// The same set without the tools for whose names `keep` says no.
     #[must_use]
     pub fn retain(&self, keep: impl Fn(&str) -> bool) -> Self {
-        Self(Arc::new(self.iter().filter(|tool| keep(&tool.definition().name)).cloned().collect()))
+        let kept: Vec<_> = self.iter().filter(|tool| keep(&tool.definition().name)).cloned().collect();
+        Self(Arc::new(kept.into()))
     }
 
     /// The tool of this name.
@@ -48,7 +73,7 @@ impl ToolSet {
 
     /// All tools, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.0.iter()
+        self.0.tools.iter()
     }
 
     /// What the model is told, in order.
@@ -59,13 +84,20 @@ impl ToolSet {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.tools.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.tools.is_empty()
+    }
+
+    /// The form that a wire format gives the definitions of this set, made by `make` the first time it is asked for.
+    ///
+    /// `T` is a type of the caller's own, one per wire format. A set that is changed has forms of its own.
+    pub fn wire_form<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> &T {
+        self.0.wire_forms.form(|| make(self))
     }
 }
 

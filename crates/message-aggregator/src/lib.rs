@@ -55,3 +55,4 @@ pub use response::{ChatResponse, Choice};
 pub use text::Text;
 pub use tool_call::{ToolCall, ToolResult};
 pub use usage::Usage;
+pub use wire_form::WireForms;

@@ -2,11 +2,19 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The hidden slot of a message: its serialised form, made once per wire format and kept.
+/// What wire formats make of something that does not change: each form is made once and kept.
 ///
 /// A provider asks with a type of its own, so the forms of two wire formats never meet.
+///
+/// ```
+/// use message_aggregator::WireForms;
+///
+/// let forms = WireForms::default();
+/// assert_eq!(forms.form(|| String::from("written")), "written");
+/// assert_eq!(forms.form(|| String::from("again")), "written");
+/// ```
 #[derive(Default)]
-pub(crate) struct WireForms(OnceLock<Form>);
+pub struct WireForms(OnceLock<Form>);
 
 struct Form {
     format: TypeId,
@@ -16,7 +24,7 @@ struct Form {
 
 impl WireForms {
     /// The form of type `T`, made by `make` unless it is there already.
-    pub(crate) fn form<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+    pub fn form<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
         let mut make = Some(make);
         let mut slot = self;
         loop {

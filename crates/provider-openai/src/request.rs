@@ -34,16 +34,21 @@ pub(crate) struct Body {
 pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile: &Profile) -> Result<Body> {
     let options = options::write(request, model, streaming, &profile.options);
     let choices = options.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    if options.contains_key("messages") {
-        let json = serde_json::to_vec(&options).map_err(unwritable)?;
-        return Ok(Body { json: vec![json.into()], choices });
+    let (mut json, mut rest) = if options.contains_key("messages") {
+        (Vec::new(), b"{".to_vec())
+    } else {
+        (pieces_of(&request.messages, profile.messages)?, b"],".to_vec())
+    };
+    if !options.contains_key("tools")
+        && let Some(tools) = options::tools(request, &profile.options)?
+    {
+        rest.extend_from_slice(b"\"tools\":");
+        rest.extend_from_slice(&tools);
+        rest.push(b',');
     }
-    let mut json = pieces_of(&request.messages, profile.messages)?;
-    // The other fields follow; there always is one, the model.
-    let mut rest = b"],".to_vec();
-    serde_json::to_writer(&mut rest, &options).map_err(unwritable)?;
-    // The brace that opens them stands before the messages.
-    rest.remove(2);
+    // The other fields without the brace that opens them; there always is one, the model.
+    let fields = serde_json::to_vec(&options).map_err(unwritable)?;
+    rest.extend_from_slice(fields.get(1..).unwrap_or_default());
     json.push(rest.into());
     Ok(Body { json, choices })
 }

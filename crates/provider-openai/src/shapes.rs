@@ -13,7 +13,7 @@ mod shape;
 
 use std::fmt;
 
-use advisor_core::{Delta, Text, Usage};
+use advisor_core::{Delta, DeltaKind, Text, Usage};
 
 use crate::wire::TokenCounts;
 use places::{Place, places_of};
@@ -93,7 +93,8 @@ impl Shapes {
     /// Learns from an event that said this.
     pub(crate) fn learn(&mut self, event: &str, delta: &Delta, counts: Option<TokenCounts>) {
         // Between the lines of an event there may be others, such as comments.
-        if self.credit < PRICE || event.len() > LONGEST || event.contains('\n') {
+        let learns = says_something(&delta.kind) && self.credit >= PRICE && event.len() <= LONGEST;
+        if !learns || event.contains('\n') {
             return;
         }
         self.credit -= PRICE;
@@ -132,6 +133,20 @@ impl Known {
         for (place, known) in places.iter_mut().zip(&self.places) {
             place.differs |= known.differs || place.of(event) != known.of(&self.event);
         }
+    }
+}
+
+/// Whether there is a text, so that there may be another one in its place.
+fn says_something(kind: &DeltaKind) -> bool {
+    match kind {
+        DeltaKind::Text(text)
+        | DeltaKind::Reasoning(text)
+        | DeltaKind::Refusal(text)
+        | DeltaKind::Arguments { text, .. } => !text.is_empty(),
+        DeltaKind::ToolCalls(fragments) => fragments
+            .iter()
+            .any(|fragment| fragment.arguments_delta.as_ref().is_some_and(|text| !text.is_empty())),
+        _ => false,
     }
 }
 

@@ -1,11 +1,16 @@
 //! The fields of a body beside its messages.
 
-use advisor_core::{ChatOptions, ChatRequest, ResponseFormat, ToolChoice, ToolDefinition};
+use std::borrow::Cow;
+
+use advisor_core::{ChatOptions, ChatRequest, ResponseFormat, Result, ToolChoice, ToolDefinition};
+use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::message::unwritable;
 use crate::profile::{MaxTokensField, NamedTool, OptionRules, RequiredTool, SeedField};
 
-/// All fields but the messages. The caller's extra fields come last and win.
+/// All fields but the messages and the tools. The caller's extra fields come last and win.
 pub(super) fn write(
     request: &ChatRequest,
     model: &str,
@@ -30,12 +35,10 @@ pub(super) fn write(
     // One answer is what every server gives; some refuse the field.
     set("n", options.choices.filter(|choices| *choices > 1).map(Value::from));
     set("response_format", options.response_format.as_ref().and_then(response_format));
-    let tools = offered(request, rules);
     // Servers refuse words about tools where there are none.
-    if !tools.is_empty() {
+    if offered(request, rules).next().is_some() {
         set("tool_choice", options.tool_choice.as_ref().map(|choice| tool_choice(choice, rules)));
         set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
-        set("tools", Some(Value::Array(tools)));
     }
     fields.extend(options.extra.clone());
     fields
@@ -55,10 +58,29 @@ fn seed_field(rules: &OptionRules) -> &'static str {
     }
 }
 
-fn offered(request: &ChatRequest, rules: &OptionRules) -> Vec<Value> {
+/// The list of the tools that are offered, as it is in the body; `None` if there are none. It is written once per set.
+pub(super) fn tools(request: &ChatRequest, rules: &OptionRules) -> Result<Option<Bytes>> {
+    if offered(request, rules).next().is_none() {
+        return Ok(None);
+    }
+    let written = || {
+        let tools: Vec<_> = offered(request, rules).map(Offered::new).collect();
+        serde_json::to_vec(&tools).map(Bytes::from)
+    };
+    if alone(&request.options, rules).is_none()
+        && let Some(AllTools(written)) = request.tools.wire_form(|_| written().ok().map(AllTools))
+    {
+        return Ok(Some(written.clone()));
+    }
+    written().map(Some).map_err(unwritable)
+}
+
+/// All tools of a set, as they are in a body. Kept with the set.
+struct AllTools(Bytes);
+
+fn offered<'a>(request: &'a ChatRequest, rules: &OptionRules) -> impl Iterator<Item = &'a ToolDefinition> {
     let only = alone(&request.options, rules);
-    let wanted = request.tools.definitions().filter(|tool| only.is_none_or(|only| tool.name == *only));
-    wanted.map(tool).collect()
+    request.tools.definitions().filter(move |tool| only.is_none_or(|only| tool.name == *only))
 }
 
 /// The one tool to be offered, where it is asked for by leaving out the others.
@@ -69,17 +91,29 @@ fn alone<'a>(options: &'a ChatOptions, rules: &OptionRules) -> Option<&'a str> {
     }
 }
 
-fn tool(definition: &ToolDefinition) -> Value {
-    let no_parameters = json!({ "type": "object", "properties": {} });
-    let parameters = if definition.parameters.is_null() { &no_parameters } else { &definition.parameters };
-    json!({
-        "type": "function",
-        "function": {
-            "name": definition.name,
-            "description": definition.description,
-            "parameters": parameters,
-        },
-    })
+/// A tool as the model is told of it.
+#[derive(Serialize)]
+struct Offered<'a> {
+    r#type: &'static str,
+    function: OfferedFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct OfferedFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: Cow<'a, Value>,
+}
+
+impl<'a> Offered<'a> {
+    fn new(definition: &'a ToolDefinition) -> Self {
+        let parameters = match &definition.parameters {
+            Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
+            parameters => Cow::Borrowed(parameters),
+        };
+        let (name, description) = (&*definition.name, &*definition.description);
+        Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
+    }
 }
 
 fn tool_choice(choice: &ToolChoice, rules: &OptionRules) -> Value {

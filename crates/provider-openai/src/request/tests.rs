@@ -463,6 +463,24 @@ fn options_have_the_names_that_the_server_knows() {
 }
 
 #[test]
+fn tools_are_written_once_per_set() {
+    let request = ChatRequest::new(Message::user("x")).with_tool(tool("f"));
+    let tools = |request: &ChatRequest| {
+        options::tools(request, &Profile::openai().options).expect("JSON").expect("tools")
+    };
+    assert_eq!(tools(&request).as_ptr(), tools(&request.clone()).as_ptr());
+    let more = request.clone().with_tool(tool("g"));
+    let names = |request: &ChatRequest| {
+        let written = serde_json::from_slice::<Vec<Value>>(&tools(request)).expect("a list");
+        written.iter().map(|tool| tool["function"]["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((names(&request), names(&more)), (vec![json!("f")], vec![json!("f"), json!("g")]));
+    let mut own = request.clone();
+    own.options.extra.insert("tools".to_owned(), json!([{"type": "web_search"}]));
+    assert_eq!(written_by(&Profile::openai(), &own)["tools"], json!([{"type": "web_search"}]));
+}
+
+#[test]
 fn without_tools_nothing_is_said_about_them() {
     let mut options = ChatOptions::new().with_tool_choice(ToolChoice::None);
     options.parallel_tool_calls = Some(true);

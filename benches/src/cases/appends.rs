@@ -1,30 +1,19 @@
 //! What stores are asked in each round of a turn.
 
 use advisor_chain::{
-    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry,
-    SqliteStore, TurnId, Version,
+    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry, TurnId,
+    Version,
 };
 
 use super::{Case, runtime};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![
-        Case::new("append, in memory", "append", (100, 300), |appends| {
-            appending(InMemoryStore::new(), appends)
-        }),
-        Case::new("append, SQLite, its own thread left out", "append", (20, 60), |appends| {
-            let folder = tempfile::tempdir().unwrap();
-            let store = runtime().block_on(SqliteStore::open(folder.path().join("store.db"))).unwrap();
-            let append = appending(store, appends);
-            move || {
-                append();
-                drop(folder);
-            }
-        }),
-    ]
+    // What a store does on a thread of its own cannot be counted so; `tests/benches/append.rs` times the others.
+    vec![Case::new("append, in memory", "append", (100, 300), appending)]
 }
 
-fn appending(store: impl ConversationStore, appends: usize) -> impl FnOnce() {
+fn appending(appends: usize) -> impl FnOnce() {
+    let store = InMemoryStore::new();
     let key = ConversationKey::new("c").unwrap();
     let turn = TurnId::new("t").unwrap();
     let batch = |number: u32| {

@@ -142,26 +142,30 @@ impl MessageAggregator {
         Ok(())
     }
 
-    /// Takes a delta that is the next piece of the text that is coming in, and gives its one chunk; any other comes back, for
-    /// [`push`](Self::push), which takes all of them. Who reads chunk by chunk needs no queue for nearly all of them.
+    /// Takes a delta that is the next piece of the text or of the arguments that are coming in, and gives its one chunk; any other
+    /// comes back, for [`push`](Self::push), which takes all of them. Who reads chunk by chunk needs no queue for nearly all of
+    /// them.
     ///
     /// # Errors
     /// The delta, and nothing has happened.
     #[inline]
     pub fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
-        let (kind, text) = match &delta.kind {
-            DeltaKind::Text(text) => (BlockKind::Text, text),
-            DeltaKind::Reasoning(text) => (BlockKind::Reasoning, text),
-            _ => return Err(delta),
+        let alone = self.settings.choices <= 1 && delta.block.is_none() && !self.done;
+        let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };
+        let (limits, bytes) = (&self.settings.limits, &mut self.bytes);
+        let block = match &delta.kind {
+            DeltaKind::Text(text) => choice.extend_running(BlockKind::Text, text, limits, bytes),
+            DeltaKind::Reasoning(text) => choice.extend_running(BlockKind::Reasoning, text, limits, bytes),
+            DeltaKind::Arguments { index: Some(index), text } => {
+                choice.extend_call(*index, text, limits, bytes)
+            }
+            _ => None,
         };
-        let alone = self.settings.choices <= 1 && delta.block.is_none() && !self.done && !text.is_empty();
-        let running = self.choices.first_mut().filter(|_| alone).and_then(|choice| choice.running(kind));
-        let Some(block) = running else { return Err(delta) };
-        if block.extend(text, &self.settings.limits, &mut self.bytes).is_err() {
-            return Err(delta);
-        }
+        let Some(block) = block else { return Err(delta) };
         match delta.kind {
-            DeltaKind::Text(text) | DeltaKind::Reasoning(text) => Ok(block.piece(text)),
+            DeltaKind::Text(text) | DeltaKind::Reasoning(text) | DeltaKind::Arguments { text, .. } => {
+                Ok(block.piece(text))
+            }
             _ => Err(delta),
         }
     }

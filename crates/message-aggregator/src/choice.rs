@@ -1,13 +1,13 @@
 mod calls;
 
 use crate::aggregator::Sink;
-use crate::answer_bytes::of_finish;
+use crate::answer_bytes::{AnswerBytes, of_finish};
 use crate::identity::Place;
 use crate::open_block::{OpenBlock, Whole};
 use crate::open_call::OpenCall;
 use crate::{
-    AggregateError, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason, Message,
-    ProviderData, Text, ToolCallDelta,
+    AggregateError, AggregatorLimits, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish,
+    FinishReason, Message, ProviderData, Text, ToolCallDelta,
 };
 
 /// The blocks of one of several parallel answers while it comes in.
@@ -107,10 +107,33 @@ impl ChoiceBlocks {
         Ok(())
     }
 
-    /// The block that a text of this kind extends, if one runs.
+    /// Extends the block that a text of this kind extends, if one runs and the text is not too long; otherwise nothing has
+    /// happened.
     #[inline]
-    pub(crate) fn running(&mut self, kind: BlockKind) -> Option<&mut OpenBlock> {
-        self.blocks.get_mut(self.running?).filter(|block| block.is_open(kind))
+    pub(crate) fn extend_running(
+        &mut self,
+        kind: BlockKind,
+        text: &str,
+        limits: &AggregatorLimits,
+        bytes: &mut AnswerBytes,
+    ) -> Option<&OpenBlock> {
+        let block = self.blocks.get_mut(self.running?).filter(|block| block.is_open(kind))?;
+        (!text.is_empty() && block.extend(text, limits, bytes).is_ok()).then_some(&*block)
+    }
+
+    /// Extends the arguments of the call with this number, if all that came of it is shown and they are not too long; otherwise
+    /// nothing has happened. [`identify`](crate::identity::identify) would find the same call by the same number.
+    #[inline]
+    pub(crate) fn extend_call(
+        &mut self,
+        index: i64,
+        arguments: &str,
+        limits: &AggregatorLimits,
+        bytes: &mut AnswerBytes,
+    ) -> Option<&OpenBlock> {
+        let at = self.calls.iter().rposition(|call| call.index == Some(index))?;
+        let block = self.blocks.get(*self.call_blocks.get(at)?)?;
+        self.calls.get_mut(at)?.extend_shown(arguments, limits, bytes).then_some(block)
     }
 
     /// The open block of this kind, opened now if there is none.

@@ -127,12 +127,13 @@ impl OpenBlock {
         Ok(())
     }
 
-    /// The chunk that shows a piece of the text.
+    /// The chunk that shows a piece of the text, or of the arguments.
     #[inline]
     pub(crate) fn piece(&self, text: Text) -> Chunk {
         let delta = match self.kind {
             BlockKind::Reasoning => BlockDelta::Reasoning(text),
             BlockKind::Refusal => BlockDelta::Refusal(text),
+            BlockKind::ToolCall => BlockDelta::Arguments(text),
             _ => BlockDelta::Text(text),
         };
         Chunk::Delta { block: self.id, delta }

@@ -1,4 +1,5 @@
-use crate::{Text, ToolCall, ToolCallDelta};
+use crate::answer_bytes::AnswerBytes;
+use crate::{AggregatorLimits, Text, ToolCall, ToolCallDelta};
 
 /// A tool call while its fragments come in.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +44,26 @@ impl OpenCall {
         }
         self.arguments.push_str(arguments);
         dropped
+    }
+
+    /// Takes arguments that are shown as they come, because those before them are shown. If they are not, or these are too many,
+    /// nothing has happened.
+    #[inline]
+    pub(crate) fn extend_shown(
+        &mut self,
+        arguments: &str,
+        limits: &AggregatorLimits,
+        bytes: &mut AnswerBytes,
+    ) -> bool {
+        let is_shown = self.shown > 0 && self.shown == self.arguments.len() && !self.ended;
+        let fits = self.arguments.len() + arguments.len() <= limits.block_bytes;
+        if arguments.is_empty() || !is_shown || !fits || bytes.add(arguments.len()).is_err() {
+            return false;
+        }
+        self.vouched = false;
+        self.arguments.push_str(arguments);
+        self.shown = self.arguments.len();
+        true
     }
 
     /// The arguments that are to be shown now, once the call has a name.

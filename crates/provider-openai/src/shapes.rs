@@ -17,7 +17,7 @@ use advisor_core::{Delta, DeltaKind, Text, Usage};
 
 use crate::wire::TokenCounts;
 use places::{Place, places_of};
-use shape::{Reading, Shape};
+use shape::{Counts, Reading, Shape};
 
 /// Shapes that are kept at a time: parallel answers and calls may take turns.
 const MOST: usize = 8;
@@ -33,6 +33,10 @@ pub(crate) struct Shapes {
     known: Vec<Known>,
     credit: u8,
     reading: Reading,
+    /// The counts of the last event, which had the first shape, where nobody was told of them.
+    untold: Option<Counts>,
+    /// What was reported before them, and nobody was told.
+    usage: Option<Usage>,
 }
 
 /// A shape, and the event that it was learned from.
@@ -44,7 +48,7 @@ struct Known {
 
 impl Shapes {
     pub(crate) fn new() -> Self {
-        Self { known: Vec::new(), credit: CREDIT, reading: Reading::default() }
+        Self { known: Vec::new(), credit: CREDIT, reading: Reading::default(), untold: None, usage: None }
     }
 
     /// For answers in which what an event says depends on the events before it: nothing is learned.
@@ -68,7 +72,11 @@ impl Shapes {
     /// event, and the last ones count.
     #[inline(always)]
     pub(crate) fn take(&mut self, text: Text) -> Option<Delta> {
-        self.known.first().map(|known| known.shape.take(text, &mut self.reading))
+        let shape = &self.known.first()?.shape;
+        if shape.has_counts() {
+            self.untold = Some(self.reading.counts);
+        }
+        Some(shape.saying(text))
     }
 
     #[cold]
@@ -76,8 +84,18 @@ impl Shapes {
         let mut others = self.known.iter().enumerate().skip(1);
         let (at, said) =
             others.find_map(|(at, known)| Some((at, known.shape.read(bytes, &mut self.reading)?)))?;
+        self.note_usage();
         self.known.get_mut(..=at)?.rotate_right(1);
         Some(said)
+    }
+
+    /// Of what is reported the last value counts, and not every shape reports everything.
+    fn note_usage(&mut self) {
+        if let Some(counts) = self.untold.take()
+            && let Some(usage) = self.known.first().and_then(|known| known.shape.usage(&counts))
+        {
+            self.usage.get_or_insert_default().replace_with(&usage);
+        }
     }
 
     #[cfg(test)]
@@ -87,7 +105,8 @@ impl Shapes {
 
     /// The token counts that were kept, once.
     pub(crate) fn take_usage(&mut self) -> Option<Usage> {
-        self.reading.usage.take()
+        self.note_usage();
+        self.usage.take()
     }
 
     /// Learns from an event that said this.
@@ -98,6 +117,7 @@ impl Shapes {
             return;
         }
         self.credit -= PRICE;
+        self.note_usage();
         let Some(mut places) = places_of(event, &delta.kind) else { return };
         let alike = self.known.iter().position(|known| known.is_like(event, &places));
         if let Some(known) = alike.and_then(|at| self.known.get(at)) {

@@ -57,10 +57,9 @@ impl OpenAiModel {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = call.uri.clone();
         *request.headers_mut() = call.headers.clone();
-        let host = address::host(&self.base_url);
         tracing::debug!(
             attempt,
-            host,
+            host = address::host(&self.base_url),
             bytes = call.body.json.iter().map(Bytes::len).sum::<usize>(),
             "asking the model"
         );

@@ -66,6 +66,9 @@ pub(super) fn number(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Digits as a number; `None` if there are too many for a count.
+#[inline]
 pub(super) fn value(digits: &[u8]) -> Option<i64> {
-    str::from_utf8(digits).ok()?.parse().ok()
+    digits
+        .iter()
+        .try_fold(0_i64, |number, digit| number.checked_mul(10)?.checked_add(i64::from(digit - b'0')))
 }

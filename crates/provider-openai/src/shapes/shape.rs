@@ -2,7 +2,7 @@ use advisor_core::{Delta, DeltaKind, Text, Usage};
 
 use super::places::{Place, PlaceKind};
 use super::scan;
-use crate::wire::TokenCounts;
+use crate::wire::{CountOf, TokenCounts};
 
 /// An event with gaps.
 pub(super) struct Shape {
@@ -16,16 +16,18 @@ pub(super) struct Shape {
     counts: Option<Box<TokenCounts>>,
 }
 
-/// What is kept from one event to the next.
+/// What is read of an event beside its text.
 #[derive(Default)]
 pub(super) struct Reading {
-    /// The token counts that nobody was told yet.
-    pub(super) usage: Option<Usage>,
-    /// Those of the event that is read.
-    counts: TokenCounts,
+    /// The token counts in its gaps.
+    pub(super) counts: Counts,
     /// Its text without escapes.
     unescaped: String,
 }
+
+/// Token counts, each in the place of its [`CountOf`]. What a server reports beside them is made of them only when somebody is
+/// told: with counts on every event that is half the cost of reading one.
+pub(super) type Counts = [i64; CountOf::ALL];
 
 impl Shape {
     /// The shape of an event in those places in which others differ; `None` if it would not read its own event.
@@ -46,8 +48,8 @@ impl Shape {
         let mut reading = Reading::default();
         let (text, rest) = shape.read(event.as_bytes(), &mut reading)?;
         let reads_itself = rest.is_empty()
-            && shape.take(text, &mut reading) == shape.said
-            && reading.usage == counts.and_then(TokenCounts::to_usage);
+            && shape.saying(text) == shape.said
+            && shape.usage(&reading.counts) == counts.and_then(TokenCounts::to_usage);
         reads_itself.then_some(shape)
     }
 
@@ -56,9 +58,6 @@ impl Shape {
     pub(super) fn read<'a>(&self, bytes: &'a [u8], reading: &mut Reading) -> Option<(Text, &'a [u8])> {
         let mut rest = bytes.strip_prefix(&*self.head)?;
         let mut said = None;
-        if let Some(counts) = &self.counts {
-            reading.counts = **counts;
-        }
         for (kind, literal) in &self.gaps {
             let gap = if *kind == PlaceKind::Said {
                 let (gap, escaped) = scan::string(rest)?;
@@ -72,23 +71,33 @@ impl Shape {
         Some((said?, rest))
     }
 
-    /// The delta of the event of this shape that was read last and said this. Its token counts are kept.
+    /// Whether events of this shape report token counts.
     #[inline(always)]
-    pub(super) fn take(&self, text: Text, reading: &mut Reading) -> Delta {
-        if self.counts.is_some()
-            && let Some(usage) = reading.counts.to_usage()
-        {
-            reading.usage.get_or_insert_default().replace_with(&usage);
-        }
-        self.saying(text)
+    pub(super) fn has_counts(&self) -> bool {
+        self.counts.is_some()
     }
 
+    /// What an event of this shape reports that has these counts in its gaps.
+    pub(super) fn usage(&self, counts: &Counts) -> Option<Usage> {
+        let mut all = **self.counts.as_ref()?;
+        for (kind, _) in &self.gaps {
+            if let PlaceKind::Count(count) = *kind
+                && let Some(value) = counts.get(count as usize)
+            {
+                all.set(count, *value);
+            }
+        }
+        all.to_usage()
+    }
+
+    /// The delta of an event of this shape that says this.
     #[inline(always)]
-    fn saying(&self, text: Text) -> Delta {
+    pub(super) fn saying(&self, text: Text) -> Delta {
         let kind = match &self.said.kind {
             DeltaKind::Text(_) => DeltaKind::Text(text),
             DeltaKind::Reasoning(_) => DeltaKind::Reasoning(text),
             DeltaKind::Refusal(_) => DeltaKind::Refusal(text),
+            DeltaKind::Arguments { index, .. } => DeltaKind::Arguments { index: *index, text },
             other => with_arguments(other, text),
         };
         Delta::from(kind).in_choice(self.said.choice)
@@ -107,7 +116,7 @@ fn text_of(string: &[u8], escaped: bool, unescaped: &mut String) -> Option<Text>
 }
 
 /// What stands in a gap that says nothing; a token count is noted.
-fn read_other<'a>(kind: PlaceKind, bytes: &'a [u8], counts: &mut TokenCounts) -> Option<&'a [u8]> {
+fn read_other<'a>(kind: PlaceKind, bytes: &'a [u8], counts: &mut Counts) -> Option<&'a [u8]> {
     let PlaceKind::Count(count) = kind else {
         return match kind {
             PlaceKind::Number => scan::number(bytes),
@@ -115,16 +124,13 @@ fn read_other<'a>(kind: PlaceKind, bytes: &'a [u8], counts: &mut TokenCounts) ->
         };
     };
     let gap = scan::number(bytes)?;
-    counts.set(count, scan::value(gap)?);
+    *counts.get_mut(count as usize)? = scan::value(gap)?;
     Some(gap)
 }
 
 /// The same fragment of a call with other arguments.
 #[cold]
 fn with_arguments(kind: &DeltaKind, arguments: Text) -> DeltaKind {
-    if let DeltaKind::Arguments { index, .. } = kind {
-        return DeltaKind::Arguments { index: *index, text: arguments };
-    }
     let mut kind = kind.clone();
     if let DeltaKind::ToolCalls(fragments) = &mut kind
         && let [fragment] = fragments.as_mut_slice()

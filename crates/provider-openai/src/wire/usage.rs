@@ -73,6 +73,11 @@ pub(crate) fn count_named(path: &[&str]) -> Option<CountOf> {
     })
 }
 
+impl CountOf {
+    /// How many there are.
+    pub(crate) const ALL: usize = Self::Reasoning as usize + 1;
+}
+
 impl TokenCounts {
     /// Puts a number in place of the one that is there.
     pub(crate) fn set(&mut self, count: CountOf, value: i64) {

@@ -1,6 +1,5 @@
 //! The transport over reqwest.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::mem;
@@ -8,10 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue};
+use futures::{StreamExt, TryStreamExt};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use http::{Request, Response};
-use reqwest::{Body, Client, redirect};
+use reqwest::{Client, redirect};
 
 use super::{ByteStream, Transport, TransportError, tls};
 use crate::timeouts::{Clock, TimedOut};
@@ -86,7 +85,9 @@ impl fmt::Debug for ReqwestTransport {
 impl Transport for ReqwestTransport {
     async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
         tls::check(request.uri())?;
-        let request = reqwest::Request::try_from(with_length(request)).map_err(not_sent)?;
+        // One piece: reqwest can only send a body again that it can clone, and does so when a server that closes a connection
+        // refuses a request on it.
+        let request = reqwest::Request::try_from(request.map(in_one_piece)).map_err(not_sent)?;
         let mut response = self.client.execute(request).await.map_err(|error| self.no_response(error))?;
 
         let mut head = Response::new(());
@@ -97,11 +98,14 @@ impl Transport for ReqwestTransport {
     }
 }
 
-/// The same request, which says how long its body is: reqwest cannot know it from the pieces.
-fn with_length(mut request: Request<Vec<Bytes>>) -> Request<Body> {
-    let length: usize = request.body().iter().map(Bytes::len).sum();
-    request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-    request.map(|pieces| Body::wrap_stream(stream::iter(pieces).map(Ok::<_, Infallible>)))
+fn in_one_piece(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.pop() {
+        Some(only) if pieces.is_empty() => only,
+        last => {
+            pieces.extend(last);
+            pieces.concat().into()
+        }
+    }
 }
 
 fn not_sent(error: reqwest::Error) -> TransportError {

@@ -19,12 +19,12 @@ pub struct MessageList {
 struct Node {
     message: Message,
     before: Option<Arc<Self>>,
-    written: Written,
+    written: Slot,
 }
 
 /// What a wire format made of the list up to a message.
 #[derive(Default)]
-struct Written(Mutex<Option<Box<dyn Any + Send>>>);
+struct Slot(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl MessageList {
     /// An empty list.
@@ -35,7 +35,7 @@ impl MessageList {
 
     /// Adds a message at the end.
     pub fn push(&mut self, message: Message) {
-        self.last = Some(Arc::new(Node { message, before: self.last.take(), written: Written::default() }));
+        self.last = Some(Arc::new(Node { message, before: self.last.take(), written: Slot::default() }));
         self.len += 1;
     }
 
@@ -102,7 +102,9 @@ impl MessageList {
     ///
     /// `extend` gets what was made of the longest beginning for which there is something `usable`, if there is any, and the
     /// messages after it. What it gives is kept with this list in place of that of the beginning: it moves along as the list
-    /// grows, so that of many requests one form is held. `T` is a type of the caller's own, one per wire format.
+    /// grows, so that of many requests one form is held. `T` is a type of the caller's own. There is one place for a form: where two
+    /// wire formats are asked for in turn, or a list is sent with something behind it that the next one does not have, the list is
+    /// gone through from its beginning, and each message gives what it remembers itself ([`Message::wire_form`]).
     ///
     /// # Errors
     /// Those of `extend`.
@@ -147,7 +149,7 @@ impl MessageList {
     }
 }
 
-impl Written {
+impl Slot {
     fn take<T: Any>(&self, usable: impl Fn(&T) -> bool) -> Option<T> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !slot.as_ref()?.downcast_ref().is_some_and(usable) {

@@ -544,6 +544,24 @@ fn what_was_sent_before_is_not_written_again() {
 }
 
 #[test]
+fn pages_fill_up_and_bodies_that_are_held_do_not_change() {
+    let profile = Profile::compatible();
+    let mut messages = MessageList::new();
+    let mut held = Vec::new();
+    for number in 0..300 {
+        messages.push(Message::user(format!("{number} {}", "x".repeat(1000))));
+        held.push((pieces(&messages, profile.messages), number + 1));
+    }
+    let all: Vec<_> =
+        messages.iter().map(|message| json!({"role": "user", "content": message.text()})).collect();
+    for (pieces, count) in &held {
+        assert_eq!(json_of(pieces), json!(all[..*count]));
+    }
+    let (last, _) = held.last().expect("the last one");
+    assert!((4..=6).contains(&last.len()), "300 KB in pages of 64 KiB: {}", last.len());
+}
+
+#[test]
 fn a_grown_list_is_written_as_a_new_one_is() {
     let odd = "an id that is too long for some servers, and is another one there";
     let round = |id: &str| {

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -5,10 +6,11 @@ use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::stream::{self, BoxStream, FusedStream, Stream, StreamExt};
+use futures::stream::{self, FusedStream, Stream};
 use message_aggregator::{ChatResponse, Chunk};
 
-use crate::{Error, ErrorKind, Result};
+use crate::batches::OneByOne;
+use crate::{Batches, Error, ErrorKind, Result};
 
 /// The chunks of an answer and the work to be done when it is complete.
 ///
@@ -54,7 +56,7 @@ pub struct ChunkStream {
 }
 
 enum State {
-    Live(BoxStream<'static, Result<Chunk>>),
+    Live(Pin<Box<dyn Batches<Chunk> + Send>>),
     Completing(BoxFuture<'static, Result<ChatResponse>>),
     Ended,
 }
@@ -70,7 +72,12 @@ pub(crate) enum Stage {
 impl ChunkStream {
     /// The chunks of `source`, whose last one must be [`Chunk::Completed`].
     pub fn new(source: impl Stream<Item = Result<Chunk>> + Send + 'static) -> Self {
-        Self { state: State::Live(source.boxed()), stages: Vec::new(), emitted: false }
+        Self::from_source(OneByOne { stream: source })
+    }
+
+    /// As [`new`](Self::new), of a source of which several chunks may be there at once.
+    pub fn from_source(source: impl Batches<Chunk> + Send + 'static) -> Self {
+        Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false }
     }
 
     /// An answer that is known already: its blocks as chunks, then its completion.
@@ -101,7 +108,7 @@ impl ChunkStream {
 
     fn with_stage(self, stage: Stage) -> Self {
         // What is added once the work has begun stands outside of all of it.
-        let mut stream = if matches!(self.state, State::Live(_)) { self } else { Self::new(self) };
+        let mut stream = if matches!(self.state, State::Live(_)) { self } else { Self::from_source(self) };
         stream.stages.push(stage);
         stream
     }
@@ -203,6 +210,21 @@ impl Stream for ChunkStream {
             }
         }
         this.poll_work(cx)
+    }
+}
+
+impl Batches<Chunk> for ChunkStream {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        let this = &mut *self;
+        if let State::Live(source) = &mut this.state {
+            source.as_mut().take_ready(ready);
+            this.emitted |= !ready.is_empty();
+            for stage in &mut this.stages {
+                if let Stage::Look(look) = stage {
+                    ready.iter().for_each(look);
+                }
+            }
+        }
     }
 }
 

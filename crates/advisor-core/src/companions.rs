@@ -57,6 +57,11 @@ impl Companions {
 }
 
 impl Beside {
+    /// Whether there was any.
+    pub(crate) fn any(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Takes what has been added and lets all of it work. The error of one that has ended.
     #[inline]
     pub(crate) fn poll(&mut self, companions: &Companions, cx: &mut Context<'_>) -> Option<Error> {

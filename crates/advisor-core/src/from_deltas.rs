@@ -6,7 +6,8 @@ use futures::stream::Stream;
 use message_aggregator::{Chunk, Delta, MessageAggregator};
 use pin_project_lite::pin_project;
 
-use crate::{ChunkStream, Error, Result};
+use crate::batches::OneByOne;
+use crate::{Batches, ChunkStream, Error, Result};
 
 impl ChunkStream {
     /// The answer that `deltas` make, put together by `aggregator`: the one aggregation of it.
@@ -16,7 +17,17 @@ impl ChunkStream {
         aggregator: MessageAggregator,
         deltas: impl Stream<Item = Result<Delta>> + Send + 'static,
     ) -> Self {
-        Self::new(Aggregated { deltas, aggregator: Some(aggregator), chunks: VecDeque::new() })
+        Self::from_batches(aggregator, OneByOne { stream: deltas })
+    }
+
+    /// As [`from_deltas`](Self::from_deltas), of deltas of which several may be there at once.
+    pub fn from_batches(aggregator: MessageAggregator, deltas: impl Batches<Delta> + Send + 'static) -> Self {
+        Self::from_source(Aggregated {
+            deltas,
+            ready: VecDeque::new(),
+            aggregator: Some(aggregator),
+            chunks: VecDeque::new(),
+        })
     }
 }
 
@@ -24,13 +35,15 @@ pin_project! {
     struct Aggregated<S> {
         #[pin]
         deltas: S,
+        // What was taken of them at once and not pushed yet.
+        ready: VecDeque<Delta>,
         // Gone when the answer has ended.
         aggregator: Option<MessageAggregator>,
         chunks: VecDeque<Chunk>,
     }
 }
 
-impl<S: Stream<Item = Result<Delta>>> Stream for Aggregated<S> {
+impl<S: Batches<Delta>> Stream for Aggregated<S> {
     type Item = Result<Chunk>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -42,7 +55,11 @@ impl<S: Stream<Item = Result<Delta>>> Stream for Aggregated<S> {
             let Some(aggregator) = this.aggregator else {
                 return Poll::Ready(None);
             };
-            match ready!(this.deltas.as_mut().poll_next(cx)) {
+            let next = match this.ready.pop_front() {
+                Some(delta) => Some(Ok(delta)),
+                None => ready!(this.deltas.as_mut().poll_next(cx)),
+            };
+            match next {
                 Some(Ok(delta)) => {
                     // Most chunks need not wait in the queue.
                     let delta = match aggregator.extend(delta) {
@@ -68,6 +85,23 @@ impl<S: Stream<Item = Result<Delta>>> Stream for Aggregated<S> {
                         None => return Poll::Ready(None),
                     }
                 }
+            }
+        }
+    }
+}
+
+impl<S: Batches<Delta>> Batches<Chunk> for Aggregated<S> {
+    fn take_ready(self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        let this = self.project();
+        let Some(aggregator) = this.aggregator.as_mut().filter(|_| this.chunks.is_empty()) else { return };
+        if this.ready.is_empty() {
+            this.deltas.take_ready(this.ready);
+        }
+        while let Some(delta) = this.ready.pop_front() {
+            match aggregator.extend(delta) {
+                Ok(chunk) => ready.push_back(chunk),
+                // It makes several chunks, or an error: it is polled.
+                Err(delta) => return this.ready.push_front(delta),
             }
         }
     }

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -5,14 +6,14 @@ use futures::stream::Stream;
 use message_aggregator::Chunk;
 use tracing::Span;
 
-use crate::{ChunkStream, Result};
+use crate::{Batches, ChunkStream, Result};
 
 impl ChunkStream {
     /// Keeps `span` open while this stream is live, and enters it whenever the stream is polled.
     ///
     /// The span closes when the answer completes, fails or is dropped: before anything outside runs.
     pub fn in_span(self, span: Span) -> Self {
-        if span.is_disabled() { self } else { Self::new(InSpan { inner: self, span }) }
+        if span.is_disabled() { self } else { Self::from_source(InSpan { inner: self, span }) }
     }
 }
 
@@ -29,5 +30,13 @@ impl Stream for InSpan {
         let this = &mut *self;
         let _entered = this.span.enter();
         Pin::new(&mut this.inner).poll_next(cx)
+    }
+}
+
+impl Batches<Chunk> for InSpan {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        let this = &mut *self;
+        let _entered = this.span.enter();
+        Pin::new(&mut this.inner).take_ready(ready);
     }
 }

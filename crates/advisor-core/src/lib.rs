@@ -28,6 +28,7 @@
 //! No HTTP and no vendor is known here. Nothing is spawned unless the caller gives a [`Spawner`].
 
 mod advisor;
+mod batches;
 mod builder;
 mod call_key;
 mod chain;
@@ -60,6 +61,7 @@ mod turn_stream;
 
 pub use advisor::{Advisor, AdvisorInfo, StreamAdvisor};
 pub use async_trait::async_trait;
+pub use batches::Batches;
 pub use builder::ChainBuilder;
 pub use call_key::{CallKey, CallStart};
 pub use chain::AdvisorChain;

@@ -110,10 +110,15 @@ impl TurnControl {
         self.reader.wake();
     }
 
+    /// Whether the turn was cancelled at some time. Looked at for every chunk, so it takes no lock.
+    #[inline]
+    pub(crate) fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Acquire)
+    }
+
     /// How the turn is to be cancelled, if it is and nobody has been told yet.
     pub(crate) fn take_cancelled(&self) -> Option<OnDrop> {
-        // Looked at for every chunk; the lock is taken once.
-        if !self.requested.load(Ordering::Acquire) {
+        if !self.is_requested() {
             return None;
         }
         self.mode.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -148,11 +148,11 @@ impl MessageAggregator {
     ///
     /// # Errors
     /// The delta, and nothing has happened.
-    #[inline]
+    #[inline(always)]
     pub fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
+        let (limits, bytes) = (&self.settings.limits, &mut self.bytes);
         let alone = self.settings.choices <= 1 && delta.block.is_none() && !self.done;
         let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };
-        let (limits, bytes) = (&self.settings.limits, &mut self.bytes);
         let block = match &delta.kind {
             DeltaKind::Text(text) => choice.extend_running(BlockKind::Text, text, limits, bytes),
             DeltaKind::Reasoning(text) => choice.extend_running(BlockKind::Reasoning, text, limits, bytes),

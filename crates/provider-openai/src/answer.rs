@@ -10,6 +10,7 @@ mod progress;
 mod tests;
 mod whole;
 
+use std::collections::VecDeque;
 use std::mem;
 
 use advisor_core::{Delta, Error, ErrorKind, Result};
@@ -149,6 +150,25 @@ impl AnswerDecoder {
         if is_next { self.read_alike() } else { None }
     }
 
+    /// Moves what [`next_alike`](Self::next_alike) would give one after the other to `deltas`, until it has so many.
+    pub(crate) fn take_alike(&mut self, deltas: &mut VecDeque<Delta>, most: usize) {
+        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
+        let Body::Events { decoder, .. } = &mut self.body else { return };
+        let longest = decoder.longest();
+        let Some(upcoming) = decoder.upcoming().filter(|_| is_next) else { return };
+        let mut rest = upcoming;
+        let mut events = 0;
+        while deltas.len() < most
+            && let Some((delta, behind)) = self.progress.read_alike(rest, longest)
+        {
+            deltas.push_back(delta);
+            events += 1;
+            rest = behind;
+        }
+        let length = upcoming.len() - rest.len();
+        decoder.skip_events(length, events);
+    }
+
     /// How far the answer has come towards its end.
     pub(crate) fn end(&self) -> End {
         self.progress.end
@@ -169,10 +189,12 @@ impl AnswerDecoder {
     #[inline]
     fn read_alike(&mut self) -> Option<Delta> {
         let Body::Events { decoder, .. } = &mut self.body else { return None };
+        let longest = decoder.longest();
         let upcoming = decoder.upcoming()?;
-        let (text, rest) = self.progress.shapes.read(upcoming.strip_prefix(b"data: ")?)?;
-        let length = upcoming.len() - rest.strip_prefix(b"\n\n")?.len();
-        if decoder.skip_event(length) { self.progress.take_alike(text) } else { None }
+        let (delta, rest) = self.progress.read_alike(upcoming, longest)?;
+        let length = upcoming.len() - rest.len();
+        decoder.skip_events(length, 1);
+        Some(delta)
     }
 
     /// Takes in the next event; false if there is none.

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use advisor_core::{Delta, DeltaKind, Error, ErrorKind, Result};
+use advisor_core::{Batches, Delta, DeltaKind, Error, ErrorKind, Result};
 use futures::Stream;
 
 use crate::answer::{AnswerDecoder, End};
@@ -18,6 +18,8 @@ use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut};
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
 /// How many deltas that show nothing are kept while the first that does is waited for.
 const MOST_AHEAD: usize = 64;
+/// How many deltas are taken at once. Of a read there are seldom more, and what they cost beside themselves is shared by enough.
+const MOST_AT_ONCE: usize = 32;
 
 /// The deltas of one response body.
 ///
@@ -184,6 +186,18 @@ impl Stream for DeltaStream {
             return Poll::Ready(Some(Ok(delta)));
         }
         self.poll_delta(cx)
+    }
+}
+
+impl Batches<Delta> for DeltaStream {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
+        if self.ahead.is_empty() {
+            self.decoder.take_alike(ready, MOST_AT_ONCE);
+        }
+        if !ready.is_empty() {
+            self.set_clocks();
+            self.grace.stop();
+        }
     }
 }
 

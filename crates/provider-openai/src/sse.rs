@@ -173,13 +173,18 @@ impl SseDecoder {
         if self.block.is_empty() && self.failed.is_none() { self.lines.upcoming() } else { None }
     }
 
-    /// Goes on behind so many of the [upcoming](Self::upcoming) bytes, which are one `data` line and a blank one. False if
-    /// that is longer than a line or an event may be: then it stays where it is.
+    /// How long an event of one line may be, with its line ends.
     #[inline]
-    pub(crate) fn skip_event(&mut self, length: usize) -> bool {
-        let fits = length <= self.event_limit && self.lines.skip(length);
-        self.events += u64::from(fits);
-        fits
+    pub(crate) fn longest(&self) -> usize {
+        self.event_limit.min(self.lines.longest())
+    }
+
+    /// Goes on behind so many of the [upcoming](Self::upcoming) bytes, which are so many events: each a `data` line and a blank
+    /// one, and none [too long](Self::longest).
+    #[inline]
+    pub(crate) fn skip_events(&mut self, length: usize, events: u64) {
+        self.lines.skip(length);
+        self.events += events;
     }
 
     /// How many events were handed out.

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
+use advisor_core::{Batches, Chunk, ChunkFold, ChunkStream, Error, ErrorKind, Result, ToolEvent};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
@@ -240,6 +240,27 @@ impl Stream for LoopStream {
                 State::Ended => return Poll::Ready(None),
             };
             this.end_round(end);
+        }
+    }
+}
+
+impl Batches<Chunk> for LoopStream {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        let this = &mut *self;
+        if let State::Live(live) = &mut this.state
+            && this.ready.is_empty()
+            && !live.has_run_out()
+        {
+            Pin::new(&mut live.stream).take_ready(ready);
+            if let Some(clock) = &mut live.clock {
+                ready.iter().for_each(|chunk| clock.hear(chunk));
+            }
+            let Some(first) = ready.front() else { return };
+            let filter = live.run.filter(first.round());
+            // Of one kind of chunk all come out, mostly, or none.
+            if !ready.iter().all(|chunk| filter.shows(chunk)) {
+                ready.retain(|chunk| filter.shows(chunk));
+            }
         }
     }
 }

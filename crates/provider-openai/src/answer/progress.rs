@@ -93,6 +93,17 @@ impl Progress {
         }
     }
 
+    /// Takes in the event that begins these bytes if it looks like one before, and gives what follows it.
+    #[inline(always)]
+    pub(super) fn read_alike<'a>(&mut self, bytes: &'a [u8], longest: usize) -> Option<(Delta, &'a [u8])> {
+        let (text, rest) = self.shapes.read(bytes.strip_prefix(b"data: ")?)?;
+        let rest = rest.strip_prefix(b"\n\n")?;
+        if bytes.len() - rest.len() > longest {
+            return None;
+        }
+        Some((self.take_alike(text)?, rest))
+    }
+
     /// Takes in an event that looks like one before and says this.
     #[inline(always)]
     pub(super) fn take_alike(&mut self, text: Text) -> Option<Delta> {

@@ -111,15 +111,19 @@ impl Lines {
         (self.carry.is_empty() || self.carry_taken).then(|| self.rest())
     }
 
-    /// Goes on behind so many of the upcoming bytes, which are whole lines; false if that is longer than a line may be.
+    /// How long a line may be.
     #[inline]
-    pub(super) fn skip(&mut self, length: usize) -> bool {
-        let fits = length <= self.limit;
-        if fits {
+    pub(super) fn longest(&self) -> usize {
+        self.limit
+    }
+
+    /// Goes on behind so many of the upcoming bytes, which are whole lines.
+    #[inline]
+    pub(super) fn skip(&mut self, length: usize) {
+        if length > 0 {
             self.at += length;
             self.after_cr = false;
         }
-        fits
     }
 
     /// The bytes after the last line end, as a line of its own. Only to be called when `next_line` has none.

@@ -1,0 +1,197 @@
+//! Chunks that are there at once: they are what polling would have given, and whoever stops in between has not read them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use advisor_core::{
+    AdvisorChain, Batches, ChatModel, ChatRequest, Chunk, ChunkStream, Delta, Error, ErrorKind, FinishReason,
+    Message, MessageAggregator, OnDrop, Record, Result, Step, ToolCallDelta, Turn, TurnEnd, TurnId,
+    TurnRecorder, TurnStream, async_trait, from_fn,
+};
+use advisor_testkit::Journal;
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::{prop_assert_eq, prop_oneof, proptest};
+use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming};
+
+/// What needs no waiting.
+fn now<T>(work: impl Future<Output = T>) -> T {
+    work.now_or_never().expect("it waits for nothing")
+}
+
+/// Deltas that are all here, of which so many are given at once.
+#[derive(Clone)]
+struct Here {
+    deltas: VecDeque<Delta>,
+    at_once: usize,
+}
+
+impl Stream for Here {
+    type Item = Result<Delta>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.deltas.pop_front().map(Ok))
+    }
+}
+
+impl Batches<Delta> for Here {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
+        assert!(ready.is_empty(), "it is asked when nothing is left");
+        let count = self.at_once.min(self.deltas.len());
+        ready.extend(self.deltas.drain(..count));
+    }
+}
+
+#[async_trait]
+impl ChatModel for Here {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
+        Ok(ChunkStream::from_batches(aggregator, self.clone()))
+    }
+}
+
+fn here(deltas: impl IntoIterator<Item = Delta>, at_once: usize) -> Here {
+    Here { deltas: deltas.into_iter().collect(), at_once }
+}
+
+fn words(count: usize) -> Vec<Delta> {
+    (0..count).map(|at| Delta::text(format!("{at} "))).chain([Delta::finish(FinishReason::Stop)]).collect()
+}
+
+/// An advisor that tells the journal what passes.
+fn looking(name: &'static str, journal: &Journal) -> impl advisor_core::StreamAdvisor + use<> {
+    let journal = journal.clone();
+    from_fn(name, move |request: ChatRequest, next: AdvisorChain| {
+        let journal = journal.clone();
+        async move {
+            Ok(next.next_stream(request).await?.inspect_chunks(move |chunk| {
+                journal.record(format!("{name} {chunk:?}"));
+            }))
+        }
+    })
+}
+
+/// What comes out of a turn, and what each of two advisors saw, one inside the loop and one outside.
+fn turn(model: Here, mode: ToolCallStreaming) -> (Vec<String>, [Vec<String>; 2]) {
+    let journal = Journal::new();
+    let chain = AdvisorChain::builder(model)
+        .advisor(looking("outside", &journal))
+        .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
+        .advisor(looking("inside", &journal))
+        .build()
+        .unwrap();
+    // Ids that are made for calls depend on the turn.
+    let request = ChatRequest::new(Message::user("?")).with_turn(Turn::new(TurnId::new("t").unwrap()));
+    let turn = chain.stream(request);
+    let out = now(turn.map(|item| format!("{item:?}")).collect());
+    let seen = |name: &str| journal.labels().into_iter().filter(|label| label.starts_with(name)).collect();
+    (out, [seen("inside"), seen("outside")])
+}
+
+fn delta() -> impl Strategy<Value = Delta> {
+    prop_oneof![
+        6 => any::<u8>().prop_map(|text| Delta::text(format!("{text} "))),
+        3 => any::<u8>().prop_map(|text| Delta::reasoning(format!("{text} "))),
+        1 => Just(Delta::text("")),
+        1 => Just(Delta::tool_call(ToolCallDelta::start(0, "c", "f"))),
+        2 => any::<u8>().prop_map(|text| Delta::tool_call(ToolCallDelta::arguments(0, format!("{text}")))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn law_s2_what_is_taken_at_once_is_what_polling_gives(deltas in vec(delta(), 0..40), at_once in 1_usize..12) {
+        let deltas: Vec<_> = deltas.into_iter().chain([Delta::finish(FinishReason::Stop)]).collect();
+        for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+            let one_by_one = turn(here(deltas.clone(), 0), mode);
+            prop_assert_eq!(turn(here(deltas.clone(), at_once), mode), one_by_one);
+        }
+    }
+}
+
+/// Tells the journal how a turn ended.
+struct Recorder(Journal);
+
+#[async_trait]
+impl TurnRecorder for Recorder {
+    async fn record(&self, record: &Record) -> Result<()> {
+        if let Step::End(end) = &record.step {
+            self.0.record(format!("{end:?}"));
+        }
+        Ok(())
+    }
+
+    fn dropped(&self, _round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        self.0.record(format!("{end:?}"));
+        None
+    }
+}
+
+/// A turn of ten words that are here at once, of which some were read.
+fn read(chunks: usize) -> (TurnStream, String, Journal) {
+    let chain = AdvisorChain::builder(here(words(10), 10)).build().unwrap();
+    let request = ChatRequest::new(Message::user("?"));
+    let journal = Journal::new();
+    request.turn.add_recorder(Arc::new(Recorder(journal.clone())));
+    let mut turn = chain.stream(request);
+    let read: Vec<_> = now(turn.by_ref().take(chunks).collect());
+    let texts: Vec<_> = read.into_iter().map(Result::unwrap).collect();
+    (turn, texts.iter().filter_map(Chunk::text).collect(), journal)
+}
+
+#[test]
+fn law_k2_of_what_is_there_only_what_was_read_is_remembered_of_a_dropped_turn() {
+    for chunks in 1..=11 {
+        let (turn, text, journal) = read(chunks);
+        drop(turn);
+        let end = TurnEnd::Interrupted { partial: text.as_str().into() };
+        assert_eq!(journal.labels(), [format!("{end:?}")]);
+    }
+}
+
+#[test]
+fn law_k2_nothing_that_is_there_comes_out_of_a_cancelled_turn() {
+    for chunks in 1..=11 {
+        let (mut turn, text, journal) = read(chunks);
+        turn.handle().cancel(OnDrop::Seal);
+        let rest: Vec<_> = now(turn.by_ref().collect());
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].as_ref().unwrap_err().kind(), ErrorKind::Cancelled);
+        let end = TurnEnd::Interrupted { partial: text.as_str().into() };
+        assert_eq!(journal.labels(), [format!("{end:?}")]);
+    }
+}
+
+#[test]
+fn what_goes_beside_a_turn_ends_it_while_chunks_are_there() {
+    let lost = || Error::new(ErrorKind::Store, "the lease is lost");
+    for begins_early in [true, false] {
+        let (mut turn, _, _) = read(2);
+        let ends = Arc::new(AtomicBool::new(false));
+        let waiting = Arc::clone(&ends);
+        let beside = std::future::poll_fn(move |cx| {
+            cx.waker().wake_by_ref();
+            if waiting.load(Ordering::Relaxed) { Poll::Ready(lost()) } else { Poll::Pending }
+        });
+        turn.turn().accompany(beside);
+        if begins_early {
+            assert!(now(turn.next()).unwrap().is_ok(), "it goes on beside");
+        }
+        ends.store(true, Ordering::Relaxed);
+        let rest: Vec<_> = now(turn.by_ref().collect());
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].as_ref().unwrap_err().kind(), ErrorKind::Store);
+    }
+}

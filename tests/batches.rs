@@ -12,11 +12,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use advisor_core::{
     AdvisorChain, Batches, ChatModel, ChatRequest, Chunk, ChunkStream, Delta, Error, ErrorKind, FinishReason,
-    Message, MessageAggregator, OnDrop, Record, Result, Step, ToolCallDelta, Turn, TurnEnd, TurnId,
-    TurnRecorder, TurnStream, async_trait, from_fn,
+    Limit, Message, MessageAggregator, OnDrop, Phase, Placement, Record, Result, Step, ToolCallDelta, Turn,
+    TurnEnd, TurnId, TurnRecorder, TurnStream, async_trait, from_fn,
 };
 use advisor_testkit::Journal;
 use futures::future::BoxFuture;
@@ -24,7 +25,7 @@ use futures::{FutureExt, Stream, StreamExt};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert_eq, prop_oneof, proptest};
-use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming};
+use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming, ToolLimits};
 
 /// What needs no waiting.
 fn now<T>(work: impl Future<Output = T>) -> T {
@@ -119,6 +120,46 @@ proptest! {
             prop_assert_eq!(turn(here(deltas.clone(), at_once), mode), one_by_one);
         }
     }
+}
+
+/// An answer that goes on and on, and is always there.
+struct Endless(Option<Instant>);
+
+impl Stream for Endless {
+    type Item = Result<Delta>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // The turn's time passes before the first one.
+        let begun = *self.0.get_or_insert_with(Instant::now);
+        while begun.elapsed() < Duration::from_millis(5) {
+            std::hint::spin_loop();
+        }
+        Poll::Ready(Some(Ok(Delta::text("and so on "))))
+    }
+}
+
+impl Batches<Delta> for Endless {
+    fn take_ready(self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
+        ready.extend((0..8).map(|_| Delta::text("and so on ")));
+    }
+}
+
+#[tokio::test]
+async fn law_t3_time_runs_out_although_chunks_are_always_there() {
+    let endless = from_fn("endless", |request: ChatRequest, _: AdvisorChain| async move {
+        let aggregator = MessageAggregator::new(request.turn.next_round());
+        Ok(ChunkStream::from_batches(aggregator, Endless(None)))
+    });
+    let limits = ToolLimits::default().with_total_time(Duration::from_millis(1));
+    let chain = AdvisorChain::builder(here([], 0))
+        .advisor(ToolCallAdvisor::builder().limits(limits).build().unwrap())
+        .advisor(endless.placed(Placement::new(Phase::Round)))
+        .build()
+        .unwrap();
+    // Far more than what comes in time.
+    let out: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).take(100_000).collect().await;
+    let completed = out.last().unwrap().as_ref().unwrap().completed().expect("it ended");
+    assert_eq!(completed.finish().reason, FinishReason::Limit(Limit::Time(1)));
 }
 
 /// Tells the journal how a turn ended.

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Instrument;
 
@@ -62,11 +63,19 @@ impl AdvisorChain {
     ///
     /// # Errors
     /// Of the advisors and the model, before anything was shown.
-    pub async fn next_stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        request.turn.go_on();
-        match self.links.get(self.position) {
-            Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()).await,
-            None => self.ask_model(request).await,
+    pub fn next_stream(
+        &self,
+        request: ChatRequest,
+    ) -> impl Future<Output = Result<ChunkStream>> + Send + use<> {
+        let turn = Arc::clone(&request.turn);
+        // The request goes into the boxed future at once: kept beside it, in each layer, it would be half of what a stream needs.
+        let asked = match self.links.get(self.position) {
+            Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()),
+            None => ask(Arc::clone(&self.model), request).boxed(),
+        };
+        async move {
+            turn.go_on();
+            asked.await
         }
     }
 
@@ -117,18 +126,18 @@ impl AdvisorChain {
     fn rest(&self) -> Self {
         Self { links: Arc::clone(&self.links), position: self.position + 1, model: Arc::clone(&self.model) }
     }
+}
 
-    async fn ask_model(&self, mut request: ChatRequest) -> Result<ChunkStream> {
-        request.round = request.turn.next_round();
-        request.turn.offer_tools(request.round, request.tools.clone());
-        let span = spans::model_call(self.model.name(), &request);
-        let turn = Arc::clone(&request.turn);
-        let stream = self.model.stream(request).instrument(span.clone()).await?;
-        Ok(stream.in_span(span).on_completed(move |response| async move {
-            turn.note_answer(response.message());
-            Ok(response)
-        }))
-    }
+async fn ask(model: Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<ChunkStream> {
+    request.round = request.turn.next_round();
+    request.turn.offer_tools(request.round, request.tools.clone());
+    let span = spans::model_call(model.name(), &request);
+    let turn = Arc::clone(&request.turn);
+    let stream = model.stream(request).instrument(span.clone()).await?;
+    Ok(stream.in_span(span).on_completed(move |response| async move {
+        turn.note_answer(response.message());
+        Ok(response)
+    }))
 }
 
 /// Reads a stream to its end and gives the response.

@@ -56,8 +56,13 @@ impl Clock {
         Self { time, heard: ChunkFold::new(), round: 0, since: 0 }
     }
 
+    /// Whether it is to be looked at again.
+    fn is_due(&self) -> bool {
+        self.since >= CHUNKS_PER_LOOK
+    }
+
     fn has_run_out(&mut self) -> bool {
-        if self.since < CHUNKS_PER_LOOK {
+        if !self.is_due() {
             return false;
         }
         self.since = 0;
@@ -249,7 +254,8 @@ impl Batches<Chunk> for LoopStream {
         let this = &mut *self;
         if let State::Live(live) = &mut this.state
             && this.ready.is_empty()
-            && !live.has_run_out()
+            // Then it is polled, which looks at the clock.
+            && !live.clock.as_ref().is_some_and(Clock::is_due)
         {
             Pin::new(&mut live.stream).take_ready(ready);
             if let Some(clock) = &mut live.clock {

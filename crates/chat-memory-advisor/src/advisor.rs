@@ -235,7 +235,8 @@ impl StreamAdvisor for ChatMemoryAdvisor {
             return Err(several_choices());
         }
         let memory = TurnMemory::of(&self, &request)?;
-        if let Some(answer) = memory.enter(&mut request).await? {
+        // What is needed to enter is let go of before the model is asked: it would wait with every stream that is opening.
+        if let Some(answer) = Box::pin(memory.enter(&mut request)).await? {
             return Ok(request.answer(answer));
         }
         let stream = next.next_stream(request).await?;

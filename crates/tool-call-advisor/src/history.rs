@@ -10,7 +10,7 @@ impl LoopRun {
     pub(crate) async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
         let added = request.messages.added_since(&self.request.messages);
         self.request = request;
-        self.inject(added, round).await
+        if added.is_empty() { Ok(()) } else { Box::pin(self.inject(added, round)).await }
     }
 
     pub(crate) async fn inject(&mut self, added: Vec<Message>, round: u32) -> Result<()> {

@@ -70,7 +70,7 @@ impl LoopRun {
         match self.ask().await {
             Ok(outcome) => Ok(outcome),
             // An advisor inside may have read an answer to its end before it failed.
-            Err(error) => Err(self.break_off(error).await),
+            Err(error) => Err(Box::pin(self.break_off(error)).await),
         }
     }
 
@@ -81,7 +81,7 @@ impl LoopRun {
         let request = hooks.before_round(self.request.clone(), round).await?;
         self.take_over(request, round).await?;
         if let Some(limit) = self.time_is_over() {
-            return self.end_at_limit(limit).await;
+            return Box::pin(self.end_at_limit(limit)).await;
         }
         self.counts.rounds = round;
         let span = tracing::info_span!("round", round);
@@ -92,7 +92,7 @@ impl LoopRun {
         };
         match opened {
             Ok(stream) => Ok(Outcome::Opened(stream?.in_span(span))),
-            Err(_) => self.end_at_limit(self.time_limit()).await,
+            Err(_) => Box::pin(self.end_at_limit(self.time_limit())).await,
         }
     }
 

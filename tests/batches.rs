@@ -15,9 +15,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use advisor_core::{
-    AdvisorChain, Batches, ChatModel, ChatRequest, Chunk, ChunkStream, Delta, Error, ErrorKind, FinishReason,
-    Limit, Message, MessageAggregator, OnDrop, Phase, Placement, Record, Result, Step, ToolCallDelta, Turn,
-    TurnEnd, TurnId, TurnRecorder, TurnStream, async_trait, from_fn,
+    AdvisorChain, Batches, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, Error, ErrorKind,
+    FinishReason, Limit, Message, MessageAggregator, OnDrop, Phase, Placement, Record, Result, Step,
+    ToolCallDelta, Turn, TurnEnd, TurnId, TurnRecorder, TurnStream, async_trait, from_fn,
 };
 use advisor_testkit::Journal;
 use futures::future::BoxFuture;
@@ -59,7 +59,7 @@ impl Batches<Delta> for Here {
 impl ChatModel for Here {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
-        Ok(ChunkStream::from_batches(aggregator, self.clone()))
+        Ok(ChunkStream::from_delta_batches(aggregator, self.clone()))
     }
 }
 
@@ -122,6 +122,69 @@ proptest! {
     }
 }
 
+/// A source that gives its whole answer at once, which it must not.
+struct Whole(VecDeque<Chunk>);
+
+impl Stream for Whole {
+    type Item = Result<Chunk>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.pop_front().map(Ok))
+    }
+}
+
+impl Batches<Chunk> for Whole {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        ready.append(&mut self.0);
+    }
+}
+
+#[test]
+fn law_s1_o3_a_source_that_gives_its_end_at_once_overtakes_no_work() {
+    let journal = Journal::new();
+    let told = journal.clone();
+    let whole = from_fn("whole", move |request: ChatRequest, _: AdvisorChain| {
+        let (worked, looked) = (told.clone(), told.clone());
+        async move {
+            let round = request.turn.next_round();
+            let answer = ChatResponse::new(round, Message::assistant("Hi"), FinishReason::Stop);
+            let mut chunks: VecDeque<_> =
+                answer.blocks().flat_map(|(block, content)| Chunk::of_block(block, content)).collect();
+            chunks.extend([Chunk::Completed(answer.clone()), Chunk::Completed(answer)]);
+            let work = |answer| async move {
+                worked.record("work");
+                Ok(answer)
+            };
+            Ok(ChunkStream::from_batches(Whole(chunks)).on_completed(work).inspect_chunks(move |chunk| {
+                if let Chunk::Completed(_) = chunk {
+                    looked.record("looked at the end");
+                }
+            }))
+        }
+    });
+    let chain = AdvisorChain::builder(here([], 0)).advisor(whole).build().unwrap();
+    let items: Vec<_> = now(chain.stream(ChatRequest::new(Message::user("?"))).collect());
+    let texts: Vec<_> = items.iter().map(|item| item.as_ref().unwrap().text()).collect();
+    assert_eq!(texts, [None, Some("Hi"), None, None]);
+    assert!(items.last().unwrap().as_ref().unwrap().completed().is_some());
+    assert_eq!(journal.labels(), ["work", "looked at the end"]);
+}
+
+#[test]
+fn after_a_look_that_panics_nothing_comes_out_that_others_have_not_seen() {
+    let panicking = from_fn("panicking", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.inspect_chunks(|chunk| {
+            assert!(chunk.text() != Some("5 "), "it does not like this one");
+        }))
+    });
+    let chain = AdvisorChain::builder(here(words(10), 10)).advisor(panicking).build().unwrap();
+    let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
+    let panicked =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| while now(turn.next()).is_some() {}));
+    panicked.unwrap_err();
+    assert!(!matches!(turn.next().now_or_never(), Some(Some(Ok(Chunk::Delta { .. })))));
+}
+
 /// An answer that goes on and on, and is always there.
 struct Endless(Option<Instant>);
 
@@ -148,7 +211,7 @@ impl Batches<Delta> for Endless {
 async fn law_t3_time_runs_out_although_chunks_are_always_there() {
     let endless = from_fn("endless", |request: ChatRequest, _: AdvisorChain| async move {
         let aggregator = MessageAggregator::new(request.turn.next_round());
-        Ok(ChunkStream::from_batches(aggregator, Endless(None)))
+        Ok(ChunkStream::from_delta_batches(aggregator, Endless(None)))
     });
     let limits = ToolLimits::default().with_total_time(Duration::from_millis(1));
     let chain = AdvisorChain::builder(here([], 0))

@@ -14,7 +14,9 @@ use crate::Result;
 ///
 /// # Ordering
 /// What [`take_ready`](Self::take_ready) gives is what polling would give next, in the same order. It gives only what neither ends
-/// anything nor needs anyone to wait: no last item of an answer or a round, no error.
+/// anything nor needs anyone to wait: no last item of an answer or a round, no error. If a source gives
+/// [`Chunk::Completed`](crate::Chunk::Completed) nevertheless, a [`ChunkStream`](crate::ChunkStream) holds it back until it is polled, and
+/// lets go of the source.
 ///
 /// # Cancellation
 /// What was taken is as good as polled: whoever took it hands it on, or drops it with the stream.
@@ -48,10 +50,10 @@ use crate::Result;
 ///     }
 /// }
 ///
-/// let answer = ChunkStream::from_batches(MessageAggregator::new(1), Words(VecDeque::new()));
+/// let answer = ChunkStream::from_delta_batches(MessageAggregator::new(1), Words(VecDeque::new()));
 /// ```
 pub trait Batches<T>: Stream<Item = Result<T>> {
-    /// Moves items that come next and are there already into `ready`, which is empty; none if there are none.
+    /// Moves items that come next and are there already into `ready`, which must be empty; none if there are none.
     ///
     /// They are held in memory until their reader wants them: a few dozen are enough.
     fn take_ready(self: Pin<&mut Self>, ready: &mut VecDeque<T>);

@@ -72,11 +72,11 @@ pub(crate) enum Stage {
 impl ChunkStream {
     /// The chunks of `source`, whose last one must be [`Chunk::Completed`].
     pub fn new(source: impl Stream<Item = Result<Chunk>> + Send + 'static) -> Self {
-        Self::from_source(OneByOne { stream: source })
+        Self::from_batches(OneByOne { stream: source })
     }
 
     /// As [`new`](Self::new), of a source of which several chunks may be there at once.
-    pub fn from_source(source: impl Batches<Chunk> + Send + 'static) -> Self {
+    pub fn from_batches(source: impl Batches<Chunk> + Send + 'static) -> Self {
         Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false }
     }
 
@@ -101,14 +101,16 @@ impl ChunkStream {
 
     /// Shows `look` every chunk that passes, `Completed` included.
     ///
-    /// It costs one call per chunk and no allocation.
+    /// It costs one call per chunk and no allocation. Chunks that are there at once are shown at once, in their order, before the
+    /// first of them is handed on: up to a few dozen. If `look` has the turn cancelled, those of them that were not delivered yet
+    /// are not delivered.
     pub fn inspect_chunks(self, look: impl FnMut(&Chunk) + Send + 'static) -> Self {
         self.with_stage(Stage::Look(Box::new(look)))
     }
 
     fn with_stage(self, stage: Stage) -> Self {
         // What is added once the work has begun stands outside of all of it.
-        let mut stream = if matches!(self.state, State::Live(_)) { self } else { Self::from_source(self) };
+        let mut stream = if matches!(self.state, State::Live(_)) { self } else { Self::from_batches(self) };
         stream.stages.push(stage);
         stream
     }
@@ -218,6 +220,11 @@ impl Batches<Chunk> for ChunkStream {
         let this = &mut *self;
         if let State::Live(source) = &mut this.state {
             source.as_mut().take_ready(ready);
+            // The end of an answer takes its own way, whatever a source gives.
+            if let Some(end) = ready.iter().position(|chunk| matches!(chunk, Chunk::Completed(_))) {
+                let last = ready.drain(end..).next().map(Ok);
+                this.state = State::Live(Box::pin(OneByOne { stream: stream::iter(last) }));
+            }
             this.emitted |= !ready.is_empty();
             for stage in &mut this.stages {
                 if let Stage::Look(look) = stage {

@@ -17,12 +17,15 @@ impl ChunkStream {
         aggregator: MessageAggregator,
         deltas: impl Stream<Item = Result<Delta>> + Send + 'static,
     ) -> Self {
-        Self::from_batches(aggregator, OneByOne { stream: deltas })
+        Self::from_delta_batches(aggregator, OneByOne { stream: deltas })
     }
 
     /// As [`from_deltas`](Self::from_deltas), of deltas of which several may be there at once.
-    pub fn from_batches(aggregator: MessageAggregator, deltas: impl Batches<Delta> + Send + 'static) -> Self {
-        Self::from_source(Aggregated {
+    pub fn from_delta_batches(
+        aggregator: MessageAggregator,
+        deltas: impl Batches<Delta> + Send + 'static,
+    ) -> Self {
+        Self::from_batches(Aggregated {
             deltas,
             ready: VecDeque::new(),
             aggregator: Some(aggregator),

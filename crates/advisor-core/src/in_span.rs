@@ -13,7 +13,7 @@ impl ChunkStream {
     ///
     /// The span closes when the answer completes, fails or is dropped: before anything outside runs.
     pub fn in_span(self, span: Span) -> Self {
-        if span.is_disabled() { self } else { Self::from_source(InSpan { inner: self, span }) }
+        if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span }) }
     }
 }
 

@@ -190,7 +190,10 @@ impl TurnStream {
             let around = match &mut self.state {
                 State::Live(live) => {
                     if live.ready.is_empty() {
-                        Pin::new(&mut live.stream).take_ready(&mut live.ready);
+                        // If someone who looks panics, nothing is left that others have not seen.
+                        let mut ready = std::mem::take(&mut live.ready);
+                        Pin::new(&mut live.stream).take_ready(&mut ready);
+                        live.ready = ready;
                     }
                     if let Some(chunk) = live.ready.pop_front() {
                         self.delivered.note(&chunk);

@@ -18,7 +18,7 @@ use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut};
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
 /// How many deltas that show nothing are kept while the first that does is waited for.
 const MOST_AHEAD: usize = 64;
-/// How many deltas are taken at once. Of a read there are seldom more, and what they cost beside themselves is shared by enough.
+/// How many deltas are taken at once: enough to share what they cost beside themselves, and few to hold.
 const MOST_AT_ONCE: usize = 32;
 
 /// The deltas of one response body.

@@ -241,7 +241,7 @@ impl ChatModel for OpenAiModel {
         settings.limits = self.answer_limits;
         settings.choices = call.body.choices;
         let deltas = self.answer(&call).await?;
-        Ok(ChunkStream::from_batches(MessageAggregator::with_settings(request.round, settings), deltas))
+        Ok(ChunkStream::from_delta_batches(MessageAggregator::with_settings(request.round, settings), deltas))
     }
 
     fn name(&self) -> &str {

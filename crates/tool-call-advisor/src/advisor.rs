@@ -95,7 +95,7 @@ impl StreamAdvisor for ToolCallAdvisor {
             ));
         }
         let run = Box::new(LoopRun::new(Arc::clone(&self.config), request, next));
-        LoopStream::begin(run).await.map(ChunkStream::from_source)
+        LoopStream::begin(run).await.map(ChunkStream::from_batches)
     }
 }
 

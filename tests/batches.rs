@@ -10,19 +10,20 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use advisor_core::{
-    AdvisorChain, Batches, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, Error, ErrorKind,
-    FinishReason, Limit, Message, MessageAggregator, OnDrop, Phase, Placement, Record, Result, Step,
-    ToolCallDelta, Turn, TurnEnd, TurnId, TurnRecorder, TurnStream, async_trait, from_fn,
+    AdvisorChain, Batches, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Delta, DeltaKind, Error,
+    ErrorKind, FinishReason, Limit, Message, MessageAggregator, OnDrop, Phase, Placement, Record, Result,
+    Step, ToolCallDelta, Turn, TurnEnd, TurnId, TurnRecorder, TurnStream, Usage, async_trait, from_fn,
 };
 use advisor_testkit::Journal;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert_eq, prop_oneof, proptest};
 use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming, ToolLimits};
@@ -32,26 +33,30 @@ fn now<T>(work: impl Future<Output = T>) -> T {
     work.now_or_never().expect("it waits for nothing")
 }
 
-/// Deltas that are all here, of which so many are given at once.
+/// Deltas that are all here, of which so many are given at once. Where there is none, it fails.
 #[derive(Clone)]
 struct Here {
-    deltas: VecDeque<Delta>,
+    deltas: VecDeque<Option<Delta>>,
     at_once: usize,
+    polls: Arc<AtomicUsize>,
 }
 
 impl Stream for Here {
     type Item = Result<Delta>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.deltas.pop_front().map(Ok))
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        let failed = || Error::new(ErrorKind::Connection, "it fails here");
+        Poll::Ready(self.deltas.pop_front().map(|delta| delta.ok_or_else(failed)))
     }
 }
 
 impl Batches<Delta> for Here {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
         assert!(ready.is_empty(), "it is asked when nothing is left");
-        let count = self.at_once.min(self.deltas.len());
-        ready.extend(self.deltas.drain(..count));
+        let until_it_fails = self.deltas.iter().take_while(|delta| delta.is_some()).count();
+        let count = self.at_once.min(until_it_fails);
+        ready.extend(self.deltas.drain(..count).flatten());
     }
 }
 
@@ -64,7 +69,7 @@ impl ChatModel for Here {
 }
 
 fn here(deltas: impl IntoIterator<Item = Delta>, at_once: usize) -> Here {
-    Here { deltas: deltas.into_iter().collect(), at_once }
+    Here { deltas: deltas.into_iter().map(Some).collect(), at_once, polls: Arc::default() }
 }
 
 fn words(count: usize) -> Vec<Delta> {
@@ -105,7 +110,10 @@ fn delta() -> impl Strategy<Value = Delta> {
     prop_oneof![
         6 => any::<u8>().prop_map(|text| Delta::text(format!("{text} "))),
         3 => any::<u8>().prop_map(|text| Delta::reasoning(format!("{text} "))),
+        1 => any::<u8>().prop_map(|text| Delta::from(DeltaKind::Refusal(format!("{text} ").into()))),
         1 => Just(Delta::text("")),
+        1 => any::<u8>().prop_map(|tokens| Delta::usage(Usage::new(u64::from(tokens), 1))),
+        1 => any::<i8>().prop_map(|choice| Delta::text("other ").in_choice(u32::from(choice > 100))),
         1 => Just(Delta::tool_call(ToolCallDelta::start(0, "c", "f"))),
         2 => any::<u8>().prop_map(|text| Delta::tool_call(ToolCallDelta::arguments(0, format!("{text}")))),
     ]
@@ -113,13 +121,32 @@ fn delta() -> impl Strategy<Value = Delta> {
 
 proptest! {
     #[test]
-    fn law_s2_what_is_taken_at_once_is_what_polling_gives(deltas in vec(delta(), 0..40), at_once in 1_usize..12) {
+    fn law_s2_what_is_taken_at_once_is_what_polling_gives(
+        deltas in vec(delta(), 0..40), at_once in 1_usize..12, fails in option::weighted(0.2, 0_usize..40)
+    ) {
         let deltas: Vec<_> = deltas.into_iter().chain([Delta::finish(FinishReason::Stop)]).collect();
         for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
-            let one_by_one = turn(here(deltas.clone(), 0), mode);
-            prop_assert_eq!(turn(here(deltas.clone(), at_once), mode), one_by_one);
+            let answer = |at_once| {
+                let mut here = here(deltas.clone(), at_once);
+                if let Some(at) = fails.filter(|at| *at < deltas.len()) {
+                    here.deltas[at] = None;
+                }
+                turn(here, mode)
+            };
+            prop_assert_eq!(answer(at_once), answer(0));
         }
     }
+}
+
+#[test]
+fn law_s2_what_is_there_comes_through_advisors_and_loop_at_once() {
+    let model = here(words(100), 100);
+    let polls = Arc::clone(&model.polls);
+    let (out, _) = turn(model, ToolCallStreaming::All);
+    // A block that opens and closes, and the end.
+    assert_eq!(out.len(), 100 + 3);
+    let polls = polls.load(Ordering::Relaxed);
+    assert!(polls < 10, "{polls} polls of the model for 100 words that were there");
 }
 
 /// A source that gives its whole answer at once, which it must not.

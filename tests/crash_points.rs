@@ -21,9 +21,9 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use advisor_chain::{
-    AdvisorChain, CallKey, CallStart, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, EntryKind,
-    FinishReason, InMemoryStore, Message, OnDrop, Phase, Role, StreamAdvisor, ToolCall, ToolCallStreaming,
-    TurnId, WhenBusy, from_fn, repair,
+    AdvisorChain, CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream,
+    EntryKind, FinishReason, InMemoryStore, Message, OnDrop, Phase, Role, StreamAdvisor, ToolCall,
+    ToolCallStreaming, TurnId, WhenBusy, from_fn, repair,
 };
 use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
 use matrix::MODES;
@@ -75,6 +75,34 @@ async fn law_k2_k3_k4_m6_t4_every_point_with_memory_inside() {
 #[tokio::test]
 async fn law_k2_k3_k4_m6_t4_every_point_with_memory_outside() {
     every_point(Phase::Turn).await;
+}
+
+/// The same, but what the model has ready is there at once: most chunks have been taken when the reader gets to them.
+fn driver_of_batches(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDriver {
+    CrashDriver::new(scenario, InMemoryStore::new(), move |leaves: &Leaves| {
+        let client = ChatClient::builder(leaves.model.clone().in_batches()).tools(&leaves.tools);
+        let tool_loop = leaves.tool_loop().streaming(mode).build()?;
+        client.system("Be brief.").advisor(tool_loop).advisor_in(memory, leaves.memory()).build()
+    })
+}
+
+#[tokio::test]
+async fn law_k2_k3_k4_m6_t4_every_point_of_turns_in_batches() {
+    for memory in [Phase::Round, Phase::Turn] {
+        let (start, mut cases, mut without_points) = (Instant::now(), 0, 0);
+        for scenario in Scenario::ALL {
+            for mode in MODES {
+                let places = driver(scenario, memory, mode).places().await;
+                let mut driver = driver_of_batches(scenario, memory, mode);
+                let fewer = driver.places().await;
+                assert_eq!(count(&fewer, Place::Reader), count(&places, Place::Reader));
+                without_points += count(&places, Place::ModelItem) - count(&fewer, Place::ModelItem);
+                cases += driver.every_point(&Mishap::ALL).await;
+            }
+        }
+        assert!(without_points > 0, "nothing came in batches");
+        tell("every point in batches", memory, cases, 5_000, start);
+    }
 }
 
 async fn short_pairs(memory: Phase) {

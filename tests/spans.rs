@@ -10,9 +10,19 @@
 
 mod matrix;
 
-use matrix::cases;
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context as TaskContext, Poll};
 
+use advisor_core::{
+    AdvisorChain, Batches, ChatModel, ChatRequest, ChunkStream, Delta, FinishReason, Message,
+    MessageAggregator, Result, async_trait,
+};
+use advisor_testkit::Journal;
+use futures::{Stream, StreamExt};
+use matrix::cases;
+use tracing::Span;
 use tracing::span::{Attributes, Id};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -101,4 +111,53 @@ async fn law_o7_spans_close_in_the_same_order() {
         }
         ran.journal.assert_count("seen completed", 1);
     }
+}
+
+/// A model that has its answer ready, and tells in which span it is asked for it.
+#[derive(Clone)]
+struct Ready(VecDeque<Delta>, Journal);
+
+impl Ready {
+    fn tell(&self, how: &str) {
+        let span = Span::current().metadata().map_or("", |span| span.name());
+        self.1.record(format!("{how} in {span}"));
+    }
+}
+
+impl Stream for Ready {
+    type Item = Result<Delta>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
+        self.tell("polled");
+        Poll::Ready(self.0.pop_front().map(Ok))
+    }
+}
+
+impl Batches<Delta> for Ready {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
+        self.tell("taken");
+        ready.extend(self.0.drain(..));
+    }
+}
+
+#[async_trait]
+impl ChatModel for Ready {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        Ok(ChunkStream::from_delta_batches(MessageAggregator::new(request.round), self.clone()))
+    }
+}
+
+#[tokio::test]
+async fn law_o7_what_is_there_is_taken_within_the_same_span() {
+    let spans = Spans::new();
+    let _installed = spans.install();
+    let journal = Journal::new();
+    let words = (0..8).map(|at| Delta::text(format!("{at} ")));
+    let model = Ready(words.chain([Delta::finish(FinishReason::Stop)]).collect(), journal.clone());
+    let chain = AdvisorChain::builder(model).build().unwrap();
+    let out: Vec<_> = chain.stream(ChatRequest::new(Message::user("?"))).collect().await;
+    assert!(out.iter().all(Result::is_ok));
+    let asked = journal.labels();
+    assert!(asked.contains(&String::from("taken in model_call")), "{asked:?}");
+    assert!(asked.iter().all(|asked| asked.ends_with(" in model_call")), "{asked:?}");
 }

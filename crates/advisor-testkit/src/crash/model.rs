@@ -1,9 +1,11 @@
+use std::collections::VecDeque;
 use std::fmt;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use advisor_core::{ChatModel, ChatRequest, Chunk, ChunkStream, Error, ErrorKind, Result};
+use advisor_core::{Batches, ChatModel, ChatRequest, Chunk, ChunkStream, Error, ErrorKind, Result};
 use async_trait::async_trait;
 use futures::stream::Stream;
 
@@ -16,11 +18,18 @@ use super::{AwaitPoints, Happened, Place};
 pub struct PointModel {
     points: AwaitPoints,
     inner: Arc<dyn ChatModel>,
+    in_batches: bool,
 }
 
 impl PointModel {
     pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn ChatModel>) -> Self {
-        Self { points: points.clone(), inner }
+        Self { points: points.clone(), inner, in_batches: false }
+    }
+
+    /// The same model, behind one of whose items follow, without points of their own, those that are there at once.
+    #[must_use]
+    pub fn in_batches(self) -> Self {
+        Self { in_batches: true, ..self }
     }
 }
 
@@ -37,7 +46,9 @@ impl ChatModel for PointModel {
             return Err(broken());
         }
         let inner = self.inner.stream(request).await?;
-        Ok(ChunkStream::new(Items { points: self.points.clone(), passing: None, inner, _alive: alive }))
+        let items =
+            Items { points: self.points.clone(), passing: None, more_follow: false, inner, _alive: alive };
+        Ok(if self.in_batches { ChunkStream::from_batches(items) } else { ChunkStream::new(items) })
     }
 
     fn name(&self) -> &str {
@@ -49,6 +60,8 @@ struct Items {
     points: AwaitPoints,
     /// The point before the next item; nothing if it is passed.
     passing: Option<Option<Pass>>,
+    /// An item came, and what was there behind it has not been taken.
+    more_follow: bool,
     inner: ChunkStream,
     _alive: Alive,
 }
@@ -70,7 +83,16 @@ impl Stream for Items {
         }
         let item = ready!(Pin::new(&mut this.inner).poll_next(cx));
         this.passing = None;
+        this.more_follow = true;
         Poll::Ready(item)
+    }
+}
+
+impl Batches<Chunk> for Items {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        if mem::take(&mut self.more_follow) {
+            Pin::new(&mut self.inner).take_ready(ready);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use advisor_core::{
-    AggregatorSettings, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
+    AggregatorSettings, Batches, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
     MessageAggregator, MessageList, Result, TurnId,
 };
 use async_trait::async_trait;
@@ -21,6 +21,8 @@ pub use answer::Answer;
 use answer::AnswerStep;
 
 /// A model that gives scripted answers, one per call, and keeps what it was asked.
+///
+/// What it sends without waiting is there at once, as [`Batches`], like what comes in one read from a provider.
 ///
 /// Clones share the script and what was received: give one to the chain and keep another. With a
 /// [`Journal`] it records `model.ask r1`, `model.end r1` and, when an answer is dropped before its end,
@@ -165,7 +167,7 @@ impl ChatModel for ScriptedModel {
         }
         let aggregator = MessageAggregator::with_settings(request.round, self.shared.settings.clone());
         let deltas = Scripted { steps: answer.steps, waiting: None, journal };
-        Ok(ChunkStream::from_deltas(aggregator, deltas))
+        Ok(ChunkStream::from_delta_batches(aggregator, deltas))
     }
 
     fn name(&self) -> &'static str {
@@ -210,6 +212,17 @@ impl Stream for Scripted {
                     return Poll::Ready(None);
                 }
             }
+        }
+    }
+}
+
+impl Batches<Delta> for Scripted {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
+        while self.waiting.is_none()
+            && let Some(AnswerStep::Delta(_)) = self.steps.front()
+            && let Some(AnswerStep::Delta(delta)) = self.steps.pop_front()
+        {
+            ready.push_back(delta);
         }
     }
 }

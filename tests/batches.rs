@@ -149,6 +149,17 @@ fn law_s2_what_is_there_comes_through_advisors_and_loop_at_once() {
     assert!(polls < 10, "{polls} polls of the model for 100 words that were there");
 }
 
+#[test]
+fn an_error_after_what_was_there_says_that_something_was_shown() {
+    for at in 0..8 {
+        let mut model = here(words(10), 3);
+        model.deltas[at] = None;
+        let chain = AdvisorChain::builder(model).build().unwrap();
+        let out: Vec<_> = now(chain.stream(ChatRequest::new(Message::user("?"))).collect());
+        assert_eq!(out.last().unwrap().as_ref().unwrap_err().emitted(), at > 0);
+    }
+}
+
 /// A source that gives its whole answer at once, which it must not.
 struct Whole(VecDeque<Chunk>);
 

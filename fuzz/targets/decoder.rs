@@ -4,9 +4,12 @@
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]
 mod common;
 
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::time::Duration;
 
-use advisor_core::{ChatModel, ChatOptions, ChatRequest, Chunk, Message, Turn, TurnId};
+use Reading::{AtOnce, OneByOne};
+use advisor_core::{Batches, ChatModel, ChatOptions, ChatRequest, Chunk, Message, Turn, TurnId};
 use advisor_fuzz::{Script, wait_for};
 use advisor_testkit::split::random_splits;
 use async_trait::async_trait;
@@ -38,12 +41,13 @@ fuzz_target!(|script: &[u8]| {
     let events = Events::of(&whole, limits);
     events.assert_bounded(body, limits);
     let outcome = aggregate_recording(owned(&whole), asked.choices);
-    let (chunks, error) = asked.answer(&whole);
+    let (chunks, error) = asked.answer(&whole, OneByOne);
+    assert_eq!(asked.answer(&whole, AtOnce), (chunks.clone(), error.clone()), "what is there at once");
     assert_lawful(&chunks, error.as_deref());
     for pieces in cuts {
         assert_eq!(Events::of(&pieces, limits), events, "{} pieces", pieces.len());
         assert_eq!(aggregate_recording(owned(&pieces), asked.choices), outcome, "{} pieces", pieces.len());
-        assert_eq!(asked.answer(&pieces), (chunks.clone(), error.clone()), "{} pieces", pieces.len());
+        assert_eq!(asked.answer(&pieces, AtOnce), (chunks.clone(), error.clone()), "{} pieces", pieces.len());
     }
 });
 
@@ -111,6 +115,13 @@ impl Events {
     }
 }
 
+/// How the chunks of an answer are read.
+#[derive(Clone, Copy)]
+enum Reading {
+    OneByOne,
+    AtOnce,
+}
+
 /// How the model is asked.
 struct Asked {
     choices: u32,
@@ -121,7 +132,7 @@ struct Asked {
 
 impl Asked {
     /// The chunks of an answer whose body comes in these pieces, and the error that ends it.
-    fn answer(&self, pieces: &[&[u8]]) -> (Vec<Chunk>, Option<String>) {
+    fn answer(&self, pieces: &[&[u8]], reading: Reading) -> (Vec<Chunk>, Option<String>) {
         let mut profile = Profile::openai();
         profile.text = self.text;
         let model = OpenAiModel::new("some-model")
@@ -141,13 +152,18 @@ impl Asked {
                 Err(error) => return (Vec::new(), Some(told(&error))),
             };
             let mut all = Vec::new();
-            while let Some(chunk) = chunks.next().await {
-                match chunk {
-                    Ok(chunk) => all.push(chunk),
-                    Err(error) => return (all, Some(told(&error))),
+            loop {
+                if let AtOnce = reading {
+                    let mut ready = VecDeque::new();
+                    Pin::new(&mut chunks).take_ready(&mut ready);
+                    all.extend(ready);
+                }
+                match chunks.next().await {
+                    Some(Ok(chunk)) => all.push(chunk),
+                    Some(Err(error)) => return (all, Some(told(&error))),
+                    None => return (all, None),
                 }
             }
-            (all, None)
         })
     }
 }

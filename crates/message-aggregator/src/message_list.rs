@@ -294,6 +294,25 @@ mod tests {
     }
 
     #[test]
+    fn two_threads_that_write_the_same_list_at_once_write_the_same() {
+        let list = MessageList::from(vec![Message::user("a"), Message::assistant("b")]);
+        let both_write = std::sync::Barrier::new(2);
+        let write = || {
+            list.wire_form(
+                |_: &String| true,
+                |known, messages| {
+                    both_write.wait();
+                    let known = known.unwrap_or_default();
+                    Ok::<_, ()>(messages.iter().fold(known, |all, message| all + &message.text()))
+                },
+            )
+        };
+        let written =
+            std::thread::scope(|scope| [write, write].map(|write| scope.spawn(write)).map(|it| it.join()));
+        assert_eq!(written.map(Result::unwrap), [Ok("ab".to_owned()), Ok("ab".to_owned())]);
+    }
+
+    #[test]
     fn a_long_list_is_dropped_without_recursion() {
         let list: MessageList = (0..200_000).map(|_| Message::user("x")).collect();
         drop(list.clone());

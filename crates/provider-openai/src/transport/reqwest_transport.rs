@@ -56,6 +56,9 @@ impl ReqwestTransport {
 
     /// A transport over a client that you have set up, for what [`new`](Self::new) does not offer: client certificates, other
     /// roots, a proxy of its own. Switch redirects off in it, and set no total timeout.
+    ///
+    /// Its TLS is reqwest's, with reqwest's features: switch one on in your own dependency on reqwest, such as `rustls`. Without
+    /// one, and with rustls in this crate, making a client panics in reqwest unless the process has a default crypto provider.
     #[must_use]
     pub fn from_client(client: Client) -> Self {
         Self { client, connect: None }

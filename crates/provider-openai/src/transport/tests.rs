@@ -11,6 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
+mod http2;
+
 const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use peer_measure::{Kind, Mode, Report, Scenario, Streamed};
@@ -79,8 +79,9 @@ impl Bench {
 
     /// A client that is to run, and whose output is to be read.
     pub(crate) fn command(&self, client: Client, mode: Mode, scenario: Scenario) -> Command {
-        let mut command = Command::new(self.programs.of(client));
-        command.args(mode.arguments(self.server.address(), scenario));
+        let (program, words) = self.words(client);
+        let mut command = Command::new(program);
+        command.args(words).args(mode.arguments(self.server.address(), scenario));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -116,7 +117,18 @@ impl Bench {
     }
 
     fn counted(&self, client: Client, scenario: Scenario) -> (&Path, Vec<String>) {
-        (self.programs.of(client), Mode::Cold.arguments(self.server.address(), scenario))
+        (self.words(client).0, Mode::Cold.arguments(self.server.address(), scenario))
+    }
+
+    /// The program of a client, and the script that it runs if it is an interpreter.
+    fn words(&self, client: Client) -> (&Path, &[PathBuf]) {
+        let (program, script) = self.programs.of(client).split_first().expect("every client is a program");
+        (program, script)
+    }
+
+    /// Makes the clients ready that are not in Rust.
+    pub(crate) fn install_interpreters(&mut self) {
+        self.programs.install_interpreters();
     }
 
     /// The same round after round: each client once, then each again, so that all have the same weather.

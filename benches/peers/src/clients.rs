@@ -1,10 +1,12 @@
 //! The clients: who they are, and how their programs come to be.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+
+use crate::interpreters::{self, Words};
 
 /// A client under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,9 +20,13 @@ pub(crate) enum Client {
     Genai,
     RigModel,
     RigAgent,
+    /// OpenAI's own libraries.
+    Python,
+    Node,
 }
 
 impl Client {
+    /// Those in Rust.
     pub(crate) const ALL: [Self; 7] = [
         Self::Floor,
         Self::Reqwest,
@@ -45,14 +51,16 @@ impl Client {
             Self::Genai => "genai",
             Self::RigModel => "rig-model",
             Self::RigAgent => "rig-agent",
+            Self::Python => "Python",
+            Self::Node => "Node",
         }
     }
 }
 
 const PACKAGES: [&str; 5] = ["peer-by-hand", "peer-ours", "peer-async-openai", "peer-genai", "peer-rig"];
 
-/// Where the programs are.
-pub(crate) struct Programs(HashMap<String, PathBuf>);
+/// The words that start each client.
+pub(crate) struct Programs(HashMap<String, Words>);
 
 impl Programs {
     /// Builds each package alone, so that none has features of a library that another asked for.
@@ -60,12 +68,21 @@ impl Programs {
         Self(PACKAGES.iter().flat_map(|package| build(package)).collect())
     }
 
-    pub(crate) fn of(&self, client: Client) -> &Path {
+    /// Installs what is not Rust.
+    pub(crate) fn install_interpreters(&mut self) {
+        for (client, words) in
+            [(Client::Python, interpreters::python()), (Client::Node, interpreters::node())]
+        {
+            self.0.insert(client.name().to_owned(), words);
+        }
+    }
+
+    pub(crate) fn of(&self, client: Client) -> &[PathBuf] {
         &self.0[client.name()]
     }
 }
 
-fn build(package: &str) -> Vec<(String, PathBuf)> {
+fn build(package: &str) -> Vec<(String, Words)> {
     eprintln!("--- building {package}");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
@@ -87,7 +104,7 @@ fn build(package: &str) -> Vec<(String, PathBuf)> {
     messages.lines().filter_map(|line| program(&serde_json::from_str(line).ok()?)).collect()
 }
 
-fn program(message: &Value) -> Option<(String, PathBuf)> {
+fn program(message: &Value) -> Option<(String, Words)> {
     let name = message["target"]["name"].as_str()?;
-    Some((name.to_owned(), message["executable"].as_str()?.into()))
+    Some((name.to_owned(), vec![message["executable"].as_str()?.into()]))
 }

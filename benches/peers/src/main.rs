@@ -7,6 +7,7 @@ mod bench;
 mod clients;
 mod figures;
 mod goals;
+mod interpreters;
 mod machine;
 mod parts;
 mod rounds;
@@ -30,6 +31,9 @@ struct Arguments {
     /// Fewer rounds of shorter streams: to see that it works, not to compare.
     #[arg(long)]
     quick: bool,
+    /// Also OpenAI's libraries for Python and Node, which are installed into the target directory.
+    #[arg(long)]
+    interpreters: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -46,7 +50,8 @@ fn main() {
         server::run().expect("the server runs");
         return;
     }
-    let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts };
+    let mut parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts };
+    parts.extend(arguments.interpreters.then_some(Part::Interpreters));
     let mut bench = Bench::start(arguments.quick);
     print!("{}", bench.conditions());
     for part in parts {

@@ -1,6 +1,7 @@
 //! What is measured, part by part. Each prints its tables and notes which goals it reached.
 
 mod curve;
+mod interpreters;
 mod paced;
 mod shapes;
 mod stalled;
@@ -27,9 +28,13 @@ pub(crate) enum Part {
     Stalled,
     /// A fresh process up to its first token.
     Start,
+    /// Libraries for Python and Node, beside ours.
+    #[value(skip)]
+    Interpreters,
 }
 
 impl Part {
+    /// Those that need nothing but Rust.
     pub(crate) const ALL: [Self; 6] =
         [Self::Text, Self::Shapes, Self::Tools, Self::Paced, Self::Stalled, Self::Start];
 
@@ -41,6 +46,7 @@ impl Part {
             Self::Paced => paced::run(bench),
             Self::Stalled => stalled::run(bench),
             Self::Start => start::run(bench),
+            Self::Interpreters => interpreters::run(bench),
         }
     }
 }

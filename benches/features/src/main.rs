@@ -1,0 +1,62 @@
+//! A program that uses one thing of each feature that it is built with, so that the linker keeps it. It is built, not run.
+
+use std::error::Error;
+
+use advisor_chain::{ChatClient, ChatModel};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = ChatClient::builder(model());
+    #[cfg(feature = "tools")]
+    let client = client.advisor(advisor_chain::ToolCallAdvisor::builder().build()?);
+    #[cfg(feature = "memory")]
+    let client = client.advisor(memory().await?);
+    let response = client.build()?.prompt().user("Hello").conversation("c1").call().await?;
+    println!("{}", response.text());
+    Ok(())
+}
+
+#[cfg(feature = "openai")]
+fn model() -> impl ChatModel {
+    provider_openai::OpenAiModel::new("some-model")
+}
+
+#[cfg(not(feature = "openai"))]
+fn model() -> impl ChatModel {
+    echo::Echo
+}
+
+#[cfg(feature = "memory")]
+async fn memory() -> Result<advisor_chain::ChatMemoryAdvisor, Box<dyn Error>> {
+    #[cfg(feature = "sqlite")]
+    let store = advisor_chain::SqliteStore::open("conversations.sqlite").await?;
+    #[cfg(feature = "postgres")]
+    let store = advisor_chain::PostgresStore::connect("postgres://app@127.0.0.1/app").await?;
+    #[cfg(feature = "redis")]
+    let store = advisor_chain::RedisStore::connect("redis://127.0.0.1/").await?;
+    #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "redis")))]
+    let store = advisor_chain::InMemoryStore::new();
+    let memory = advisor_chain::ChatMemoryAdvisor::new(store);
+    #[cfg(feature = "tiktoken")]
+    let memory = memory.with_token_counter(advisor_chain::Tiktoken::for_model("gpt-4o")?);
+    Ok(memory)
+}
+
+/// A model for a build without a provider.
+#[cfg(not(feature = "openai"))]
+mod echo {
+    use advisor_chain::{
+        ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait,
+    };
+
+    pub(crate) struct Echo;
+
+    #[async_trait]
+    impl ChatModel for Echo {
+        async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+            let said = request.messages.last().map(Message::text).unwrap_or_default();
+            let answer = ChatResponse::new(request.round, Message::assistant(said), FinishReason::Stop);
+            Ok(ChunkStream::answer(answer))
+        }
+    }
+}

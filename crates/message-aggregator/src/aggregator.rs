@@ -148,7 +148,7 @@ impl MessageAggregator {
     ///
     /// # Errors
     /// The delta, and nothing has happened.
-    #[inline(always)]
+    #[inline]
     pub fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
         let (limits, bytes) = (&self.settings.limits, &mut self.bytes);
         let alone = self.settings.choices <= 1 && delta.block.is_none() && !self.done;

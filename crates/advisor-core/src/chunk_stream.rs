@@ -144,7 +144,6 @@ impl ChunkStream {
     }
 
     /// What comes out after the last item of the source, unless there is work to be done first.
-    #[cold]
     fn source_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Result<Chunk>> {
         match last {
             Some(Ok(Chunk::Completed(response))) => self.complete(response).map(Ok),
@@ -159,7 +158,6 @@ impl ChunkStream {
         }
     }
 
-    #[cold]
     fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         let State::Completing(work) = &mut self.state else { return Poll::Ready(None) };
         let outcome = ready!(work.as_mut().poll(cx));

@@ -156,7 +156,6 @@ impl TurnStream {
     }
 
     /// Begins the turn. The error was known before.
-    #[cold]
     fn begin(&mut self) -> Option<Error> {
         let State::Waiting(begin) = std::mem::replace(&mut self.state, State::Ended) else { return None };
         let (chain, request) = match begin {
@@ -220,7 +219,6 @@ impl TurnStream {
     }
 
     /// What comes out after the last item of the chain; `None` if the end is to be recorded first.
-    #[cold]
     fn chain_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Poll<Option<Result<Chunk>>>> {
         match last {
             Some(Ok(Chunk::Completed(response)))
@@ -244,7 +242,6 @@ impl TurnStream {
     }
 
     /// What comes before and after the chunks of the chain; `None` if something else comes now.
-    #[cold]
     fn poll_around(&mut self, cx: &mut Context<'_>) -> Option<Poll<Option<Result<Chunk>>>> {
         match &mut self.state {
             State::Live(_) => None,
@@ -291,7 +288,6 @@ impl TurnStream {
         Some(chunk)
     }
 
-    #[inline(never)]
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         let this = self;
         if matches!(this.state, State::Waiting(_))

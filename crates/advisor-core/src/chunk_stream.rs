@@ -195,17 +195,14 @@ impl Stream for ChunkStream {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         if let State::Live(source) = &mut this.state {
-            let polled = source.as_mut().poll_next(cx);
-            // Given on as it came, without taking it apart: that saves a copy of the chunk in each layer.
-            match &polled {
-                Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {}
-                Poll::Ready(Some(Ok(chunk))) => {
-                    this.show(chunk);
-                    return polled;
+            let last = match ready!(source.as_mut().poll_next(cx)) {
+                Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
+                    this.show(&chunk);
+                    return Poll::Ready(Some(Ok(chunk)));
                 }
-                Poll::Pending => return polled,
-            }
-            if let Some(last) = this.source_ended(ready!(polled)) {
+                last => last,
+            };
+            if let Some(last) = this.source_ended(last) {
                 return Poll::Ready(Some(last));
             }
         }

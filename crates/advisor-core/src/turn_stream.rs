@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -198,17 +198,13 @@ impl TurnStream {
                         self.delivered.note(&chunk);
                         return Poll::Ready(Some(Ok(chunk)));
                     }
-                    let polled = Pin::new(&mut live.stream).poll_next(cx);
-                    match &polled {
-                        Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {}
-                        // Given on as it came, which saves a copy of the chunk.
-                        Poll::Ready(Some(Ok(chunk))) => {
-                            self.delivered.note(chunk);
-                            return polled;
+                    match ready!(Pin::new(&mut live.stream).poll_next(cx)) {
+                        Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
+                            self.delivered.note(&chunk);
+                            return Poll::Ready(Some(Ok(chunk)));
                         }
-                        Poll::Pending => return polled,
+                        last => self.chain_ended(last),
                     }
-                    self.chain_ended(std::task::ready!(polled))
                 }
                 _ => self.poll_around(cx),
             };

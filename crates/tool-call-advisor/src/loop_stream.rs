@@ -225,17 +225,19 @@ impl Stream for LoopStream {
                         this.end_round(end);
                         continue;
                     }
-                    let polled = Pin::new(&mut live.stream).poll_next(cx);
-                    match &polled {
-                        Poll::Ready(Some(Ok(Chunk::Completed(_)) | Err(_)) | None) => {
-                            RoundEnd::after(ready!(polled))
+                    match Pin::new(&mut live.stream).poll_next(cx) {
+                        Poll::Ready(Some(Ok(chunk))) if !matches!(chunk, Chunk::Completed(_)) => {
+                            if live.lets_out(&chunk) {
+                                return Poll::Ready(Some(Ok(chunk)));
+                            }
+                            continue;
                         }
-                        // Given on as it came, which saves a copy of the chunk.
-                        Poll::Ready(Some(Ok(chunk))) if live.lets_out(chunk) => return polled,
-                        Poll::Ready(Some(Ok(_))) => continue,
+                        Poll::Ready(last) => RoundEnd::after(last),
                         // Chunks that are there come before the turn's time runs out.
-                        Poll::Pending if live.poll_time(cx).is_pending() => return polled,
-                        Poll::Pending => live.out_of_time(),
+                        Poll::Pending => {
+                            ready!(live.poll_time(cx));
+                            live.out_of_time()
+                        }
                     }
                 }
                 State::Working { .. } => match ready!(this.poll_work(cx)) {

@@ -1,5 +1,6 @@
 //! The transport over reqwest.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::mem;
@@ -7,13 +8,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
-use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use futures::{StreamExt, TryStreamExt, stream};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Request, Response};
-use reqwest::{Client, redirect};
+use reqwest::{Body, Client, redirect};
 
 use super::{ByteStream, Transport, TransportError, tls};
 use crate::timeouts::{Clock, TimedOut};
+
+/// How often a request is sent again that a server has refused unseen.
+const SENT_AGAIN: usize = 2;
 
 /// HTTP/1.1 and HTTP/2 over [`reqwest`], on tokio.
 ///
@@ -64,6 +68,18 @@ impl ReqwestTransport {
         Self { client, connect: None }
     }
 
+    /// Sends the request, and again if a server has refused it unseen. reqwest would do so only for a body in one piece, into which
+    /// a long conversation would be copied for every request.
+    async fn execute(&self, request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Response> {
+        for _ in 0..SENT_AGAIN {
+            match self.client.execute(in_pieces(request.clone())?).await {
+                Err(error) if was_refused(&error) => {}
+                response => return response,
+            }
+        }
+        self.client.execute(in_pieces(request)?).await
+    }
+
     /// What became of a request without a response.
     fn no_response(&self, error: reqwest::Error) -> TransportError {
         match self.connect {
@@ -88,10 +104,7 @@ impl fmt::Debug for ReqwestTransport {
 impl Transport for ReqwestTransport {
     async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
         tls::check(request.uri())?;
-        // One piece: reqwest can only send a body again that it can clone, and does so when a server that closes a connection
-        // refuses a request on it.
-        let request = reqwest::Request::try_from(request.map(in_one_piece)).map_err(not_sent)?;
-        let mut response = self.client.execute(request).await.map_err(|error| self.no_response(error))?;
+        let mut response = self.execute(request).await.map_err(|error| self.no_response(error))?;
 
         let mut head = Response::new(());
         *head.status_mut() = response.status();
@@ -101,14 +114,20 @@ impl Transport for ReqwestTransport {
     }
 }
 
-fn in_one_piece(mut pieces: Vec<Bytes>) -> Bytes {
-    match pieces.pop() {
-        Some(only) if pieces.is_empty() => only,
-        last => {
-            pieces.extend(last);
-            pieces.concat().into()
-        }
-    }
+/// The request for reqwest, which cannot know from pieces how long the body is.
+fn in_pieces(mut request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Request> {
+    let length: usize = request.body().iter().map(Bytes::len).sum();
+    request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    request.map(|pieces| Body::wrap_stream(stream::iter(pieces).map(Ok::<_, Infallible>))).try_into()
+}
+
+/// Whether an HTTP/2 server has said that it did not look at the request: it goes away, or refused the stream.
+fn was_refused(error: &reqwest::Error) -> bool {
+    let sources = std::iter::successors(error.source(), |&error| error.source());
+    sources.filter_map(|error| error.downcast_ref::<h2::Error>()).any(|error| {
+        let reason = if error.is_go_away() { h2::Reason::NO_ERROR } else { h2::Reason::REFUSED_STREAM };
+        error.is_remote() && error.reason() == Some(reason)
+    })
 }
 
 fn not_sent(error: reqwest::Error) -> TransportError {

@@ -94,6 +94,16 @@ pub(crate) enum LastItem {
     Failed(Error),
 }
 
+impl Live {
+    /// Takes what came together with the chunk that was polled.
+    fn take_ready(&mut self) {
+        // If someone who looks panics, nothing is left that others have not seen.
+        let mut ready = std::mem::take(&mut self.ready);
+        Pin::new(&mut self.stream).take_ready(&mut ready);
+        self.ready = ready;
+    }
+}
+
 impl State {
     fn live(stream: ChunkStream) -> Self {
         Self::Live(Live { stream, ready: VecDeque::new() })
@@ -188,18 +198,13 @@ impl TurnStream {
         loop {
             let around = match &mut self.state {
                 State::Live(live) => {
-                    if live.ready.is_empty() {
-                        // If someone who looks panics, nothing is left that others have not seen.
-                        let mut ready = std::mem::take(&mut live.ready);
-                        Pin::new(&mut live.stream).take_ready(&mut ready);
-                        live.ready = ready;
-                    }
                     if let Some(chunk) = live.ready.pop_front() {
                         self.delivered.note(&chunk);
                         return Poll::Ready(Some(Ok(chunk)));
                     }
                     match ready!(Pin::new(&mut live.stream).poll_next(cx)) {
                         Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
+                            live.take_ready();
                             self.delivered.note(&chunk);
                             return Poll::Ready(Some(Ok(chunk)));
                         }

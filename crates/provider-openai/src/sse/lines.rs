@@ -88,6 +88,10 @@ impl Lines {
             self.after_cr = false;
             self.at += usize::from(self.rest().first() == Some(&b'\n'));
         }
+        if self.rest().is_empty() {
+            self.let_go();
+            return Ok(None);
+        }
         let start = self.at;
         let Some(length) = memchr2(b'\n', b'\r', self.rest()) else {
             return self.carry_rest().map(|()| None);
@@ -164,12 +168,16 @@ impl Lines {
     }
 
     fn carry_rest(&mut self) -> Result<(), SseError> {
-        let length = self.chunk.len();
-        self.carry_chunk(self.at, length)?;
-        self.chunk_position += length as u64;
+        self.carry_chunk(self.at, self.chunk.len())?;
+        self.let_go();
+        Ok(())
+    }
+
+    /// Lets go of the chunk, so that whoever reads the connection may use its memory again.
+    fn let_go(&mut self) {
+        self.chunk_position += self.chunk.len() as u64;
         self.chunk = Bytes::new();
         self.at = 0;
-        Ok(())
     }
 
     /// Appends a part of the chunk to the carried line. Its capacity doubles, but never beyond the limit.

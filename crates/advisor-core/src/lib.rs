@@ -57,6 +57,7 @@ mod tool_set;
 mod turn;
 mod turn_control;
 mod turn_end;
+mod turn_state;
 mod turn_stream;
 
 pub use advisor::{Advisor, AdvisorInfo, StreamAdvisor};

@@ -7,7 +7,7 @@ use tracing::Span;
 
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
-use crate::turn_stream::{Ending, LastItem, State};
+use crate::turn_state::{Ending, LastItem, State};
 use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnStream};
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.

@@ -1,11 +1,9 @@
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use futures::stream::{FusedStream, Stream};
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Span;
@@ -13,10 +11,8 @@ use tracing::Span;
 use crate::companions::Beside;
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
-use crate::{
-    AdvisorChain, Batches, ChatRequest, ChunkStream, Error, OnDrop, Result, Spawner, Turn, TurnEnd,
-    TurnHandle, spans,
-};
+use crate::turn_state::State;
+use crate::{AdvisorChain, ChatRequest, Error, OnDrop, Result, Spawner, Turn, TurnHandle, spans};
 
 /// A turn: lazy, cancellable, aware of what it delivered.
 ///
@@ -63,51 +59,6 @@ pub struct TurnStream {
     pub(crate) spawner: Option<Spawner>,
     pub(crate) beside: Beside,
     pub(crate) span: Span,
-}
-
-pub(crate) enum State {
-    /// Nothing has happened yet. An error here was known when the turn was put together.
-    Waiting(Result<Box<(AdvisorChain, ChatRequest)>>),
-    Opening(BoxFuture<'static, Result<ChunkStream>>),
-    Live(Live),
-    /// The end is being recorded; the caller gets the last item afterwards.
-    Ending(BoxFuture<'static, Result<()>>, Box<Ending>),
-    Ended,
-}
-
-pub(crate) struct Live {
-    stream: ChunkStream,
-    /// What was taken of it at once and not delivered yet.
-    ready: VecDeque<Chunk>,
-}
-
-pub(crate) struct Ending {
-    /// What is being recorded; nothing if the turn goes on without this stream.
-    pub(crate) end: Option<TurnEnd>,
-    pub(crate) last: LastItem,
-}
-
-pub(crate) enum LastItem {
-    /// The answer, if its end could be recorded.
-    Completed(ChatResponse),
-    /// The error, whether or not the end could be recorded.
-    Failed(Error),
-}
-
-impl Live {
-    /// Takes what came together with the chunk that was polled.
-    fn take_ready(&mut self) {
-        // If someone who looks panics, nothing is left that others have not seen.
-        let mut ready = std::mem::take(&mut self.ready);
-        Pin::new(&mut self.stream).take_ready(&mut ready);
-        self.ready = ready;
-    }
-}
-
-impl State {
-    fn live(stream: ChunkStream) -> Self {
-        Self::Live(Live { stream, ready: VecDeque::new() })
-    }
 }
 
 impl TurnStream {
@@ -197,20 +148,13 @@ impl TurnStream {
     fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         loop {
             let around = match &mut self.state {
-                State::Live(live) => {
-                    if let Some(chunk) = live.ready.pop_front() {
+                State::Live(live) => match ready!(live.poll_next(cx)) {
+                    Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
                         self.delivered.note(&chunk);
                         return Poll::Ready(Some(Ok(chunk)));
                     }
-                    match ready!(Pin::new(&mut live.stream).poll_next(cx)) {
-                        Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
-                            live.take_ready();
-                            self.delivered.note(&chunk);
-                            return Poll::Ready(Some(Ok(chunk)));
-                        }
-                        last => self.chain_ended(last),
-                    }
-                }
+                    last => self.chain_ended(last),
+                },
                 _ => self.poll_around(cx),
             };
             if let Some(polled) = around {
@@ -284,7 +228,7 @@ impl TurnStream {
         if self.control.is_requested() || self.turn.companions.any() || self.beside.any() {
             return None;
         }
-        let chunk = live.ready.pop_front()?;
+        let chunk = live.next_ready()?;
         self.delivered.note(&chunk);
         Some(chunk)
     }

@@ -219,8 +219,8 @@ impl Stream for Scripted {
 impl Batches<Delta> for Scripted {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
         while self.waiting.is_none()
-            && let Some(AnswerStep::Delta(_)) = self.steps.front()
-            && let Some(AnswerStep::Delta(delta)) = self.steps.pop_front()
+            && let Some(AnswerStep::Delta(delta)) =
+                self.steps.pop_front_if(|step| matches!(step, AnswerStep::Delta(_)))
         {
             ready.push_back(delta);
         }

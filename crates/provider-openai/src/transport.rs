@@ -24,7 +24,7 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 
 /// Sends one HTTP request and hands out the response as soon as its head is there.
 ///
-/// [`ReqwestTransport`] is the one in use; tests and gateways bring their own. A transport retries nothing, follows no redirect
+/// [`ReqwestTransport`] is the one in use; tests and gateways bring their own. A transport repeats nothing that a server may have looked at, follows no redirect
 /// (it would carry the key to another host), asks for no compression, and sets no limit on how long an answer takes: those who
 /// call it do. One that inflates bodies nevertheless takes their `Content-Encoding` away: a body that still names one is refused.
 ///

@@ -64,3 +64,11 @@ fn a_turn_that_was_imported_is_answered_the_same_also_behind_the_window() {
     ];
     try_sequence(&operations);
 }
+
+#[test]
+fn an_undone_answer_of_tools_may_be_given_once_more_and_stays_undone() {
+    for answered in 17..=18 {
+        let undone = submit(0, What::New(Script::Direct), Some((answered, How::Rollback)));
+        try_sequence(&[undone, submit(1, What::Again(0), None)]);
+    }
+}

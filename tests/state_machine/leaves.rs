@@ -72,7 +72,8 @@ impl Leaves {
         FnTool::with_invocation(definition, move |invocation: ToolInvocation| {
             let leaves = leaves.clone();
             async move {
-                if once {
+                // The calls of a conversation that was deleted are forgotten with it.
+                if once && !leaves.steps.is_outdated() {
                     let deletions = leaves.seen.deletions.load(Ordering::Relaxed);
                     *lock(&leaves.seen.starts).entry((invocation.key, deletions)).or_default() += 1;
                 }

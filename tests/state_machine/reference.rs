@@ -27,8 +27,8 @@ pub(crate) struct Turn {
     pub(crate) script: Script,
     /// What its user was given. It must not be lost.
     pub(crate) answer: Option<String>,
-    /// A user undid it while its answer was being stored. The same answer, given once more by another process, cannot
-    /// be told from that one.
+    /// A user undid it when its answer was stored, or was being stored. The same answer, given once more by another
+    /// process, cannot be told from that one.
     pub(crate) is_undone: bool,
 }
 

@@ -1,4 +1,4 @@
-use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd};
+use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd, TurnId};
 
 use crate::operation::How;
 use crate::reading::{Over, Reading};
@@ -28,17 +28,26 @@ impl World {
     }
 
     /// A turn is stopped so.
-    pub(crate) fn note_stop(&mut self, by: usize, nth: usize, reading: &Reading, how: How) {
+    pub(crate) async fn note_stop(
+        &mut self,
+        by: usize,
+        nth: usize,
+        reading: &Reading,
+        how: How,
+    ) -> Result<(), Broken> {
         match how {
             How::Seal | How::SealAtOnce => self.note_shown(by, nth, reading),
             How::Rollback => {
+                let log = self.log_of(&key()).await?;
                 let turn = &mut self.told.turns[nth];
-                turn.is_undone |= reading.shown.ends_with(&turn.said);
+                // The answer of tools is in the log, but nobody is shown its text.
+                turn.is_undone |= reading.shown.ends_with(&turn.said) || is_ended_in(&log, &turn.id);
                 self.told.shown.retain(|shown| shown.nth != nth);
             }
             How::Kill => self.forget_shown_by(by),
             How::Finish | How::Stand => {}
         }
+        Ok(())
     }
 
     /// A turn failed. One that another process has passed leaves what it had shown to that.
@@ -85,7 +94,7 @@ impl World {
     }
 }
 
-fn is_in_log(log: &[Entry], turn: &advisor_chain::TurnId, text: &str) -> bool {
+fn is_in_log(log: &[Entry], turn: &TurnId, text: &str) -> bool {
     let holds = |kind: &EntryKind| match kind {
         EntryKind::Message(message) => message.role() == Role::Assistant && message.text().contains(text),
         EntryKind::TurnEnded(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) => {
@@ -94,6 +103,11 @@ fn is_in_log(log: &[Entry], turn: &advisor_chain::TurnId, text: &str) -> bool {
         _ => false,
     };
     log.iter().filter(|entry| entry.turn == *turn).any(|entry| holds(&entry.kind))
+}
+
+fn is_ended_in(log: &[Entry], turn: &TurnId) -> bool {
+    let is_end = |entry: &Entry| matches!(&entry.kind, EntryKind::TurnEnded(TurnEnd::Completed(_)));
+    log.iter().any(|entry| entry.turn == *turn && is_end(entry))
 }
 
 fn is_told(transcript: &[Message], said: &str, text: &str) -> bool {

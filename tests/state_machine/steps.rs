@@ -50,6 +50,11 @@ impl Steps {
         .await;
     }
 
+    /// Whether the turn runs on a conversation that was deleted.
+    pub(crate) fn is_outdated(&self) -> bool {
+        lock(&self.0).as_ref().is_some_and(|run| run.outdated_version().is_some())
+    }
+
     fn note(&self, version: Version) {
         if let Some(run) = &*lock(&self.0) {
             let mut passed = run.lock();
@@ -124,13 +129,10 @@ impl Around for Steps {
         }
         self.pass().await;
         let done = work.await;
-        if let (Asked::Append(_), Ok(Some(version))) = (asked, &done) {
+        if let (Asked::Append(_) | Asked::Load, Ok(Some(version))) = (asked, &done) {
             self.note(*version);
         }
         self.pass().await;
-        if let (Asked::Load, Ok(Some(version))) = (asked, &done) {
-            self.note(*version);
-        }
         done
     }
 }

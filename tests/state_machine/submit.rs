@@ -149,20 +149,20 @@ impl World {
             Over::Waits => return Err(String::from("a turn waits for ever")),
             Over::Reached => {
                 let how = stop.map_or(How::Seal, |stop| stop.how);
-                self.stop(Standing { by, nth, reading }, how).await;
+                self.stop(Standing { by, nth, reading }, how).await?;
             }
         }
         Ok(())
     }
 
-    async fn stop(&mut self, stopped: Standing, how: How) {
+    async fn stop(&mut self, stopped: Standing, how: How) -> Result<(), Broken> {
         if how == How::Stand && self.standing.is_none() {
             self.standing = Some(stopped);
-            return;
+            return Ok(());
         }
         let by = stopped.by;
         self.is_held = true;
-        self.note_stop(by, stopped.nth, &stopped.reading, how);
+        self.note_stop(by, stopped.nth, &stopped.reading, how).await?;
         stopped.reading.drop_as(how).await;
         if how == How::Kill {
             if let Some(standing) = self.standing.take_if(|standing| standing.by == by) {
@@ -170,5 +170,6 @@ impl World {
             }
             self.restart(by);
         }
+        Ok(())
     }
 }

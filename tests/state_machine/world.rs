@@ -88,13 +88,13 @@ impl World {
             Operation::Window { by, window } => self.processes[by].window = window,
             Operation::Restart { by } => {
                 self.active[by] = true;
-                self.end_standing_of(by, How::Seal).await;
+                self.end_standing_of(by, How::Seal).await?;
                 let closed = self.processes[by].memory.close_unfinished().await;
                 closed.map_err(|error| format!("what was dropped could not be closed: {error:?}"))?;
                 self.restart(by);
             }
             Operation::Kill { by } => {
-                self.end_standing_of(by, How::Kill).await;
+                self.end_standing_of(by, How::Kill).await?;
                 self.forget_shown_by(by);
                 self.restart(by);
             }
@@ -139,12 +139,13 @@ impl World {
         self.processes[by] = Process { window, ..process };
     }
 
-    async fn end_standing_of(&mut self, by: usize, how: How) {
+    async fn end_standing_of(&mut self, by: usize, how: How) -> Result<(), Broken> {
         if let Some(standing) = self.standing.take_if(|standing| standing.by == by) {
-            self.note_stop(by, standing.nth, &standing.reading, how);
+            self.note_stop(by, standing.nth, &standing.reading, how).await?;
             standing.reading.drop_as(how).await;
             self.is_held = true;
         }
+        Ok(())
     }
 
     async fn move_away_and_back(&mut self) {

@@ -147,7 +147,13 @@ impl AnswerDecoder {
     #[inline]
     pub(crate) fn next_alike(&mut self) -> Option<Delta> {
         let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
-        if is_next { self.read_alike() } else { None }
+        let Body::Events { decoder, .. } = &mut self.body else { return None };
+        let longest = decoder.longest();
+        let upcoming = decoder.upcoming().filter(|_| is_next)?;
+        let (delta, rest) = self.progress.read_alike(upcoming, longest)?;
+        let length = upcoming.len() - rest.len();
+        decoder.skip_events(length, 1);
+        Some(delta)
     }
 
     /// Moves what [`next_alike`](Self::next_alike) would give one after the other to `deltas`, until it has so many.
@@ -183,18 +189,6 @@ impl AnswerDecoder {
         self.progress.tell_usage();
         self.body = Body::Over;
         self.progress.fail_with(error);
-    }
-
-    /// Takes in the next event if it is whole and looks like one before.
-    #[inline]
-    fn read_alike(&mut self) -> Option<Delta> {
-        let Body::Events { decoder, .. } = &mut self.body else { return None };
-        let longest = decoder.longest();
-        let upcoming = decoder.upcoming()?;
-        let (delta, rest) = self.progress.read_alike(upcoming, longest)?;
-        let length = upcoming.len() - rest.len();
-        decoder.skip_events(length, 1);
-        Some(delta)
     }
 
     /// Takes in the next event; false if there is none.

@@ -67,7 +67,7 @@ fn alike_in(body: &[u8]) -> usize {
     let mut alike = 0;
     decoder.push(Bytes::copy_from_slice(body));
     loop {
-        if decoder.read_alike().is_some() {
+        if decoder.next_alike().is_some() {
             alike += 1;
         } else if !decoder.read_event().is_ok_and(|read| read) {
             return alike;

@@ -24,7 +24,13 @@ impl Shape {
         event: r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_fc9f1d7035","choices":[{"index":0,"delta":{"content":"WORD"},"logprobs":null,"finish_reason":null}],"usage":null}"#,
     };
 
-    /// All of them.
+    /// No two look alike: a field has another name each time.
+    pub const STRANGE: Self = Self {
+        name: "no two alike",
+        event: r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_fc9f1d7035","choices":[{"index":0,"delta":{"content":"WORD"},"logprobs":null,"finish_reason":null}],"usage":null,"xNUMBER":0}"#,
+    };
+
+    /// All that servers write.
     pub const ALL: [Self; 14] = [
         Self::OPENAI,
         Self {
@@ -95,7 +101,8 @@ impl Shape {
         head.chain(reads).chain([end, "[DONE]"].map(|event| Bytes::from(frame(event)))).collect()
     }
 
-    fn event(&self, number: usize) -> String {
+    /// The event of this number, as JSON.
+    pub(crate) fn event(&self, number: usize) -> String {
         let word = |words: &[&'static str]| words.get(number % words.len()).copied().unwrap_or_default();
         let padding = "kGq0aXz41BmR7";
         self.event

@@ -8,13 +8,16 @@ use advisor_chain::{
 };
 use futures::StreamExt;
 
+use serde::Deserialize;
+
 use super::{Case, runtime};
 use crate::{InMemory, Shape};
 
 const CHUNKS: (usize, usize) = (1000, 3000);
 
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases: Vec<_> = Shape::ALL.into_iter().map(reading).collect();
+    let mut cases: Vec<_> = Shape::ALL.into_iter().chain([Shape::STRANGE]).map(reading).collect();
+    cases.push(parsing());
     cases.push(aggregating("text", |text| DeltaKind::Text(text.into())));
     cases.push(aggregating("arguments", |text| DeltaKind::Arguments { index: Some(0), text: text.into() }));
     cases.extend([0, 1, 5].map(|count| answering(format!("answer, {count} that look"), count, looking)));
@@ -26,6 +29,18 @@ pub(super) fn cases() -> Vec<Case> {
 fn reading(shape: Shape) -> Case {
     Case::new(format!("read, {}", shape.name), "event", CHUNKS, move |events| {
         answer(shape, events, AdvisorChain::builder)
+    })
+}
+
+/// What a client does that parses every event into structs, and no more than that.
+fn parsing() -> Case {
+    Case::new("serde_json, into structs", "event", CHUNKS, |events| {
+        let events: Vec<String> = (0..events).map(|number| Shape::STRANGE.event(number)).collect();
+        move || {
+            for event in events {
+                std::hint::black_box(serde_json::from_str::<Event>(&event).unwrap());
+            }
+        }
     })
 }
 
@@ -92,4 +107,36 @@ fn aggregating(name: &str, piece: fn(&'static str) -> DeltaKind) -> Case {
             std::hint::black_box(aggregator.finish(&mut chunks).unwrap());
         }
     })
+}
+
+/// An event as clients of this format have it.
+#[derive(Deserialize)]
+#[allow(dead_code, reason = "a client would read them")]
+struct Event {
+    id: String,
+    object: String,
+    created: u64,
+    model: String,
+    service_tier: Option<String>,
+    system_fingerprint: Option<String>,
+    choices: Vec<Choice>,
+    usage: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[allow(dead_code, reason = "a client would read them")]
+struct Choice {
+    index: u32,
+    delta: Said,
+    logprobs: Option<serde_json::Value>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[allow(dead_code, reason = "a client would read them")]
+struct Said {
+    role: Option<String>,
+    content: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<serde_json::Value>>,
 }

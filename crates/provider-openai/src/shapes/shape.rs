@@ -61,14 +61,15 @@ impl Shape {
         for (kind, literal) in &self.gaps {
             let gap = if *kind == PlaceKind::Said {
                 let (gap, escaped) = scan::string(rest)?;
-                said = Some(text_of(gap, escaped, &mut reading.unescaped)?);
+                said = Some((gap, escaped));
                 gap
             } else {
                 read_other(*kind, rest, &mut reading.counts)?
             };
             rest = rest.get(gap.len()..)?.strip_prefix(&**literal)?;
         }
-        Some((said?, rest))
+        let (gap, escaped) = said?;
+        Some((text_of(gap, escaped, &mut reading.unescaped)?, rest))
     }
 
     /// Whether events of this shape report token counts.

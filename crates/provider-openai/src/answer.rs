@@ -46,6 +46,17 @@ pub(crate) struct AnswerDecoder {
     content_type: String,
     /// The body has ended, and nothing was made of that yet.
     ended: bool,
+    upcoming: Upcoming,
+}
+
+/// What is known of the event that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Upcoming {
+    Unseen,
+    /// It looks like none before, or it is not whole.
+    Unlike,
+    /// It is not whole: nothing comes before there are more bytes.
+    Missing,
 }
 
 #[derive(Debug)]
@@ -71,6 +82,7 @@ impl AnswerDecoder {
             limits,
             content_type: String::new(),
             ended: false,
+            upcoming: Upcoming::Unseen,
         }
     }
 
@@ -82,6 +94,7 @@ impl AnswerDecoder {
 
     /// Takes the next bytes. Call it when [`next`](Self::next) has nothing.
     pub(crate) fn push(&mut self, mut bytes: Bytes) {
+        self.upcoming = Upcoming::Unseen;
         if let Body::Unknown(beginning) = &mut self.body {
             let Some((first, from)) = beginning.skip(&mut bytes) else {
                 return;
@@ -112,6 +125,7 @@ impl AnswerDecoder {
 
     /// Says that the body has ended.
     pub(crate) fn finish(&mut self) {
+        self.upcoming = Upcoming::Unseen;
         self.progress.tell_usage();
         match &mut self.body {
             Body::Events { decoder, .. } => decoder.finish(),
@@ -134,9 +148,12 @@ impl AnswerDecoder {
                 self.body = Body::Over;
                 return Some(Err(error));
             }
+            if self.upcoming == Upcoming::Missing {
+                return None;
+            }
             match self.read_event() {
-                Ok(true) => {}
-                Ok(false) => return None,
+                Ok(true) => self.upcoming = Upcoming::Unseen,
+                Ok(false) => self.upcoming = Upcoming::Missing,
                 Err(error) => self.fail(error),
             }
         }
@@ -146,12 +163,20 @@ impl AnswerDecoder {
     /// own because nearly every delta is: the way through [`next`](Self::next) costs twice as much.
     #[inline]
     pub(crate) fn next_alike(&mut self) -> Option<Delta> {
-        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
         let Body::Events { decoder, .. } = &mut self.body else { return None };
+        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
+        if self.upcoming != Upcoming::Unseen || !is_next {
+            return None;
+        }
         let longest = decoder.longest();
-        let upcoming = decoder.upcoming().filter(|_| is_next)?;
-        let (delta, rest) = self.progress.read_alike(upcoming, longest)?;
-        let length = upcoming.len() - rest.len();
+        let read = decoder.upcoming().and_then(|bytes| {
+            let (delta, rest) = self.progress.read_alike(bytes, longest)?;
+            Some((delta, bytes.len() - rest.len()))
+        });
+        let Some((delta, length)) = read else {
+            self.upcoming = Upcoming::Unlike;
+            return None;
+        };
         decoder.skip_events(length, 1);
         Some(delta)
     }
@@ -160,13 +185,18 @@ impl AnswerDecoder {
     pub(crate) fn take_alike(&mut self, deltas: &mut VecDeque<Delta>, most: usize) {
         let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
         let Body::Events { decoder, .. } = &mut self.body else { return };
+        if self.upcoming != Upcoming::Unseen || !is_next {
+            return;
+        }
         let longest = decoder.longest();
-        let Some(upcoming) = decoder.upcoming().filter(|_| is_next) else { return };
+        let Some(upcoming) = decoder.upcoming() else { return };
         let mut rest = upcoming;
         let mut events = 0;
-        while deltas.len() < most
-            && let Some((delta, behind)) = self.progress.read_alike(rest, longest)
-        {
+        while deltas.len() < most {
+            let Some((delta, behind)) = self.progress.read_alike(rest, longest) else {
+                self.upcoming = Upcoming::Unlike;
+                break;
+            };
             deltas.push_back(delta);
             events += 1;
             rest = behind;

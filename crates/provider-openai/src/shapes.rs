@@ -27,12 +27,15 @@ const LONGEST: usize = 16 << 10;
 /// Learning costs about as much as parsing, so it must be earned: each event that looks like one before earns one.
 const CREDIT: u8 = 24;
 const PRICE: u8 = 2;
+/// After so many events that were not learned from, because too few look alike, no more are compared.
+const MOST_UNLEARNED: u8 = 64;
 
 /// The shapes of the events of one answer.
 pub(crate) struct Shapes {
     /// The one that was met last comes first.
     known: Vec<Known>,
     credit: u8,
+    unlearned: u8,
     reading: Reading,
     /// The counts of the last event, which had the first shape, where nobody was told of them.
     untold: Option<Counts>,
@@ -49,7 +52,14 @@ struct Known {
 
 impl Shapes {
     pub(crate) fn new() -> Self {
-        Self { known: Vec::new(), credit: CREDIT, reading: Reading::default(), untold: None, usage: None }
+        Self {
+            known: Vec::new(),
+            credit: CREDIT,
+            unlearned: 0,
+            reading: Reading::default(),
+            untold: None,
+            usage: None,
+        }
     }
 
     /// For answers in which what an event says depends on the events before it: nothing is learned.
@@ -99,9 +109,11 @@ impl Shapes {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn credit(&self) -> u8 {
-        self.credit
+    fn note_unlearned(&mut self) {
+        self.unlearned = self.unlearned.saturating_add(1);
+        if self.unlearned >= MOST_UNLEARNED {
+            self.known.clear();
+        }
     }
 
     /// The token counts that were kept, once.
@@ -112,13 +124,16 @@ impl Shapes {
 
     /// Learns from an event that said this.
     pub(crate) fn learn(&mut self, event: &str, delta: &Delta, counts: Option<TokenCounts>) {
-        // Between the lines of an event there may be others, such as comments.
-        let learns = says_something(&delta.kind) && self.credit >= PRICE && event.len() <= LONGEST;
-        if !learns || event.contains('\n') {
+        if !says_something(&delta.kind) {
             return;
         }
-        self.credit -= PRICE;
         self.note_usage();
+        let Some(credit) = self.credit.checked_sub(PRICE) else { return self.note_unlearned() };
+        // Between the lines of an event there may be others, such as comments.
+        if event.len() > LONGEST || event.contains('\n') {
+            return;
+        }
+        self.credit = credit;
         let Some(mut places) = places_of(event, &delta.kind) else { return };
         let alike = self.known.iter().position(|known| known.is_like(event, &places));
         if let Some(known) = alike.and_then(|at| self.known.get(at)) {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::cargo::cargo;
 use crate::interpreters::{self, Words};
 
 /// A client under test.
@@ -84,16 +85,7 @@ impl Programs {
 
 fn build(package: &str) -> Vec<(String, Words)> {
     eprintln!("--- building {package}");
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
-    // What `cargo run` says of this package is not true of that one, and would have some crates built anew.
-    for (name, _) in std::env::vars_os() {
-        let named = name.to_string_lossy();
-        if named.starts_with("CARGO_PKG_") || named.starts_with("CARGO_MANIFEST_") {
-            command.env_remove(name);
-        }
-    }
-    let output = command
+    let output = cargo()
         .args(["build", "--release", "--locked", "--message-format=json-render-diagnostics"])
         .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "--package", package])
         .stderr(Stdio::inherit())

@@ -4,6 +4,7 @@
 //! what came of it as Markdown; `-- text tools` runs parts, `-- --quick` a small try. See README.md.
 
 mod bench;
+mod cargo;
 mod clients;
 mod figures;
 mod goals;

@@ -21,6 +21,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.push(aggregating("text", |text| DeltaKind::Text(text.into())));
     cases.push(aggregating("arguments", |text| DeltaKind::Arguments { index: Some(0), text: text.into() }));
     cases.extend([0, 1, 5].map(|count| answering(format!("answer, {count} that look"), count, looking)));
+    cases.push(answering("answer, 5 that do not look".into(), 5, passing));
     cases.push(answering("answer, one that edits".into(), 1, editing));
     cases
 }
@@ -81,6 +82,14 @@ fn looking() -> impl StreamAdvisor {
             std::hint::black_box(texts);
         }))
     })
+}
+
+/// An advisor that leaves the chunks alone.
+fn passing() -> impl StreamAdvisor {
+    from_fn(
+        "passing",
+        |request: ChatRequest, next: AdvisorChain| async move { next.next_stream(request).await },
+    )
 }
 
 /// An advisor that could change every chunk, and changes none.

@@ -1,5 +1,6 @@
 //! What is measured, part by part. Each prints its tables and notes which goals it reached.
 
+mod counts;
 mod curve;
 mod interpreters;
 mod paced;
@@ -28,6 +29,8 @@ pub(crate) enum Part {
     Stalled,
     /// A fresh process up to its first token.
     Start,
+    /// The parts of ours, without a network: what is counted where nobody waits.
+    Counts,
     /// Libraries for Python and Node, beside ours.
     #[value(skip)]
     Interpreters,
@@ -35,8 +38,8 @@ pub(crate) enum Part {
 
 impl Part {
     /// Those that need nothing but Rust.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Text, Self::Shapes, Self::Tools, Self::Paced, Self::Stalled, Self::Start];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Text, Self::Shapes, Self::Tools, Self::Paced, Self::Stalled, Self::Start, Self::Counts];
 
     pub(crate) fn run(self, bench: &mut Bench) {
         match self {
@@ -46,6 +49,7 @@ impl Part {
             Self::Paced => paced::run(bench),
             Self::Stalled => stalled::run(bench),
             Self::Start => start::run(bench),
+            Self::Counts => counts::run(bench),
             Self::Interpreters => interpreters::run(bench),
         }
     }

@@ -1,0 +1,13 @@
+use std::process::Command;
+
+/// The cargo that runs this. What it says of this package is not true of another one, and would have some crates built anew.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+    for (name, _) in std::env::vars_os() {
+        let named = name.to_string_lossy();
+        if named.starts_with("CARGO_PKG_") || named.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}

@@ -29,6 +29,9 @@ const SENT_AGAIN: usize = 2;
 /// Which TLS it speaks is a matter of this crate's features: `rustls-ring` (default), `rustls-aws-lc` or `native-tls`. With
 /// rustls, certificates are checked against the roots of the operating system, which are loaded once per process, when the
 /// first `https://` connection needs them. Clones share their connections.
+///
+/// A connection lives in the runtime in which it was opened, and a request may take one that another runtime opened: it then waits until
+/// that one runs. Several runtimes that do not run all the time need a transport each.
 #[derive(Clone)]
 pub struct ReqwestTransport {
     client: Client,
@@ -87,7 +90,7 @@ impl ReqwestTransport {
             Some(after) if error.is_connect() && error.is_timeout() => {
                 TimedOut::new(Clock::Connect, after).into()
             }
-            _ if error.is_connect() => TransportError::Connect { source: without_url(error) },
+            _ if error.is_connect() => TransportError::Connect { source: without_words(error) },
             _ => broken(error),
         }
     }
@@ -123,22 +126,31 @@ fn in_pieces(mut request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Reque
 
 /// Whether an HTTP/2 server has said that it did not look at the request: it goes away, or refused the stream.
 fn was_refused(error: &reqwest::Error) -> bool {
-    let sources = std::iter::successors(error.source(), |&error| error.source());
-    sources.filter_map(|error| error.downcast_ref::<h2::Error>()).any(|error| {
+    said_by_server(error).is_some_and(|error| {
         let reason = if error.is_go_away() { h2::Reason::NO_ERROR } else { h2::Reason::REFUSED_STREAM };
-        error.is_remote() && error.reason() == Some(reason)
+        error.reason() == Some(reason)
     })
 }
 
+/// What an HTTP/2 server said.
+fn said_by_server(error: &reqwest::Error) -> Option<&h2::Error> {
+    let mut sources = std::iter::successors(error.source(), |&error| error.source());
+    sources.find_map(|error| error.downcast_ref::<h2::Error>()).filter(|error| error.is_remote())
+}
+
 fn not_sent(error: reqwest::Error) -> TransportError {
-    TransportError::Other { source: without_url(error) }
+    TransportError::Other { source: without_words(error) }
 }
 
 fn broken(error: reqwest::Error) -> TransportError {
-    TransportError::Broken { source: without_url(error) }
+    TransportError::Broken { source: without_words(error) }
 }
 
-/// reqwest's errors name the URL, and with it what a caller may have put into it.
-fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
-    error.without_url().into()
+/// Without what no error may show: reqwest's errors name the URL, and with it what a caller may have put into it; those of HTTP/2 have
+/// the words with which a server goes away.
+fn without_words(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
+    match said_by_server(&error).and_then(h2::Error::reason) {
+        Some(reason) => format!("the server gave up: {reason}").into(),
+        None => error.without_url().into(),
+    }
 }

@@ -5,9 +5,15 @@ use h2::{Reason, RecvStream};
 
 use super::*;
 
-/// What a server says that closes the connection without having looked at any request: empty settings, and `GOAWAY` with
-/// the last stream 0 and `NO_ERROR`, as RFC 9113 has them.
-const REFUSAL: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+/// What a server says that closes the connection: empty settings, and `GOAWAY` with the last stream that it looked at and its
+/// reason, as RFC 9113 has them, and words of its own.
+fn goaway(last_stream: u8, reason: Reason, words: &str) -> Vec<u8> {
+    let length = u8::try_from(8 + words.len()).expect("few words");
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let head = [0, 0, length, 7, 0, 0, 0, 0, 0];
+    let streams = [0, 0, 0, last_stream];
+    [&settings[..], &head, &streams, &u32::from(reason).to_be_bytes(), words.as_bytes()].concat()
+}
 
 fn transport() -> ReqwestTransport {
     let builder = tls::choose(reqwest::Client::builder().http2_prior_knowledge()).expect("TLS");
@@ -40,6 +46,16 @@ async fn answer(mut connection: Connection<TcpStream, Bytes>, words: &'static st
     let (body, closed) = join(body, std::future::poll_fn(|cx| connection.poll_closed(cx))).await;
     closed.expect("closed by the client");
     body
+}
+
+/// Reads the body of a request, which begins with a piece `{}`, says this, and closes the connection.
+async fn go_away(listener: &TcpListener, words: &[u8]) {
+    let mut peer = Peer::accept(listener).await;
+    let mut read = Vec::new();
+    while !read.windows(2).any(|bytes| bytes == b"{}") {
+        assert!(peer.0.read_buf(&mut read).await.expect("the request") > 0, "closed before the body");
+    }
+    peer.0.write_all(words).await.expect("the client reads");
 }
 
 #[tokio::test]
@@ -91,15 +107,74 @@ async fn a_request_whose_connection_goes_away_unseen_is_sent_again_whole_on_anot
         rest(response.into_body()).await.expect("a whole body")
     };
     let server = async {
-        let mut refusing = Peer::accept(&listener).await;
-        let mut read = Vec::new();
-        while !read.windows(2).any(|bytes| bytes == b"{}") {
-            assert!(refusing.0.read_buf(&mut read).await.expect("the request") > 0, "closed before the body");
-        }
-        refusing.0.write_all(REFUSAL).await.expect("the client reads");
+        go_away(&listener, &goaway(0, Reason::NO_ERROR, "")).await;
         answer(connection(&listener).await, "hello").await
     };
     let (words, body) = join(client, server).await;
     assert_eq!(words, "hello");
     assert_eq!(body, b"{}\n");
+}
+
+/// Sends a request and closes the connection.
+async fn send_to(address: SocketAddr) -> Result<(), TransportError> {
+    let mut request = post(format!("http://{address}/"));
+    *request.body_mut() = vec![Bytes::from_static(b"{}")];
+    transport().send(request).await.map(|_| ())
+}
+
+#[tokio::test]
+async fn a_request_whose_stream_is_refused_is_sent_three_times_at_most() {
+    for refused in [2, 3] {
+        let (listener, address) = listen().await;
+        let server = async {
+            let mut connection = connection(&listener).await;
+            for _ in 0..refused {
+                request(&mut connection).await.1.send_reset(Reason::REFUSED_STREAM);
+            }
+            if refused == 2 {
+                let mut respond = request(&mut connection).await.1;
+                respond.send_response(Response::new(()), true).expect("the head");
+            }
+            let next = connection.accept().await;
+            assert!(next.is_none(), "asked more often than three times: {next:?}");
+        };
+        match join(send_to(address), server).await.0 {
+            Ok(()) => assert_eq!(refused, 2),
+            Err(TransportError::Broken { .. }) => assert_eq!(refused, 3),
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_a_server_may_have_looked_at_is_sent_once() {
+    let of_connections = [(1, Reason::NO_ERROR), (1, Reason::INTERNAL_ERROR), (0, Reason::ENHANCE_YOUR_CALM)];
+    for (last_stream, reason) in of_connections {
+        let (listener, address) = listen().await;
+        let words = goaway(last_stream, reason, "");
+        let (response, ()) = join(send_to(address), go_away(&listener, &words)).await;
+        assert!(matches!(response, Err(TransportError::Broken { .. })), "{reason:?}: {response:?}");
+        let again = listener.accept().now_or_never();
+        assert!(again.is_none(), "sent again after {reason:?}, stream {last_stream}");
+    }
+    for reason in [Reason::CANCEL, Reason::INTERNAL_ERROR] {
+        let (listener, address) = listen().await;
+        let server = async {
+            let mut connection = connection(&listener).await;
+            request(&mut connection).await.1.send_reset(reason);
+            assert!(connection.accept().await.is_none(), "sent again after {reason:?}");
+        };
+        let (response, ()) = join(send_to(address), server).await;
+        assert!(matches!(response, Err(TransportError::Broken { .. })), "{reason:?}: {response:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_as_it_goes_away_is_not_shown() {
+    let (listener, address) = listen().await;
+    let words = goaway(0, Reason::ENHANCE_YOUR_CALM, "not with Bearer key");
+    let (response, ()) = join(send_to(address), go_away(&listener, &words)).await;
+    let shown = everything_in(&response.expect_err("no response"));
+    assert!(!shown.contains("Bearer"), "{shown}");
+    assert!(shown.contains("detected excessive load"), "{shown}");
 }

@@ -4,9 +4,9 @@
 //! over what lies between them, so that what is done once is left out. Instructions are counted by valgrind; with
 //! `ADVISOR_REQUIRE_VALGRIND=1` it is a failure if they cannot be.
 //!
-//! `benches/baselines/` holds the counts of each compiler and valgrind that they were taken with. More than 3 % above them is a
-//! failure; where nothing was taken with these, it says so. With `-- --save` the counts become the baseline. Other words
-//! choose the cases that hold them: `-- "tool loop"`.
+//! `benches/baselines/` holds the counts of each compiler, valgrind, C library and kind of processor that they were taken with.
+//! More than 3 % above them is a failure, and so is a case that is on one side only; where nothing was taken with these, it says
+//! so. With `-- --save` the counts become the baseline. Other words choose the cases that hold them: `-- "tool loop"`.
 
 #![allow(
     clippy::panic,
@@ -44,24 +44,24 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let (save, wanted): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|argument| argument == "--save");
-    let Some(valgrind) = version("valgrind") else {
+    let Some(valgrind) = first_line("valgrind", "--version") else {
         println!("instructions are not counted: valgrind is not installed");
         let required = std::env::var("ADVISOR_REQUIRE_VALGRIND").is_ok_and(|required| required == "1");
         return if required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     };
-    let baseline = Baseline::read(&format!("{} {valgrind}", version("rustc").unwrap()));
+    let baseline = Baseline::read(&valgrind);
     let chosen = |case: &Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word));
     let cases: Vec<_> = advisor_benches::all().into_iter().filter(chosen).collect();
+    assert!(!cases.is_empty(), "no case is called {wanted:?}");
     println!("{:<46} {:>14} {:>12}  {:<8} baseline", "", "instructions", "allocations", "each");
     let counted: Vec<_> =
         cases.iter().map(|case| (case.name.clone(), baseline.compare(case, count(case)))).collect();
     if !save.is_empty() {
-        baseline.write(counted.iter().map(|(name, (counts, _))| (name.clone(), *counts)));
-    } else if baseline.counts.is_empty() {
-        println!("nothing to compare with: there are no counts of {}", baseline.file.display());
+        baseline.write(wanted.is_empty(), counted.into_iter().map(|(name, (counts, _))| (name, counts)));
+        return ExitCode::SUCCESS;
     }
-    let worse = save.is_empty() && counted.iter().any(|(_, (_, worse))| *worse);
-    if worse { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let gone = wanted.is_empty() && baseline.has_others_than(&cases);
+    if gone || counted.iter().any(|(_, (_, passes))| !passes) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// What callgrind counts, and nothing else.
@@ -93,28 +93,43 @@ fn instructions(case: &str, size: usize) -> u64 {
         .unwrap();
     let report = String::from_utf8_lossy(&output.stderr);
     let count = report.lines().find_map(|line| line.split_once("Collected : "));
-    count.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("{report}"))
+    let count = count.and_then(|(_, count)| count.trim().parse().ok());
+    count.filter(|count| *count > 0).unwrap_or_else(|| panic!("nothing was counted: {report}"))
 }
 
-/// The first line of what a program says of its version; `None` if it is not there.
-fn version(program: &str) -> Option<String> {
-    let output = Command::new(program).arg("--version").output().ok()?;
+/// The first line that a program prints; `None` if it is not there.
+fn first_line(program: &str, argument: &str) -> Option<String> {
+    let output = Command::new(program).arg(argument).output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }
 
-/// The counts that were taken before with the same tools.
+/// What a program does on this machine, whoever compiled it: how bytes are copied and compared is chosen when it runs.
+fn machine() -> String {
+    let libc = first_line("getconf", "GNU_LIBC_VERSION").unwrap_or_default();
+    #[cfg(target_arch = "x86_64")]
+    let wide = if is_x86_feature_detected!("avx2") { "avx2" } else { "no avx2" };
+    #[cfg(not(target_arch = "x86_64"))]
+    let wide = "";
+    format!("{libc} {} {wide}", std::env::consts::ARCH)
+}
+
+/// The counts that were taken before with the same tools on such a machine.
 struct Baseline {
     file: PathBuf,
     counts: BTreeMap<String, Counts>,
 }
 
 impl Baseline {
-    fn read(tools: &str) -> Self {
-        let word = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
-        let name: String = format!("{tools} {}", std::env::consts::ARCH).chars().map(word).collect();
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("baselines");
-        let file = folder.join(format!("{}.tsv", name.replace("--", "-")));
+    fn read(valgrind: &str) -> Self {
+        let rustc = first_line("rustc", "--version").unwrap();
+        let tools = format!("{rustc} {valgrind} {}", machine());
+        let words = tools.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.');
+        let name = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+        let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("baselines/{name}.tsv"));
         let lines = std::fs::read_to_string(&file).unwrap_or_default();
+        if lines.is_empty() {
+            println!("nothing to compare with: there are no counts of {}", file.display());
+        }
         Self { file, counts: lines.lines().filter_map(Self::line).collect() }
     }
 
@@ -125,26 +140,42 @@ impl Baseline {
         Some((name, Counts { instructions: number()?, allocations: number()? }))
     }
 
-    /// Prints the counts beside those of the baseline, and tells whether they are worse.
+    /// Prints the counts beside those of the baseline, and tells whether they pass.
     fn compare(&self, case: &Case, now: Counts) -> (Counts, bool) {
-        let before = self.counts.get(&case.name);
         let is_worse = |now: f64, before: f64, chance: f64| now > before * MORE && now > before + chance;
-        let worse = before.is_some_and(|before| {
-            is_worse(now.instructions, before.instructions, INSTRUCTIONS)
-                || is_worse(now.allocations, before.allocations, ALLOCATIONS)
-        });
-        let before = before.map(|before| format!("{:.0} {:.3}", before.instructions, before.allocations));
-        let (Counts { instructions, allocations }, mark) = (now, if worse { "  WORSE" } else { "" });
-        let before = before.unwrap_or_default();
+        let (before, remark) = match self.counts.get(&case.name) {
+            None if self.counts.is_empty() => (String::new(), ""),
+            None => (String::new(), "NOT KNOWN: keep it with `-- --save`"),
+            Some(before) => {
+                let worse = is_worse(now.instructions, before.instructions, INSTRUCTIONS)
+                    || is_worse(now.allocations, before.allocations, ALLOCATIONS);
+                let before = format!("{:.0} {:.3}", before.instructions, before.allocations);
+                (before, if worse { "WORSE" } else { "" })
+            }
+        };
+        let Counts { instructions, allocations } = now;
         println!(
-            "{:<46} {instructions:>14.0} {allocations:>12.3}  {:<8} {before}{mark}",
+            "{:<46} {instructions:>14.0} {allocations:>12.3}  {:<8} {before}  {remark}",
             case.name, case.unit
         );
-        (now, worse)
+        (now, remark.is_empty())
     }
 
-    /// Keeps these counts, and of the other cases what was known.
-    fn write(mut self, counts: impl Iterator<Item = (String, Counts)>) {
+    /// Whether there are counts of what is no case, because it was renamed or is gone.
+    fn has_others_than(&self, cases: &[Case]) -> bool {
+        let is_gone = |name: &&String| !cases.iter().any(|case| case.name == **name);
+        let gone: Vec<_> = self.counts.keys().filter(is_gone).collect();
+        if !gone.is_empty() {
+            println!("no case is called so any more: {gone:?}");
+        }
+        !gone.is_empty()
+    }
+
+    /// Keeps these counts, and what was known of other cases unless these are all.
+    fn write(mut self, all: bool, counts: impl Iterator<Item = (String, Counts)>) {
+        if all {
+            self.counts.clear();
+        }
         self.counts.extend(counts);
         let line = |(name, counts): (&String, &Counts)| {
             format!("{name}\t{:.1}\t{:.4}\n", counts.instructions, counts.allocations)

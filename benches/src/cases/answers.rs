@@ -74,7 +74,7 @@ fn answer(
 }
 
 /// An advisor that looks at every chunk.
-fn looking() -> impl StreamAdvisor {
+pub(super) fn looking() -> impl StreamAdvisor {
     from_fn("looking", |request: ChatRequest, next: AdvisorChain| async move {
         let mut texts = 0_usize;
         Ok(next.next_stream(request).await?.inspect_chunks(move |chunk: &Chunk| {

@@ -1,14 +1,15 @@
 //! Whole turns: the root, memory, the tool loop.
 
 use advisor_chain::{
-    Block, BlockContent, ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ConversationKey,
-    FnTool, InMemoryStore, Message, OpenAiModel, Part, StreamAdvisor, ToolCall, ToolCallAdvisor,
-    ToolDefinition, ToolLimits, ToolResult, from_fn,
+    Block, BlockContent, ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, ConversationKey, FnTool,
+    InMemoryStore, Message, OpenAiModel, Part, ToolCall, ToolCallAdvisor, ToolDefinition, ToolLimits,
+    ToolResult,
 };
 use bytes::Bytes;
 use futures::StreamExt;
 use serde_json::{Value, json};
 
+use super::answers::looking;
 use super::{Case, runtime};
 use crate::{InMemory, Shape};
 
@@ -111,7 +112,7 @@ fn request_again(messages: usize) -> impl FnOnce() {
     };
     runtime.block_on(ask(request.clone()));
     // What it costs to let go of the messages is no part of it.
-    Box::leak(Box::new(request.clone()));
+    std::mem::forget(request.clone());
     move || {
         runtime.block_on(async {
             let mut stream = model.stream(request).await.unwrap();
@@ -120,15 +121,4 @@ fn request_again(messages: usize) -> impl FnOnce() {
             }
         });
     }
-}
-
-/// An advisor that looks at every chunk.
-fn looking() -> impl StreamAdvisor {
-    from_fn("looking", |request: ChatRequest, next: advisor_chain::AdvisorChain| async move {
-        let mut texts = 0_usize;
-        Ok(next.next_stream(request).await?.inspect_chunks(move |chunk: &Chunk| {
-            texts += usize::from(chunk.text().is_some());
-            std::hint::black_box(texts);
-        }))
-    })
 }

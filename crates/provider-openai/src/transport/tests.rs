@@ -2,8 +2,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures::StreamExt;
 use futures::future::join;
-use futures::{FutureExt, StreamExt};
 use http::header::AUTHORIZATION;
 use http::{Method, StatusCode};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -152,10 +152,16 @@ async fn a_request_that_a_server_may_have_looked_at_is_sent_once() {
     for (last_stream, reason) in of_connections {
         let (listener, address) = listen().await;
         let words = goaway(last_stream, reason, "");
-        let (response, ()) = join(send_to(address), go_away(&listener, &words)).await;
-        assert!(matches!(response, Err(TransportError::Broken { .. })), "{reason:?}: {response:?}");
-        let again = listener.accept().now_or_never();
-        assert!(again.is_none(), "sent again after {reason:?}, stream {last_stream}");
+        let server = async {
+            go_away(&listener, &words).await;
+            listener.accept().await
+        };
+        tokio::select! {
+            response = send_to(address) => {
+                assert!(matches!(response, Err(TransportError::Broken { .. })), "{reason:?}: {response:?}");
+            }
+            again = server => panic!("sent again after {reason:?}, stream {last_stream}: {again:?}"),
+        }
     }
     for reason in [Reason::CANCEL, Reason::INTERNAL_ERROR] {
         let (listener, address) = listen().await;

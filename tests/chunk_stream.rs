@@ -85,6 +85,38 @@ async fn law_s1_after_an_error_nothing_follows_and_no_work_runs() {
     assert_eq!(journal.count("work"), 0);
 }
 
+#[tokio::test]
+async fn law_s1_what_is_added_after_the_end_brings_nothing_back() {
+    let ended = || async {
+        let mut stream = ChunkStream::answer(answer("hi"));
+        while stream.next().await.is_some() {}
+        stream
+    };
+    let unexpected = async |_| panic!("it ran after the end");
+    for mut stream in [
+        ended().await.on_completed(unexpected),
+        ended().await.inspect_chunks(|chunk| panic!("it saw {chunk:?} after the end")),
+        ended().await.edit_chunks(|chunk, _| panic!("it was given {chunk:?} after the end")),
+    ] {
+        assert!(stream.next().await.is_none());
+        assert!(stream.is_terminated());
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_work_that_was_added_while_work_ran_is_known_to_come_after_chunks() {
+    let mut stream = ChunkStream::answer(answer("hi")).on_completed(|response| async {
+        tokio::task::yield_now().await;
+        Ok(response)
+    });
+    while let Some(chunk) = stream.next().now_or_never() {
+        chunk.unwrap().unwrap();
+    }
+    let failing = stream.on_completed(|_| async { Err(Error::new(ErrorKind::Store, "it is full")) });
+    let items: Vec<_> = failing.collect().await;
+    assert!(items[0].as_ref().unwrap_err().emitted());
+}
+
 /// A cache inside the tool loop: the second turn's first answer comes from the first turn.
 #[tokio::test]
 async fn law_s3_an_answer_of_an_earlier_turn_is_given_in_a_round_of_its_own() {

@@ -110,9 +110,19 @@ impl ChunkStream {
 
     fn with_stage(self, stage: Stage) -> Self {
         // What is added once the work has begun stands outside of all of it.
-        let mut stream = if matches!(self.state, State::Live(_)) { self } else { Self::from_batches(self) };
+        let mut stream =
+            if matches!(self.state, State::Live(_)) { self } else { self.inside(Self::from_batches) };
         stream.stages.push(stage);
         stream
+    }
+
+    /// A stream around this one; this one if it has ended.
+    pub(crate) fn inside(self, around: impl FnOnce(Self) -> Self) -> Self {
+        if matches!(self.state, State::Ended) {
+            return self;
+        }
+        let emitted = self.emitted;
+        Self { emitted, ..around(self) }
     }
 
     /// A chunk passes that is not the last one.

@@ -48,13 +48,15 @@ impl ChunkStream {
     /// # Ok(()) }
     /// ```
     pub fn edit_chunks(self, edit: impl FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static) -> Self {
-        Self::new(Edited {
-            inner: self,
-            edit,
-            blocks: EditedBlocks::default(),
-            answers: EditedAnswers::default(),
-            edited: VecDeque::new(),
-            ready: VecDeque::new(),
+        self.inside(|inner| {
+            Self::new(Edited {
+                inner,
+                edit,
+                blocks: EditedBlocks::default(),
+                answers: EditedAnswers::default(),
+                edited: VecDeque::new(),
+                ready: VecDeque::new(),
+            })
         })
     }
 }

@@ -82,6 +82,7 @@ impl TurnStream {
             spawner: Some(spawner.clone()),
             beside: std::mem::take(&mut self.beside),
             span: self.span.clone(),
+            in_poll: self.in_poll,
         };
         self.control = TurnControl::new();
         spawner.spawn(
@@ -96,6 +97,17 @@ impl TurnStream {
     pub(crate) fn fail(&mut self, error: Error) {
         let partial = self.delivered.take_text();
         self.end_with(TurnEnd::Failed { partial }, error);
+    }
+
+    /// Somebody's code has panicked: what it held cannot be polled again. The error, if the end cannot be recorded any more, either.
+    pub(crate) fn end_after_panic(&mut self) -> Option<Error> {
+        let error = Error::new(ErrorKind::Advisor, "code of the chain panicked; the turn is over");
+        match self.state {
+            State::Opening(_) | State::Live(_) => self.fail(error),
+            State::Ending(..) => return self.end(Err(error)).err(),
+            State::Waiting(_) | State::Ended => {}
+        }
+        None
     }
 
     pub(crate) fn end(&mut self, recorded: Result<()>) -> Result<Chunk> {

@@ -68,7 +68,7 @@ impl Live {
     }
 
     fn take_ready(&mut self) {
-        // If someone who looks panics, nothing is left that others have not seen.
+        // If someone who looks panics, nothing is left that others have not seen, and the turn is over.
         let mut ready = std::mem::take(&mut self.ready);
         Pin::new(&mut self.stream).take_ready(&mut ready);
         self.ready = ready;

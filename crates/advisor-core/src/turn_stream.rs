@@ -25,7 +25,8 @@ use crate::{AdvisorChain, ChatRequest, Error, OnDrop, Result, Spawner, Turn, Tur
 /// the turn. [`TurnHandle`] cancels it from elsewhere.
 ///
 /// # Errors
-/// Those of the chain, with what was delivered known to [`Error::emitted`].
+/// Those of the chain, with what was delivered known to [`Error::emitted`]. If code of the chain panics in a poll and the panic is
+/// caught, the next poll ends the turn with an error of kind [`ErrorKind::Advisor`](crate::ErrorKind::Advisor).
 ///
 /// # Example
 /// ```
@@ -59,6 +60,8 @@ pub struct TurnStream {
     pub(crate) spawner: Option<Spawner>,
     pub(crate) beside: Beside,
     pub(crate) span: Span,
+    /// A poll has begun and has not come back: somebody's code panicked in it, if another one begins.
+    pub(crate) in_poll: bool,
 }
 
 impl TurnStream {
@@ -81,6 +84,7 @@ impl TurnStream {
             spawner: None,
             beside: Beside::default(),
             span: Span::none(),
+            in_poll: false,
         }
     }
 
@@ -234,19 +238,24 @@ impl TurnStream {
     }
 
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
-        let this = self;
-        if matches!(this.state, State::Waiting(_))
-            && let Some(error) = this.begin()
+        if std::mem::replace(&mut self.in_poll, true)
+            && let Some(error) = self.end_after_panic()
         {
             return Poll::Ready(Some(Err(error)));
         }
-        let span = this.span.clone();
+        if matches!(self.state, State::Waiting(_))
+            && let Some(error) = self.begin()
+        {
+            return Poll::Ready(Some(Err(error)));
+        }
+        let span = self.span.clone();
         let _entered = span.enter();
         loop {
-            this.poll_interruption(cx);
-            let polled = this.poll_state(cx);
-            let waits = polled.is_pending() && matches!(this.state, State::Opening(_) | State::Live(_));
-            if !waits || !(this.control.poll_cancelled(cx) || this.turn.companions.any()) {
+            self.poll_interruption(cx);
+            let polled = self.poll_state(cx);
+            let waits = polled.is_pending() && matches!(self.state, State::Opening(_) | State::Live(_));
+            if !waits || !(self.control.poll_cancelled(cx) || self.turn.companions.any()) {
+                self.in_poll = false;
                 return polled;
             }
         }

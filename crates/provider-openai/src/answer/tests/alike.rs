@@ -14,7 +14,9 @@ type Said = (Vec<Result<Delta, String>>, Usage);
 fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
     let (mut said, mut counted) = (Vec::new(), Usage::default());
     let mut take = |decoder: &mut AnswerDecoder| {
-        for delta in std::iter::from_fn(|| decoder.next()) {
+        while !said.last().is_some_and(Result::is_err)
+            && let Some(delta) = decoder.next()
+        {
             match delta {
                 Ok(Delta { kind: DeltaKind::Usage(usage), .. }) => counted.replace_with(&usage),
                 delta => said.push(delta.map_err(|error| format!("{error:?}"))),
@@ -207,6 +209,126 @@ fn law_s5_what_is_not_certain_is_parsed() {
         let events = [event("a"), event("b"), event("c"), odd.clone(), event("d"), event("e")];
         assert_said_as_parsed(&stream(&events), &odd);
     }
+}
+
+/// What stands in a gap that was opened, because others had something else there, is looked at.
+#[test]
+fn law_s5_what_is_not_certain_in_an_open_gap_is_parsed() {
+    let varied = |created: &str, word: &[u8]| {
+        let event = event("x").replace("\"created\":1", &format!("\"created\":{created}"));
+        let (before, behind) = event.split_at(1);
+        [b"data: ", before.as_bytes(), b"\"p\":\"", word, b"\",", behind.as_bytes(), b"\n\n"].concat()
+    };
+    let usual: Vec<_> = (1..6).map(|at| varied(&at.to_string(), "ab".repeat(at).as_bytes())).collect();
+    let usual = usual.concat();
+    assert_eq!(alike_in(&usual), 2);
+    let created = [
+        "01",
+        "00",
+        "0",
+        "1.5",
+        "1e3",
+        "-1",
+        "",
+        "1 ",
+        " 1",
+        "x",
+        "null",
+        "\"7\"",
+        "{}",
+        "99999999999999999999",
+    ];
+    let words: [&[u8]; 14] = [
+        b"\x01",
+        b"\\x",
+        b"\\",
+        b"\\ud83d",
+        b"\\ud83d\\ude00",
+        b"\\u00e",
+        b"\xc3",
+        b"\xff",
+        b"\xed\xa0\xbd",
+        b"a\"",
+        b"a\nb",
+        b"\",\"choices\":null,\"q\":\"",
+        b"",
+        b"\xc3\xa9",
+    ];
+    let odd = created.map(|created| varied(created, b"abab")).into_iter();
+    for odd in odd.chain(words.map(|word| varied("7", word))) {
+        let name = String::from_utf8_lossy(&odd).into_owned();
+        assert_said_as_parsed(&[&usual[..], &odd, &usual].concat(), &name);
+    }
+}
+
+/// Token counts are kept while events look alike, and told before anything else.
+#[test]
+fn law_s5_counts_of_events_that_look_alike_are_told() {
+    let counted = |at: usize, choice: usize| {
+        let cached = if choice == 1 {
+            format!(",\"prompt_tokens_details\":{{\"cached_tokens\":{at}}}")
+        } else {
+            String::new()
+        };
+        event(&format!("{at}"))
+            .replace("\"usage\":null", &format!("\"usage\":{{\"completion_tokens\":{at}{cached}}}"))
+            .replace("\"index\":0", &format!("\"index\":{choice}"))
+    };
+    let last =
+        |rest: &str| [counted(8, 1), counted(9, 0)].map(|event| format!("data: {event}\n\n")).concat() + rest;
+    let known = stream(&(1..8).map(|at| counted(at, at % 2)).collect::<Vec<_>>());
+    for end in [
+        last(""),
+        last("data: \u{0}\n\n"),
+        last("data: [DONE]\n\n"),
+        last("event: error\ndata: {}\n\n"),
+        last(&format!("data: {}\n\n", counted(10, 2))),
+    ] {
+        assert_said_as_parsed(&[&known, end.as_bytes()].concat(), &end);
+    }
+    let cut = [&known, last("data: \n").as_bytes(), b"data: \xff\n\n"].concat();
+    assert!(said_by(decoder(), &[&cut]).0.last().unwrap().is_err());
+    assert_said_as_parsed(&cut, "no UTF-8");
+}
+
+/// Half of a character waits for the other half, but not past what is said in between.
+#[test]
+fn law_s5_halves_of_a_character_do_not_meet_around_an_event_that_looks_alike() {
+    let halves = [r"x\ud83d", "c", r"\ude00y"];
+    let events = ["a", "b", "c"].into_iter().chain(halves).chain(["d", r"\ud83d", r"\ude00"]).map(event);
+    assert_said_as_parsed(&stream(&events.collect::<Vec<_>>()), "halves");
+}
+
+#[test]
+fn law_s5_nothing_is_learned_of_an_event_of_several_lines() {
+    let lines = |text: &str| {
+        let event = event(text);
+        let (start, end) = event.split_at(40);
+        [format!("data: {start}\ndata: {end}\n\n"), format!("data: {start}\n{end}\n\n")]
+    };
+    let usual: String = ["a", "b", "c", "d"].into_iter().map(|text| lines(text)[0].clone()).collect();
+    let [_, odd] = lines("e");
+    assert_said_as_parsed(format!("{usual}{odd}{usual}").as_bytes(), &odd);
+}
+
+/// What an event said comes out before what is taken at once.
+#[test]
+fn nothing_is_taken_before_what_is_there_already() {
+    let usage = event("c").replace("\"usage\":null", r#""usage":{"total_tokens":7}"#);
+    let body = stream(&[event("a"), event("b"), event("x"), usage, event("d"), event("e")]);
+    let mut decoder = decoder();
+    decoder.push(body.into());
+    while let Some(delta) = decoder.next() {
+        if delta.unwrap().kind == DeltaKind::Text("c".into()) {
+            break;
+        }
+    }
+    let mut ready = VecDeque::new();
+    decoder.take_alike(&mut ready, 8);
+    assert_eq!(ready, []);
+    assert!(matches!(decoder.next().unwrap().unwrap().kind, DeltaKind::Usage(_)));
+    decoder.take_alike(&mut ready, 8);
+    assert_eq!(ready.len(), 2);
 }
 
 #[test]

@@ -127,7 +127,6 @@ impl Shapes {
         if !says_something(&delta.kind) {
             return;
         }
-        self.note_usage();
         let Some(credit) = self.credit.checked_sub(PRICE) else { return self.note_unlearned() };
         // Between the lines of an event there may be others, such as comments.
         if event.len() > LONGEST || event.contains('\n') {

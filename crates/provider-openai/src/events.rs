@@ -181,7 +181,6 @@ impl Stream for DeltaStream {
             return Poll::Ready(Some(Ok(delta)));
         }
         if let Some(delta) = self.decoder.next_alike() {
-            self.set_clocks();
             self.grace.stop();
             return Poll::Ready(Some(Ok(delta)));
         }
@@ -195,7 +194,6 @@ impl Batches<Delta> for DeltaStream {
             self.decoder.take_alike(ready, MOST_AT_ONCE);
         }
         if !ready.is_empty() {
-            self.set_clocks();
             self.grace.stop();
         }
     }

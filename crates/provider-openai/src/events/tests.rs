@@ -2,7 +2,12 @@ use advisor_core::{
     FinishReason, Media, MessageAggregator, Opaque, Origin, ProviderData, Text, ToolCallDelta, Usage,
 };
 
+use futures::{FutureExt, StreamExt};
+
 use super::*;
+use crate::failure::Failures;
+use crate::profile::TextMode;
+use crate::sse::SseLimits;
 
 #[test]
 fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {
@@ -43,4 +48,29 @@ fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {
         MessageAggregator::new(1).push(kind.into(), &mut chunks).expect(&what);
         assert_eq!(!chunks.is_empty(), expected, "{what}");
     }
+}
+
+#[test]
+fn what_is_kept_from_the_beginning_comes_before_what_is_there() {
+    let event = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
+    let mut decoder = AnswerDecoder::new(1, TextMode::Increments, SseLimits::default(), Failures::default());
+    decoder.push(["a", "b", "c", "d"].map(event).concat().into());
+    let mut stream = DeltaStream {
+        body: None,
+        ahead: [decoder.next().expect("a").expect("a"), decoder.next().expect("b").expect("b")].into(),
+        decoder,
+        broken: None,
+        events: 0,
+        progress: Deadline::new(Clock::Progress, None),
+        grace: Deadline::new(Clock::Idle, None),
+        drain: Deadline::new(Clock::Idle, None),
+    };
+    let mut said = Vec::new();
+    while let Some(delta) = stream.next().now_or_never().expect("it is there") {
+        said.push(delta.expect("a text"));
+        let mut ready = VecDeque::new();
+        Pin::new(&mut stream).take_ready(&mut ready);
+        said.extend(ready);
+    }
+    assert_eq!(said, ["a", "b", "c", "d"].map(Delta::text));
 }

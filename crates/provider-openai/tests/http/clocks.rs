@@ -102,6 +102,19 @@ async fn what_goes_on_after_a_finish_reason_is_waited_for() {
     assert_eq!(begin.elapsed(), (9 * 4 + 5) * SECOND, "the grace counts from the last piece");
 }
 
+/// A piece of the answer that comes together with what adds nothing to it.
+#[tokio::test(start_paused = true)]
+async fn what_goes_on_behind_token_counts_is_waited_for() {
+    let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";
+    let both = format!("{usage}{HI}").leak();
+    let script = Scripted::default().answer(
+        [vec![Send(HI); 3], vec![Send(STOP)], [Wait(4 * SECOND), Send(both)].repeat(10), vec![Hang]].concat(),
+    );
+    let begin = Instant::now();
+    assert_eq!(call(&script.model()).await.expect("completed").text(), "Hi".repeat(13));
+    assert_eq!(begin.elapsed(), (10 * 4 + 5) * SECOND, "the grace counts from the last piece");
+}
+
 /// A server that is faster than its reader, and never stops.
 struct Flood;
 

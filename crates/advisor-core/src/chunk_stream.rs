@@ -62,7 +62,7 @@ enum State {
 }
 
 /// What stands around a source.
-pub(crate) enum Stage {
+enum Stage {
     /// Sees every chunk.
     Look(Box<dyn FnMut(&Chunk) + Send>),
     /// Work for the end of the answer.

@@ -103,7 +103,7 @@ impl<S: Batches<Delta>> Batches<Chunk> for Aggregated<S> {
         while let Some(delta) = this.ready.pop_front() {
             match aggregator.extend(delta) {
                 Ok(chunk) => ready.push_back(chunk),
-                // It makes several chunks, or an error: it is polled.
+                // It makes several chunks, none or an error: it is polled.
                 Err(delta) => return this.ready.push_front(delta),
             }
         }

@@ -47,7 +47,8 @@ use crate::{CallKey, Effect, Turn};
 /// ```
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// What the model is told about the tool, and how the loop is to treat it.
+    /// What the model is told about the tool, and how the loop is to treat it. It is the same each time: what was written of it once
+    /// is sent again.
     fn definition(&self) -> &ToolDefinition;
 
     /// Runs the tool once.

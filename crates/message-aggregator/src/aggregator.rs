@@ -225,7 +225,8 @@ impl MessageAggregator {
         self.first_choice().and_then(ChoiceBlocks::finish)
     }
 
-    /// The token counts so far.
+    /// The token counts so far, as far as they were pushed. A source may keep those of single pieces until something else comes,
+    /// since the last ones count.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_ref()

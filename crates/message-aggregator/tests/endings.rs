@@ -68,6 +68,17 @@ fn answers_that_complete() {
             vec![false],
         ),
         (
+            "a call that went on after the finish reason, for all that is known to its end",
+            vec![
+                call(""),
+                Delta::tool_call(ToolCallDelta::arguments(0, CUT)),
+                finish(ToolCalls),
+                Delta::tool_call(ToolCallDelta::arguments(0, "1}")),
+            ],
+            ToolCalls.into(),
+            vec![false],
+        ),
+        (
             "a header sent again after the finish reason",
             vec![call(WHOLE), finish(ToolCalls), call("")],
             ToolCalls.into(),
@@ -227,6 +238,16 @@ fn answers_that_complete() {
         let complete: Vec<_> = run.response.tool_calls().map(|(_, call)| call.complete).collect();
         assert_eq!(complete, calls, "{what}");
     }
+}
+
+#[test]
+fn a_piece_of_a_numbered_block_does_not_go_into_the_one_that_is_open() {
+    let run = run(
+        AggregatorSettings::default(),
+        [Delta::text("a"), Delta::text("b").in_block(7), finish(FinishReason::Stop)],
+    );
+    run.assert_lawful();
+    assert_eq!(run.response.blocks().count(), 2);
 }
 
 #[test]

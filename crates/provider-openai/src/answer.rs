@@ -159,8 +159,8 @@ impl AnswerDecoder {
         }
     }
 
-    /// The next delta if it is the next piece of what is said, in an event that looks like one before. It is a function of its
-    /// own because nearly every delta is: the way through [`next`](Self::next) costs twice as much.
+    /// The next delta if it is the next piece of what is said, in an event that looks like one before. Nearly every delta is, and
+    /// the way through [`next`](Self::next) is longer.
     #[inline]
     pub(crate) fn next_alike(&mut self) -> Option<Delta> {
         let Body::Events { decoder, .. } = &mut self.body else { return None };

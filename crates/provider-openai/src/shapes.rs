@@ -6,7 +6,7 @@
 //! is not certain is no match, and is parsed.
 //!
 //! What this buys is in `docs/decisions/events-alike.md`. Nearly every event goes this way: that it is inlined to the end saves
-//! 45 instructions of some 890.
+//! 39 instructions of 1,034 in a turn.
 
 mod places;
 mod scan;

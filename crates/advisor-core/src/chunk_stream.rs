@@ -110,8 +110,11 @@ impl ChunkStream {
 
     fn with_stage(self, stage: Stage) -> Self {
         // What is added once the work has begun stands outside of all of it.
-        let mut stream =
-            if matches!(self.state, State::Live(_)) { self } else { self.inside(Self::from_batches) };
+        let mut stream = match self.state {
+            State::Live(_) => self,
+            State::Completing(_) => self.inside(Self::from_batches),
+            State::Ended => return self,
+        };
         stream.stages.push(stage);
         stream
     }

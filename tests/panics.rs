@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, Chunk, Error, ErrorKind, FinishReason, Message, OnDrop, Record, Result, Step,
-    TurnEnd, TurnRecorder, TurnStream, async_trait, from_fn,
+    AdvisorChain, ChatRequest, Chunk, Error, ErrorKind, FinishReason, Message, OnDrop, Record, Result,
+    Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::future::BoxFuture;
@@ -104,13 +104,15 @@ fn a_turn_whose_recorder_panicked_is_handed_over_and_its_answer_is_in_the_error(
     assert_eq!(journal.labels(), ["Completed(Stop)"]);
 }
 
-#[test]
-fn a_turn_that_panicked_and_is_dropped_ends_as_any_other() {
-    for mode in [OnDrop::Seal, OnDrop::Rollback] {
+#[tokio::test]
+async fn a_turn_that_panicked_and_is_dropped_ends_and_does_not_go_on() {
+    for mode in [OnDrop::Seal, OnDrop::Rollback, OnDrop::FinishTurn] {
         let journal = Journal::new();
         let mut turn = turn(Some(At::Chunk), Recorder { journal: journal.clone(), panics: false });
         let text = read(&mut turn);
-        drop(turn.on_drop(mode));
+        let handle = turn.handle();
+        drop(turn.on_drop(mode).with_spawner(Spawner::tokio(tokio::runtime::Handle::current())));
+        handle.settled().await;
         let end = match mode {
             OnDrop::Rollback => TurnEnd::RolledBack,
             _ => TurnEnd::Interrupted { partial: text.as_str().into() },

@@ -82,7 +82,7 @@ impl TurnStream {
             spawner: Some(spawner.clone()),
             beside: std::mem::take(&mut self.beside),
             span: self.span.clone(),
-            in_poll: self.in_poll,
+            in_poll: false,
         };
         self.control = TurnControl::new();
         spawner.spawn(
@@ -169,7 +169,9 @@ impl Drop for TurnStream {
             },
             _ => None,
         };
-        if wanted.is_none() && self.on_drop == OnDrop::FinishTurn && self.spawner.is_some() {
+        // What has panicked cannot be finished.
+        let can_go_on = wanted.is_none() && !self.in_poll;
+        if can_go_on && self.on_drop == OnDrop::FinishTurn && self.spawner.is_some() {
             return self.detach();
         }
         let end = wanted.unwrap_or_else(|| self.early_end(self.on_drop));

@@ -57,11 +57,14 @@ fn main() -> ExitCode {
     let counted: Vec<_> =
         cases.iter().map(|case| (case.name.clone(), baseline.compare(case, count(case)))).collect();
     if !save.is_empty() {
-        baseline.write(wanted.is_empty(), counted.into_iter().map(|(name, (counts, _))| (name, counts)));
+        baseline.write(counted.into_iter().map(|(name, (counts, _))| (name, counts)));
         return ExitCode::SUCCESS;
     }
-    let gone = wanted.is_empty() && baseline.has_others_than(&cases);
-    if gone || counted.iter().any(|(_, (_, passes))| !passes) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if baseline.has_others() || counted.iter().any(|(_, (_, passes))| !passes) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 /// What callgrind counts, and nothing else.
@@ -162,20 +165,17 @@ impl Baseline {
     }
 
     /// Whether there are counts of what is no case, because it was renamed or is gone.
-    fn has_others_than(&self, cases: &[Case]) -> bool {
-        let is_gone = |name: &&String| !cases.iter().any(|case| case.name == **name);
-        let gone: Vec<_> = self.counts.keys().filter(is_gone).collect();
+    fn has_others(&self) -> bool {
+        let gone: Vec<_> = self.counts.keys().filter(|name| !is_case(name)).collect();
         if !gone.is_empty() {
             println!("no case is called so any more: {gone:?}");
         }
         !gone.is_empty()
     }
 
-    /// Keeps these counts, and what was known of other cases unless these are all.
-    fn write(mut self, all: bool, counts: impl Iterator<Item = (String, Counts)>) {
-        if all {
-            self.counts.clear();
-        }
+    /// Keeps these counts, and what was known of other cases.
+    fn write(mut self, counts: impl Iterator<Item = (String, Counts)>) {
+        self.counts.retain(|name, _| is_case(name));
         self.counts.extend(counts);
         let line = |(name, counts): (&String, &Counts)| {
             format!("{name}\t{:.1}\t{:.4}\n", counts.instructions, counts.allocations)
@@ -184,4 +184,8 @@ impl Baseline {
         std::fs::write(&self.file, self.counts.iter().map(line).collect::<String>()).unwrap();
         println!("written: {}", self.file.display());
     }
+}
+
+fn is_case(name: &str) -> bool {
+    advisor_benches::all().iter().any(|case| case.name == name)
 }

@@ -3,7 +3,7 @@ use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd, TurnId};
 use crate::operation::How;
 use crate::reading::{Over, Reading};
 use crate::words::{of_log, of_messages};
-use crate::world::{Broken, World, key};
+use crate::world::{Broken, Standing, World, key};
 
 /// What a reader was shown of a round that did not end. Memory must hold it: law K3.
 pub(crate) struct Shown {
@@ -28,13 +28,8 @@ impl World {
     }
 
     /// A turn is stopped so.
-    pub(crate) async fn note_stop(
-        &mut self,
-        by: usize,
-        nth: usize,
-        reading: &Reading,
-        how: How,
-    ) -> Result<(), Broken> {
+    pub(crate) async fn note_stop(&mut self, stopped: &Standing, how: How) -> Result<(), Broken> {
+        let Standing { by, nth, ref reading } = *stopped;
         match how {
             How::Seal | How::SealAtOnce => self.note_shown(by, nth, reading),
             How::Rollback => {

@@ -162,7 +162,7 @@ impl World {
         }
         let by = stopped.by;
         self.is_held = true;
-        self.note_stop(by, stopped.nth, &stopped.reading, how).await?;
+        self.note_stop(&stopped, how).await?;
         stopped.reading.drop_as(how).await;
         if how == How::Kill {
             if let Some(standing) = self.standing.take_if(|standing| standing.by == by) {

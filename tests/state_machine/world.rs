@@ -141,7 +141,7 @@ impl World {
 
     async fn end_standing_of(&mut self, by: usize, how: How) -> Result<(), Broken> {
         if let Some(standing) = self.standing.take_if(|standing| standing.by == by) {
-            self.note_stop(by, standing.nth, &standing.reading, how).await?;
+            self.note_stop(&standing, how).await?;
             standing.reading.drop_as(how).await;
             self.is_held = true;
         }

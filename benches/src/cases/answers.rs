@@ -7,7 +7,6 @@ use advisor_chain::{
     OpenAiModel, StreamAdvisor, from_fn,
 };
 use futures::StreamExt;
-
 use serde::Deserialize;
 
 use super::{Case, runtime};

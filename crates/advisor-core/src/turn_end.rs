@@ -99,7 +99,8 @@ impl TurnStream {
         self.end_with(TurnEnd::Failed { partial }, error);
     }
 
-    /// Somebody's code has panicked: what it held cannot be polled again. The error, if the end cannot be recorded any more, either.
+    /// Somebody's code has panicked, and what it held cannot be polled again: the end is recorded. If it was the recording that
+    /// panicked, the error comes at once.
     pub(crate) fn end_after_panic(&mut self) -> Option<Error> {
         let error = Error::new(ErrorKind::Advisor, "code of the chain panicked; the turn is over");
         match self.state {

@@ -21,7 +21,7 @@ impl Size {
     /// What is published.
     pub(crate) const FULL: Self = Self {
         chunks: 20_000,
-        rounds: 7,
+        rounds: 21,
         loops: &[10, 50, 200],
         streams: 1_000,
         paced_chunks: 150,

@@ -9,7 +9,7 @@ use crate::table::Table;
 /// Fifty chunks a second.
 const PAUSE_MS: usize = 20;
 /// A round takes seconds for each client.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 7;
 
 pub(super) fn run(bench: &mut Bench) {
     let (streams, chunks) = (bench.size.streams, bench.size.paced_chunks);

@@ -1,18 +1,67 @@
 //! Strings and numbers as JSON writes them, at the beginning of some bytes.
+//!
+//! Strings and token counts are looked at eight bytes at a time, in one word. Byte by byte an event with a padding beside its
+//! text would cost 141 instructions more, and one with two token counts 154.
 
-/// The string up to its closing quote, and whether it holds escapes. `None` if it has no end here, what JSON forbids in
-/// strings, or half of a character.
+/// A string as it stands there, without its quotes.
+pub(super) struct Scanned<'a> {
+    pub(super) bytes: &'a [u8],
+    /// It holds escapes.
+    pub(super) escaped: bool,
+    /// It is known to hold nothing else than ASCII, so it is UTF-8.
+    pub(super) ascii: bool,
+}
+
+/// The string up to its closing quote. `None` if it has no end here, what JSON forbids in strings, or half of a character.
 #[inline]
-pub(super) fn string(bytes: &[u8]) -> Option<(&[u8], bool)> {
-    let mut at = bytes.iter().position(|byte| is_special(*byte))?;
+pub(super) fn string(bytes: &[u8]) -> Option<Scanned<'_>> {
+    let plain = plain(bytes);
+    if bytes.get(plain) == Some(&b'"') {
+        return Some(Scanned { bytes: bytes.get(..plain)?, escaped: false, ascii: true });
+    }
+    other_string(bytes, plain)
+}
+
+/// A string that begins with so many plain bytes.
+#[inline(never)]
+fn other_string(bytes: &[u8], plain: usize) -> Option<Scanned<'_>> {
+    let next = |at: usize| Some(at + bytes.get(at..)?.iter().position(|byte| is_special(*byte))?);
+    let mut at = next(plain)?;
     let mut escaped = false;
     while bytes.get(at) == Some(&b'\\') {
         escaped = true;
         let (_, length) = unescaped(bytes.get(at + 1..)?)?;
-        at += 1 + length;
-        at += bytes.get(at..)?.iter().position(|byte| is_special(*byte))?;
+        at = next(at + 1 + length)?;
     }
-    (bytes.get(at) == Some(&b'"')).then(|| (bytes.get(..at).unwrap_or_default(), escaped))
+    let bytes = bytes.split_at_checked(at).filter(|(_, end)| end.starts_with(b"\""))?.0;
+    Some(Scanned { bytes, escaped, ascii: false })
+}
+
+/// How many bytes at the beginning are ASCII, and neither special nor among the last seven. They are looked at eight at a
+/// time.
+#[inline]
+fn plain(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(eight) = bytes.get(length..).and_then(<[u8]>::first_chunk) {
+        let special = first_special(u64::from_le_bytes(*eight));
+        if special < 8 {
+            return length + special;
+        }
+        length += 8;
+    }
+    length
+}
+
+/// Which of eight bytes is the first that is special or no ASCII; eight if none is.
+#[inline]
+fn first_special(bytes: u64) -> usize {
+    // The highest bit of a byte is set where it is below the limit. Behind the first one it may be set elsewhere, too, because
+    // a subtraction borrows.
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(each(limit)) & !bytes;
+    // This turns the quote, and nothing else that is no control character, into a space.
+    let quote_or_control = below(bytes ^ each(b'"' ^ b' '), b' ' + 1);
+    let backslash = below(bytes ^ each(b'\\'), 1);
+    first_highest(quote_or_control | backslash | bytes)
 }
 
 #[inline]
@@ -65,10 +114,47 @@ pub(super) fn number(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Digits as a number; `None` if there are too many for a count.
+/// A [number] of up to seven digits, which is what token counts are.
 #[inline]
-pub(super) fn value(digits: &[u8]) -> Option<i64> {
-    digits
-        .iter()
-        .try_fold(0_i64, |number, digit| number.checked_mul(10)?.checked_add(i64::from(digit - b'0')))
+pub(super) fn count(bytes: &[u8]) -> Option<(&[u8], Digits)> {
+    let eight = u64::from_le_bytes(bytes.first_chunk().copied().unwrap_or_else(|| at_the_end(bytes)));
+    let above_nine = (eight ^ each(b'0')).wrapping_add(each(0x7f - 9)) | eight;
+    let length = first_highest(above_nine);
+    if length == 8 || length == 0 || length > 1 && eight & 0xff == u64::from(b'0') {
+        return None;
+    }
+    Some((bytes.get(..length)?, Digits(eight & !(u64::MAX << (8 * length)))))
 }
+
+/// The digits of a token count, from the lowest byte on. What they come to is made of them when somebody asks.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Digits(u64);
+
+impl Digits {
+    pub(super) fn value(self) -> i64 {
+        let digits = self.0.to_le_bytes().into_iter().take_while(|digit| *digit != 0);
+        digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'))
+    }
+}
+
+/// Fewer than eight bytes, and nothing behind them.
+#[cold]
+fn at_the_end(bytes: &[u8]) -> [u8; 8] {
+    let mut eight = [0; 8];
+    eight.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+    eight
+}
+
+/// This byte eight times.
+const fn each(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The first of eight bytes whose highest bit is set; eight if there is none.
+#[inline]
+fn first_highest(bytes: u64) -> usize {
+    (bytes & each(0x80)).trailing_zeros() as usize / 8
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 use advisor_core::{Delta, DeltaKind, Text, Usage};
 
 use super::places::{Place, PlaceKind};
-use super::scan;
+use super::scan::{self, Digits, Scanned};
 use crate::wire::{CountOf, TokenCounts};
 
 /// An event with gaps.
@@ -27,7 +27,7 @@ pub(super) struct Reading {
 
 /// Token counts, each in the place of its [`CountOf`]. What a server reports beside them is made of them only when somebody is
 /// told: with counts on every event that is half the cost of reading one.
-pub(super) type Counts = [i64; CountOf::ALL];
+pub(super) type Counts = [Digits; CountOf::ALL];
 
 impl Shape {
     /// The shape of an event in those places in which others differ; `None` if it would not read its own event.
@@ -60,16 +60,13 @@ impl Shape {
         let mut said = None;
         for (kind, literal) in &self.gaps {
             let gap = if *kind == PlaceKind::Said {
-                let (gap, escaped) = scan::string(rest)?;
-                said = Some((gap, escaped));
-                gap
+                said.insert(scan::string(rest)?).bytes
             } else {
                 read_other(*kind, rest, &mut reading.counts)?
             };
             rest = rest.get(gap.len()..)?.strip_prefix(&**literal)?;
         }
-        let (gap, escaped) = said?;
-        Some((text_of(gap, escaped, &mut reading.unescaped)?, rest))
+        Some((text_of(&said?, &mut reading.unescaped)?, rest))
     }
 
     /// Whether events of this shape report token counts.
@@ -83,9 +80,9 @@ impl Shape {
         let mut all = **self.counts.as_ref()?;
         for (kind, _) in &self.gaps {
             if let PlaceKind::Count(count) = *kind
-                && let Some(value) = counts.get(count as usize)
+                && let Some(digits) = counts.get(count as usize)
             {
-                all.set(count, *value);
+                all.set(count, digits.value());
             }
         }
         all.to_usage()
@@ -107,9 +104,9 @@ impl Shape {
 
 /// What a string says; `None` if it is empty, which says nothing, or no UTF-8.
 #[inline]
-fn text_of(string: &[u8], escaped: bool, unescaped: &mut String) -> Option<Text> {
-    let text = str::from_utf8(string).ok().filter(|text| !text.is_empty())?;
-    if escaped {
+fn text_of(string: &Scanned<'_>, unescaped: &mut String) -> Option<Text> {
+    let text = str::from_utf8(string.bytes).ok().filter(|text| !text.is_empty())?;
+    if string.escaped {
         scan::unescape(text, unescaped);
         return Some(unescaped.as_str().into());
     }
@@ -117,16 +114,20 @@ fn text_of(string: &[u8], escaped: bool, unescaped: &mut String) -> Option<Text>
 }
 
 /// What stands in a gap that says nothing; a token count is noted.
+#[inline]
 fn read_other<'a>(kind: PlaceKind, bytes: &'a [u8], counts: &mut Counts) -> Option<&'a [u8]> {
-    let PlaceKind::Count(count) = kind else {
-        return match kind {
-            PlaceKind::Number => scan::number(bytes),
-            _ => scan::string(bytes).map(|(gap, _)| gap).filter(|gap| str::from_utf8(gap).is_ok()),
-        };
-    };
-    let gap = scan::number(bytes)?;
-    *counts.get_mut(count as usize)? = scan::value(gap)?;
-    Some(gap)
+    match kind {
+        PlaceKind::Said | PlaceKind::Word => {
+            let word = scan::string(bytes)?;
+            (word.ascii || str::from_utf8(word.bytes).is_ok()).then_some(word.bytes)
+        }
+        PlaceKind::Number => scan::number(bytes),
+        PlaceKind::Count(count) => {
+            let (gap, digits) = scan::count(bytes)?;
+            *counts.get_mut(count as usize)? = digits;
+            Some(gap)
+        }
+    }
 }
 
 /// The same fragment of a call with other arguments.

@@ -1,0 +1,58 @@
+use super::*;
+
+/// What `string` is to give: the JSON between the quotes and what it says, as a parser finds it.
+fn parsed(bytes: &[u8]) -> Option<(&[u8], String)> {
+    let quoted = [b"\"", bytes].concat();
+    let mut values = serde_json::Deserializer::from_slice(&quoted).into_iter::<String>();
+    let said = values.next()?.ok()?;
+    Some((bytes.get(..values.byte_offset() - "\"\"".len())?, said))
+}
+
+fn scanned(bytes: &[u8]) -> Option<(&[u8], String)> {
+    let string = string(bytes)?;
+    let text = str::from_utf8(string.bytes).ok()?;
+    assert!(!string.ascii || text.is_ascii(), "{text:?}");
+    let mut said = text.to_owned();
+    if string.escaped {
+        unescape(text, &mut said);
+    }
+    Some((string.bytes, said))
+}
+
+#[test]
+fn law_s5_a_string_is_what_a_parser_takes_for_one_whatever_stands_where_in_it() {
+    let pieces: Vec<Vec<u8>> = (0..=255)
+        .map(|byte| vec![byte])
+        .chain(
+            ["ü", "😀", r"\n", r"\u00fc", r"\x", r"\ud800", "\"\"", "\"\\", "!#"].map(|piece| piece.into()),
+        )
+        .collect();
+    for before in 0..18 {
+        for behind in 0..18 {
+            for piece in &pieces {
+                let bytes =
+                    [&vec![b'x'; before][..], piece, &vec![b' '; behind], b"\"},\"next\":\"\x01\""].concat();
+                assert_eq!(scanned(&bytes), parsed(&bytes), "{before} bytes, {piece:?}, {behind} bytes");
+                let cut = bytes.get(..before + piece.len() + behind).unwrap();
+                assert_eq!(scanned(cut), parsed(cut), "{before} bytes, {piece:?}, {behind} bytes, the end");
+            }
+        }
+    }
+}
+
+#[test]
+fn law_s5_a_count_is_a_number_of_up_to_seven_digits() {
+    for digits in ["0", "7", "10", "123", "1234", "12345", "123456", "1234567", "9999999"] {
+        for behind in (0..=255).filter(|byte: &u8| !byte.is_ascii_digit()) {
+            for more in [&b""[..], b"89", b"}]}\n\ndata: "] {
+                let bytes = [digits.as_bytes(), &[behind], more].concat();
+                let (gap, count) = count(&bytes).unwrap();
+                assert_eq!((gap, count.value()), (digits.as_bytes(), digits.parse().unwrap()), "{bytes:?}");
+                assert_eq!(number(&bytes), Some(gap));
+            }
+        }
+    }
+    for other in ["", ",", "-1,", "00,", "01234567", "0123,", "12345678", "12345678,", "/0,", ":0,", " 1,"] {
+        assert!(count(other.as_bytes()).is_none(), "{other:?}");
+    }
+}

@@ -137,10 +137,10 @@ impl Digits {
     }
 }
 
-/// Fewer than eight bytes, and nothing behind them.
+/// Fewer than eight bytes, with digits behind them: a number that reaches so far is not known to end there.
 #[cold]
 fn at_the_end(bytes: &[u8]) -> [u8; 8] {
-    let mut eight = [0; 8];
+    let mut eight = [b'0'; 8];
     eight.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
     eight
 }

@@ -55,4 +55,7 @@ fn law_s5_a_count_is_a_number_of_up_to_seven_digits() {
     for other in ["", ",", "-1,", "00,", "01234567", "0123,", "12345678", "12345678,", "/0,", ":0,", " 1,"] {
         assert!(count(other.as_bytes()).is_none(), "{other:?}");
     }
+    for cut in ["7", "1234567"] {
+        assert!(count(cut.as_bytes()).is_none(), "{cut:?} may go on");
+    }
 }

@@ -5,9 +5,14 @@
 //! | `logging` | an advisor that watches requests, chunks and answers |
 //! | `guard` | an advisor that answers by itself, without the model |
 //! | `memory_placement` | memory inside and outside the tool loop, and what is stored when |
+//! | `typed_tools` | tools whose arguments are a type, and what they know of their turn |
 //! | `return_direct` | tools whose results go straight to the user |
 //! | `at_most_once` | a tool that must not run twice, and what the model reads when it was cut off |
 //! | `tool_events` | showing what tools do while they run |
+//! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
 //! | `third_party_advisor` | an advisor that changes chunks, tested with the testkit |
 //!
 //! A scripted model stands in for a real one everywhere, so no example needs a key or a network.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to its reader")]
+
+pub mod advisors;

@@ -24,9 +24,8 @@ async fn main() -> Result<()> {
     );
     let client = client(model.clone()).tool(invoice).build()?;
     let response = client.prompt().user("Show me invoices 7 and 8.").call().await?;
-    for (_, block) in response.blocks() {
-        println!("{}", block.as_text().unwrap_or_default());
-    }
+    // One block per result, the later ones begin with a blank line.
+    println!("{}", response.text());
     println!("{:?} after {} model call", response.finish().reason, model.calls());
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, BlockDelta, ChatRequest, Chunk, ChunkFold, ChunkStream, Message, Phase,
+    AdvisorChain, AdvisorInfo, ChatRequest, Chunk, ChunkFold, ChunkStream, HoldBack, Message, Phase,
     Placement, Result, StreamAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
@@ -18,46 +18,18 @@ impl AdvisorInfo for Redact {
         "redact"
     }
 
+    /// It changes answers, so it stands between memory and the model: what is shown is what is remembered.
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Round)
+        Placement::new(Phase::ModelCall).inside_memory()
     }
 }
 
 #[async_trait]
 impl StreamAdvisor for Redact {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let mut held = String::new();
-        Ok(next.next_stream(request).await?.edit_chunks(move |chunk, out| {
-            let text = |block, text: String| Chunk::Delta { block, delta: BlockDelta::Text(text.into()) };
-            match chunk {
-                Chunk::Delta { block, delta: BlockDelta::Text(more) } => {
-                    held.push_str(&more);
-                    held = held.replace(self.0, "█");
-                    let keep = beginning_of(self.0, &held);
-                    let sure = held.drain(..held.len() - keep).collect::<String>();
-                    if !sure.is_empty() {
-                        out.push_back(text(block, sure));
-                    }
-                }
-                Chunk::Closed { block, content } => {
-                    if !held.is_empty() {
-                        out.push_back(text(block, std::mem::take(&mut held)));
-                    }
-                    out.push_back(Chunk::Closed { block, content });
-                }
-                other => out.push_back(other),
-            }
-        }))
+        let answer = next.next_stream(request).await?;
+        Ok(answer.edit_text(HoldBack::Bytes(self.0.len()), move |text| text.replace_all(&[(self.0, "█")])))
     }
-}
-
-/// How many bytes at the end of `text` may be the beginning of `word`.
-fn beginning_of(word: &str, text: &str) -> usize {
-    let lengths = word.char_indices().map(|(at, _)| at).rev();
-    lengths
-        .into_iter()
-        .find(|length| text.ends_with(word.get(..*length).unwrap_or_default()))
-        .unwrap_or_default()
 }
 
 #[tokio::main]
@@ -80,6 +52,12 @@ async fn main() -> Result<()> {
             }
         }
     }
+    // A call before the text, as models write it, changes nothing.
+    let answer = Answer::new().call("c1", "look", "{}").text("I hold the sw").text("ordfish");
+    let model = ScriptedModel::new([answer.finish(advisor_chain::FinishReason::ToolCalls)]);
+    let chain = AdvisorChain::builder(model).advisor(Redact("swordfish")).build()?;
+    let response = chain.next_call(ChatRequest::new(Message::user("?"))).await?;
+    assert_eq!(response.text(), "I hold the █");
     println!("redacted in every one of {} cuts", secret.len() - 1);
     Ok(())
 }

@@ -156,3 +156,37 @@ async fn law_t5_calls_that_were_left_to_the_caller_do_not_run_when_the_turn_is_s
         assert_eq!(log(&store).await, ["pay", "", "."]);
     }
 }
+
+/// The rounds in which the model was asked by a turn that stopped in its second round and went on.
+async fn rounds_of_a_turn_that_goes_on(store: InMemoryStore, place: Phase) -> Vec<u32> {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("1", "f", "{}")]),
+        Answer::new().text("so f").hang(),
+        Answer::of_calls([("1", "f", "{}")]),
+        Answer::of_text("yes"),
+    ]);
+    let client = ChatClient::builder(model.clone())
+        .advisor(ToolCallAdvisor::new())
+        .advisor_in(place, ChatMemoryAdvisor::new(store))
+        .tool(FnTool::new(definition("f"), |_: Value| async { Ok("done") }))
+        .build()
+        .unwrap();
+    cut(once(&client, "q"), "so f").await;
+    assert_eq!(once(&client, "q").call().await.unwrap().text(), "yes");
+    model.prompts().iter().map(|prompt| prompt.round).collect()
+}
+
+#[tokio::test]
+async fn law_t5_a_turn_that_goes_on_numbers_its_rounds_after_those_that_are_stored() {
+    for place in [Phase::Turn, Phase::Round] {
+        let store = InMemoryStore::new();
+        // Round 2 was asked and not stored, so no call of it has run.
+        assert_eq!(rounds_of_a_turn_that_goes_on(store.clone(), place).await, [1, 2, 2, 3], "{place:?}");
+        let key = ConversationKey::new("c").unwrap();
+        let entries = store.load(&key, View::All).await.unwrap().entries;
+        let rounds: Vec<_> = entries.iter().map(advisor_chain::Entry::round).collect();
+        let [one, two, three] = [Some(1), Some(2), Some(3)];
+        // The question, an answer with its result, how it stopped, another answer with its result, the last one.
+        assert_eq!(rounds, [None, one, one, None, two, two, three, None], "{place:?}");
+    }
+}

@@ -14,11 +14,13 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    Batch, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, EntryKind, FnTool,
-    InMemoryStore, Message, NewEntry, PostgresStore, RedisStore, SqliteStore, StoreError, ToolCallAdvisor,
-    ToolDefinition, ToolLimits, TurnId, Version, async_trait,
+    Batch, CallKey, CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, EntryKind,
+    FnTool, InMemoryStore, Message, NewEntry, OnDrop, PostgresStore, RedisStore, SqliteStore, StoreError,
+    ToolCallAdvisor, ToolDefinition, ToolLimits, ToolOutput, ToolResult, TurnId, Version, View, async_trait,
+    export, import,
 };
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
+use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
 /// What a store is asked.
@@ -126,5 +128,141 @@ async fn law_r4_a_turn_of_200_rounds_writes_and_adds_what_is_new_on_every_store(
             };
             assert_eq!((counts, new), (expected, 3 * rounds), "{name}, {rounds} rounds");
         }
+    }
+}
+
+/// An empty array in so many arrays.
+fn nested(depth: usize) -> Value {
+    (1..depth).fold(json!([]), |inner, _| json!([inner]))
+}
+
+/// What the model reads of a tool's result in the turn in which it ran, and in the next one.
+async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 2] {
+    let model = ScriptedModel::from_fn(|prompt| match prompt.messages.len() {
+        1 => Answer::of_calls([("c1", "work", "{}")]),
+        _ => Answer::of_text("done"),
+    });
+    let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
+    let work = move |_: Value| {
+        let value = value.clone();
+        async move { Ok(ToolOutput::from(value)) }
+    };
+    let client = ChatClient::builder(model.clone())
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(Arc::clone(store)))
+        .tool(FnTool::new(definition, work))
+        .build()
+        .unwrap();
+    let key = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
+    client.prompt().user("go").conversation(key.clone()).call().await.unwrap();
+    client.prompt().user("and?").conversation(key.clone()).call().await.unwrap();
+    store.delete(&key).await.unwrap();
+    let prompts = model.prompts();
+    let result = |prompt: usize| prompts[prompt].messages.iter().nth(2).cloned().unwrap();
+    [result(1), result(2)]
+}
+
+/// A result is bounded before it is acknowledged, so that what is stored of it can be read again: around the bound of
+/// the loop, and around the depths at which an entry is too deep for a parser.
+#[tokio::test]
+async fn d16_a_nested_result_reads_the_same_in_its_turn_and_in_the_next() {
+    for (name, store) in stores().await {
+        for depth in
+            [1, 2, 98, 99, 100, 101, 102].into_iter().chain(118..=132).chain([498, 499, 500, 501, 502])
+        {
+            let [then, later] = read_of(&store, nested(depth)).await;
+            assert_eq!(then, later, "{name}, {depth} levels");
+            let text = then.tool_result().unwrap().text();
+            match depth {
+                ..=500 => assert_eq!(text, nested(depth).to_string(), "{name}"),
+                _ => assert!(text.contains("500 levels"), "{name}: {text}"),
+            }
+            assert!(!then.tool_result().unwrap().is_error, "{name}: the tool did run");
+        }
+    }
+}
+
+/// Names of members that a JSON parser keeps for itself.
+#[tokio::test]
+async fn d16_a_result_with_odd_names_and_numbers_reads_the_same_in_its_turn_and_in_the_next() {
+    let odd = [
+        json!({"a": 1, "$serde_json::private::RawValue": "[1]"}),
+        json!({"$serde_json::private::RawValue": 1}),
+        json!([{"$serde_json::private::Number": "x"}]),
+        json!({"": {"": null}, "\u{0}": "\u{0}", "\u{1F980}": -0.0}),
+        json!([u64::MAX, i64::MIN, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.1 + 0.2]),
+    ];
+    for (name, store) in stores().await {
+        for value in &odd {
+            let [then, later] = read_of(&store, value.clone()).await;
+            assert_eq!(then, later, "{name}: {value}");
+            assert_eq!(then.tool_result().unwrap().text(), value.to_string(), "{name}");
+        }
+    }
+}
+
+/// A client of a process of its own, over this memory: it looks by itself, and leaves approvals to the caller.
+fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
+    let definition = |name| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
+    ChatClient::builder(ScriptedModel::new(answers))
+        .advisor(ToolCallAdvisor::new())
+        .advisor(memory)
+        .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
+        .tool(CallerTool::new(definition("approve")))
+        .build()
+        .unwrap()
+}
+
+/// Whoever runs calls that were handed out, in whatever process, knows them by the keys that the first one had.
+#[tokio::test]
+async fn law_t5_calls_that_were_handed_out_have_the_same_keys_in_every_process() {
+    for (name, store) in stores().await {
+        let key = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
+        let turn = TurnId::mint();
+        let approvals = || Answer::of_calls([("1", "approve", "{}"), ("2", "approve", "{\"n\": 2}")]);
+        let client = process_of(
+            ChatMemoryAdvisor::new(Arc::clone(&store)),
+            vec![Answer::of_calls([("1", "look", "{}")]), approvals(), Answer::of_text("Thanks.")],
+        );
+        let asked = client.prompt().user("go").conversation(key.clone()).turn(turn.clone()).call().await;
+        let asked = asked.unwrap();
+        let given: Vec<_> = (0..)
+            .zip(asked.tool_calls())
+            .map(|(position, (_, call))| {
+                (Some(CallKey::new(turn.clone(), asked.round(), position)), call.clone())
+            })
+            .collect();
+        assert_eq!((given.len(), asked.round()), (2, 2), "{name}");
+        let open = async |key: &ConversationKey| {
+            let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+            let calls = memory.handed_out_calls(key).await.unwrap();
+            assert_eq!(store.load(key, View::All).await.unwrap().handed_out_calls(), calls, "{name}");
+            calls.into_iter().map(|open| (open.key, open.call)).collect::<Vec<_>>()
+        };
+        assert_eq!(open(&key).await, given, "{name}");
+        let lines: String = export(Arc::clone(&store), key.clone()).try_collect().await.unwrap();
+        let copy = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
+        import(&store, lines.as_bytes(), Some(copy.clone())).await.unwrap();
+        assert_eq!(open(&copy).await, given, "{name}: imported");
+        let results = || {
+            let result = |(_, call): &(_, _)| Message::tool(ToolResult::new(call, vec!["yes".into()]));
+            given.iter().map(result).collect::<Vec<_>>()
+        };
+        // Results that are undone leave them open, in the process that has not written that yet, too.
+        let undoing = ChatMemoryAdvisor::new(Arc::clone(&store));
+        let other = process_of(undoing.clone(), vec![Answer::new().text("No").hang()]);
+        let prompt = other.prompt().messages(results()).conversation(copy.clone());
+        let mut undone = prompt.on_drop(OnDrop::Rollback).stream();
+        while undone.next().await.unwrap().unwrap().text() != Some("No") {}
+        assert_eq!(open(&copy).await, [], "{name}: a turn runs");
+        drop(undone);
+        let calls = undoing.handed_out_calls(&copy).await.unwrap();
+        assert!(calls.into_iter().map(|open| (open.key, open.call)).eq(given.clone()), "{name}");
+        undoing.close_unfinished().await.unwrap();
+        assert_eq!(open(&copy).await, given, "{name}: undone");
+        client.prompt().messages(results()).conversation(key.clone()).call().await.unwrap();
+        assert_eq!(open(&key).await, [], "{name}: they are answered");
+        store.delete(&key).await.unwrap();
+        store.delete(&copy).await.unwrap();
     }
 }

@@ -57,7 +57,7 @@ impl Setting {
     }
 
     async fn ask(&self, user: &str) -> Result<ChatResponse> {
-        self.client.prompt().user(user).conversation("c").call().await
+        self.client.prompt().user(user).conversation("c").call().await.map(Into::into)
     }
 
     /// What the conversation holds, in one line per message.

@@ -106,7 +106,7 @@ async fn law_k1_nothing_happens_before_the_first_poll() {
 #[tokio::test]
 async fn law_k1_a_prompt_put_together_wrong_fails_at_its_first_poll_only() {
     let client = advisor_core::ChatClient::builder(ScriptedModel::new([])).build().unwrap();
-    let mut turn = client.prompt().user("?").conversation("no spaces allowed").stream();
+    let mut turn = client.prompt().user("?").conversation("").stream();
     let error = turn.next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
     assert!(turn.next().await.is_none());

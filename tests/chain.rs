@@ -8,7 +8,8 @@
 )]
 
 use advisor_core::{
-    AdvisorChain, AdvisorRole, ChainBuilder, ChatRequest, ErrorKind, Message, Phase, Placement, from_fn,
+    AdvisorChain, AdvisorRole, ChainBuilder, ChatRequest, ErrorKind, MemorySide, Message, Phase, Placement,
+    context_fn, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use tool_call_advisor::ToolCallAdvisor;
@@ -165,12 +166,61 @@ fn the_plan_tells_order_roles_rounds_and_what_is_remembered() {
     assert_eq!(
         plan.to_string(),
         "\
-turn        guard                     once per turn\n\
-loop        tool-call                 once per turn  runs tools; memory inside it sends the messages\n\
-round       memory                    every round    remembers the conversation\n\
-model call  cache                     every round\n           \
+turn        guard                     once per turn  outside memory\n\
+loop        tool-call                 once per turn  outside memory  runs tools; memory inside it sends the messages\n\
+round       memory                    every round                    remembers the conversation\n\
+model call  cache                     every round    inside memory\n           \
 \u{20}the model\n\
 Each round is stored as it completes, before a tool of it runs.\n\
+Outside memory: guard. Messages that they add are stored, unless they are ephemeral or instructions; what they change of an answer is not remembered.\n\
 An answer that one of these gives by itself is made outside memory and not remembered: guard.\n"
     );
+}
+
+#[test]
+fn an_advisor_on_the_wrong_side_of_memory_is_refused_with_what_to_do() {
+    let journal = Journal::new();
+    let edits = |phase| placed("redact", &journal, Placement::new(phase).inside_memory());
+    let hides = |phase| placed("hide", &journal, Placement::new(phase).outside_memory());
+    let memory = |phase| placed("memory", &journal, Placement::new(phase).with_role(AdvisorRole::Memory));
+    let refused = |builder: ChainBuilder| {
+        let error = builder.build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        error.to_string()
+    };
+    for phase in [Phase::Round, Phase::Turn] {
+        let error = refused(builder(0).advisor(edits(phase)).advisor(memory(phase)));
+        assert!(error.starts_with("`redact` has to stand inside memory"), "{error}");
+        builder(0).advisor(memory(phase)).advisor(edits(phase)).build().unwrap();
+        builder(0).advisor(edits(Phase::ModelCall)).advisor(memory(phase)).build().unwrap();
+        let error = refused(builder(0).advisor(memory(phase)).advisor(hides(phase)));
+        assert!(error.starts_with("`hide` has to stand outside memory"), "{error}");
+        builder(0).advisor(hides(Phase::Turn)).advisor(memory(phase)).build().unwrap();
+    }
+    builder(0).advisor(edits(Phase::Turn)).advisor(hides(Phase::ModelCall)).build().unwrap();
+    let moved = builder(0).advisor(memory(Phase::Round)).advisor_in(Phase::Turn, edits(Phase::ModelCall));
+    assert!(refused(moved).contains("`redact`"), "another phase is no way around it");
+}
+
+#[test]
+fn the_plan_tells_who_adds_messages_outside_memory() {
+    let journal = Journal::new();
+    let documents = context_fn("documents", |_: ChatRequest| async { Ok("none") });
+    let chain = builder(0)
+        .advisor_in(Phase::Round, named("steer", &journal))
+        .advisor(placed("memory", &journal, Placement::new(Phase::Round).with_role(AdvisorRole::Memory)))
+        .advisor(ToolCallAdvisor::new())
+        .advisor(documents)
+        .build()
+        .unwrap();
+    let plan = chain.explain();
+    let sides: Vec<_> = plan.entries.iter().map(|entry| (entry.name.as_str(), entry.side)).collect();
+    let outside = MemorySide::Outside;
+    assert_eq!(
+        sides,
+        [("documents", outside), ("tool-call", outside), ("steer", outside), ("memory", MemorySide::Any)]
+    );
+    let told = plan.to_string();
+    assert!(told.contains("adds context: sent, never stored, found once per turn"), "{told}");
+    assert!(told.contains("Outside memory: steer (in every round). Messages"), "{told}");
 }

@@ -11,10 +11,10 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use advisor_chain::{
-    AdvisorChain, Block, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient, ChatClientBuilder,
-    ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Error, ErrorKind, FinishReason, FnTool,
-    Message, MessageList, Record, Result, Role, Step, StreamAdvisor, ToolCallAdvisor, ToolCallStreaming,
-    ToolDefinition, TurnRecorder, async_trait, from_fn,
+    AdvisorChain, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient,
+    ChatClientBuilder, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Citation, Error, ErrorKind,
+    FinishReason, FnTool, Media, Message, MessageList, Opaque, Record, Result, Role, Step, StreamAdvisor,
+    ToolCall, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, TurnRecorder, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{Stream, StreamExt, stream};
@@ -214,7 +214,7 @@ fn text(block: BlockId, text: &'static str) -> Chunk {
 /// Every way in which an editor can mistreat blocks, over a round with a call and one without.
 #[tokio::test]
 async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
-    let table: [(&str, Edit, [&str; 2]); 10] = [
+    let table: [(&str, Edit, [&str; 2]); 13] = [
         (
             "never closes",
             |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk))),
@@ -291,6 +291,39 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
             ["looking", "done"],
         ),
         (
+            "puts text into whatever block closes",
+            |chunk, out| {
+                if let Chunk::Closed { block, content } = &chunk
+                    && content.kind() != BlockKind::Text
+                {
+                    out.push_back(text(*block, "by the way"));
+                }
+                out.push_back(chunk);
+            },
+            ["looking", "done"],
+        ),
+        (
+            "ends the answer by itself",
+            |chunk, out| {
+                out.extend(is_closed(&chunk).then(|| early_end(chunk.round())));
+                out.push_back(chunk);
+            },
+            ["looking", "done"],
+        ),
+        (
+            "ends the round by itself, and twice",
+            |chunk, out| {
+                out.extend(
+                    is_closed(&chunk)
+                        .then(|| early_end(chunk.round()))
+                        .and_then(|chunk| chunk.completed().cloned().map(Chunk::RoundCompleted)),
+                );
+                out.extend(matches!(chunk, Chunk::RoundCompleted(_)).then(|| chunk.clone()));
+                out.push_back(chunk);
+            },
+            ["looking", "done"],
+        ),
+        (
             "opens after the round",
             |chunk, out| {
                 let ended = matches!(chunk, Chunk::RoundCompleted(_)).then(|| BlockId::new(chunk.round(), 0));
@@ -325,8 +358,86 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
     }
 }
 
+fn early_end(round: u32) -> Chunk {
+    Chunk::Completed(ChatResponse::new(round, Message::assistant("early"), FinishReason::Stop))
+}
+
 fn is_closed(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Closed { .. })
+}
+
+/// Every kind of block, with a delta of its kind.
+fn blocks_of_every_kind() -> Vec<Block> {
+    vec![
+        Block::text("text"),
+        Block::new(BlockContent::Reasoning("hm".into())),
+        Block::new(BlockContent::Refusal("no".into())),
+        Block::from(ToolCall::new("c1", "look", "{}")),
+        Block::new(BlockContent::Media(Media::from_url("image/png", "https://example.org/a.png"))),
+        Block::new(BlockContent::Citation(Citation::default())),
+        Block::new(BlockContent::Opaque(Opaque::new("made-up", "thing", json!(1)))),
+    ]
+}
+
+/// D4: text pushed into the block of a call was shown, and was in no response and no memory.
+#[tokio::test]
+async fn d4_text_in_the_block_of_a_call_is_not_shown() {
+    let edit: Edit = |chunk, out| {
+        if let Chunk::Closed { block, content } = &chunk
+            && content.kind() == BlockKind::ToolCall
+        {
+            out.push_back(text(*block, "and the sword"));
+        }
+        out.push_back(chunk);
+    };
+    let answer = Answer::new().call("c1", "look", "{}").text("I hold").finish(FinishReason::ToolCalls);
+    let mut shown = String::new();
+    let client = client(edit, ToolCallStreaming::All, [answer, Answer::of_text("done")]).build().unwrap();
+    let out = read(client.prompt().user("go").stream().inspect(|chunk| {
+        shown.push_str(chunk.as_ref().ok().and_then(Chunk::text).unwrap_or_default());
+    }))
+    .await;
+    let told = lines(out.outcome.unwrap().transcript());
+    assert_eq!(
+        (shown.as_str(), &*told),
+        ("I holddone", &["go", "I hold (c1)", "= sunny", "done"].map(String::from)[..])
+    );
+}
+
+/// Nor does a second delta of a block that is one piece come out.
+#[tokio::test]
+async fn law_s4_a_delta_extends_only_a_block_of_its_kind() {
+    let blocks = blocks_of_every_kind();
+    for content in &blocks {
+        for other in &blocks {
+            let (one_piece, same) =
+                (BlockDelta::of_content(content.content()).unwrap(), content.kind() == other.kind());
+            let is_text = matches!(
+                content.kind(),
+                BlockKind::Text | BlockKind::Reasoning | BlockKind::Refusal | BlockKind::ToolCall
+            );
+            let delta = BlockDelta::of_content(other.content()).unwrap();
+            let answer =
+                ChatResponse::new(1, Message::assistant_blocks(vec![content.clone()]), FinishReason::Stop);
+            let stream = ChunkStream::answer(answer).edit_chunks(move |chunk, out| {
+                let closed = chunk.block().filter(|_| is_closed(&chunk));
+                out.extend(closed.map(|block| Chunk::Delta { block, delta: delta.clone() }));
+                out.push_back(chunk);
+            });
+            let mut deltas = Vec::new();
+            let out = read(stream.inspect(|chunk| {
+                if let Ok(Chunk::Delta { delta, .. }) = chunk {
+                    deltas.push(delta.clone());
+                }
+            }))
+            .await;
+            let expected = if same && is_text { 2 } else { 1 };
+            assert_eq!(deltas, vec![one_piece; expected], "{:?} into {:?}", other.kind(), content.kind());
+            let shown = out.fold.blocks(1);
+            let told: Vec<_> = out.outcome.unwrap().blocks().map(|(id, block)| (id, block.clone())).collect();
+            assert_eq!(shown, told);
+        }
+    }
 }
 
 /// A stream of these chunks and the answer of one text at their end.

@@ -16,6 +16,7 @@ use advisor_chain::{
     TurnId, Version, View, export, import,
 };
 use futures::TryStreamExt;
+use serde_json::json;
 
 type Store = Arc<dyn ConversationStore>;
 
@@ -55,6 +56,7 @@ async fn write(store: &Store, key: &ConversationKey) {
         EntryKind::Message(Message::assistant_blocks(vec![call.into()])),
         EntryKind::Message(result),
         EntryKind::Unknown(serde_json::from_str(unknown).unwrap()),
+        nested_as_deep_as_can_be(),
         EntryKind::Corrupt(b"half an en".into()),
         EntryKind::Corrupt(vec![0xFF, 0, 1]),
         EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "par".into() }),
@@ -75,6 +77,13 @@ async fn write(store: &Store, key: &ConversationKey) {
         }
         version = store.append(key, version, batch).await.unwrap();
     }
+}
+
+/// One level more is refused, as the suite of stores shows.
+fn nested_as_deep_as_can_be() -> EntryKind {
+    let value = (2..EntryKind::MAX_DEPTH).fold(json!([]), |inner, _| json!([inner]));
+    let raw = json!({"format": 9, "kind": "deep", "value": value});
+    EntryKind::Unknown(raw.as_object().cloned().unwrap())
 }
 
 async fn log_of(store: &Store, key: &ConversationKey) -> Vec<Entry> {
@@ -115,4 +124,44 @@ async fn a_conversation_goes_from_each_store_to_each_other() {
         }
         source.delete(&key).await.unwrap();
     }
+}
+
+/// What the first version exported: turns with calls and their starts, a branch, entries of all kinds.
+const OF_VERSION_1: &str = include_str!("fixtures/conversation-1.jsonl");
+
+#[tokio::test]
+async fn fx_4_what_the_first_version_exported_is_read_by_each_store_and_exported_as_it_was() {
+    for (name, store) in stores().await {
+        let key = ConversationKey::in_tenant(&String::from(TurnId::mint()), "c").unwrap();
+        let imported = import(&store, OF_VERSION_1.as_bytes(), Some(key.clone())).await.unwrap();
+        assert_eq!(imported.entries, 22, "{name}");
+        let read = log_of(&store, &key).await;
+        let corrupt = read.iter().filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_))).count();
+        let unknown = read.iter().filter(|entry| matches!(entry.kind, EntryKind::Unknown(_))).count();
+        assert_eq!((corrupt, unknown), (2, 1), "{name}");
+        let lines: String = export(Arc::clone(&store), key.clone()).try_collect().await.unwrap();
+        assert!(lines.lines().skip(1).eq(OF_VERSION_1.lines().skip(1)), "{name}: {lines}");
+        store.delete(&key).await.unwrap();
+    }
+}
+
+/// The file that the first version wrote says what it said, and is gone on with.
+#[tokio::test]
+async fn fx_4_the_file_of_the_first_version_is_read_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("conversations.sqlite");
+    let file = include_bytes!("../crates/chat-memory-sqlite/tests/fixtures/schema-1.sqlite");
+    std::fs::write(&path, file).unwrap();
+    let store: Store = Arc::new(SqliteStore::open(&path).await.unwrap());
+    let key = ConversationKey::new("c1").unwrap();
+    let lines: String = export(Arc::clone(&store), key.clone()).try_collect().await.unwrap();
+    assert_eq!(lines, OF_VERSION_1);
+    let tips: Vec<_> = store.branches(&key).await.unwrap().into_iter().map(EntryId::as_u64).collect();
+    assert_eq!(tips, [12, 22]);
+    let other = ConversationKey::in_tenant("acme_1", "c-2").unwrap();
+    let open = store.load(&other, View::All).await.unwrap().open_turn.unwrap();
+    assert_eq!(open.turn, TurnId::new("open").unwrap());
+    let said = NewEntry::new(open.turn.clone(), EntryKind::Message(Message::assistant("Closed.")));
+    let batch = Batch::new(BatchKey::new(open.turn, 1, "answer"), vec![said]);
+    assert_eq!(store.append(&other, Version::new(1), batch).await.unwrap(), Version::new(2));
 }

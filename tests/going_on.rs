@@ -242,7 +242,11 @@ async fn a_chain_is_asked_again_with_the_same_request() {
         let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();
         let request = ChatRequest::new(Message::user("go")).with_conversation(key("c"));
         let ask = |request: ChatRequest| async {
-            if rooted { chain.stream(request).call().await } else { chain.next_call(request).await }
+            if rooted {
+                chain.stream(request).call().await.map(Into::into)
+            } else {
+                chain.next_call(request).await
+            }
         };
         ask(request.clone()).await.unwrap_err();
         assert_eq!(ask(request.clone()).await.unwrap().text(), "One.");

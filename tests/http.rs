@@ -9,8 +9,8 @@
 
 use advisor_chain::openai::backoff::Backoff;
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, Error, ErrorKind, FnTool, InMemoryStore, OpenAiModel,
-    Result, ToolCallAdvisor, ToolDefinition, ToolLimits,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind, FnTool,
+    InMemoryStore, OpenAiModel, Result, ToolCallAdvisor, ToolDefinition, ToolLimits, from_fn,
 };
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use futures::StreamExt;
@@ -188,5 +188,39 @@ async fn an_answer_cut_at_any_byte_is_remembered_as_far_as_it_was_shown() {
             assert_eq!(remembered(&memory).await, ["go", &answer, "next", "Next."], "cut at {at}");
         }
         assert!((1..body.len() / 2).contains(&completed), "{completed} of {} completed", body.len());
+    }
+}
+
+/// A tool that an advisor adds under a name that servers do not take: it is offered, replayed and called under one.
+#[tokio::test]
+async fn d11_a_tool_with_a_dot_in_its_name_works_round_after_round() {
+    let call =
+        |id: &str| ChatTranscript::new("m").tool_call(0, id, "docs_search", &["{}"]).finish("tool_calls");
+    let answer = ChatTranscript::new("m").text("Found.").finish("stop");
+    let replies = [call("c1"), call("c2"), answer].map(|transcript| Reply::sse(transcript.done()));
+    let server = ReplayServer::start(replies).await.unwrap();
+    let search = ToolDefinition::new("docs.search", "Searches.", json!({"type": "object"}));
+    let search = std::sync::Arc::new(FnTool::new(search, |_: Value| async { Ok("a page") }));
+    let adds = from_fn("adds", move |mut request: ChatRequest, next: AdvisorChain| {
+        request.tools.insert(std::sync::Arc::<FnTool>::clone(&search));
+        async move { next.next_stream(request).await }
+    });
+    let model = OpenAiModel::new("m").with_base_url(format!("{}/v1", server.url()));
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::new())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .advisor(adds)
+        .build()
+        .unwrap();
+    let response = client.prompt().user("go").conversation("c").call().await.unwrap();
+    assert_eq!(response.text(), "Found.");
+    let results: Vec<_> =
+        response.transcript().iter().filter_map(|message| Some(message.tool_result()?.text())).collect();
+    assert_eq!(results, ["a page", "a page"]);
+    let requests: Vec<Value> = server.requests().iter().map(|request| request.json().unwrap()).collect();
+    assert_eq!(requests.len(), 3);
+    for request in requests {
+        let text = request.to_string();
+        assert!(text.contains("docs_search") && !text.contains("docs.search"), "{text}");
     }
 }

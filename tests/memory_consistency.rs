@@ -112,7 +112,7 @@ fn exits() -> Vec<Exit> {
             limits: same,
             eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::ReturnDirect),
-            log: &["user go", "assistant", "tool direct", "tool direct", "assistant directdirect"],
+            log: &["user go", "assistant", "tool direct", "tool direct", "assistant direct\n\ndirect"],
         },
         Exit {
             name: "limit of rounds",
@@ -496,11 +496,14 @@ async fn a_turn_inside_a_tool_of_its_own_conversation_is_refused() {
 }
 
 #[test]
-fn ids_that_could_be_a_path_or_a_query_are_refused() {
+fn ids_that_could_be_a_path_or_a_query_are_text_and_no_turn() {
     let long = "a".repeat(129);
-    for id in
-        ["", ".", "..", "../c", "a/b", "a\\b", "c;--", "c'", "c\"", "%2e", "a b", "a\0", "a\n", "ä", &long]
-    {
+    for id in [".", "..", "../c", "a/b", "a\\b", "c;--", "c'", "c\"", "%2e", "a b", "a\n", "ä", &long] {
+        let key = ConversationKey::in_tenant(id, id).unwrap();
+        assert_eq!((key.tenant(), key.conversation()), (id, id));
+        assert_eq!(TurnId::new(id).expect_err(id).kind(), ErrorKind::Configuration);
+    }
+    for id in ["", "a\0", &"a".repeat(513)] {
         for refused in [
             ConversationKey::new(id).map(drop),
             ConversationKey::in_tenant(id, "c").map(drop),

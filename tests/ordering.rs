@@ -285,7 +285,7 @@ async fn law_s6_folding_the_chunks_gives_what_a_call_returns_and_leaves_the_same
         eprintln!("{case:?}");
         let blocks: Vec<_> = from_call.blocks().map(|(id, block)| (id, block.clone())).collect();
         assert_eq!(fold.blocks(from_call.round()), blocks, "the deltas, not the completion, make the answer");
-        assert_eq!(from_stream, from_call);
+        assert_eq!(from_stream, *from_call);
         assert_eq!(streamed.transcript().await, called.transcript().await);
         let hooks = |ran: &matrix::Ran| {
             ran.journal.labels().into_iter().filter(|label| !label.starts_with("seen")).collect::<Vec<_>>()

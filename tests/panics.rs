@@ -1,4 +1,5 @@
-//! Somebody's code panics while a turn is polled, and the panic is caught: the turn is over.
+//! Somebody's code panics while a turn is polled, and the panic is caught: the turn is over. Or it panics when it is
+//! dropped: the turn ends and settles.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -119,4 +120,199 @@ async fn a_turn_that_panicked_and_is_dropped_ends_and_does_not_go_on() {
         };
         assert_eq!(journal.labels(), [format!("{end:?}")]);
     }
+}
+
+/// Panics when it is dropped.
+struct PanicsInDrop;
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        panic!("it does not like to be dropped");
+    }
+}
+
+/// Who holds what panics in its drop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    /// The future of an advisor that waits for the model to be asked.
+    Opening,
+    /// What an advisor does when the answer is complete.
+    Work,
+    Inspecting,
+    Editing,
+    /// What goes beside the turn.
+    Companion,
+    /// The future of a recorder that has not recorded yet.
+    Recording,
+}
+
+const HOLDERS: [Holder; 6] = [
+    Holder::Opening,
+    Holder::Work,
+    Holder::Inspecting,
+    Holder::Editing,
+    Holder::Companion,
+    Holder::Recording,
+];
+
+struct Records {
+    journal: Journal,
+    hangs: bool,
+}
+
+#[async_trait]
+impl TurnRecorder for Records {
+    async fn record(&self, record: &Record) -> Result<()> {
+        if self.hangs {
+            let _held = PanicsInDrop;
+            std::future::pending::<()>().await;
+        }
+        if let Step::End(end) = &record.step {
+            self.journal.record(format!("{end:?}"));
+        }
+        Ok(())
+    }
+
+    fn dropped(&self, _round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        self.journal.record(format!("dropped {end:?}"));
+        None
+    }
+}
+
+/// A turn that says "Hello", and whose answer then waits for ever or fails; `holder` holds what panics in its drop.
+fn held(holder: Holder, journal: &Journal, fails: bool) -> TurnStream {
+    let holding = from_fn("holding", move |request: ChatRequest, next: AdvisorChain| async move {
+        let held = PanicsInDrop;
+        if holder == Holder::Opening {
+            std::future::pending::<()>().await;
+        }
+        if holder == Holder::Companion {
+            request.turn.accompany(async move {
+                let _held = held;
+                std::future::pending().await
+            });
+            return next.next_stream(request).await;
+        }
+        let stream = match next.next_stream(request).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                std::mem::forget(held);
+                return Err(error);
+            }
+        };
+        Ok(match holder {
+            Holder::Work => stream.on_completed(|response| async move {
+                drop(held);
+                Ok(response)
+            }),
+            Holder::Inspecting => stream.inspect_chunks(move |_| {
+                let _ = &held;
+            }),
+            Holder::Editing => stream.edit_chunks(move |chunk, out| {
+                let _ = &held;
+                out.push_back(chunk);
+            }),
+            _ => {
+                std::mem::forget(held);
+                stream
+            }
+        })
+    });
+    let answer = Answer::new().text("Hello");
+    let answer = match (holder, fails) {
+        (Holder::Recording, _) => answer.finish(FinishReason::Stop),
+        (_, true) => answer.error(Error::new(ErrorKind::Connection, "it broke")),
+        (_, false) => answer.wait(std::future::pending()),
+    };
+    let chain = AdvisorChain::builder(ScriptedModel::new([answer])).advisor(holding).build().unwrap();
+    let request = ChatRequest::new(Message::user("?"));
+    let hangs = holder == Holder::Recording;
+    request.turn.add_recorder(Arc::new(Records { journal: journal.clone(), hangs }));
+    chain.stream(request)
+}
+
+fn read_so_far(turn: &mut TurnStream) -> Vec<Result<Chunk, Error>> {
+    let mut items = Vec::new();
+    while let Some(Some(item)) = turn.next().now_or_never() {
+        items.push(item);
+    }
+    items
+}
+
+#[test]
+fn d19_a_turn_that_is_dropped_settles_whatever_panics_in_its_drop() {
+    for holder in HOLDERS {
+        for reader_panics in [false, true] {
+            let journal = Journal::new();
+            let mut turn = held(holder, &journal, false);
+            read_so_far(&mut turn);
+            let handle = turn.handle();
+            let reading = catch_unwind(AssertUnwindSafe(move || {
+                let _turn = turn;
+                assert!(!reader_panics, "the reader panics");
+            }));
+            assert_eq!(reading.is_err(), reader_panics, "{holder:?}");
+            assert!(handle.settled().now_or_never().is_some(), "{holder:?}");
+            assert_eq!(journal.labels().len(), 1, "{holder:?}: {:?}", journal.labels());
+        }
+    }
+}
+
+#[test]
+fn d19_a_turn_that_is_cancelled_says_so_and_settles_whatever_panics_in_its_drop() {
+    // A recording that has begun is waited for.
+    for holder in HOLDERS.into_iter().filter(|holder| *holder != Holder::Recording) {
+        let journal = Journal::new();
+        let mut turn = held(holder, &journal, false);
+        read_so_far(&mut turn);
+        let handle = turn.handle();
+        handle.cancel(OnDrop::Seal);
+        let [Err(error)] = &read_so_far(&mut turn)[..] else { panic!("{holder:?}: more than an error") };
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{holder:?}");
+        assert!(handle.settled().now_or_never().is_some(), "{holder:?}");
+        assert_eq!(journal.labels().len(), 1, "{holder:?}: {:?}", journal.labels());
+    }
+}
+
+#[test]
+fn d19_a_turn_that_fails_ends_and_settles_whatever_panics_in_a_drop() {
+    for holder in HOLDERS.into_iter().filter(|holder| !matches!(holder, Holder::Recording | Holder::Opening))
+    {
+        let journal = Journal::new();
+        let mut turn = held(holder, &journal, true);
+        let handle = turn.handle();
+        // A panic in a poll comes out of it, and the next poll ends the turn.
+        let mut polls = (0..3).map(|_| catch_unwind(AssertUnwindSafe(|| read_so_far(&mut turn))));
+        let last = polls.find_map(|read| read.ok()?.pop());
+        assert!(last.unwrap().is_err(), "{holder:?}");
+        assert!(handle.settled().now_or_never().is_some(), "{holder:?}");
+        assert_eq!(journal.labels().len(), 1, "{holder:?}: {:?}", journal.labels());
+    }
+}
+
+/// Panics when it is told of a drop.
+struct PanicsWhenTold;
+
+#[async_trait]
+impl TurnRecorder for PanicsWhenTold {
+    async fn record(&self, _record: &Record) -> Result<()> {
+        Ok(())
+    }
+
+    fn dropped(&self, _round: u32, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        panic!("it does not want to know");
+    }
+}
+
+#[test]
+fn d19_a_recorder_that_panics_when_it_is_told_of_a_drop_silences_no_other() {
+    let journal = Journal::new();
+    let mut turn = turn(None, Recorder { journal: journal.clone(), panics: false });
+    turn.turn().add_recorder(Arc::new(PanicsWhenTold));
+    turn.turn().add_recorder(Arc::new(Recorder { journal: journal.clone(), panics: false }));
+    assert!(turn.next().now_or_never().is_some());
+    let handle = turn.handle();
+    drop(turn);
+    assert!(handle.settled().now_or_never().is_some());
+    assert_eq!(journal.labels(), vec!["Interrupted { partial: \"\" }"; 2]);
 }

@@ -10,20 +10,21 @@
 
 mod matrix;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll};
 
 use advisor_core::{
-    AdvisorChain, Batches, ChatModel, ChatRequest, ChunkStream, Delta, FinishReason, Message,
-    MessageAggregator, Result, async_trait,
+    AdvisorChain, Batches, ChatModel, ChatOptions, ChatRequest, ChunkStream, Delta, Error, ErrorKind,
+    FinishReason, Message, MessageAggregator, Result, Usage, async_trait,
 };
 use advisor_testkit::Journal;
 use futures::{Stream, StreamExt};
 use matrix::cases;
 use tracing::Span;
-use tracing::span::{Attributes, Id};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
@@ -36,6 +37,17 @@ struct Closed {
     open: usize,
     names: Vec<String>,
     parents: Vec<(String, String)>,
+    /// What each model call has told, in the order in which they began.
+    told: Vec<(Id, BTreeMap<&'static str, String>)>,
+}
+
+/// Notes what a span tells.
+struct Told<'a>(&'a mut BTreeMap<&'static str, String>);
+
+impl Visit for Told<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        assert_eq!(self.0.insert(field.name(), format!("{value:?}")), None, "{} is told once", field.name());
+    }
 }
 
 impl Spans {
@@ -58,18 +70,36 @@ impl Spans {
         self.0.lock().unwrap().parents.clone()
     }
 
+    /// What the model calls have told.
+    fn told(&self) -> Vec<BTreeMap<&'static str, String>> {
+        self.0.lock().unwrap().told.iter().map(|(_, told)| told.clone()).collect()
+    }
+
     fn still_open(&self) -> usize {
         self.0.lock().unwrap().open
     }
 }
 
 impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
-    fn on_new_span(&self, _: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let span = context.span(id).unwrap();
         let parent = span.parent().map_or("", |parent| parent.name());
         let mut closed = self.0.lock().unwrap();
         closed.open += 1;
         closed.parents.push((span.name().into(), parent.into()));
+        if span.name() == "model_call" {
+            let mut told = BTreeMap::new();
+            attributes.record(&mut Told(&mut told));
+            closed.told.push((id.clone(), told));
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
+        let mut closed = self.0.lock().unwrap();
+        let told = closed.told.iter_mut().rev().find(|(of, _)| of == id);
+        if let Some((_, told)) = told {
+            values.record(&mut Told(told));
+        }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
@@ -160,4 +190,86 @@ async fn law_o7_what_is_there_is_taken_within_the_same_span() {
     let asked = journal.labels();
     assert!(asked.contains(&String::from("taken in model_call")), "{asked:?}");
     assert!(asked.iter().all(|asked| asked.ends_with(" in model_call")), "{asked:?}");
+}
+
+/// A model with a name of its own that answers so, or fails before it does.
+struct Named(Result<Vec<Result<Delta, ErrorKind>>, ErrorKind>);
+
+#[async_trait]
+impl ChatModel for Named {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let deltas = self.0.clone().map_err(|kind| Error::new(kind, "canary"))?;
+        let deltas = deltas.into_iter().map(|delta| delta.map_err(|kind| Error::new(kind, "canary")));
+        let aggregator = MessageAggregator::new(request.round);
+        Ok(ChunkStream::from_deltas(aggregator, futures::stream::iter(deltas.collect::<Vec<_>>())))
+    }
+
+    fn name(&self) -> &str {
+        "example"
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        Some("own-model")
+    }
+}
+
+/// What the span of one model call tells, without what is always there.
+async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, String> {
+    let spans = Spans::new();
+    let installed = spans.install();
+    let chain = AdvisorChain::builder(model).build().unwrap();
+    let request = ChatRequest::new(Message::user("canary")).with_options(options);
+    let _: Vec<_> = chain.stream(request).collect().await;
+    drop(installed);
+    assert_eq!(spans.still_open(), 0);
+    let mut told = spans.told().pop().unwrap();
+    assert!(!format!("{told:?}").contains("canary"), "{told:?}");
+    for (field, value) in
+        [("round", "1"), ("gen_ai.operation.name", "\"chat\""), ("gen_ai.provider.name", "\"example\"")]
+    {
+        assert_eq!(told.remove(field).as_deref(), Some(value));
+    }
+    told
+}
+
+#[tokio::test]
+async fn d13_a_model_call_tells_its_model_usage_finish_and_error() {
+    let said =
+        || [Ok(Delta::origin(Some("r".into()), Some("own-model-2026".into()))), Ok(Delta::text("canary"))];
+    let finish = |reason: FinishReason| Ok(Delta::finish(reason));
+    let answer = |rest: Vec<Result<Delta, ErrorKind>>| Named(Ok(said().into_iter().chain(rest).collect()));
+    let told = |fields: &[(&'static str, &str)]| {
+        fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect::<BTreeMap<_, _>>()
+    };
+    let requested = ("gen_ai.request.model", "\"own-model\"");
+    let responded = ("gen_ai.response.model", "\"own-model-2026\"");
+
+    let whole =
+        answer(vec![finish(FinishReason::Stop), Ok(Delta::usage(Usage::new(7, 3))), Ok(Delta::done())]);
+    let counts = [("gen_ai.usage.input_tokens", "7"), ("gen_ai.usage.output_tokens", "3")];
+    let stopped = ("gen_ai.response.finish_reasons", "[\"stop\"]");
+    let expected = told(&[requested, responded, counts[0], counts[1], stopped]);
+    assert_eq!(told_by(whole, ChatOptions::new()).await, expected);
+
+    // The request's own name goes first; what is not known is not told.
+    let unknown = answer(vec![finish(FinishReason::Other("odd_reason".into())), Ok(Delta::done())]);
+    let known = told_by(unknown, ChatOptions::new().with_model("asked-for")).await;
+    let odd = ("gen_ai.response.finish_reasons", "[\"odd_reason\"]");
+    assert_eq!(known, told(&[("gen_ai.request.model", "\"asked-for\""), responded, odd]));
+    // A reason that is a sentence may be anything.
+    let sentence =
+        answer(vec![finish(FinishReason::Other("because canary said so".into())), Ok(Delta::done())]);
+    assert_eq!(told_by(sentence, ChatOptions::new()).await["gen_ai.response.finish_reasons"], "[\"other\"]");
+
+    let at_once = Named(Err(ErrorKind::RateLimited { retry_after: None }));
+    assert_eq!(
+        told_by(at_once, ChatOptions::new()).await,
+        told(&[requested, ("error.type", "\"rate_limited\"")])
+    );
+    let amid = answer(vec![Ok(Delta::usage(Usage::new(7, 3))), Err(ErrorKind::Connection)]);
+    let known = told_by(amid, ChatOptions::new()).await;
+    assert_eq!(known, told(&[requested, responded, counts[0], counts[1], ("error.type", "\"connection\"")]));
+    // It ends without an end.
+    let known = told_by(answer(vec![]), ChatOptions::new()).await;
+    assert_eq!(known, told(&[requested, responded, ("error.type", "\"truncated\"")]));
 }

@@ -1,5 +1,5 @@
-//! Whatever a conversation holds and however narrow its window is: what a turn is sent is valid, whole turns are left
-//! out, and the running turn stays.
+//! Whatever a conversation holds and however narrow its window is: what a turn is sent is valid and no larger than the
+//! window, the running turn stays, and of the turns before it something is sent if an answer of theirs fits.
 #![no_main]
 
 use advisor_core::{
@@ -9,7 +9,8 @@ use advisor_fuzz::{Script, log, wait_for};
 use advisor_testkit::{Answer, ScriptedModel};
 use chat_memory_advisor::{
     ApproximateTokens, Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, InMemoryStore,
-    NewEntry, TokenCounter, Version, WhenTooLarge, Window, check_transcript, repair,
+    LEFT_OUT, MESSAGE_LEFT_OUT, NewEntry, TokenCounter, Version, WhenTooLarge, Window, check_transcript,
+    repair,
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
@@ -115,7 +116,35 @@ impl Case {
             assert_eq!(id, result.filter(|_| !is_call), "the last steps stay, in their order");
         }
 
+        self.check_earlier(before, running, log);
+        // Outside the loop, memory does not see how the turn grows.
+        if round == 0 || !self.outside {
+            self.check_size(&sent, running);
+        }
+    }
+
+    /// What is sent of the turns before the running one.
+    fn check_earlier(&self, before: &[Message], running: &[Message], log: &[Entry]) {
         let earlier = repair(log);
+        let said: Vec<_> = before.iter().filter(|message| !stands_in(message)).collect();
+        let mut rest = earlier.iter();
+        assert!(said.iter().all(|said| rest.any(|message| message == *said)), "in their order: {before:?}");
+        let Some((room, size)) = self.room() else { return self.check_whole_turns(before, &earlier, log) };
+        let room = room.saturating_sub(size(running));
+        let fits = |message: &&Message| size(&[(*message).clone()]) <= room;
+        if let Some(last) = earlier.last().filter(fits) {
+            assert_eq!(before.last(), Some(last), "the last answer fits");
+        }
+        let ends = advisor_fuzz::turns(log).scan(0, |end, turn| {
+            *end += turn.len();
+            Some(repair(&log[..*end]))
+        });
+        let is_told =
+            |told: &Vec<Message>| earlier.starts_with(told) && told.last().as_ref().is_some_and(fits);
+        assert!(!said.is_empty() || !ends.into_iter().any(|told| is_told(&told)), "an earlier answer fits");
+    }
+
+    fn check_whole_turns(&self, before: &[Message], earlier: &[Message], log: &[Entry]) {
         let left_out = earlier.len().checked_sub(before.len()).expect("no more than there is");
         assert_eq!(before, &earlier[left_out..], "what is sent of earlier turns is the end of them");
         let ends = advisor_fuzz::turns(log).scan(0, |end, turn| {
@@ -126,25 +155,27 @@ impl Case {
             let (gone, kept) = log.split_at(end);
             repair(gone).starts_with(&earlier[..left_out]) && repair(kept) == before
         };
-        assert!(left_out == 0 || ends.into_iter().any(parts_here), "whole turns are left out: {sent:?}");
-        if self.window == Window::All {
-            assert_eq!(left_out, 0);
+        assert!(left_out == 0 || ends.into_iter().any(parts_here), "whole turns are left out: {before:?}");
+        match self.window {
+            Window::Turns(0 | 1) => assert_eq!(before, []),
+            Window::Turns(_) => assert_eq!(before.is_empty(), earlier.is_empty(), "the last turn is sent"),
+            _ => assert_eq!(left_out, 0),
         }
-        // Outside the loop, memory does not see how the turn grows.
-        if round == 0 || !self.outside {
-            self.check_size(&sent, running);
+    }
+
+    /// The room of a window that is no number of turns, and the sizes of messages in it.
+    fn room(&self) -> Option<(usize, fn(&[Message]) -> usize)> {
+        match self.window {
+            Window::Messages(room) => Some((room, <[Message]>::len)),
+            Window::Tokens(room) => Some((room, |messages| {
+                messages.iter().map(|message| ApproximateTokens::default().count(message)).sum()
+            })),
+            _ => None,
         }
     }
 
     fn check_size(&self, sent: &[Message], running: &[Message]) {
-        let (room, size): (usize, fn(&[Message]) -> usize) = match self.window {
-            Window::Messages(room) => (room, <[Message]>::len),
-            Window::Tokens(room) => (room, |messages| {
-                messages.iter().map(|message| ApproximateTokens::default().count(message)).sum()
-            }),
-            Window::Turns(0 | 1) => return assert_eq!(sent, running),
-            _ => return,
-        };
+        let Some((room, size)) = self.room() else { return };
         if self.bound().is_some() {
             assert!(size(sent) <= room, "{} in a room of {room}", size(sent));
         } else if size(sent) > room && self.rounds == 0 {
@@ -186,6 +217,10 @@ impl Case {
             calls.finish(FinishReason::ToolCalls)
         })
     }
+}
+
+fn stands_in(message: &Message) -> bool {
+    [LEFT_OUT, MESSAGE_LEFT_OUT].contains(&message.text().as_str())
 }
 
 fn is_question(message: Option<&Message>) -> bool {

@@ -108,7 +108,11 @@ fn report(happened: &Happened) -> Option<Report> {
         Happened::Appended { entries, version, .. } => {
             let first = version.as_u64() + 1 - u64::try_from(entries.len()).unwrap();
             let entry = |(seq, new): (u64, &advisor_chain::NewEntry)| {
-                Entry::new(seq, new.turn.clone(), new.kind.clone())
+                let entry = Entry::new(seq, new.turn.clone(), new.kind.clone());
+                match new.round() {
+                    Some(round) => entry.with_round(round),
+                    None => entry,
+                }
             };
             Some(Report::Acknowledged((first..).zip(entries).map(entry).collect()))
         }

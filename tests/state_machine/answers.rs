@@ -1,8 +1,8 @@
 use std::sync::atomic::Ordering;
 
 use advisor_chain::{
-    Entry, EntryKind, Error, ErrorKind, FinishReason, INTERRUPTED, Message, Role, TurnId, View, Window,
-    check_transcript, repair,
+    Entry, EntryKind, Error, ErrorKind, FinishReason, INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, Message, Role,
+    TurnId, View, Window, check_transcript, repair,
 };
 use advisor_testkit::{Answer, ReceivedPrompt};
 
@@ -66,13 +66,23 @@ impl Leaves {
             let told = told_to(&turn, log);
             let view = sent.iter().skip_while(|message| message.role() == Role::System).cloned();
             let view: Vec<_> = view.collect();
-            let is_view = if window == Window::All { told == view } else { told.ends_with(&view) };
+            let is_view = if window == Window::All { told == view } else { is_window_of(&told, &view) };
             if !is_view || view.is_empty() {
                 let (sent, told) = (of_messages(&view), of_messages(&told));
                 leaves.seen.note(format!("M2: the model was sent {sent}, and the log tells {told}"));
             }
         })
     }
+}
+
+/// Whether what was sent is the running turn behind messages of those before it, in their order.
+fn is_window_of(told: &[Message], sent: &[Message]) -> bool {
+    let asked = told.iter().rposition(|message| message.role() == Role::User).unwrap_or_default();
+    let (past, running) = told.split_at(asked);
+    let Some(earlier) = sent.strip_suffix(running) else { return false };
+    let stands_in = |message: &&Message| [LEFT_OUT, MESSAGE_LEFT_OUT].contains(&message.text().as_str());
+    let mut past = past.iter();
+    earlier.iter().filter(|message| !stands_in(message)).all(|sent| past.any(|message| message == sent))
 }
 
 /// The transcript that a log tells to its last turn, which runs.

@@ -8,6 +8,9 @@
 )]
 
 mod blocking;
+mod closing_texts;
+mod definitions;
+mod drop_panics;
 mod effects;
 mod errors;
 mod every_stage;
@@ -16,6 +19,7 @@ mod fifty_rounds;
 mod finalize;
 mod finish_reasons;
 mod hooks;
+mod leniency;
 mod limits;
 mod many_turns;
 mod modes;
@@ -24,8 +28,10 @@ mod own_history;
 mod parallel;
 mod parity;
 mod placement;
+mod repeated_ids;
 mod return_direct;
 mod rounds;
+mod run_alone;
 mod same_for_all;
 mod spans;
 mod steering;
@@ -33,4 +39,5 @@ mod support;
 mod time_limit;
 mod tool_errors;
 mod tool_events;
+mod typed;
 mod usage;

@@ -63,9 +63,39 @@ async fn tm_16_all_direct_results_are_shown_one_block_each() {
     let model = model(&[("c1", "look"), ("c2", "tell"), ("c3", "look")]);
     let run = run(&model, [direct("look", "sunny"), direct("tell", "told")]).await;
     let texts: Vec<_> = run.response().blocks().map(|(_, block)| block.as_text().unwrap()).collect();
-    assert_eq!(texts, ["sunny", "told", "sunny"]);
+    assert_eq!(texts, ["sunny", "\n\ntold", "\n\nsunny"], "each begins a paragraph");
     assert_eq!(model.calls(), 1);
-    assert_eq!(run.fold().text(2), "sunnytoldsunny");
+}
+
+/// What was shown live, what the response says and what is remembered read the same, with the results apart.
+#[tokio::test]
+async fn d15_direct_results_read_apart_live_in_the_response_and_in_the_transcript() {
+    let (a, b) = ("result of a", "result of b");
+    let picture = || Part::Image(Media::from_url("image/png", "https://example.org/a.png"));
+    let cases: [(ToolOutput, ToolOutput, &str); 5] = [
+        (a.into(), b.into(), "result of a\n\nresult of b"),
+        (json!({"a": 1}).into(), json!([2]).into(), "{\"a\":1}\n\n[2]"),
+        (vec![Part::from(a), picture()].into(), b.into(), "result of a\n\nresult of b"),
+        (vec![picture()].into(), b.into(), "result of b"),
+        ("".into(), b.into(), "Done.\n\nresult of b"),
+    ];
+    for (first, second, reads) in cases {
+        for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All]
+        {
+            let ledger = Ledger::default();
+            let client = client(&model(&[("c1", "a"), ("c2", "b")]), streaming(mode))
+                .tool(direct("a", first.clone()))
+                .tool(direct("b", second.clone()))
+                .advisor(ledger.clone())
+                .build()
+                .unwrap();
+            let run = read(client.prompt().user("go").stream()).await;
+            assert_eq!(run.text(), reads, "live, {mode:?}");
+            assert_eq!(run.response().text(), reads, "{mode:?}");
+            assert_eq!(ledger.transcript().last().unwrap().text(), reads, "{mode:?}");
+            assert_eq!(ledger.transcript(), *run.response().transcript());
+        }
+    }
 }
 
 /// TM-17: a batch of which only some are direct goes on.

@@ -33,7 +33,7 @@ enum End {
 type Script = Vec<(Vec<Piece>, End)>;
 
 fn piece() -> impl Strategy<Value = Piece> {
-    let tools = vec!["look", "look", "fail", "alone", "direct", "nonesuch", "by caller"];
+    let tools = vec!["look", "look", "fail", "alone", "direct", "nonesuch", "by_caller"];
     let arguments = vec!["{}", "", "{\"a\":1}", "{\"a\":", "[]"];
     prop_oneof![
         sample::select(&["Let me ", "look.", ""][..]).prop_map(Piece::Text),
@@ -146,7 +146,7 @@ fn set(script: &Script, setting: &Setting) -> Set {
         .tool(own(definition("fail"), Err("broken")))
         .tool(own(definition("alone").exclusive(), Ok("alone")))
         .tool(own(definition("direct").return_direct(), Ok("to the user")))
-        .tool(CallerTool::new(definition("by caller")))
+        .tool(CallerTool::new(definition("by_caller")))
         .build()
         .unwrap();
     Set { client, model, stages, ledger }
@@ -208,7 +208,7 @@ async fn check_call(script: &Script, setting: &Setting) {
     assert_eq!(kept(&streamed), kept(&called), "the same hooks, records and requests");
     assert_eq!(streamed.stages.outcomes(), called.stages.outcomes());
     match (call, run.error_or_response()) {
-        (Ok(called), Ok(streamed)) => assert_eq!(&called, streamed),
+        (Ok(called), Ok(streamed)) => assert_eq!(&*called, streamed),
         (Err(called), Err(streamed)) => {
             assert_eq!((called.kind(), called.history()), (streamed.kind(), streamed.history()));
             assert_eq!(called.emitted(), streamed.emitted());

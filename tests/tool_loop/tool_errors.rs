@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use advisor_chain::{
-    ChatClientBuilder, FnTool, ParallelTools, ToolCallAdvisor, ToolDefinition, ToolError, ToolLimits,
-    ToolResult,
+    AdvisorChain, Block, ChatClientBuilder, ChatRequest, ChatResponse, FinishReason, FnTool, LoopHooks,
+    Message, ParallelTools, Phase, Placement, Result, ToolCall, ToolCallAdvisor, ToolDefinition, ToolError,
+    ToolLimits, ToolResult, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
@@ -92,6 +93,15 @@ async fn law_t2_arguments_that_do_not_fit_the_schema_are_an_error_result() {
     }
 }
 
+/// A tool without a schema takes any object, and nothing else.
+#[tokio::test]
+async fn law_t2_without_a_schema_arguments_are_an_object() {
+    for arguments in ["null", "[]", "5", "\"{}\""] {
+        let text = refused(ToolDefinition::new("look", "Looks.", Value::Null), arguments).await;
+        assert_eq!(text, "not started: the arguments do not fit the tool: they are no object", "{arguments}");
+    }
+}
+
 /// Compiled schemas are kept by the tool's name; a tool of the same name with another schema has its own.
 #[tokio::test]
 async fn a_schema_is_that_of_the_tool_that_was_offered() {
@@ -134,12 +144,36 @@ async fn law_t2_arguments_that_fit_the_schema_but_not_the_type_are_an_error_resu
     assert!(result.text().contains("invalid value: integer `-1`"), "{}", result.text());
 }
 
-/// A tool whose own schema is broken says so, instead of ending the turn.
+/// Offers a tool whose schema is broken where nobody looks at it, since the model is not asked.
+struct BrokenTool;
+
+#[async_trait]
+impl LoopHooks for BrokenTool {
+    async fn before_round(&self, request: ChatRequest, _round: u32) -> Result<ChatRequest> {
+        let schema = json!({"type": "object", "properties": {"a": {"type": 5}}});
+        let broken = ToolDefinition::new("broken", "A broken tool.", schema);
+        Ok(request.with_tool(FnTool::new(broken, |_: Value| async { Ok("ran") })))
+    }
+}
+
+/// A tool whose own schema is broken is refused before it is offered. Where it was called all the same, it says so.
 #[tokio::test]
 async fn law_t2_a_tool_with_a_broken_schema_is_an_error_result() {
-    let broken = ToolDefinition::new("broken", "A broken tool.", json!({"type": "no such type"}));
-    let text = refused(broken, "{}").await;
-    assert!(text.contains("the tool's own schema is invalid"), "{text}");
+    let model = ScriptedModel::new([]);
+    let answering = from_fn("answering", |request: ChatRequest, _: AdvisorChain| async move {
+        let called = request.messages.last().is_some_and(|message| message.tool_result().is_some());
+        let call = Block::from(ToolCall::new("c1", "broken", "{}"));
+        let answer = if called { Block::text("Done.") } else { call };
+        let answer = Message::assistant_blocks(vec![answer]);
+        Ok(request.answer(ChatResponse::new(0, answer, FinishReason::Stop)))
+    });
+    let advisor = ToolCallAdvisor::builder().hooks(BrokenTool).build().unwrap();
+    let answering = answering.placed(Placement::new(Phase::Round));
+    let client = client(&model, advisor).advisor(answering).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let result = &transcript_lines(response.transcript())[2];
+    assert!(result.starts_with("error c1: not started"), "{result}");
+    assert!(result.contains("the tool's own schema is invalid"), "{result}");
 }
 
 /// TM-19, exceptions: what a failing tool says is the result, marked as an error; one that says nothing

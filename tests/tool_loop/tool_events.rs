@@ -1,9 +1,9 @@
 //! What those who watch the tools are told.
 
-use advisor_chain::{FinishReason, ToolCallAdvisor, ToolCallStreaming};
+use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor, ToolCallStreaming};
 use advisor_testkit::{Answer, ScriptedModel};
 
-use crate::support::{Denying, client, read, streaming, tool};
+use crate::support::{Denying, Reader, client, definition, read, streaming, tool};
 
 /// Whoever watches the tools learns how every call ended, also those that never started.
 #[tokio::test]
@@ -28,6 +28,28 @@ async fn every_call_has_a_finished_event_whatever_became_of_it() {
         events,
         ["tool c1 failed", "tool c2 failed", "tool c3 failed", "tool c4 finished", "tool c4 started {}"]
     );
+}
+
+/// A call that cannot run is told of before any tool of its round starts, in call order; a tool that hangs keeps nobody
+/// from learning of it.
+#[tokio::test]
+async fn calls_that_cannot_run_are_told_of_before_any_tool_starts() {
+    let model = ScriptedModel::new([Answer::of_calls([
+        ("c1", "look", "{}"),
+        ("c2", "nonesuch", "{}"),
+        ("c3", "look", "{"),
+    ])]);
+    let hanging = FnTool::new(definition("look"), |_: serde_json::Value| async {
+        std::future::pending::<()>().await;
+        Ok("never")
+    });
+    let client = client(&model, streaming(ToolCallStreaming::All)).tool(hanging).build().unwrap();
+    let lines = Reader::new(client.prompt().user("go").stream()).so_far().await;
+    let events: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("tool ")).collect();
+    let [unknown, malformed, started] = events[..] else { panic!("{events:?}") };
+    assert!(unknown.starts_with("c2 failed: there is no tool"), "{unknown}");
+    assert!(malformed.starts_with("c3 failed: not started"), "{malformed}");
+    assert_eq!(started, "c1 started {}");
 }
 
 /// The same for calls that no tool of the turn will answer any more: a cut answer, a limit.

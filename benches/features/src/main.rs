@@ -9,6 +9,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = ChatClient::builder(model());
     #[cfg(feature = "tools")]
     let client = client.advisor(advisor_chain::ToolCallAdvisor::builder().build()?);
+    #[cfg(feature = "typed-tools")]
+    let client = client.tool(time());
     #[cfg(feature = "memory")]
     let client = client.advisor(memory().await?);
     let response = client.build()?.prompt().user("Hello").conversation("c1").call().await?;
@@ -24,6 +26,12 @@ fn model() -> impl ChatModel {
 #[cfg(not(feature = "openai"))]
 fn model() -> impl ChatModel {
     echo::Echo
+}
+
+#[cfg(feature = "typed-tools")]
+fn time() -> impl advisor_chain::Tool {
+    type Nothing = std::collections::BTreeMap<String, String>;
+    advisor_chain::FnTool::from_args("time", "Tells the time.", |_: Nothing| async { Ok("12:00") })
 }
 
 #[cfg(feature = "memory")]

@@ -30,11 +30,14 @@
 //! | feature | what it brings | by default |
 //! | --- | --- | --- |
 //! | `tools` | the tool loop, [`ToolCallAdvisor`] | yes |
+//! | `schema-validation` | the tool loop checks arguments against schemas, and schemas when a client is built | yes |
+//! | `typed-tools` | tools whose arguments are a type, `FnTool::typed` | yes |
 //! | `memory` | memory and the in-memory store, [`ChatMemoryAdvisor`] | yes |
 //! | `tiktoken` | tokens as OpenAI's models count them, `Tiktoken` | no |
 //! | `sqlite` | conversations in one SQLite file, `SqliteStore` | no |
 //! | `postgres` | conversations in PostgreSQL, `PostgresStore` | no |
 //! | `redis` | conversations in Redis or Valkey, `RedisStore` | no |
+//! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] | yes |
 //!
 //! Without a feature its crate is not built. No feature changes what another does.
@@ -62,6 +65,9 @@ pub use provider_openai as openai;
 #[cfg(feature = "openai")]
 #[doc(inline)]
 pub use provider_openai::{OpenAiModel, Profile};
+#[cfg(feature = "structured")]
+#[doc(inline)]
+pub use structured_output::*;
 #[cfg(feature = "tools")]
 #[doc(inline)]
 pub use tool_call_advisor::*;

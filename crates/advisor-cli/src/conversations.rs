@@ -47,7 +47,7 @@ pub(crate) struct ImportArguments {
     tenant: Option<String>,
 }
 
-/// Prints the ids of a tenant's conversations, one a line.
+/// Prints the ids of a tenant's conversations, one a line, with control characters escaped.
 pub(crate) async fn list(arguments: ListArguments, out: &mut impl Write) -> Result<(), Failure> {
     const PAGE: usize = 256;
     let store = existing(&arguments.file).await?;
@@ -55,7 +55,7 @@ pub(crate) async fn list(arguments: ListArguments, out: &mut impl Write) -> Resu
     loop {
         let keys = store.list(&page).await.map_err(|error| unread(&arguments.file, error))?;
         for key in &keys {
-            writeln!(out, "{}", key.conversation())?;
+            writeln!(out, "{}", one_line(key.conversation()))?;
         }
         match keys.into_iter().nth(PAGE - 1) {
             Some(last) => page = page.after(last),
@@ -75,7 +75,7 @@ pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) 
         let message = format!(
             "{}: there is no conversation `{}`; `advisor conversations` lists those there are",
             arguments.file.display(),
-            key.conversation()
+            one_line(key.conversation())
         );
         return Err(Error::configuration(message).into());
     }
@@ -101,8 +101,17 @@ pub(crate) async fn read_in(arguments: ImportArguments, out: &mut impl Write) ->
     let imported = imported.map_err(|error| {
         Error::configuration("the conversation was not imported, or not all of it").with_source(error)
     })?;
-    writeln!(out, "{}: {} entries", imported.key.conversation(), imported.entries)?;
+    writeln!(out, "{}: {} entries", one_line(imported.key.conversation()), imported.entries)?;
     Ok(())
+}
+
+/// An id without control characters, which may be part of it: escaped as in Rust.
+fn one_line(id: &str) -> String {
+    let escaped = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.into(),
+    };
+    id.chars().map(escaped).collect()
 }
 
 /// The store in a file that is there. Nothing is made by looking.

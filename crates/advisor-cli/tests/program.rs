@@ -148,6 +148,13 @@ async fn a_conversation_is_listed_exported_and_imported() {
     assert_eq!(text_of(&told(&["conversations", &other, "--tenant", "acme"], b"").stdout), "copy\n");
     let again = told(&["export", &other, "--conversation", "a"], b"");
     assert_eq!(again.stdout, exported.stdout);
+    let odd = "user:42/ä\n\u{1B}[2J";
+    let imported = told(&["import", &other, "--conversation", odd], &exported.stdout);
+    assert_eq!(text_of(&imported.stdout), "user:42/ä\\n\\u{1b}[2J: 3 entries\n");
+    let listed = told(&["conversations", &other], b"");
+    assert_eq!(text_of(&listed.stdout), "a\ncopy\nuser:42/ä\\n\\u{1b}[2J\n");
+    let exported_odd = told(&["export", &other, "--conversation", odd], b"");
+    assert!(exported_odd.status.success(), "{exported_odd:?}");
     let refused = told(&["import", &store, "--conversation", "b"], &exported.stdout);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text_of(&refused.stderr).contains("import under another id"), "{refused:?}");

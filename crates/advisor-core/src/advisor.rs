@@ -3,7 +3,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use message_aggregator::ChatResponse;
 
-use crate::{AdvisorChain, ChatRequest, ChunkStream, Placement, Result};
+use crate::{AdvisorChain, ChatRequest, ChunkStream, Placement, Result, ToolSet};
 
 /// What every advisor says about itself.
 pub trait AdvisorInfo: Send + Sync + 'static {
@@ -24,6 +24,17 @@ pub trait AdvisorInfo: Send + Sync + 'static {
     /// # Errors
     /// If it cannot take part in this turn. Nothing is asked then.
     fn join(&self, _request: &ChatRequest) -> Result<()> {
+        Ok(())
+    }
+
+    /// These tools are to be offered in a turn of this advisor's chain. Whoever runs tools checks them here.
+    ///
+    /// It is called when a client is built, when a turn brings tools of its own, and before each request: keep the
+    /// outcome with the set ([`ToolSet::wire_form`]). Names and the roots of schemas are checked already.
+    ///
+    /// # Errors
+    /// If a tool cannot be run. Nothing is sent then.
+    fn validate_tools(&self, _tools: &ToolSet) -> Result<()> {
         Ok(())
     }
 }
@@ -64,7 +75,7 @@ pub trait AdvisorInfo: Send + Sync + 'static {
 /// #[async_trait]
 /// impl StreamAdvisor for Guard {
 ///     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-///         if request.messages.last().is_some_and(|message| message.text().contains("password")) {
+///         if request.last_user().is_some_and(|message| message.text().contains("password")) {
 ///             let refusal = Message::assistant("I do not talk about passwords.");
 ///             return Ok(request.answer(ChatResponse::new(0, refusal, FinishReason::Stop)));
 ///         }

@@ -2,7 +2,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::chain::Link;
-use crate::{AdvisorChain, AdvisorRole, ChatModel, Error, Phase, Placement, Result, StreamAdvisor};
+use crate::{
+    AdvisorChain, AdvisorRole, ChatModel, Error, MemorySide, Phase, Placement, Result, StreamAdvisor,
+};
 
 /// Puts a chain together and checks it.
 ///
@@ -25,6 +27,11 @@ impl ChainBuilder {
         Self { links, fallbacks, model }
     }
 
+    /// Uses another model.
+    pub fn model(self, model: impl ChatModel) -> Self {
+        Self { model: Arc::new(model), ..self }
+    }
+
     /// Adds an advisor at its own place.
     pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
         self.shared_advisor(Arc::new(advisor))
@@ -45,17 +52,12 @@ impl ChainBuilder {
     /// Adds an advisor unless another of the same role is added.
     pub fn fallback_advisor(mut self, advisor: impl StreamAdvisor) -> Self {
         let placement = advisor.placement();
-        self.fallbacks.push(Link {
-            advisor: Arc::new(advisor),
-            phase: placement.phase,
-            role: placement.role,
-            fallback: true,
-        });
+        self.fallbacks.push(Link { advisor: Arc::new(advisor), placement, fallback: true });
         self
     }
 
     fn placed(mut self, placement: Placement, advisor: Arc<dyn StreamAdvisor>) -> Self {
-        self.links.push(Link { advisor, phase: placement.phase, role: placement.role, fallback: false });
+        self.links.push(Link { advisor, placement, fallback: false });
         self
     }
 
@@ -63,18 +65,18 @@ impl ChainBuilder {
     ///
     /// # Errors
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with what to do, for two tool loops
-    /// or memories, one of them in a phase where it cannot work, or a loop whose history is switched
-    /// against the place of memory.
+    /// or memories, one of them in a phase where it cannot work, a loop whose history is switched
+    /// against the place of memory, or an advisor on the wrong [side](MemorySide) of memory.
     pub fn build(self) -> Result<AdvisorChain> {
         let mut links = self.links;
         for fallback in self.fallbacks {
-            let taken =
-                |link: &Link| std::mem::discriminant(&link.role) == std::mem::discriminant(&fallback.role);
+            let role = |link: &Link| std::mem::discriminant(&link.placement.role);
+            let taken = |link: &Link| role(link) == role(&fallback);
             if !links.iter().any(taken) {
                 links.push(fallback);
             }
         }
-        links.sort_by_key(|link| link.phase);
+        links.sort_by_key(|link| link.placement.phase);
         check(&links)?;
         Ok(AdvisorChain::new(links, self.model))
     }
@@ -86,21 +88,25 @@ fn check(links: &[Link]) -> Result<()> {
     refuse_second(&loops, "run tools")?;
     refuse_second(&memories, "remember the conversation")?;
     for link in links {
-        let (does, belongs) = match (link.role, link.phase) {
+        let (does, belongs) = match (link.placement.role, link.placement.phase) {
             (AdvisorRole::ToolLoop { .. }, phase) if phase != Phase::Loop => ("runs tools", "the loop phase"),
             (AdvisorRole::Memory, Phase::Loop | Phase::ModelCall) => {
                 ("remembers the conversation", "the turn or the round phase")
             }
-            (AdvisorRole::General, Phase::Loop) => ("runs no tools", "the turn or the round phase"),
+            (AdvisorRole::General | AdvisorRole::Context, Phase::Loop) => {
+                ("runs no tools", "the turn or the round phase")
+            }
             _ => continue,
         };
         return Err(Error::configuration(format!(
             "`{}` {does} and belongs in {belongs}, not in the {} phase",
             link.advisor.name(),
-            link.phase
+            link.placement.phase
         )));
     }
-    check_history(&loops, memories.first().is_some_and(|memory| memory.phase == Phase::Round))
+    check_sides(links)?;
+    let memory_inside = memories.first().is_some_and(|memory| memory.placement.phase == Phase::Round);
+    check_history(&loops, memory_inside)
 }
 
 fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
@@ -109,8 +115,33 @@ fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
     Err(Error::configuration(format!("`{first}` and `{second}` both {both}; keep one of them")))
 }
 
+fn check_sides(links: &[Link]) -> Result<()> {
+    let Some(at) = links.iter().position(|link| link.placement.role == AdvisorRole::Memory) else {
+        return Ok(());
+    };
+    let (outside, inside) = links.split_at(at);
+    let misplaced = |links: &[Link], side| {
+        links.iter().find(|link| link.placement.side == side).map(|link| link.advisor.name().to_owned())
+    };
+    if let Some(name) = misplaced(outside, MemorySide::Inside) {
+        return Err(Error::configuration(format!(
+            "`{name}` has to stand inside memory, which would remember what was never shown; \
+             place it in the model-call phase, or add it after the memory"
+        )));
+    }
+    if let Some(name) = misplaced(inside, MemorySide::Outside) {
+        return Err(Error::configuration(format!(
+            "`{name}` has to stand outside memory, which would remember what it is there to change; \
+             place it in the turn phase and add it before the memory"
+        )));
+    }
+    Ok(())
+}
+
 fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
-    let Some(Link { role: AdvisorRole::ToolLoop { own_history }, advisor, .. }) = loops.first() else {
+    let Some((AdvisorRole::ToolLoop { own_history }, advisor)) =
+        loops.first().map(|link| (link.placement.role, &link.advisor))
+    else {
         return Ok(());
     };
     match own_history {
@@ -129,7 +160,7 @@ fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
 }
 
 fn with_role(links: &[Link], is: impl Fn(AdvisorRole) -> bool) -> Vec<&Link> {
-    links.iter().filter(|link| is(link.role)).collect()
+    links.iter().filter(|link| is(link.placement.role)).collect()
 }
 
 impl fmt::Debug for ChainBuilder {

@@ -7,8 +7,8 @@ use tracing::Instrument;
 
 use crate::builder::ChainBuilder;
 use crate::{
-    AdvisorRole, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Phase, Plan, Result, StreamAdvisor,
-    TurnStream, spans,
+    AdvisorRole, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Placement, Plan, Result,
+    SchemaSupport, StreamAdvisor, ToolSet, TurnStream, spans,
 };
 
 /// The whole chain or its rest, from here to the model: immutable, cheap to clone, callable any number
@@ -43,8 +43,7 @@ pub struct AdvisorChain {
 #[derive(Clone)]
 pub(crate) struct Link {
     pub(crate) advisor: Arc<dyn StreamAdvisor>,
-    pub(crate) phase: Phase,
-    pub(crate) role: AdvisorRole,
+    pub(crate) placement: Placement,
     /// It gives way to another of its role.
     pub(crate) fallback: bool,
 }
@@ -71,7 +70,7 @@ impl AdvisorChain {
         // The request goes into the boxed future at once: kept beside it, in each layer, it would be half of what a stream needs.
         let asked = match self.links.get(self.position) {
             Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()),
-            None => ask(Arc::clone(&self.model), request).boxed(),
+            None => self.ask(request).boxed(),
         };
         async move {
             turn.go_on();
@@ -87,6 +86,21 @@ impl AdvisorChain {
         to_completion(self.next_stream(request).await?).await
     }
 
+    /// Returns the same advisors around another model: an advisor asks it with `next.with_model(model)`.
+    ///
+    /// Rounds, offered tools and spans are as for the chain's own model. [`FallbackModel`](crate::FallbackModel) does it
+    /// for errors.
+    #[must_use]
+    pub fn with_model(&self, model: impl ChatModel) -> Self {
+        Self { model: Arc::new(model), ..self.clone() }
+    }
+
+    /// Returns how much of the form of an answer this chain's model enforces.
+    #[must_use]
+    pub fn schema_support(&self) -> SchemaSupport {
+        self.model.schema_support()
+    }
+
     /// A turn of this chain. Nothing happens before the stream is polled.
     pub fn stream(&self, request: ChatRequest) -> TurnStream {
         TurnStream::new(self.clone(), request)
@@ -95,7 +109,7 @@ impl AdvisorChain {
     /// Whether an advisor for which `is` says yes stands in this rest of the chain.
     #[must_use]
     pub fn contains(&self, is: impl Fn(AdvisorRole) -> bool) -> bool {
-        self.remaining().iter().any(|link| is(link.role))
+        self.remaining().iter().any(|link| is(link.placement.role))
     }
 
     /// Tells every advisor of this rest of the chain that a tool loop begins with `request`; see
@@ -108,6 +122,20 @@ impl AdvisorChain {
         self.remaining().iter().try_for_each(|link| link.advisor.join(request))
     }
 
+    /// Checks tools that are to be offered: their definitions, and what each advisor of the whole chain has against them.
+    ///
+    /// It is done before each request, once for a set as far as the advisors keep the outcome.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](ErrorKind::Configuration), with the name of the tool and what to do.
+    pub fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
+        if tools.is_empty() {
+            return Ok(());
+        }
+        tools.validate()?;
+        self.links.iter().try_for_each(|link| link.advisor.validate_tools(tools))
+    }
+
     /// How this chain is put together: order, phases, roles, who sees what, what is remembered.
     #[must_use]
     pub fn explain(&self) -> Plan {
@@ -117,6 +145,16 @@ impl AdvisorChain {
     /// The same advisors and model as a builder, to add more.
     pub fn to_builder(&self) -> ChainBuilder {
         ChainBuilder::resume(self.remaining().to_vec(), Arc::clone(&self.model))
+    }
+
+    /// The chain's end.
+    fn ask(&self, request: ChatRequest) -> impl Future<Output = Result<ChunkStream>> + Send + use<> {
+        let valid = self.validate_tools(&request.tools);
+        let model = Arc::clone(&self.model);
+        async move {
+            valid?;
+            ask(model, request).await
+        }
     }
 
     fn remaining(&self) -> &[Link] {
@@ -131,10 +169,11 @@ impl AdvisorChain {
 async fn ask(model: Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<ChunkStream> {
     request.round = request.turn.next_round();
     request.turn.offer_tools(request.round, request.tools.clone());
-    let span = spans::model_call(model.name(), &request);
+    let span = spans::model_call(&*model, &request);
     let turn = Arc::clone(&request.turn);
-    let stream = model.stream(request).instrument(span.clone()).await?;
-    Ok(stream.in_span(span).on_completed(move |response| async move {
+    let asked = model.stream(request).instrument(span.clone()).await;
+    let stream = asked.inspect_err(|error| spans::note_error(&span, error))?;
+    Ok(stream.in_span_told(span, spans::note_end).on_completed(move |response| async move {
         turn.note_answer(response.message());
         Ok(response)
     }))

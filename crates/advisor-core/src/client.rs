@@ -51,12 +51,43 @@ impl ChatClient {
             chain: AdvisorChain::builder(model),
             defaults: Defaults::default(),
             duplicate: None,
+            inherited: ToolSet::new(),
         }
     }
 
     /// Begins a turn.
     pub fn prompt(&self) -> Prompt {
         Prompt::new(self.chain.to_builder(), Arc::clone(&self.defaults))
+    }
+
+    /// Returns a builder of the same client, to build a changed copy.
+    ///
+    /// Advisors that are added stand inside those of the same phase; a tool replaces one of its name.
+    pub fn to_builder(&self) -> ChatClientBuilder {
+        ChatClientBuilder {
+            chain: self.chain.to_builder(),
+            defaults: Defaults::clone(&self.defaults),
+            duplicate: None,
+            inherited: self.defaults.tools.clone(),
+        }
+    }
+
+    /// Returns the tools of every turn.
+    #[must_use]
+    pub fn tools(&self) -> &ToolSet {
+        &self.defaults.tools
+    }
+
+    /// Returns the options of every turn.
+    #[must_use]
+    pub fn options(&self) -> &ChatOptions {
+        &self.defaults.options
+    }
+
+    /// Returns the instructions of every turn, if there are any.
+    #[must_use]
+    pub fn system(&self) -> Option<&str> {
+        self.defaults.system.as_deref()
     }
 
     /// The chain that every turn runs through.
@@ -79,9 +110,16 @@ pub struct ChatClientBuilder {
     chain: ChainBuilder,
     defaults: Defaults,
     duplicate: Option<Text>,
+    /// Tools of the client that this one is a copy of; each can be replaced once.
+    inherited: ToolSet,
 }
 
 impl ChatClientBuilder {
+    /// Uses another model.
+    pub fn model(self, model: impl ChatModel) -> Self {
+        Self { chain: self.chain.model(model), ..self }
+    }
+
     /// Adds an advisor at its own place.
     pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
         Self { chain: self.chain.advisor(advisor), ..self }
@@ -111,14 +149,25 @@ impl ChatClientBuilder {
 
     /// Adds a tool for every turn.
     pub fn tool(mut self, tool: impl Tool) -> Self {
-        insert_once(&mut self.defaults.tools, Arc::new(tool), &mut self.duplicate);
+        self.insert(Arc::new(tool));
         self
+    }
+
+    fn insert(&mut self, tool: Arc<dyn Tool>) {
+        let name = tool.definition().name.clone();
+        let mut duplicate = None;
+        insert_once(&mut self.defaults.tools, tool, &mut duplicate);
+        let is_inherited = self.inherited.find(&name).is_some();
+        self.inherited = self.inherited.retain(|inherited| *inherited != *name);
+        if !is_inherited {
+            self.duplicate = self.duplicate.take().or(duplicate);
+        }
     }
 
     /// Adds tools for every turn.
     pub fn tools(mut self, tools: &ToolSet) -> Self {
         for tool in tools.iter() {
-            insert_once(&mut self.defaults.tools, Arc::clone(tool), &mut self.duplicate);
+            self.insert(Arc::clone(tool));
         }
         self
     }
@@ -138,12 +187,15 @@ impl ChatClientBuilder {
     /// The client.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, for
-    /// [`OnDrop::FinishTurn`] without a spawner, and for all that [`ChainBuilder::build`] refuses.
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, for one that
+    /// [`AdvisorChain::validate_tools`] refuses, for [`OnDrop::FinishTurn`] without a spawner, and for all that
+    /// [`ChainBuilder::build`] refuses.
     pub fn build(self) -> Result<ChatClient> {
         refuse_duplicate(self.duplicate)?;
         check_spawner(self.defaults.on_drop, self.defaults.spawner.as_ref())?;
-        Ok(ChatClient { chain: self.chain.build()?, defaults: Arc::new(self.defaults) })
+        let chain = self.chain.build()?;
+        chain.validate_tools(&self.defaults.tools)?;
+        Ok(ChatClient { chain, defaults: Arc::new(self.defaults) })
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 
-use crate::Error;
+use crate::{Error, drop_caught};
 
 /// Where work that goes beside a turn waits until the turn's stream takes it.
 #[derive(Default)]
@@ -77,8 +77,9 @@ impl Beside {
     /// The turn is over, and so is the work.
     pub(crate) fn leave(&mut self, companions: &Companions) {
         companions.lock().left = true;
-        drop(companions.take());
-        self.0 = None;
+        let begun = self.0.take().into_iter().flatten();
+        // One by one: what panics in its drop keeps no other.
+        companions.take().into_iter().chain(begun).for_each(drop_caught);
     }
 }
 

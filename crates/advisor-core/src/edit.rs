@@ -1,5 +1,7 @@
 mod answers;
 mod blocks;
+mod pending_text;
+mod text;
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,6 +14,9 @@ use crate::{ChunkStream, Error, Result};
 use answers::EditedAnswers;
 use blocks::EditedBlocks;
 
+pub use pending_text::PendingText;
+pub use text::HoldBack;
+
 impl ChunkStream {
     /// Passes every chunk but `Completed` through `edit`, which appends what is to come out instead, if anything.
     ///
@@ -23,8 +28,9 @@ impl ChunkStream {
     /// loop does not show, stay as they are.
     ///
     /// What comes out is also well-formed (law S3): what `edit` leaves open closes before its round ends, and
-    /// chunks of a block that is not open are left out, as is a block that is not the answer's own. So what is
-    /// held back must be let out before its block closes.
+    /// chunks of a block that is not open are left out, as are deltas of another kind than their block, a block
+    /// that is not the answer's own, and completions that did not come from the inside. So what is held back must be
+    /// let out before its block closes. For text there is [`edit_text`](Self::edit_text), which sees to that.
     ///
     /// # Example
     /// ```
@@ -105,6 +111,7 @@ impl<F: FnMut(Chunk, &mut VecDeque<Chunk>)> Edited<F> {
                 self.blocks.close_until(round, &mut self.ready);
                 let response = self.answers.edited_response(&response, &self.blocks);
                 self.blocks.forget(round);
+                self.blocks.complete(round);
                 self.let_out(Chunk::RoundCompleted(response));
             }
             chunk => {

@@ -65,6 +65,8 @@ pub enum ErrorKind {
     Unfinished,
     /// The machinery that runs tools failed. A failing tool is a result, not this.
     Tool,
+    /// The answer does not have the form that was asked for, also after it was asked for again.
+    InvalidOutput,
     /// Another turn of this conversation is running.
     ConversationBusy,
     /// Another turn holds the conversation by now.
@@ -84,6 +86,37 @@ pub enum ErrorKind {
     Configuration,
     /// An advisor failed for a reason of its own.
     Advisor,
+}
+
+impl ErrorKind {
+    /// The kind in one word without what it carries, such as `rate_limited`: for traces and counters.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Authentication => "authentication",
+            Self::ContextOverflow => "context_overflow",
+            Self::InvalidHistory => "invalid_history",
+            Self::InvalidRequest => "invalid_request",
+            Self::Provider { .. } => "provider",
+            Self::Connection => "connection",
+            Self::Timeout => "timeout",
+            Self::Truncated => "truncated",
+            Self::Protocol { .. } => "protocol",
+            Self::TooLarge => "too_large",
+            Self::Unfinished => "unfinished",
+            Self::Tool => "tool",
+            Self::InvalidOutput => "invalid_output",
+            Self::ConversationBusy => "conversation_busy",
+            Self::Fenced => "fenced",
+            Self::StoreConflict { .. } => "store_conflict",
+            Self::NotPersisted => "not_persisted",
+            Self::Store => "store",
+            Self::Cancelled => "cancelled",
+            Self::Configuration => "configuration",
+            Self::Advisor => "advisor",
+        }
+    }
 }
 
 impl Error {

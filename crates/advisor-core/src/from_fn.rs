@@ -10,10 +10,10 @@ use crate::{AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Placement, Resu
 ///
 /// # Example
 /// ```
-/// use advisor_core::{Message, from_fn};
+/// use advisor_core::{AdvisorChain, ChatRequest, from_fn};
 ///
-/// let polite = from_fn("polite", |request, next| async move {
-///     next.next_stream(request.with_message(Message::system("Be polite.").ephemeral())).await
+/// let polite = from_fn("polite", |request: ChatRequest, next: AdvisorChain| async move {
+///     next.next_stream(request.with_system("Be polite.")).await
 /// });
 /// ```
 pub fn from_fn<F, Fut>(name: impl Into<String>, advise: F) -> FromFn<F>

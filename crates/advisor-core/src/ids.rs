@@ -1,4 +1,6 @@
 use std::fmt;
+use std::fmt::Write as _;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -6,11 +8,31 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 
 /// Names a turn; also its idempotency key: the same id is the same turn.
+///
+/// It has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`, so that a [`CallKey`](crate::CallKey) can be handed
+/// to other systems as it is.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TurnId(Arc<str>);
 
 /// Names a conversation within a tenant. Different keys never share anything.
+///
+/// Both ids are opaque text: 1 to 512 bytes of UTF-8 without NUL, such as a path, an address or an emoji. Nothing is
+/// trimmed, normalised or folded: `a` and `A` are two conversations, and so are two ways to write `é`. A store encodes
+/// them where it must.
+///
+/// As text a key is `tenant/conversation`, each percent-encoded but for letters, digits and ASCII punctuation other than
+/// `%` and `/`. Two keys never have the same text.
+///
+/// # Example
+/// ```
+/// use advisor_core::ConversationKey;
+///
+/// let key = ConversationKey::new("user:42/ä")?;
+/// assert_eq!(key.conversation(), "user:42/ä");
+/// assert_eq!(key.to_string(), "default/user:42%2Fä");
+/// # Ok::<(), advisor_core::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConversationKey {
     tenant: IdPart,
@@ -21,16 +43,22 @@ pub struct ConversationKey {
 #[serde(try_from = "String", into = "String")]
 struct IdPart(Arc<str>);
 
-const LONGEST: usize = 128;
+/// The most bytes of a turn's id.
+const LONGEST_TURN: usize = 128;
 
-fn checked(what: &str, id: &str) -> Result<Arc<str>, Error> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if id.is_empty() || id.len() > LONGEST || !id.bytes().all(allowed) {
-        return Err(Error::configuration(format!(
-            "a {what} id has 1 to {LONGEST} characters of A-Z, a-z, 0-9, `-` and `_`; map other ids to such before passing them"
-        )));
+/// The most bytes of a tenant's or a conversation's id.
+const LONGEST: usize = 512;
+
+impl IdPart {
+    fn new(what: &str, id: &str) -> Result<Self, Error> {
+        // PostgreSQL holds no NUL in a text, and a key has to fit every store.
+        if id.is_empty() || id.len() > LONGEST || id.contains('\0') {
+            return Err(Error::configuration(format!(
+                "a {what} id is a text of 1 to {LONGEST} bytes without NUL; map other ids to such before passing them"
+            )));
+        }
+        Ok(Self(Arc::from(id)))
     }
-    Ok(Arc::from(id))
 }
 
 impl TurnId {
@@ -45,7 +73,13 @@ impl TurnId {
     /// # Errors
     /// Unless it has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`.
     pub fn new(id: &str) -> Result<Self, Error> {
-        checked("turn", id).map(Self)
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if id.is_empty() || id.len() > LONGEST_TURN || !id.bytes().all(allowed) {
+            return Err(Error::configuration(format!(
+                "a turn id has 1 to {LONGEST_TURN} characters of A-Z, a-z, 0-9, `-` and `_`; map other ids to such before passing them"
+            )));
+        }
+        Ok(Self(Arc::from(id)))
     }
 
     /// The id as text.
@@ -59,7 +93,7 @@ impl ConversationKey {
     /// A conversation of the unnamed tenant.
     ///
     /// # Errors
-    /// Unless the id has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`.
+    /// Unless the id has 1 to 512 bytes and no NUL.
     pub fn new(conversation: &str) -> Result<Self, Error> {
         Self::in_tenant("default", conversation)
     }
@@ -67,11 +101,11 @@ impl ConversationKey {
     /// A conversation of a tenant.
     ///
     /// # Errors
-    /// Unless both ids have 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`.
+    /// Unless both ids have 1 to 512 bytes and no NUL.
     pub fn in_tenant(tenant: &str, conversation: &str) -> Result<Self, Error> {
         Ok(Self {
-            tenant: IdPart(checked("tenant", tenant)?),
-            conversation: IdPart(checked("conversation", conversation)?),
+            tenant: IdPart::new("tenant", tenant)?,
+            conversation: IdPart::new("conversation", conversation)?,
         })
     }
 
@@ -88,10 +122,29 @@ impl ConversationKey {
     }
 }
 
+/// A conversation of the unnamed tenant.
 impl TryFrom<&str> for ConversationKey {
     type Error = Error;
 
     fn try_from(conversation: &str) -> Result<Self, Error> {
+        Self::new(conversation)
+    }
+}
+
+/// A conversation of the unnamed tenant.
+impl TryFrom<String> for ConversationKey {
+    type Error = Error;
+
+    fn try_from(conversation: String) -> Result<Self, Error> {
+        Self::new(&conversation)
+    }
+}
+
+/// A conversation of the unnamed tenant.
+impl TryFrom<&String> for ConversationKey {
+    type Error = Error;
+
+    fn try_from(conversation: &String) -> Result<Self, Error> {
         Self::new(conversation)
     }
 }
@@ -112,11 +165,27 @@ impl TryFrom<&str> for TurnId {
     }
 }
 
+impl TryFrom<&String> for TurnId {
+    type Error = Error;
+
+    fn try_from(id: &String) -> Result<Self, Error> {
+        Self::new(id)
+    }
+}
+
+impl FromStr for TurnId {
+    type Err = Error;
+
+    fn from_str(id: &str) -> Result<Self, Error> {
+        Self::new(id)
+    }
+}
+
 impl TryFrom<String> for IdPart {
     type Error = Error;
 
     fn try_from(id: String) -> Result<Self, Error> {
-        checked("conversation", &id).map(Self)
+        Self::new("tenant or conversation", &id)
     }
 }
 
@@ -146,12 +215,97 @@ impl fmt::Debug for TurnId {
 
 impl fmt::Display for ConversationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.tenant(), self.conversation())
+        write!(f, "{}/{}", self.tenant, self.conversation)
+    }
+}
+
+/// Encoded so that it holds neither a `/` nor anything that a terminal or a log would take for its own.
+impl fmt::Display for IdPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            let is_plain = match character {
+                '%' | '/' => false,
+                character => character.is_ascii_graphic() || character.is_alphanumeric(),
+            };
+            if is_plain {
+                f.write_char(character)?;
+            } else {
+                let mut bytes = [0; 4];
+                character.encode_utf8(&mut bytes).bytes().try_for_each(|byte| write!(f, "%{byte:02X}"))?;
+            }
+        }
+        Ok(())
     }
 }
 
 impl fmt::Debug for ConversationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ConversationKey({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn an_id_is_any_text_of_512_bytes_without_nul() {
+        let longest = "x".repeat(LONGEST);
+        let wide = "\u{1F980}".repeat(LONGEST / 4);
+        for id in
+            ["a", " ", ".", "..", "user:42/ä", "{x}", "a\nb", "\u{7F}", "\u{202E}", "'\"", &longest, &wide]
+        {
+            let key = ConversationKey::in_tenant(id, id).unwrap();
+            assert_eq!((key.tenant(), key.conversation()), (id, id));
+            assert_eq!(ConversationKey::try_from(id).unwrap(), ConversationKey::new(id).unwrap());
+            let json = serde_json::to_string(&key).unwrap();
+            assert_eq!(serde_json::from_str::<ConversationKey>(&json).unwrap(), key);
+        }
+        let (longer, wider) = (longest + "x", wide + "\u{1F980}");
+        for id in ["", "\0", "a\0b", &longer, &wider] {
+            for refused in [ConversationKey::new(id), ConversationKey::in_tenant(id, "c")] {
+                let error = refused.unwrap_err().to_string();
+                assert!(error.contains("1 to 512 bytes without NUL"), "{error}");
+            }
+            let json = serde_json::json!({"tenant": "t", "conversation": id});
+            assert!(serde_json::from_value::<ConversationKey>(json).is_err());
+        }
+    }
+
+    #[test]
+    fn the_texts_of_two_keys_differ_and_are_plain() {
+        let ids =
+            ["a", "A", "a/b", "b", "a%2Fb", "%", "%25", "a b", "a+b", "é", "e\u{301}", "a\nb", "\u{1B}[2J"];
+        let mut texts = HashSet::new();
+        for (tenant, conversation) in ids.iter().flat_map(|one| ids.map(|other| (*one, other))) {
+            let text = ConversationKey::in_tenant(tenant, conversation).unwrap().to_string();
+            assert_eq!(text.matches('/').count(), 1, "{text}");
+            assert!(!text.contains(|character: char| character.is_control() || character.is_whitespace()));
+            assert!(texts.insert(text), "{tenant:?} {conversation:?}");
+        }
+        let key = ConversationKey::in_tenant("acme_1", "user:42/ä b").unwrap();
+        assert_eq!(key.to_string(), "acme_1/user:42%2Fä%20b");
+        assert_eq!(format!("{key:?}"), "ConversationKey(acme_1/user:42%2Fä%20b)");
+        assert_eq!(ConversationKey::new("e\u{301}").unwrap().to_string(), "default/e%CC%81");
+    }
+
+    #[test]
+    fn ids_are_made_of_whatever_text_there_is() {
+        let text = String::from("c-1");
+        let key = ConversationKey::new("c-1").unwrap();
+        assert_eq!(ConversationKey::try_from("c-1").unwrap(), key);
+        assert_eq!(ConversationKey::try_from(&text).unwrap(), key);
+        let turn = TurnId::new("c-1").unwrap();
+        assert_eq!(TurnId::try_from("c-1").unwrap(), turn);
+        assert_eq!(TurnId::try_from(&text).unwrap(), turn);
+        assert_eq!("c-1".parse::<TurnId>().unwrap(), turn);
+        assert_eq!(TurnId::try_from(text.clone()).unwrap(), turn);
+        assert_eq!(ConversationKey::try_from(text).unwrap(), key);
+        let longest = "x".repeat(LONGEST_TURN);
+        assert!(TurnId::new(&longest).is_ok());
+        for id in ["", "a b", "a/b", "ä", "a\0", &(longest + "x")] {
+            assert!(TurnId::new(id).is_err(), "{id:?}");
+        }
     }
 }

@@ -13,7 +13,12 @@ impl ChunkStream {
     ///
     /// The span closes when the answer completes, fails or is dropped: before anything outside runs.
     pub fn in_span(self, span: Span) -> Self {
-        if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span }) }
+        self.in_span_told(span, |_, _| {})
+    }
+
+    /// As [`in_span`](Self::in_span), where `tell` is shown every item that is polled and may tell the span of it.
+    pub(crate) fn in_span_told(self, span: Span, tell: fn(&Span, &Result<Chunk>)) -> Self {
+        if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span, tell }) }
     }
 }
 
@@ -21,6 +26,7 @@ struct InSpan {
     // The stream goes first: what it drops still belongs to the span.
     inner: ChunkStream,
     span: Span,
+    tell: fn(&Span, &Result<Chunk>),
 }
 
 impl Stream for InSpan {
@@ -29,7 +35,11 @@ impl Stream for InSpan {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         let _entered = this.span.enter();
-        Pin::new(&mut this.inner).poll_next(cx)
+        let polled = Pin::new(&mut this.inner).poll_next(cx);
+        if let Poll::Ready(Some(item)) = &polled {
+            (this.tell)(&this.span, item);
+        }
+        polled
     }
 }
 

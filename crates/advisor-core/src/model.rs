@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use crate::{ChatRequest, ChunkStream, Result};
@@ -40,5 +42,49 @@ pub trait ChatModel: Send + Sync + 'static {
     /// What the model is called in traces, such as the provider's name.
     fn name(&self) -> &str {
         "model"
+    }
+
+    /// The model that answers where a request names none, for traces. A model around another gives that one's.
+    fn model_name(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns how much of the form of an answer the server enforces.
+    fn schema_support(&self) -> SchemaSupport {
+        SchemaSupport::None
+    }
+}
+
+/// How much of the form of an answer a server enforces, from nothing to everything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SchemaSupport {
+    /// Nothing: the form is asked for in words.
+    #[default]
+    None,
+    /// That it is a JSON object ([`ResponseFormat::JsonObject`](crate::ResponseFormat::JsonObject)).
+    JsonObject,
+    /// That it fits a schema ([`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema)).
+    JsonSchema,
+}
+
+/// A model that others hold as well.
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        (**self).stream(request).await
+    }
+
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        (**self).model_name()
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        (**self).schema_support()
     }
 }

@@ -87,6 +87,50 @@ impl ChatOptions {
         Self { max_tokens: Some(max_tokens), ..self }
     }
 
+    /// The same options with nucleus sampling.
+    #[must_use]
+    pub fn with_top_p(self, top_p: f64) -> Self {
+        Self { top_p: Some(top_p), ..self }
+    }
+
+    /// The same options with one more text that ends the answer.
+    #[must_use]
+    pub fn with_stop(mut self, text: impl Into<Text>) -> Self {
+        self.stop.push(text.into());
+        self
+    }
+
+    /// The same options with a seed for sampling.
+    #[must_use]
+    pub fn with_seed(self, seed: i64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// The same options asking for several parallel answers.
+    #[must_use]
+    pub fn with_choices(self, choices: u32) -> Self {
+        Self { choices: Some(choices), ..self }
+    }
+
+    /// The same options, with whether one answer may ask for several tools.
+    #[must_use]
+    pub fn with_parallel_tool_calls(self, allowed: bool) -> Self {
+        Self { parallel_tool_calls: Some(allowed), ..self }
+    }
+
+    /// The same options with a form of the answer.
+    #[must_use]
+    pub fn with_response_format(self, response_format: ResponseFormat) -> Self {
+        Self { response_format: Some(response_format), ..self }
+    }
+
+    /// The same options with one more field of the request body, passed through as it is.
+    #[must_use]
+    pub fn with_extra(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra.insert(field.into(), value.into());
+        self
+    }
+
     /// The same options with a tool choice.
     #[must_use]
     pub fn with_tool_choice(self, tool_choice: ToolChoice) -> Self {

@@ -8,6 +8,22 @@ pub struct Placement {
     pub phase: Phase,
     /// What the chain must know it for.
     pub role: AdvisorRole,
+    /// On which side of memory it has to stand, where there is one.
+    pub side: MemorySide,
+}
+
+/// On which side of memory an advisor has to stand. The chain is refused when it is built otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "a memory has two sides")]
+pub enum MemorySide {
+    /// On either.
+    #[default]
+    Any,
+    /// Between memory and the model: what it changes of an answer is remembered as it was shown. In
+    /// [`Phase::ModelCall`] it always is.
+    Inside,
+    /// Between the caller and memory: what it changes of a request is remembered as it was changed.
+    Outside,
 }
 
 /// How often an advisor runs; also its distance from the model. Outermost first.
@@ -39,6 +55,8 @@ pub enum AdvisorRole {
         /// Whether it sends the turn's own messages again each round. Absent, it does unless memory inside it does.
         own_history: Option<bool>,
     },
+    /// It adds context that is sent and never stored, once per turn; see [`context_fn`](crate::context_fn).
+    Context,
     /// It remembers the conversation; at most one, in [`Phase::Turn`] or [`Phase::Round`].
     Memory,
 }
@@ -47,7 +65,19 @@ impl Placement {
     /// An advisor of no particular role in this phase.
     #[must_use]
     pub fn new(phase: Phase) -> Self {
-        Self { phase, role: AdvisorRole::General }
+        Self { phase, role: AdvisorRole::General, side: MemorySide::Any }
+    }
+
+    /// The same place, which has to be inside memory: for advisors that change answers.
+    #[must_use]
+    pub fn inside_memory(self) -> Self {
+        Self { side: MemorySide::Inside, ..self }
+    }
+
+    /// The same place, which has to be outside memory: for advisors that change what the user said before it is stored.
+    #[must_use]
+    pub fn outside_memory(self) -> Self {
+        Self { side: MemorySide::Outside, ..self }
     }
 
     /// The same place with a role.

@@ -1,7 +1,8 @@
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::chain::Link;
-use crate::{AdvisorRole, Phase};
+use crate::{AdvisorRole, MemorySide, Phase};
 
 /// How a chain is put together, for people. Its `Display` is a table and a few sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,18 +24,28 @@ pub struct PlanEntry {
     pub role: AdvisorRole,
     /// Whether it takes part in every tool round, not only in the turn as a whole.
     pub sees_rounds: bool,
+    /// On which side of memory it stands; [`MemorySide::Any`] for memory itself and where there is none.
+    pub side: MemorySide,
 }
 
 impl Plan {
     pub(crate) fn new(links: &[Link]) -> Self {
-        let looped = links.iter().any(|link| link.role.is_tool_loop());
+        let looped = links.iter().any(|link| link.placement.role.is_tool_loop());
+        let memory = links.iter().position(|link| link.placement.role == AdvisorRole::Memory);
+        let side = |place: usize| match memory.map(|memory| place.cmp(&memory)) {
+            None | Some(Ordering::Equal) => MemorySide::Any,
+            Some(Ordering::Less) => MemorySide::Outside,
+            Some(Ordering::Greater) => MemorySide::Inside,
+        };
         let entries = links
             .iter()
-            .map(|link| PlanEntry {
+            .enumerate()
+            .map(|(place, link)| PlanEntry {
                 name: String::from(link.advisor.name()),
-                phase: link.phase,
-                role: link.role,
-                sees_rounds: looped && link.phase > Phase::Loop,
+                phase: link.placement.phase,
+                role: link.placement.role,
+                sees_rounds: looped && link.placement.phase > Phase::Loop,
+                side: side(place),
             })
             .collect();
         Self { entries }
@@ -50,6 +61,14 @@ impl Plan {
     #[must_use]
     pub fn loop_keeps_history(&self) -> bool {
         self.memory().is_none_or(|memory| memory.phase != Phase::Round)
+    }
+
+    /// The advisors whose changes and additions memory cannot tell from what the caller said.
+    fn changes_outside_memory(&self) -> Vec<String> {
+        let outside =
+            |entry: &&PlanEntry| entry.side == MemorySide::Outside && entry.role == AdvisorRole::General;
+        let often = |entry: &PlanEntry| if entry.sees_rounds { " (in every round)" } else { "" };
+        self.entries.iter().filter(outside).map(|entry| format!("{}{}", entry.name, often(entry))).collect()
     }
 
     fn has_loop(&self) -> bool {
@@ -75,9 +94,15 @@ impl fmt::Display for Plan {
                     "runs tools; sends the turn's messages again"
                 }
                 AdvisorRole::ToolLoop { .. } => "runs tools; memory inside it sends the messages",
+                AdvisorRole::Context => "adds context: sent, never stored, found once per turn",
                 AdvisorRole::General => "",
             };
-            let line = format!("{:<10}  {:<24}  {rounds:<13}  {role}", entry.phase, entry.name);
+            let side = match entry.side {
+                MemorySide::Any => "",
+                MemorySide::Inside => "inside memory",
+                MemorySide::Outside => "outside memory",
+            };
+            let line = format!("{:<10}  {:<24}  {rounds:<13}  {side:<14}  {role}", entry.phase, entry.name);
             writeln!(f, "{}", line.trim_end())?;
         }
         writeln!(f, "{:<10}  the model", "")?;
@@ -91,6 +116,15 @@ impl fmt::Display for Plan {
             }
             Some(_) => writeln!(f, "Each message is stored as the loop makes it final, before it goes on."),
         }?;
+        let adds = self.changes_outside_memory();
+        if !adds.is_empty() {
+            writeln!(
+                f,
+                "Outside memory: {}. Messages that they add are stored, unless they are ephemeral or instructions; \
+                 what they change of an answer is not remembered.",
+                adds.join(", ")
+            )?;
+        }
         match (self.memory(), &*self.outside_memory()) {
             (None, _) | (_, []) => Ok(()),
             (_, outside) => writeln!(

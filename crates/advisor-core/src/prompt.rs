@@ -1,13 +1,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use message_aggregator::{ChatResponse, Message, MessageList, Part, Text};
+use message_aggregator::{Message, MessageList, Part, Text};
 
 use crate::builder::ChainBuilder;
 use crate::client::{Defaults, check_spawner, insert_once, refuse_duplicate};
 use crate::{
-    AdvisorChain, ChatOptions, ChatRequest, ConversationKey, Error, OnDrop, Result, StreamAdvisor, Tool,
-    ToolSet, Turn, TurnId, TurnStream,
+    AdvisorChain, ChatOptions, ChatRequest, ConversationKey, Error, IntoId, OnDrop, Result, StreamAdvisor,
+    Tool, ToolSet, Turn, TurnId, TurnResponse, TurnStream,
 };
 
 /// One turn being put together. Nothing happens before its stream is polled.
@@ -74,23 +74,23 @@ impl Prompt {
         self
     }
 
-    /// The conversation to go on with and to remember the turn in.
-    pub fn conversation<K>(mut self, conversation: K) -> Self
-    where
-        K: TryInto<ConversationKey>,
-        K::Error: Into<Error>,
-    {
-        match conversation.try_into() {
-            Ok(key) => self.conversation = Some(key),
-            Err(error) => self.error = self.error.or_else(|| Some(Arc::new(error.into()))),
+    /// The conversation to go on with and to remember the turn in: its key, the text of its id, or an `Option` of either.
+    pub fn conversation(mut self, conversation: impl IntoId<ConversationKey>) -> Self {
+        match conversation.into_id() {
+            Ok(key) => self.conversation = key,
+            Err(error) => self.note(error),
         }
         self
     }
 
-    /// The turn's id, in place of a new one. The same id is the same turn: with a memory it is answered once, however
-    /// often it is submitted.
-    pub fn turn(self, turn: TurnId) -> Self {
-        Self { turn: Some(turn), ..self }
+    /// The turn's id, in place of a new one: a [`TurnId`], its text, or an `Option` of either. The same id is the same turn:
+    /// with a memory it is answered once, however often it is submitted.
+    pub fn turn(mut self, turn: impl IntoId<TurnId>) -> Self {
+        match turn.into_id() {
+            Ok(turn) => self.turn = turn,
+            Err(error) => self.note(error),
+        }
+        self
     }
 
     /// Leaves a fact in the turn for its advisors, in place of one of the same type: what an advisor is to do in this
@@ -110,7 +110,7 @@ impl Prompt {
         let mut duplicate = None;
         insert_once(&mut self.tools, Arc::new(tool), &mut duplicate);
         if let Err(error) = refuse_duplicate(duplicate) {
-            self.error = self.error.or_else(|| Some(Arc::new(error)));
+            self.note(error);
         }
         self
     }
@@ -145,8 +145,13 @@ impl Prompt {
     ///
     /// # Errors
     /// Those of the turn.
-    pub async fn call(self) -> Result<ChatResponse> {
+    pub async fn call(self) -> Result<TurnResponse> {
         self.stream().call().await
+    }
+
+    /// Keeps the first thing that was put together wrong.
+    fn note(&mut self, error: Error) {
+        self.error.get_or_insert_with(|| Arc::new(error));
     }
 
     fn prepare(self, turn: Arc<Turn>) -> Result<(AdvisorChain, ChatRequest)> {
@@ -164,7 +169,9 @@ impl Prompt {
             .with_tools(self.tools)
             .with_turn(turn);
         request.conversation = self.conversation;
-        Ok((self.chain.build()?, request))
+        let chain = self.chain.build()?;
+        chain.validate_tools(&request.tools)?;
+        Ok((chain, request))
     }
 }
 

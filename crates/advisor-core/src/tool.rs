@@ -1,12 +1,10 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use message_aggregator::{Part, Text, ToolCall};
+use message_aggregator::Text;
 use serde_json::Value;
-use tokio::sync::mpsc;
 
-use crate::{CallKey, Effect, Turn};
+use crate::{Effect, Leniency, ToolError, ToolInvocation, ToolOutput};
 
 /// Something the model can ask for.
 ///
@@ -59,11 +57,11 @@ pub trait Tool: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolDefinition {
-    /// The name the model calls it by: letters, digits, `_` and `-`, at most 64.
+    /// The name the model calls it by: 1 to 64 letters, digits, `_`, `-` and `.`. Others are refused ([`Self::validate`]).
     pub name: Text,
     /// What it does and when to use it, for the model.
     pub description: Text,
-    /// The JSON schema of its arguments, an object.
+    /// The JSON schema of its arguments, whose root says `"type": "object"`; `null` takes any object.
     pub parameters: Value,
     /// Its result is the answer to the user; the model is not asked again.
     pub return_direct: bool,
@@ -73,6 +71,8 @@ pub struct ToolDefinition {
     pub by_caller: bool,
     /// The longest it may take; absent, the loop's own bound.
     pub timeout: Option<Duration>,
+    /// What arguments it is given that do not fit its schema as they are; absent, the loop's own setting.
+    pub leniency: Option<Leniency>,
     /// What running it does to the world, and so whether it may run again; absent, it is not said, and it never is.
     pub effect: Option<Effect>,
 }
@@ -88,6 +88,7 @@ impl ToolDefinition {
             exclusive: false,
             by_caller: false,
             timeout: None,
+            leniency: None,
             effect: None,
         }
     }
@@ -116,132 +117,15 @@ impl ToolDefinition {
         Self { timeout: Some(timeout), ..self }
     }
 
+    /// The same tool with its own word on arguments that do not fit its schema as they are.
+    #[must_use]
+    pub fn with_leniency(self, leniency: Leniency) -> Self {
+        Self { leniency: Some(leniency), ..self }
+    }
+
     /// The same tool, with what running it does to the world.
     #[must_use]
     pub fn with_effect(self, effect: Effect) -> Self {
         Self { effect: Some(effect), ..self }
-    }
-}
-
-/// One run of a tool.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct ToolInvocation {
-    /// The call as the model wrote it.
-    pub call: ToolCall,
-    /// Its arguments, parsed and checked against the tool's schema.
-    pub arguments: Value,
-    /// Names this call for ever: the same call of the same turn has the same key, also when it is repeated. Its text
-    /// is the idempotency key for systems that the tool changes.
-    pub key: CallKey,
-    /// Where the tool tells how far it is.
-    pub progress: Progress,
-    /// The turn the call belongs to.
-    pub turn: Arc<Turn>,
-}
-
-impl ToolInvocation {
-    /// A run of `call`.
-    #[must_use]
-    pub fn new(call: ToolCall, arguments: Value, key: CallKey, progress: Progress, turn: Arc<Turn>) -> Self {
-        Self { call, arguments, key, progress, turn }
-    }
-}
-
-/// What a tool answers: one or more parts.
-#[derive(Debug, Clone, Default, PartialEq)]
-#[non_exhaustive]
-pub struct ToolOutput {
-    /// What the model is told, and the user if the tool returns directly.
-    pub parts: Vec<Part>,
-}
-
-impl From<Part> for ToolOutput {
-    fn from(part: Part) -> Self {
-        Self { parts: vec![part] }
-    }
-}
-
-impl From<&str> for ToolOutput {
-    fn from(text: &str) -> Self {
-        Part::from(text).into()
-    }
-}
-
-impl From<String> for ToolOutput {
-    fn from(text: String) -> Self {
-        Part::from(text).into()
-    }
-}
-
-impl From<Value> for ToolOutput {
-    fn from(value: Value) -> Self {
-        Part::from(value).into()
-    }
-}
-
-impl From<Vec<Part>> for ToolOutput {
-    fn from(parts: Vec<Part>) -> Self {
-        Self { parts }
-    }
-}
-
-/// Why a tool did not do what it was asked; the model reads it.
-///
-/// Any error converts into it with `?`; its text and the texts of its sources are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolError(Text);
-
-impl ToolError {
-    /// An error with this text.
-    pub fn new(text: impl Into<Text>) -> Self {
-        Self(text.into())
-    }
-
-    /// What the model reads.
-    #[must_use]
-    pub fn text(&self) -> &Text {
-        &self.0
-    }
-}
-
-// Not an `Error` itself: that is what lets every error convert into it.
-impl<E: std::error::Error> From<E> for ToolError {
-    fn from(error: E) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        Self(text.into())
-    }
-}
-
-/// Where a running tool tells how far it is. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Progress(Option<mpsc::Sender<Part>>);
-
-impl Progress {
-    /// A progress that nobody listens to.
-    #[must_use]
-    pub fn ignored() -> Self {
-        Self(None)
-    }
-
-    /// A progress and what it tells; at most `capacity` reports wait to be read.
-    #[must_use]
-    pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Part>) {
-        let (sender, receiver) = mpsc::channel(capacity.max(1));
-        (Self(Some(sender)), receiver)
-    }
-
-    /// Tells how far the tool is, and waits until there is room for it. Without a listener it is lost.
-    pub async fn report(&self, part: impl Into<Part> + Send) {
-        if let Some(sender) = &self.0 {
-            // The listener goes first when a turn is dropped; the tool is dropped right after it.
-            let _ = sender.send(part.into()).await;
-        }
     }
 }

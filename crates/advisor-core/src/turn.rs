@@ -8,6 +8,7 @@ use futures::FutureExt;
 use message_aggregator::{Message, MessageList};
 
 use crate::companions::Companions;
+use crate::replacements::Replacements;
 use crate::{Error, Record, Result, Step, ToolSet, TurnId, TurnRecorder};
 
 /// The one home of what must flow back outwards during a turn.
@@ -29,6 +30,8 @@ struct State {
     recorders: Vec<Arc<dyn TurnRecorder>>,
     offered: Vec<(u32, ToolSet)>,
     answers: Vec<Message>,
+    transcript: MessageList,
+    replacements: Replacements,
 }
 
 impl Turn {
@@ -111,6 +114,7 @@ impl Turn {
     /// # Errors
     /// That of the first recorder that fails.
     pub async fn record(&self, record: &Record) -> Result<()> {
+        self.extend_transcript(&record.messages);
         let mut outcome = Ok(());
         for recorder in self.recorders() {
             let recorded = recorder.record(record).await;
@@ -119,6 +123,25 @@ impl Turn {
         let ends = matches!(record.step, Step::End(_));
         self.end_recorded.store(ends && outcome.is_ok(), Ordering::Release);
         outcome
+    }
+
+    /// Returns the messages of the turn that are final so far, in order, from its input on.
+    #[must_use]
+    pub fn transcript(&self) -> MessageList {
+        let final_so_far = self.lock().transcript.clone();
+        if final_so_far.is_empty() { self.input().unwrap_or_default() } else { final_so_far }
+    }
+
+    fn extend_transcript(&self, messages: &[Message]) {
+        let mut state = self.lock();
+        if state.transcript.is_empty() {
+            state.transcript = self.input().unwrap_or_default();
+        }
+        for message in messages {
+            if !state.transcript.last().is_some_and(|last| last.is_same(message)) {
+                state.transcript.push(message.clone());
+            }
+        }
     }
 
     /// Whether the end of the turn has been recorded, and it has not gone on since.
@@ -158,6 +181,10 @@ impl Turn {
     #[must_use]
     pub fn input(&self) -> Option<MessageList> {
         self.input.get().cloned()
+    }
+
+    pub(crate) fn stable_replacement(&self, original: &Message, new: Message) -> Message {
+        self.lock().replacements.stable(original, new)
     }
 
     pub(crate) fn begin_with(&self, messages: &MessageList) {

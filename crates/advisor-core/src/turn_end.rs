@@ -1,3 +1,4 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -8,19 +9,25 @@ use tracing::Span;
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
 use crate::turn_state::{Ending, LastItem, State};
-use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnStream};
+use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream, drop_caught};
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.
 impl TurnStream {
     /// Stops everything and records the end; the caller gets `error` afterwards.
     pub(crate) fn end_with(&mut self, end: TurnEnd, error: Error) {
         // Everything of the turn has stopped before its end is written.
-        self.state = State::Ended;
+        self.release();
         let error = if self.delivered.any() { error.after_emission() } else { error };
         self.record_end(self.delivered.round(), end, Vec::new(), LastItem::Failed(error));
     }
 
+    /// Drops what the turn holds. The turn ends, whatever panics then.
+    fn release(&mut self) {
+        drop_caught(std::mem::replace(&mut self.state, State::Ended));
+    }
+
     fn record_end(&mut self, round: u32, end: TurnEnd, messages: Vec<Message>, last: LastItem) {
+        self.release();
         self.beside.leave(&self.turn.companions);
         let turn = Arc::clone(&self.turn);
         let record = Record::new(round, Step::End(end.clone()), messages);
@@ -106,15 +113,16 @@ impl TurnStream {
         match self.state {
             State::Opening(_) | State::Live(_) => self.fail(error),
             State::Ending(..) => return self.end(Err(error)).err(),
-            State::Waiting(_) | State::Ended => {}
+            State::Waiting(_) | State::Last(_) | State::Ended => {}
         }
         None
     }
 
     pub(crate) fn end(&mut self, recorded: Result<()>) -> Result<Chunk> {
-        let State::Ending(_, ending) = std::mem::replace(&mut self.state, State::Ended) else {
+        let State::Ending(recording, ending) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::new(ErrorKind::Unfinished, "a turn ended twice"));
         };
+        drop_caught(recording);
         let Ending { end, last } = *ending;
         match (&end, &recorded) {
             // What could not be recorded is handed over, as after a drop, so that it is not lost.
@@ -132,10 +140,17 @@ impl TurnStream {
 
     /// Hands the end to the recorders without waiting for them, and settles when what is left has run.
     fn hand_over(&self, end: &TurnEnd) {
-        let round = self.delivered.round();
-        let left: Vec<_> =
-            self.turn.recorders().iter().filter_map(|recorder| recorder.dropped(round, end)).collect();
         let settled = Settle(Arc::clone(&self.control));
+        let round = self.delivered.round();
+        let dropped = |recorder: &Arc<dyn TurnRecorder>| {
+            // One that panics silences no other.
+            let left = catch_unwind(AssertUnwindSafe(|| recorder.dropped(round, end)));
+            left.unwrap_or_else(|panic| {
+                drop_caught(panic);
+                None
+            })
+        };
+        let left: Vec<_> = self.turn.recorders().iter().filter_map(dropped).collect();
         if let Some(spawner) = self.spawner.as_ref().filter(|_| !left.is_empty()) {
             spawner.spawn(
                 async move {
@@ -149,7 +164,7 @@ impl TurnStream {
 
     pub(crate) fn settle(&mut self) {
         self.beside.leave(&self.turn.companions);
-        self.state = State::Ended;
+        self.release();
         self.span = Span::none();
         self.control.settle();
     }
@@ -158,7 +173,7 @@ impl TurnStream {
 impl Drop for TurnStream {
     fn drop(&mut self) {
         let wanted = match &mut self.state {
-            State::Ended => return,
+            State::Ended | State::Last(_) => return,
             // Nothing has happened, so there is nothing to end.
             State::Waiting(_) => return self.control.settle(),
             State::Ending(_, ending) => match ending.end.take() {
@@ -177,7 +192,7 @@ impl Drop for TurnStream {
         }
         let end = wanted.unwrap_or_else(|| self.early_end(self.on_drop));
         // Everything of the turn stops here, before anyone is told that it has.
-        self.state = State::Ended;
+        self.release();
         self.beside.leave(&self.turn.companions);
         self.hand_over(&end);
     }

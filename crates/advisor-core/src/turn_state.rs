@@ -17,6 +17,8 @@ pub(crate) enum State {
     Live(Live),
     /// The end is being recorded; the caller gets the last item afterwards.
     Ending(BoxFuture<'static, Result<()>>, Box<Ending>),
+    /// The turn is over, and the caller has still to be given its last item.
+    Last(Box<Chunk>),
     Ended,
 }
 
@@ -50,6 +52,11 @@ impl Live {
     #[inline]
     pub(crate) fn next_ready(&mut self) -> Option<Chunk> {
         self.ready.pop_front()
+    }
+
+    /// Makes a chunk that was polled the next one.
+    pub(crate) fn put_back(&mut self, chunk: Chunk) {
+        self.ready.push_front(chunk);
     }
 
     /// The next item; what comes together with a chunk that is polled is taken at once.

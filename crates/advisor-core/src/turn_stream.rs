@@ -1,4 +1,5 @@
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -12,7 +13,9 @@ use crate::companions::Beside;
 use crate::delivered::Delivered;
 use crate::turn_control::TurnControl;
 use crate::turn_state::State;
-use crate::{AdvisorChain, ChatRequest, Error, OnDrop, Result, Spawner, Turn, TurnHandle, spans};
+use crate::{
+    AdvisorChain, ChatRequest, Error, OnDrop, Result, Spawner, Turn, TurnHandle, TurnResponse, spans,
+};
 
 /// A turn: lazy, cancellable, aware of what it delivered.
 ///
@@ -116,8 +119,56 @@ impl TurnStream {
     ///
     /// # Errors
     /// Those of the stream.
-    pub async fn call(self) -> Result<ChatResponse> {
-        crate::chain::to_completion(self).await
+    pub async fn call(self) -> Result<TurnResponse> {
+        let turn = Arc::clone(&self.turn);
+        Ok(TurnResponse::new(crate::chain::to_completion(self).await?, turn))
+    }
+
+    /// Waits until the turn has started: the chain answers it, or has refused it.
+    ///
+    /// A service calls it before it sends the head of its own answer, so that a conversation that is busy or a key that is refused
+    /// becomes a status. Usually the model has begun to answer by then. No chunk is lost: the returned turn gives
+    /// all of them.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops the turn.
+    ///
+    /// # Errors
+    /// Those of the turn that come before its first chunk; its end is recorded by then.
+    ///
+    /// # Example
+    /// ```
+    /// # use advisor_core::{ChatClient, Result, TurnStream};
+    /// async fn answer(client: &ChatClient, question: &str) -> Result<TurnStream> {
+    ///     client.prompt().user(question).stream().started().await
+    /// }
+    /// ```
+    pub async fn started(mut self) -> Result<Self> {
+        poll_fn(|cx| self.poll_started(cx)).await?;
+        Ok(self)
+    }
+
+    fn poll_started(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if matches!(self.state, State::Live(_) | State::Last(_)) {
+            return Poll::Ready(Ok(()));
+        }
+        match self.poll_turn(cx) {
+            Poll::Ready(Some(Ok(chunk))) => {
+                self.put_back(chunk);
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
+            Poll::Pending if !matches!(self.state, State::Live(_)) => Poll::Pending,
+            Poll::Ready(None) | Poll::Pending => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Makes a chunk that was polled and not delivered the next one.
+    fn put_back(&mut self, chunk: Chunk) {
+        match &mut self.state {
+            State::Live(live) => live.put_back(chunk),
+            state => *state = State::Last(Box::new(chunk)),
+        }
     }
 
     /// Begins the turn. The error was known before.
@@ -154,7 +205,6 @@ impl TurnStream {
             let around = match &mut self.state {
                 State::Live(live) => match ready!(live.poll_next(cx)) {
                     Some(Ok(chunk)) if !matches!(chunk, Chunk::Completed(_)) => {
-                        self.delivered.note(&chunk);
                         return Poll::Ready(Some(Ok(chunk)));
                     }
                     last => self.chain_ended(last),
@@ -169,6 +219,12 @@ impl TurnStream {
 
     /// What comes out after the last item of the chain; `None` if the end is to be recorded first.
     fn chain_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Poll<Option<Result<Chunk>>>> {
+        let last = match last {
+            Some(Ok(Chunk::Completed(response))) => {
+                Some(Ok(Chunk::Completed(self.with_transcript(response))))
+            }
+            last => last,
+        };
         match last {
             Some(Ok(Chunk::Completed(response)))
                 if self.turn.is_recorded() && !self.turn.is_end_recorded() =>
@@ -181,13 +237,23 @@ impl TurnStream {
                 None
             }
             last => {
-                if let Some(Ok(chunk)) = &last {
-                    self.delivered.note(chunk);
-                }
                 self.settle();
                 Some(Poll::Ready(last))
             }
         }
+    }
+
+    /// The response with the messages of the turn, where no tool loop gave them.
+    fn with_transcript(&self, response: ChatResponse) -> ChatResponse {
+        if !response.transcript().is_empty() {
+            return response;
+        }
+        let mut transcript = self.turn.transcript();
+        let is_last = transcript.last().is_some_and(|last| last.is_same(response.message()));
+        if !is_last && !response.message().is_empty_answer() {
+            transcript.push(response.message().clone());
+        }
+        response.with_transcript(transcript)
     }
 
     /// What comes before and after the chunks of the chain; `None` if something else comes now.
@@ -196,6 +262,10 @@ impl TurnStream {
             State::Live(_) => None,
             // The first poll has begun it before it came here.
             State::Waiting(_) | State::Ended => Some(Poll::Ready(None)),
+            State::Last(_) => match std::mem::replace(&mut self.state, State::Ended) {
+                State::Last(chunk) => Some(Poll::Ready(Some(Ok(*chunk)))),
+                _ => None,
+            },
             State::Opening(opening) => {
                 let Poll::Ready(opened) = opening.as_mut().poll(cx) else { return Some(Poll::Pending) };
                 match opened {
@@ -218,7 +288,13 @@ impl Stream for TurnStream {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match self.next_ready() {
             Some(chunk) => Poll::Ready(Some(Ok(chunk))),
-            None => self.poll_turn(cx),
+            None => {
+                let polled = self.poll_turn(cx);
+                if let Poll::Ready(Some(Ok(chunk))) = &polled {
+                    self.delivered.note(chunk);
+                }
+                polled
+            }
         }
     }
 }

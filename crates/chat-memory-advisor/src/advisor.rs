@@ -8,7 +8,7 @@ use advisor_core::{
 };
 
 use crate::bounded::Bounded;
-use crate::opening::whole_turns;
+use crate::reading::{Reading, whole_turns};
 use crate::registry::Registry;
 use crate::repair::Repair;
 use crate::seal::{closing, end_of};
@@ -18,8 +18,8 @@ use crate::unfinished::Unfinished;
 use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{
-    ConversationStore, Entry, EntryId, StoreError, Summarizer, Summary, TokenCounter, TurnMemory, WhenBusy,
-    WhenTooLarge, Window,
+    ConversationStore, Entry, EntryId, MemoryTexts, StoreError, Summarizer, TokenCounter, TurnMemory,
+    WhenBusy, WhenTooLarge, Window,
 };
 
 /// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
@@ -132,6 +132,15 @@ impl ChatMemoryAdvisor {
         Self { store: Arc::new(Bounded { store: Arc::clone(&self.store.store), time }), ..self }
     }
 
+    /// The same memory, with other texts for what it adds to a conversation.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if one of them is empty.
+    pub fn with_texts(self, texts: MemoryTexts) -> Result<Self> {
+        texts.validate()?;
+        Ok(Self { measure: Measure { texts: Arc::new(texts), ..self.measure }, ..self })
+    }
+
     /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).
     #[must_use]
     pub fn with_token_counter(self, counter: impl TokenCounter) -> Self {
@@ -168,18 +177,17 @@ impl ChatMemoryAdvisor {
         tip: Option<EntryId>,
         unfinished: &[Unfinished],
     ) -> Result<MessageList> {
-        let snapshot = self.registry.load(&*self.store, key, tip, &self.measure).await;
+        let snapshot = self.registry.load(&*self.store, key, tip, &Reading::of(&self.measure)).await;
         let mut log = whole_turns(snapshot.map_err(StoreError::on_load)?);
         let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-        let closed = closing(last, &end_of(last, unfinished), &[]);
+        let texts = &*self.measure.texts;
+        let closed = closing(last, &end_of(last, unfinished), &[], texts);
         log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
         let pending = self.registry.change(key, |slot| slot.summary.clone());
         let summary = self.measure.summary(&log, pending.as_ref());
-        let mut pieces = Repair::of(after(&log, summary)).finish();
-        pieces.push(Vec::new());
-        let from = self.measure.first_kept(&pieces);
-        let summary = summary.map(Summary::message);
-        Ok(summary.into_iter().chain(pieces.into_iter().skip(from).flatten()).collect())
+        let turns = self.measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]).turns;
+        let summary = summary.map(|summary| summary.message(texts));
+        Ok(summary.into_iter().chain(turns.into_iter().flatten()).collect())
     }
 
     /// Closes the turns of this process that were dropped and whose end is not written yet, in all
@@ -188,9 +196,9 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// The first failure of the store. What could not be written is kept and can be tried again.
     pub async fn close_unfinished(&self) -> Result<()> {
-        let mut outcome = Ok(());
+        let (mut outcome, texts) = (Ok(()), &*self.measure.texts);
         for (key, left) in self.registry.all_unfinished() {
-            let sealed = self.registry.seal(&*self.store, &key, &left).await;
+            let sealed = self.registry.seal(&*self.store, &key, &left, texts).await;
             let sealed = self.registry.note_sealed(&key, &left, sealed);
             outcome = outcome.and(sealed.map_err(Into::into));
         }

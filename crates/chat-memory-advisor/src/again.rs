@@ -1,4 +1,6 @@
-use advisor_core::{Error, FinishReason, Message, Result, TurnEnd, TurnId};
+use std::collections::HashSet;
+
+use advisor_core::{CallKey, Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::seal::end_of;
 use crate::unfinished::Unfinished;
@@ -14,6 +16,39 @@ pub(crate) enum Known {
     Answered(Message, FinishReason),
     /// It stopped. All its entries.
     Stopped(Vec<Entry>),
+}
+
+/// What the log tells of an earlier run of a turn that goes on.
+#[derive(Debug, Default)]
+pub(crate) struct EarlierRun {
+    /// The calls whose start is stored.
+    pub(crate) started: HashSet<CallKey>,
+    /// The highest round that is stored.
+    pub(crate) highest: u32,
+    /// Whether every entry can be read, and every answer has its round.
+    pub(crate) is_numbered: bool,
+}
+
+impl EarlierRun {
+    /// What all entries of the turn tell.
+    pub(crate) fn of(own: &[Entry]) -> Self {
+        let mut run = Self { is_numbered: true, ..Self::default() };
+        for entry in own {
+            match &entry.kind {
+                EntryKind::CallStarted(start) => {
+                    run.highest = run.highest.max(start.key.round);
+                    run.started.insert(start.key.clone());
+                }
+                EntryKind::Message(message) if message.role() == Role::Assistant => {
+                    run.is_numbered &= entry.round().is_some();
+                }
+                EntryKind::Corrupt(_) | EntryKind::Unknown(_) => run.is_numbered = false,
+                _ => {}
+            }
+            run.highest = run.highest.max(entry.round().unwrap_or_default());
+        }
+        run
+    }
 }
 
 impl Known {
@@ -56,7 +91,7 @@ fn answer_of(own: &[Entry]) -> Option<(Message, FinishReason)> {
         _ => None,
     })??;
     let answer = backwards.next().and_then(|entry| entry.kind.as_message());
-    let answer = answer.filter(|message| message.role() == advisor_core::Role::Assistant);
+    let answer = answer.filter(|message| message.role() == Role::Assistant);
     Some((answer.cloned().unwrap_or_else(|| Message::assistant("")), reason))
 }
 

@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::EntryKind;
+use crate::{EntryKind, StoreError};
 
 /// Entries that are appended together: all of them or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,13 +25,14 @@ pub struct Batch {
 }
 
 /// An entry that has no place in the log yet.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NewEntry {
     /// The turn it belongs to: the one that writes, or an earlier one that it closes.
     pub turn: TurnId,
     /// What it says.
     pub kind: EntryKind,
+    pub(crate) round: Option<u32>,
 }
 
 /// The name of a batch within its conversation: a turn, a round and a step of it.
@@ -92,6 +93,15 @@ impl Batch {
         self.parent.filter(|parent| parent.as_u64() != version.as_u64() && !self.entries.is_empty())
     }
 
+    /// Checks that every entry can be read back, by any store. [`Batch::written`] does, too; this is for stores that
+    /// write no bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::TooDeep`] or [`StoreError::Unreadable`].
+    pub fn validate(&self) -> Result<(), StoreError> {
+        self.entries.iter().try_for_each(|new| new.kind.validate())
+    }
+
     /// The same batch, written with this fence.
     #[must_use]
     pub fn with_fence(self, fence: Fence) -> Self {
@@ -103,7 +113,29 @@ impl NewEntry {
     /// An entry of this turn.
     #[must_use]
     pub fn new(turn: TurnId, kind: EntryKind) -> Self {
-        Self { turn, kind }
+        Self { turn, kind, round: None }
+    }
+
+    /// The same entry of this round, if it is a message; others have none. See [`Entry::round`](crate::Entry::round).
+    #[must_use]
+    pub fn with_round(self, round: u32) -> Self {
+        self.in_round(Some(round))
+    }
+
+    pub(crate) fn in_round(self, round: Option<u32>) -> Self {
+        Self { round: round.filter(|_| self.kind.as_message().is_some()), ..self }
+    }
+
+    /// The round it is written with.
+    #[must_use]
+    pub fn round(&self) -> Option<u32> {
+        self.round.filter(|_| self.kind.as_message().is_some())
+    }
+}
+
+impl PartialEq for NewEntry {
+    fn eq(&self, other: &Self) -> bool {
+        self.round() == other.round() && self.turn == other.turn && self.kind == other.kind
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use advisor_core::{FinishReason, Message, Result, Role, TurnId};
 
 use crate::again::used;
@@ -55,7 +57,7 @@ impl Inner {
     ) -> Result<Begun<TurnState>> {
         let mut attempts = Attempts::of(&said);
         loop {
-            let ground = self.read(attempts.all).await?;
+            let ground = self.read(&said, attempts.all).await?;
             attempts.look_at(&ground, &self.turn)?;
             let opening = match self.plan(ground, said.clone())? {
                 Beginning::Asking(opening) => opening,
@@ -94,8 +96,8 @@ impl Inner {
     }
 
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
-        let prompt =
-            Prompt::new(system.to_vec(), opening.messages).following(opening.earlier, opening.summary);
+        let prompt = Prompt::new(system.to_vec(), opening.messages, Arc::clone(&self.measure.texts))
+            .following(opening.summary, opening.earlier, opening.past);
         let state = TurnState::new(claim, version, prompt);
         let state = if opening.entries.is_empty() {
             self.registry.forget_turn(&self.key, &self.turn);
@@ -105,7 +107,7 @@ impl Inner {
             state.following(opening.turns, Some(self.turn.clone()), None)
         };
         match opening.again {
-            Some(started) => state.again(started),
+            Some(earlier) => state.again(earlier),
             None => state,
         }
     }

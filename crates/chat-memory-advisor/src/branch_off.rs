@@ -1,5 +1,6 @@
-use advisor_core::{Error, Result, TurnId};
+use advisor_core::{Error, Message, Result, TurnId};
 
+use crate::reading::Reading;
 use crate::turn_memory::Inner;
 use crate::unfinished::Unfinished;
 use crate::{Entry, EntryId, Snapshot, StoreError, View};
@@ -57,9 +58,10 @@ pub(crate) struct Ground {
 }
 
 impl Inner {
-    /// The conversation as it was written last; or, where the turn branches off, up to that place.
-    pub(crate) async fn read(&self, all: bool) -> Result<Ground> {
-        let last = self.read_to(None, all).await?;
+    /// The conversation that a turn with this input begins on: as it was written last; or, where the turn branches off,
+    /// up to that place.
+    pub(crate) async fn read(&self, said: &[Message], all: bool) -> Result<Ground> {
+        let last = self.read_to(None, said, all).await?;
         let Some(branch_off) = &self.branch_off else { return Ok(self.ground(last)) };
         let holds_turn = |entries: &[Entry]| entries.iter().any(|entry| entry.turn == self.turn);
         // The turn has branched off already, and is submitted again.
@@ -72,7 +74,7 @@ impl Inner {
         };
         self.close_other_turns().await?;
         // What was shown of a turn belongs behind its last entry, not where a branch cuts it.
-        let (snapshot, unfinished) = (self.read_to(Some(tip), all).await?, Vec::new());
+        let (snapshot, unfinished) = (self.read_to(Some(tip), said, all).await?, Vec::new());
         Ok(Ground { snapshot, unfinished, parent: Some(tip) })
     }
 
@@ -80,13 +82,14 @@ impl Inner {
         Ground { snapshot, unfinished: self.registry.unfinished(&self.key), parent: None }
     }
 
-    async fn read_to(&self, tip: Option<EntryId>, all: bool) -> Result<Snapshot> {
+    async fn read_to(&self, tip: Option<EntryId>, said: &[Message], all: bool) -> Result<Snapshot> {
         let (store, key) = (&*self.store, &self.key);
         let snapshot = match tip {
             None if all => store.load(key, View::All).await,
             Some(tip) if all => store.load_branch(key, tip, View::All).await,
             tip => {
-                return self.registry.load(store, key, tip, &self.measure).await.map_err(StoreError::on_load);
+                let reading = Reading::of(&self.measure).before(&self.turn, said);
+                return self.registry.load(store, key, tip, &reading).await.map_err(StoreError::on_load);
             }
         };
         let snapshot = snapshot.map_err(StoreError::on_load)?;
@@ -124,7 +127,7 @@ impl Inner {
     async fn close_other_turns(&self) -> Result<()> {
         for unfinished in self.registry.unfinished(&self.key) {
             if unfinished.turn != self.turn {
-                self.registry.seal(&*self.store, &self.key, &unfinished).await?;
+                self.registry.seal(&*self.store, &self.key, &unfinished, &self.measure.texts).await?;
                 self.registry.forget(&self.key, &unfinished);
             }
         }

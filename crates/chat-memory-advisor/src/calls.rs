@@ -1,6 +1,6 @@
-use advisor_core::{CallStart, Message, OUTCOME_UNKNOWN, Text, ToolCall, ToolResult, VERIFY_BEFORE_RETRYING};
+use advisor_core::{CallStart, Message, Text, ToolCall, ToolResult};
 
-use crate::NOT_STARTED;
+use crate::MemoryTexts;
 
 /// The calls of one answer and the results they have got so far.
 ///
@@ -9,8 +9,19 @@ use crate::NOT_STARTED;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
+    progress: Progress,
+}
+
+/// How far a turn has come with the calls of an answer.
+#[derive(Debug, Clone, Copy, Default)]
+enum Progress {
+    /// Nobody knows whether their tools were started.
+    #[default]
+    Unknown,
     /// No tool can have been started for any of them.
-    not_started: bool,
+    NotStarted,
+    /// The turn has ended and left them to the caller, without starting a tool.
+    LeftToCaller,
 }
 
 #[derive(Debug, Clone)]
@@ -31,17 +42,22 @@ impl OpenCalls {
             result: None,
             started: false,
         };
-        Self { calls: message.tool_calls().map(open).collect(), not_started: false }
+        Self { calls: message.tool_calls().map(open).collect(), progress: Progress::Unknown }
     }
 
     /// The same calls, of which none has been started yet.
     pub(crate) fn not_started(self) -> Self {
-        Self { not_started: true, ..self }
+        Self { progress: Progress::NotStarted, ..self }
     }
 
     /// From now on, tools may be running for them.
     pub(crate) fn start(&mut self) {
-        self.not_started = false;
+        self.progress = Progress::Unknown;
+    }
+
+    /// The turn has ended with an answer: whoever called it is to answer them.
+    pub(crate) fn leave_to_caller(&mut self) {
+        self.progress = Progress::LeftToCaller;
     }
 
     /// The start of this call is recorded: it is the one at its place, or the first of its id if the answer was changed
@@ -82,29 +98,30 @@ impl OpenCalls {
     }
 
     /// Error results for the calls that have none.
-    pub(crate) fn missing(&self) -> Vec<Message> {
+    pub(crate) fn missing(&self, texts: &MemoryTexts) -> Vec<Message> {
         let missing = self.calls.iter().filter(|call| call.result.is_none());
-        missing.map(|call| call.without_result(self.not_started)).collect()
+        missing.map(|call| call.without_result(self.progress, texts)).collect()
     }
 
     /// All results in call order; those that are missing are made. Nothing is open afterwards.
-    pub(crate) fn settle(&mut self) -> impl Iterator<Item = Message> {
-        let Self { calls, not_started } = std::mem::take(self);
+    pub(crate) fn settle(&mut self, texts: &MemoryTexts) -> impl Iterator<Item = Message> {
+        let Self { calls, progress } = std::mem::take(self);
         calls
             .into_iter()
-            .map(move |call| call.result.clone().unwrap_or_else(|| call.without_result(not_started)))
+            .map(move |call| call.result.clone().unwrap_or_else(|| call.without_result(progress, texts)))
     }
 }
 
 impl OpenCall {
-    fn without_result(&self, not_started: bool) -> Message {
+    fn without_result(&self, progress: Progress, texts: &MemoryTexts) -> Message {
         let call = ToolCall::new(self.id.clone(), self.name.clone(), "");
-        let text = match (self.started, not_started) {
-            (true, _) => VERIFY_BEFORE_RETRYING,
-            (_, true) => NOT_STARTED,
-            _ => OUTCOME_UNKNOWN,
+        let text = match progress {
+            _ if self.started => &texts.verify_before_retrying,
+            Progress::NotStarted => &texts.not_started,
+            Progress::LeftToCaller => &texts.not_run,
+            Progress::Unknown => &texts.outcome_unknown,
         };
-        Message::tool(ToolResult::error(&call, text))
+        Message::tool(ToolResult::error(&call, text.clone()))
     }
 }
 

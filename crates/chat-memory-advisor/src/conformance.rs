@@ -56,11 +56,16 @@ macro_rules! conformance {
         $crate::conformance! { @tests $make_store;
             append_keeps_order
             every_kind_of_message_survives
+            rounds_survive
             unknown_kinds_survive
             texts_of_all_sorts_survive
             a_large_entry_survives
+            json_of_all_sorts_survives
+            what_is_nested_too_deep_is_refused
+            what_could_not_be_read_is_refused
             unknown_conversation_is_empty
             conversations_and_tenants_are_isolated
+            keys_of_all_sorts_share_nothing
             a_refused_append_leaves_no_trace
             no_reader_sees_half_a_batch
             same_key_gives_the_same_version

@@ -1,17 +1,16 @@
-use advisor_core::{CallStart, FinishReason, Message, Text, TurnEnd, TurnId};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use advisor_core::{CallStart, Message, Role, TurnEnd, TurnId};
 use serde_json::{Map, Value};
 
-use crate::{EntryId, Summary};
+use crate::entry_form::is_unknown;
+use crate::readable::{Unreadable, check};
+use crate::{EntryId, StoreError, Summary};
 
 /// One entry of a conversation's log.
 ///
 /// Its serialised form is one JSON object: `seq`, `turn`, where a branch begins `parent`, and in `entry` the form of
-/// its [`EntryKind`], which stands apart, since nobody knows the fields of an unknown kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// its [`EntryKind`], which stands apart, since nobody knows the fields of an unknown kind. With the kind of a message
+/// stands its [round](Self::round).
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Entry {
     /// Its place in the log: 1 for the first entry, without gaps.
@@ -19,11 +18,10 @@ pub struct Entry {
     /// The turn it belongs to. The entries of a turn stand together on their branch.
     pub turn: TurnId,
     /// The entry it follows, where that is not the one before it: here a branch begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<EntryId>,
     /// What it says.
-    #[serde(rename = "entry")]
     pub kind: EntryKind,
+    pub(crate) round: Option<u32>,
 }
 
 /// What an [`Entry`] says.
@@ -64,15 +62,31 @@ pub enum EntryKind {
     Corrupt(Vec<u8>),
 }
 
-/// The format that this version writes. A version that adds anything that this one cannot read, be it
-/// deep inside a message, writes a higher number. A new kind needs none: who does not know it keeps it as it came.
-const FORMAT: u64 = 1;
-
 impl Entry {
     /// The entry at place `seq` of a log.
     #[must_use]
     pub fn new(seq: u64, turn: TurnId, kind: EntryKind) -> Self {
-        Self { seq, turn, parent: None, kind }
+        Self { seq, turn, parent: None, kind, round: None }
+    }
+
+    /// The same entry of this round, if it is a message; others have none.
+    #[must_use]
+    pub fn with_round(self, round: u32) -> Self {
+        self.in_round(Some(round))
+    }
+
+    pub(crate) fn in_round(self, round: Option<u32>) -> Self {
+        Self { round: round.filter(|_| self.kind.as_message().is_some()), ..self }
+    }
+
+    /// The round of its turn that an answer or a result belongs to; with the places of the calls in the answer it
+    /// gives their [`CallKey`](advisor_core::CallKey)s.
+    ///
+    /// Absent for what a turn begins with, for messages that a hook added, and for entries that a version before
+    /// rounds were stored has written.
+    #[must_use]
+    pub fn round(&self) -> Option<u32> {
+        self.round.filter(|_| self.kind.as_message().is_some())
     }
 
     /// The entry it follows on its branch.
@@ -88,7 +102,58 @@ impl Entry {
     }
 }
 
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        let place = |entry: &Self| (entry.seq, entry.parent, entry.round());
+        place(self) == place(other) && self.turn == other.turn && self.kind == other.kind
+    }
+}
+
 impl EntryKind {
+    /// How deep the JSON form of an entry may be nested; deeper ones are refused as
+    /// [`StoreError::TooDeep`].
+    ///
+    /// `serde_json` reads 127 levels, and an exported line has one around its entry.
+    pub const MAX_DEPTH: usize = 126;
+
+    /// Checks that every store can read this back.
+    pub(crate) fn validate(&self) -> Result<(), StoreError> {
+        let kind = self.name();
+        if let Self::Unknown(raw) = self
+            && !is_unknown(raw)
+        {
+            return Err(StoreError::Unreadable {
+                kind,
+                what: "it is no entry of an unknown kind or newer format",
+            });
+        }
+        check(self, Self::MAX_DEPTH).map_err(|why| match why {
+            Unreadable::TooDeep => StoreError::TooDeep { kind, limit: Self::MAX_DEPTH },
+            Unreadable::ReservedName => StoreError::Unreadable {
+                kind,
+                what: "a name of a member begins with `$serde_json::private::`",
+            },
+            Unreadable::NoForm => StoreError::Unreadable { kind, what: "it has no JSON form" },
+        })
+    }
+
+    /// What it is called in an error.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Message(message) => match message.role() {
+                Role::System => "a system message",
+                Role::User => "a user message",
+                Role::Assistant => "an answer",
+                Role::Tool => "a tool result",
+            },
+            Self::CallStarted(_) => "the start of a call",
+            Self::TurnEnded(_) => "the end of a turn",
+            Self::Summary(_) => "a summary",
+            Self::Unknown(_) => "an entry of an unknown kind",
+            Self::Corrupt(_) => "a damaged entry",
+        }
+    }
+
     /// The message, if it is one.
     #[must_use]
     pub fn as_message(&self) -> Option<&Message> {
@@ -96,186 +161,5 @@ impl EntryKind {
             Self::Message(message) => Some(message),
             _ => None,
         }
-    }
-
-    fn read(mut raw: Map<String, Value>) -> Result<Self, &'static str> {
-        let format = raw.get("format").and_then(Value::as_u64).ok_or("an entry has no format number")?;
-        let kind = raw.get("kind").and_then(Value::as_str).ok_or("an entry has no kind")?;
-        let read: fn(Value) -> serde_json::Result<Self> = match kind {
-            _ if format > FORMAT => return Ok(Self::Unknown(raw)),
-            "message" => |value| serde_json::from_value(value).map(Self::Message),
-            "call_started" => |value| serde_json::from_value(value).map(Self::CallStarted),
-            "turn_ended" => |value| serde_json::from_value::<WrittenEnd>(value).map(Self::from),
-            "summary" => |value| serde_json::from_value(value).map(Self::Summary),
-            "corrupt" => |value| serde_json::from_value::<WrittenBytes>(value)?.read().map(Self::Corrupt),
-            _ => return Ok(Self::Unknown(raw)),
-        };
-        // What the parser says may quote the conversation, so it is not passed on.
-        read(raw.remove("value").unwrap_or_default()).map_err(|_| "the value of an entry cannot be read")
-    }
-}
-
-impl Serialize for EntryKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Message(message) => Written::new("message", message).serialize(serializer),
-            Self::CallStarted(start) => Written::new("call_started", start).serialize(serializer),
-            Self::TurnEnded(end) => Written::new("turn_ended", &WrittenEnd::from(end)).serialize(serializer),
-            Self::Summary(summary) => Written::new("summary", summary).serialize(serializer),
-            Self::Unknown(raw) => raw.serialize(serializer),
-            Self::Corrupt(raw) => Written::new("corrupt", &WrittenBytes::from(raw)).serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for EntryKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::read(Map::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
-
-#[derive(Serialize)]
-struct Written<'a, T> {
-    format: u64,
-    kind: &'static str,
-    value: &'a T,
-}
-
-impl<'a, T> Written<'a, T> {
-    fn new(kind: &'static str, value: &'a T) -> Self {
-        Self { format: FORMAT, kind, value }
-    }
-}
-
-/// How the end of a turn is written.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "end", rename_all = "snake_case")]
-enum WrittenEnd {
-    Completed { finish: FinishReason },
-    Failed { partial: Text },
-    Interrupted { partial: Text },
-    RolledBack,
-}
-
-impl From<&TurnEnd> for WrittenEnd {
-    fn from(end: &TurnEnd) -> Self {
-        match end.clone() {
-            TurnEnd::Completed(finish) => Self::Completed { finish },
-            TurnEnd::Failed { partial } => Self::Failed { partial },
-            TurnEnd::Interrupted { partial } => Self::Interrupted { partial },
-            TurnEnd::RolledBack => Self::RolledBack,
-            // An end that this crate does not know yet leaves no answer to show.
-            _ => Self::Failed { partial: Text::default() },
-        }
-    }
-}
-
-impl From<WrittenEnd> for EntryKind {
-    fn from(end: WrittenEnd) -> Self {
-        Self::TurnEnded(match end {
-            WrittenEnd::Completed { finish } => TurnEnd::Completed(finish),
-            WrittenEnd::Failed { partial } => TurnEnd::Failed { partial },
-            WrittenEnd::Interrupted { partial } => TurnEnd::Interrupted { partial },
-            WrittenEnd::RolledBack => TurnEnd::RolledBack,
-        })
-    }
-}
-
-/// How bytes are written that may be a text.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum WrittenBytes {
-    Text(String),
-    Bytes { base64: String },
-}
-
-impl WrittenBytes {
-    fn read(self) -> serde_json::Result<Vec<u8>> {
-        match self {
-            Self::Text(text) => Ok(text.into_bytes()),
-            Self::Bytes { base64 } => BASE64_STANDARD.decode(base64).map_err(serde_json::Error::custom),
-        }
-    }
-}
-
-impl From<&Vec<u8>> for WrittenBytes {
-    fn from(bytes: &Vec<u8>) -> Self {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::Text(text.into()),
-            Err(_) => Self::Bytes { base64: BASE64_STANDARD.encode(bytes) },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use advisor_core::{Block, CallKey, ToolCall, ToolResult};
-    use serde_json::json;
-
-    fn round_trip(kind: EntryKind) {
-        let entry = Entry::new(7, TurnId::new("t").unwrap(), kind);
-        let json = serde_json::to_string(&entry).unwrap();
-        assert_eq!(serde_json::from_str::<Entry>(&json).unwrap(), entry, "{json}");
-    }
-
-    #[test]
-    fn every_kind_survives_a_round_trip() {
-        let call = ToolCall::new("c1", "f", "{\"a\":");
-        round_trip(EntryKind::Message(Message::user("a\u{0}\u{1F980}")));
-        round_trip(EntryKind::Message(Message::assistant_blocks(vec![
-            Block::text("t"),
-            Block::from(call.clone()),
-        ])));
-        round_trip(EntryKind::Message(Message::tool(ToolResult::error(&call, "no"))));
-        let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
-        round_trip(EntryKind::CallStarted(CallStart::new(key, "c1")));
-        round_trip(EntryKind::Summary("short".into()));
-        round_trip(EntryKind::Corrupt(b"half an en".into()));
-        round_trip(EntryKind::Corrupt(vec![0xFF, 0, 0xFE]));
-        round_trip(EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Other("odd".into()))));
-        round_trip(EntryKind::TurnEnded(TurnEnd::Failed { partial: "a".into() }));
-        round_trip(EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "".into() }));
-        round_trip(EntryKind::TurnEnded(TurnEnd::RolledBack));
-    }
-
-    #[test]
-    fn an_unknown_kind_may_have_fields_named_as_those_of_an_entry() {
-        let raw = json!({"format": 9, "kind": "mood", "seq": 1, "turn": "u", "parent": 3, "entry": {}});
-        round_trip(serde_json::from_value(raw).unwrap());
-    }
-
-    #[test]
-    fn unknown_kinds_and_newer_formats_are_written_back_as_they_came() {
-        for raw in [
-            json!({"format": 1, "kind": "mood", "value": [1, 2.5, null]}),
-            json!({"format": 2, "kind": "message", "value": {"x": 1}, "more": "y"}),
-        ] {
-            let raw = json!({"seq": 1, "turn": "t", "entry": raw});
-            let entry: Entry = serde_json::from_value(raw.clone()).unwrap();
-            assert!(matches!(entry.kind, EntryKind::Unknown(_)), "{entry:?}");
-            assert_eq!(serde_json::to_value(&entry).unwrap(), raw);
-        }
-    }
-
-    #[test]
-    fn a_start_is_written_as_a_kind_of_its_own_that_older_versions_keep() {
-        let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
-        let entry =
-            Entry::new(7, TurnId::new("t").unwrap(), EntryKind::CallStarted(CallStart::new(key, "c1")));
-        let value = json!({"key": "t/3/1", "call_id": "c1"});
-        let written = json!({"format": 1, "kind": "call_started", "value": value});
-        let written = json!({"seq": 7, "turn": "t", "entry": written});
-        assert_eq!(serde_json::to_value(&entry).unwrap(), written);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_an_error_that_quotes_nothing() {
-        let broken = json!({"format": 1, "kind": "message", "value": "secret"});
-        let broken = json!({"seq": 1, "turn": "t", "entry": broken});
-        let error = serde_json::from_value::<Entry>(broken).unwrap_err().to_string();
-        assert!(error.contains("cannot be read") && !error.contains("secret"), "{error}");
-        assert!(serde_json::from_value::<EntryKind>(json!({"kind": "message"})).is_err());
-        assert!(serde_json::from_value::<EntryKind>(json!({"format": 1})).is_err());
     }
 }

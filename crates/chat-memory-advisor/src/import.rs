@@ -228,7 +228,11 @@ impl Import<'_> {
             BatchKey::new(first.turn.clone(), 0, format!("import-{}", first.seq))
         };
         let batch = Batch { parent: first.parent, ..Batch::new(key, Vec::new()) };
-        let entries = entries.into_iter().map(|entry| NewEntry::new(entry.turn, entry.kind)).collect();
+        let new = |entry: Entry| {
+            let round = entry.round();
+            NewEntry::new(entry.turn, entry.kind).in_round(round)
+        };
+        let entries = entries.into_iter().map(new).collect();
         let batch = Batch { entries, ..batch };
         let led_to = self.version.after(batch.entries.len());
         match append(self.store, &self.key, self.version, batch).await {

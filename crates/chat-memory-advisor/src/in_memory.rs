@@ -97,6 +97,7 @@ impl ConversationStore for InMemoryStore {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
+        batch.validate()?;
         match self.conversations.entry(key.clone()) {
             Place::Occupied(mut log) => log.get_mut().append(expected, batch),
             Place::Vacant(place) => {
@@ -227,7 +228,7 @@ impl Log {
         let entries = (first..).zip(batch.entries);
         self.entries.extend(entries.map(|(seq, new)| Entry {
             parent: self.forks.parent_of(seq),
-            ..Entry::new(seq, new.turn, new.kind)
+            ..Entry::new(seq, new.turn, new.kind).in_round(new.round)
         }));
         self.batches.insert(batch.key, from..self.entries.len());
         Ok(self.version())

@@ -38,9 +38,10 @@
 //! | branch: the path from its last entry, the tip, back through parents | [`BranchOff`], [`EntryId`] |
 //! | lease: a turn holds its conversation, among processes; its number, the fence, is checked inside each append | [`Leases`], [`Fence`] |
 //! | seal: the end that a turn gets which had none, with what was shown of it | [`OnDrop`](advisor_core::OnDrop), [`TurnEnd`](advisor_core::TurnEnd) |
+//! | handed out: a call that a turn has left to the caller | [`HandedOutCall`] |
 //! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
 //! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
-//! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`] |
+//! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`], [`MemoryTexts`] |
 //!
 //! # Features
 //! | feature | what it brings | by default |
@@ -63,7 +64,10 @@ mod compact;
 pub mod conformance;
 mod damaged;
 mod entry;
+mod entry_form;
 mod export;
+mod fill;
+mod handed_out;
 mod holding;
 mod import;
 mod in_memory;
@@ -73,14 +77,18 @@ mod log_reader;
 mod logs;
 mod opening;
 mod prompt;
+mod readable;
+mod reading;
 mod recorder;
 mod registry;
 mod repair;
 mod seal;
+mod shorten;
 mod store;
 mod store_error;
 mod summarizing;
 mod summary;
+mod texts;
 #[cfg(feature = "tiktoken")]
 mod tiktoken;
 mod token_counter;
@@ -101,17 +109,20 @@ pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
 pub use branch::{Forks, Segment};
 pub use branch_off::BranchOff;
 pub use check::{Defect, check_transcript};
-pub use compact::LEFT_OUT;
 pub use entry::{Entry, EntryKind};
 pub use export::export;
+pub use handed_out::HandedOutCall;
 pub use import::{ImportError, Imported, import};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
 pub use log_reader::LogReader;
-pub use repair::{INTERRUPTED, NO_ANSWER, NOT_STARTED, repair};
+pub use repair::{repair, repair_with};
 pub use store::{ConversationStore, Page};
 pub use store_error::StoreError;
 pub use summary::{Summarizer, Summary};
+pub use texts::{
+    INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, MemoryTexts, NO_ANSWER, NOT_RUN, NOT_STARTED, WENT_ON,
+};
 #[cfg(feature = "tiktoken")]
 pub use tiktoken::Tiktoken;
 pub use token_counter::{ApproximateTokens, TokenCounter};

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use advisor_core::TurnId;
 
+use crate::entry_form::Body;
 use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
 
 /// Makes entries of what stands in a store, so that a damaged one harms no other. It is for stores.
@@ -41,7 +42,7 @@ impl LogReader {
         Self { expected: segments.into(), entries: Vec::new(), nameless: 0 }
     }
 
-    /// Takes the next row: its number, the id of its turn, and the JSON form of its [`EntryKind`].
+    /// Takes the next row: its number, the id of its turn, and the [body](crate::WrittenEntry::body) it was written with.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if more than a thousand rows are missing before it.
@@ -52,9 +53,9 @@ impl LogReader {
         self.take_missing(seq)?;
         let turn = std::str::from_utf8(turn).ok().and_then(|turn| TurnId::new(turn).ok());
         let read = turn.is_some().then(|| serde_json::from_slice(kind).ok()).flatten();
-        let kind = read.unwrap_or_else(|| EntryKind::Corrupt(kind.to_vec()));
+        let body = read.unwrap_or_else(|| Body { kind: EntryKind::Corrupt(kind.to_vec()), round: None });
         let parent = self.take_number();
-        self.push(seq, parent, turn, kind);
+        self.push(seq, parent, turn, body);
         Ok(())
     }
 
@@ -78,7 +79,7 @@ impl LogReader {
         }
         for seq in first..end {
             let parent = self.take_number();
-            self.push(seq, parent, None, EntryKind::Corrupt(Vec::new()));
+            self.push(seq, parent, None, Body { kind: EntryKind::Corrupt(Vec::new()), round: None });
         }
         Ok(())
     }
@@ -95,7 +96,7 @@ impl LogReader {
         parent
     }
 
-    fn push(&mut self, seq: u64, parent: Option<EntryId>, turn: Option<TurnId>, kind: EntryKind) {
+    fn push(&mut self, seq: u64, parent: Option<EntryId>, turn: Option<TurnId>, body: Body) {
         if let Some(turn) = &turn {
             self.entries.iter_mut().take(self.nameless).for_each(|entry| entry.turn = turn.clone());
             self.nameless = 0;
@@ -105,7 +106,7 @@ impl LogReader {
             self.nameless = self.nameless.saturating_add(1);
         }
         let turn = turn.or(before).unwrap_or_else(unknown_turn);
-        self.entries.push(Entry { parent, ..Entry::new(seq, turn, kind) });
+        self.entries.push(Entry { parent, ..Entry::new(seq, turn, body.kind).in_round(body.round) });
     }
 }
 

@@ -7,7 +7,7 @@ use advisor_core::{
 use proptest::prelude::*;
 
 use crate::repair::is_remembered;
-use crate::{Entry, EntryKind};
+use crate::{Entry, EntryKind, MemoryTexts};
 
 pub(crate) fn turn(name: &str) -> TurnId {
     TurnId::new(name).unwrap()
@@ -27,6 +27,32 @@ pub(crate) fn calls(ids: &[&str]) -> Message {
 
 pub(crate) fn result(id: &str) -> Message {
     Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec![format!("result {id}").into()]))
+}
+
+/// The size that a message names behind `#`; else 2 for calls, 3 for a result, and `other` for what else there is.
+pub(crate) fn counted(message: &Message, other: usize) -> usize {
+    let text = message.text();
+    let named = text.split_once('#').map(|(_, size)| size.split(' ').next().unwrap().parse().unwrap());
+    named.unwrap_or_else(|| match message.role() {
+        Role::Tool => 3,
+        Role::Assistant if message.tool_calls().next().is_some() => 2,
+        _ => other,
+    })
+}
+
+/// Texts of which none is the default one.
+pub(crate) fn other_texts() -> MemoryTexts {
+    MemoryTexts::default()
+        .with_interrupted("abgebrochen")
+        .with_no_answer("keine Antwort")
+        .with_went_on("ohne diese")
+        .with_left_out("Schritte fehlen")
+        .with_message_left_out("zu lang")
+        .with_not_started("nicht begonnen")
+        .with_not_run("nicht gelaufen")
+        .with_outcome_unknown("unbekannt")
+        .with_verify_before_retrying("erst nachsehen")
+        .with_summary("Kurz:")
 }
 
 /// The start of the call at `position` of the answer of `round`.
@@ -182,4 +208,101 @@ pub(crate) fn ordinary_log() -> impl Strategy<Value = Vec<Entry>> {
             (0..).zip(turns).map(|(number, turn): (u32, _)| (format!("t{number}"), kinds(turn))).collect();
         log(&turns.iter().map(|(name, kinds)| (name.as_str(), kinds.clone())).collect::<Vec<_>>())
     })
+}
+
+/// Something that happens in a turn, with the sizes of its messages.
+#[derive(Debug, Clone)]
+pub(crate) enum Happens {
+    /// An answer with so many calls, and results of these sizes.
+    Round(usize, Vec<usize>),
+    /// An answer after which the turn goes on.
+    Said(usize),
+    /// A user who speaks while the turn runs.
+    Steered(usize),
+}
+
+/// How a turn of a conversation ends.
+#[derive(Debug, Clone)]
+pub(crate) enum Ends {
+    Answered(usize),
+    /// Its calls are left to the caller; the next turn begins with results for some of them.
+    HandedOut(usize, usize),
+    Unanswered,
+    Cut(Option<usize>),
+    Undone,
+    /// Nothing is written of its end.
+    Open,
+}
+
+pub(crate) type Course = (Option<usize>, Vec<Happens>, Ends);
+
+/// Courses of turns, whose messages have sizes up to `most`.
+pub(crate) fn any_courses(most: usize) -> impl Strategy<Value = Vec<Course>> {
+    let size = move || prop_oneof![3 => 0..=most.min(4), 1 => 0..=most];
+    let happens = prop_oneof![
+        4 => (size(), prop::collection::vec(size(), 1..4)).prop_map(|(calls, results)| Happens::Round(calls, results)),
+        1 => size().prop_map(Happens::Said),
+        2 => size().prop_map(Happens::Steered),
+    ];
+    let ends = prop_oneof![
+        8 => size().prop_map(Ends::Answered),
+        1 => (1..4_usize, 0..4_usize).prop_map(|(calls, brought)| Ends::HandedOut(calls, brought)),
+        1 => Just(Ends::Unanswered),
+        1 => prop::option::of(size()).prop_map(Ends::Cut),
+        1 => Just(Ends::Undone),
+        1 => Just(Ends::Open),
+    ];
+    let question = prop::option::weighted(0.95, size());
+    prop::collection::vec((question, prop::collection::vec(happens, 0..8), ends), 0..8)
+}
+
+/// The log of a conversation that took this course. No two messages of the user or of the model say the same, and all
+/// of theirs name their sizes as [`counted`] reads them.
+pub(crate) fn log_of(courses: &[Course]) -> Vec<Entry> {
+    let mut said = 0..;
+    let mut text = |size: &usize| format!("{}#{size}", said.next().unwrap());
+    let mut brought: Vec<String> = Vec::new();
+    let mut turns = Vec::new();
+    for (number, (question, happens, ends)) in courses.iter().enumerate() {
+        let mut messages: Vec<_> = brought.drain(..).map(|id| result(&id)).collect();
+        messages.extend(question.iter().map(|size| user(&text(size))));
+        for happened in happens {
+            let after_user = messages.last().is_some_and(|last| last.role() == Role::User);
+            match happened {
+                Happens::Steered(_) if after_user => {}
+                Happens::Steered(size) => messages.push(user(&text(size))),
+                Happens::Said(size) => messages.push(answer(&text(size))),
+                Happens::Round(size, results) => {
+                    let ids: Vec<_> = results.iter().map(&mut text).collect();
+                    messages.push(calls_saying(&text(size), &ids));
+                    messages.extend(ids.iter().map(|id| result(id)));
+                }
+            }
+        }
+        let mut cut = |partial: &Option<usize>| partial.as_ref().map(&mut text).unwrap_or_default();
+        let end = match ends {
+            Ends::Unanswered => Some(completed()),
+            Ends::Undone => Some(rolled_back()),
+            Ends::Open => None,
+            Ends::Cut(partial) => Some(interrupted(&cut(partial))),
+            Ends::Answered(size) => {
+                messages.push(answer(&text(size)));
+                Some(completed())
+            }
+            Ends::HandedOut(calls, results) => {
+                let ids: Vec<_> = (0..*calls).map(|_| text(&1)).collect();
+                messages.push(calls_saying(&text(&1), &ids));
+                brought = ids.into_iter().rev().take(*results).collect();
+                Some(handed_out())
+            }
+        };
+        let kinds: Vec<_> = messages.into_iter().map(EntryKind::from).chain(end).collect();
+        turns.push((format!("t{number}"), kinds));
+    }
+    log(&turns.iter().map(|(name, kinds)| (name.as_str(), kinds.clone())).collect::<Vec<_>>())
+}
+
+fn calls_saying(text: &str, ids: &[String]) -> Message {
+    let calls = ids.iter().map(|id| Block::from(ToolCall::new(id.as_str(), "f", "{}")));
+    Message::assistant_blocks([Block::text(text)].into_iter().chain(calls).collect())
 }

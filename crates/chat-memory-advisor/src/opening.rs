@@ -1,16 +1,15 @@
-use std::collections::HashSet;
+use advisor_core::{Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
 
-use advisor_core::{CallKey, Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
-
-use crate::again::Known;
+use crate::again::{EarlierRun, Known};
 use crate::calls::OpenCalls;
-use crate::repair::{Repair, answers_to_earlier_calls, is_remembered, open_calls, results_first};
-use crate::seal::{closing, end_of};
+use crate::reading::whole_turns;
+use crate::repair::{Repair, is_remembered, open_calls, results_first};
+use crate::seal::{closing, end_of, round_of_calls};
 use crate::summary::{Pending, after, last_summary};
 use crate::unfinished::Unfinished;
 use crate::view::same_turn;
-use crate::window::Measure;
-use crate::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Summary, Version};
+use crate::window::{Fitted, Measure};
+use crate::{Entry, EntryId, EntryKind, MemoryTexts, NewEntry, Snapshot, Version};
 
 /// How a turn begins.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ pub(crate) enum Beginning {
 }
 
 /// What is written and what is sent when a turn begins, or begins again.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Opening {
     /// The version at which it is written.
     pub(crate) version: Version,
@@ -34,14 +33,16 @@ pub(crate) struct Opening {
     pub(crate) entries: Vec<NewEntry>,
     /// The view of the conversation and the input, ephemeral messages included.
     pub(crate) messages: Vec<Message>,
-    /// How many of them each piece before the running turn has.
-    pub(crate) earlier: Vec<usize>,
+    /// How many of them are of turns before the running one.
+    pub(crate) earlier: usize,
+    /// All messages of those turns, where what is sent of them may change while the turn runs.
+    pub(crate) past: Vec<Vec<Message>>,
     /// What stands before them in place of the oldest turns.
     pub(crate) summary: Option<Message>,
     /// How many earlier turns that does not tell of.
     pub(crate) turns: usize,
-    /// The turn stopped before, and goes on: the calls whose starts it has stored.
-    pub(crate) again: Option<HashSet<CallKey>>,
+    /// The turn stopped before, and goes on: what its log tells of it.
+    pub(crate) again: Option<EarlierRun>,
 }
 
 /// What is known of a conversation when a turn begins.
@@ -67,7 +68,7 @@ impl Opening {
         past: Past<'_>,
         measure: &Measure,
     ) -> Result<Beginning> {
-        let (version, parent) = (past.snapshot.version, past.parent);
+        let (version, parent, texts) = (past.snapshot.version, past.parent, &*measure.texts);
         let last_turn = past.snapshot.last_turn().filter(|_| past.parent.is_none()).cloned();
         let mut log = whole_turns(past.snapshot);
         let input = results_first(said);
@@ -76,39 +77,49 @@ impl Opening {
         let known = Known::of(turn, &said, &mut log, past.unfinished)?;
         let stored = last_summary(&log).map_or(0, |summary| summary.until);
         let summary = measure.summary(&log, past.summary.as_ref()).cloned();
-        let (entries, pieces, again) = match known {
+        let (entries, sent, again) = match known {
             Known::Answered(answer, reason) => return Ok(Beginning::Answered(answer, reason)),
             Known::Stopped(own) => {
                 let rest = own.get(said.len()..).unwrap_or_default();
-                let pieces = Repair::of(after(&log, summary.as_ref())).begin(input, rest);
-                (close_own(&own, past.unfinished), pieces, Some(started_in(&own)))
+                let turns = Repair::of(after(&log, summary.as_ref()), texts).begin(input, rest);
+                (close_own(&own, past.unfinished, texts), turns, Some(EarlierRun::of(&own)))
             }
             Known::Nothing => {
-                let mut entries = close_last(&mut log, past.unfinished, &input);
+                let mut entries = close_last(&mut log, past.unfinished, &input, texts);
                 entries.extend(said);
                 let new = summary.clone().filter(|summary| summary.until > stored);
                 entries.extend(new.map(|new| NewEntry::new(turn.clone(), EntryKind::Summary(new))));
-                let repair = Repair::of(after(&log, summary.as_ref()));
+                let repair = Repair::of(after(&log, summary.as_ref()), texts);
                 refuse_orphans(repair.open_calls().clone(), &input)?;
                 (entries, repair.begin(input, &[]), None)
             }
         };
         let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
-        let pieces = measure.fit(pieces)?;
-        let earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
-        let messages = pieces.into_iter().flatten().collect();
-        let summary = summary.as_ref().map(Summary::message);
-        Ok(Beginning::Asking(Self {
+        let summary = summary.as_ref().map(|summary| summary.message(texts));
+        let opening = Self {
             version,
             parent,
             last_turn,
             entries,
-            messages,
-            earlier,
             summary,
             turns,
             again,
-        }))
+            ..Self::sending(sent, measure)?
+        };
+        Ok(Beginning::Asking(opening))
+    }
+
+    /// One that sends what fits of these turns, of which the last one is running.
+    fn sending(mut turns: Vec<Vec<Message>>, measure: &Measure) -> Result<Self> {
+        let running = turns.pop().unwrap_or_default();
+        let Fitted { earlier, running } = measure.fit(&turns, running)?;
+        turns.retain(|_| measure.bounds_running());
+        Ok(Self {
+            earlier: earlier.len(),
+            messages: earlier.into_iter().chain(running).collect(),
+            past: turns,
+            ..Self::default()
+        })
     }
 
     /// What is left of the turn if it stops while its beginning is written, if anything is to be.
@@ -132,51 +143,31 @@ impl Opening {
 
 /// What closes a turn that goes on after it stopped: results for its open calls. If its end is still to be written,
 /// it is written here: whoever is about to write it finds it, instead of getting in the way later.
-fn close_own(own: &[Entry], unfinished: &[Unfinished]) -> Vec<NewEntry> {
+fn close_own(own: &[Entry], unfinished: &[Unfinished], texts: &MemoryTexts) -> Vec<NewEntry> {
     let turn = own.first().map(|entry| &entry.turn);
     if unfinished.iter().any(|known| Some(&known.turn) == turn) {
-        return closing(own, &end_of(own, unfinished), &[]);
+        return closing(own, &end_of(own, unfinished), &[], texts);
     }
-    let missing = open_calls(own).missing();
-    missing.iter().zip(turn.into_iter().cycle()).map(|(result, turn)| new_entry(turn, result)).collect()
+    let missing = open_calls(own).missing(texts);
+    let (round, results) = (round_of_calls(own), missing.iter().zip(turn.into_iter().cycle()));
+    results.map(|(result, turn)| new_entry(turn, result).in_round(round)).collect()
 }
 
 /// What closes the last turn of a log, which is then part of it.
-fn close_last(log: &mut Vec<Entry>, unfinished: &[Unfinished], input: &[Message]) -> Vec<NewEntry> {
+fn close_last(
+    log: &mut Vec<Entry>,
+    unfinished: &[Unfinished],
+    input: &[Message],
+    texts: &MemoryTexts,
+) -> Vec<NewEntry> {
     let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
     let mut end = end_of(last, unfinished);
     if is_sent_again(last, &end, input) {
         end = TurnEnd::RolledBack;
     }
-    let closed = closing(last, &end, input);
+    let closed = closing(last, &end, input, texts);
     log.extend(closed.iter().map(|new| Entry::new(0, new.turn.clone(), new.kind.clone())));
     closed
-}
-
-/// The calls whose starts are among these entries.
-fn started_in(entries: &[Entry]) -> HashSet<CallKey> {
-    let start = |entry: &Entry| match &entry.kind {
-        EntryKind::CallStarted(start) => Some(start.key.clone()),
-        _ => None,
-    };
-    entries.iter().filter_map(start).collect()
-}
-
-/// What is read of a conversation, without the turns whose beginning is not.
-pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
-    let open = snapshot.open_turn.is_some();
-    let mut log = snapshot.into_entries();
-    if log.first().is_none_or(Entry::is_first) {
-        return log;
-    }
-    let mut turns = log.chunk_by(same_turn);
-    if open {
-        // An open turn is always read whole.
-        turns.next_back();
-    }
-    let cut = turns.next().map_or(0, <[Entry]>::len);
-    let answers = answers_to_earlier_calls(turns);
-    log.split_off(cut + answers)
 }
 
 /// Whether the last turn did nothing but to bring results, and the input brings all of it again, because the

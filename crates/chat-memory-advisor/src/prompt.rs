@@ -1,11 +1,12 @@
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use advisor_core::{CallStart, Message, MessageList, Result, Role};
 
-use crate::NO_ANSWER;
+use crate::MemoryTexts;
 use crate::calls::OpenCalls;
 use crate::repair::results_first;
-use crate::window::Measure;
+use crate::window::{Fitted, Measure};
 
 /// What the model is sent in a turn: the view of the conversation, and what the turn adds to it.
 ///
@@ -15,8 +16,10 @@ pub(crate) struct Prompt {
     system: Vec<Message>,
     /// What stands in place of the oldest turns.
     summary: Option<Message>,
-    /// How many messages each piece before the running turn has.
-    earlier: Vec<usize>,
+    /// How many messages behind that are of turns before the running one.
+    earlier: usize,
+    /// All messages of those turns, where what is sent of them may change while the turn runs.
+    past: Vec<Vec<Message>>,
     /// The addresses of all messages in the list or left out of it, where they are kept alive.
     seen: HashSet<usize>,
     left_out: Vec<Message>,
@@ -32,6 +35,7 @@ struct Tip {
     last_remembered: Option<Role>,
     /// The model was asked, and there is no answer that could be kept.
     unanswered: bool,
+    texts: Arc<MemoryTexts>,
 }
 
 /// Messages that are new to a prompt. It does not change before they are taken over.
@@ -45,24 +49,30 @@ pub(crate) struct Addition {
 
 impl Prompt {
     /// A prompt of these messages, in which no call is open.
-    pub(crate) fn new(system: Vec<Message>, messages: Vec<Message>) -> Self {
+    pub(crate) fn new(system: Vec<Message>, messages: Vec<Message>, texts: Arc<MemoryTexts>) -> Self {
         let seen = messages.iter().map(address).collect();
         let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
         let list = system.iter().cloned().chain(messages).collect();
-        let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false };
-        Self { system, summary: None, earlier: Vec::new(), seen, left_out: Vec::new(), tip }
+        let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false, texts };
+        Self { system, summary: None, earlier: 0, past: Vec::new(), seen, left_out: Vec::new(), tip }
     }
 
-    /// The same prompt, which begins with a summary and pieces of so many messages before the running turn.
-    pub(crate) fn following(mut self, earlier: Vec<usize>, summary: Option<Message>) -> Self {
+    /// The same prompt, which begins with a summary, and of which so many messages are what is sent of the past.
+    pub(crate) fn following(
+        mut self,
+        summary: Option<Message>,
+        earlier: usize,
+        past: Vec<Vec<Message>>,
+    ) -> Self {
         if summary.is_some() {
             let rest: Vec<_> = self.tip.list.iter().skip(self.system.len()).cloned().collect();
             self.tip.list = self.system.iter().cloned().chain(summary.clone()).chain(rest).collect();
         }
-        Self { earlier, summary, ..self }
+        Self { earlier, past, summary, ..self }
     }
 
-    /// Leaves out what does not fit any more.
+    /// Sends what fits now, if the running turn is bounded: less of it than before, and of the past whatever fits
+    /// beside it.
     ///
     /// # Errors
     /// If the running turn is too large, and is not to be sent then.
@@ -71,16 +81,12 @@ impl Prompt {
             return Ok(());
         }
         let head = self.system.len() + usize::from(self.summary.is_some());
-        let mut messages = self.tip.list.iter().skip(head).cloned();
-        let mut pieces: Vec<Vec<_>> =
-            self.earlier.iter().map(|length| messages.by_ref().take(*length).collect()).collect();
-        pieces.push(messages.collect());
-        let before: usize = pieces.iter().map(Vec::len).sum();
-        let pieces = measure.fit(pieces)?;
-        if pieces.iter().map(Vec::len).sum::<usize>() < before {
-            self.earlier = pieces.iter().rev().skip(1).rev().map(Vec::len).collect();
-            let head = self.system.iter().cloned().chain(self.summary.clone());
-            let list: MessageList = head.chain(pieces.into_iter().flatten()).collect();
+        let running = self.tip.list.iter().skip(head + self.earlier).cloned().collect();
+        let Fitted { earlier, running } = measure.fit(&self.past, running)?;
+        let head = self.system.iter().cloned().chain(self.summary.clone());
+        let list: MessageList = head.chain(earlier.iter().chain(&running).cloned()).collect();
+        self.earlier = earlier.len();
+        if list != self.tip.list {
             let kept: HashSet<_> = list.iter().map(address).collect();
             self.left_out.extend(self.tip.list.iter().filter(|old| !kept.contains(&address(old))).cloned());
             self.tip.list = list;
@@ -121,6 +127,11 @@ impl Prompt {
         self.tip.calls.start();
     }
 
+    /// The turn has ended with an answer, and leaves its calls to the caller.
+    pub(crate) fn leave_calls(&mut self) {
+        self.tip.calls.leave_to_caller();
+    }
+
     /// The start of one of these calls is recorded.
     pub(crate) fn note_start(&mut self, start: &CallStart) {
         self.tip.calls.note_start(start);
@@ -155,7 +166,7 @@ impl Addition {
             Role::Tool => {
                 self.note(&message);
                 if !self.tip.calls.is_waiting() {
-                    self.tip.list.extend(self.tip.calls.settle());
+                    self.tip.list.extend(self.tip.calls.settle(&self.tip.texts));
                 }
             }
             _ if message.is_empty_answer() => self.tip.unanswered = true,
@@ -163,7 +174,7 @@ impl Addition {
                 self.settle();
                 let user_again = role == Role::User && self.tip.last_remembered == Some(Role::User);
                 if user_again && self.tip.unanswered && !message.is_ephemeral() {
-                    self.push(Message::assistant(NO_ANSWER));
+                    self.push(Message::assistant(self.tip.texts.no_answer.clone()));
                 }
                 self.push(message);
             }
@@ -177,11 +188,11 @@ impl Addition {
 
     /// Answers what is still open.
     pub(crate) fn settle(&mut self) {
-        for result in self.tip.calls.missing() {
+        for result in self.tip.calls.missing(&self.tip.texts) {
             self.tip.calls.accept(&result);
             self.note(&result);
         }
-        self.tip.list.extend(self.tip.calls.settle());
+        self.tip.list.extend(self.tip.calls.settle(&self.tip.texts));
     }
 
     fn push(&mut self, message: Message) {

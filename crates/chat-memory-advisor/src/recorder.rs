@@ -76,7 +76,7 @@ impl Inner {
         } else {
             let write = match step {
                 Step::Answer => Write::new(record.round, "answer", addition).answering(),
-                Step::Results => Write::new(record.round, "results", addition),
+                Step::Results => Write::new(record.round, "results", addition).of_round(record.round),
                 _ => Write::new(record.round, "injected", addition),
             };
             self.begin_again(state).await?;
@@ -128,7 +128,8 @@ impl Inner {
         }
         let end = state.end_in(record.round, end);
         let answers = addition.stored.last().is_some_and(|last| last.role() == Role::Assistant);
-        let write = Write::new(record.round, "end", addition).ending(end);
+        // Without an answer there are at most results, which are those of the answer before.
+        let write = Write::new(record.round, "end", addition).of_round(state.answered).ending(end);
         self.write(state, if answers { write.answering() } else { write }).await
     }
 
@@ -139,7 +140,7 @@ impl Inner {
             return Ok(());
         };
         let left = self.leave(unfinished);
-        let sealed = self.registry.seal(&*self.store, &self.key, &left).await;
+        let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
         self.give_lease_back().await;
         // Until here, who drops the turn may want another end.
         self.registry.note_sealed(&self.key, &left, sealed).map_err(Error::from)
@@ -182,7 +183,7 @@ impl Inner {
     /// Does what is left of a turn that was dropped.
     async fn clean_up(&self, left: Option<Unfinished>) {
         if let Some(left) = left {
-            let sealed = self.registry.seal(&*self.store, &self.key, &left).await;
+            let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
             if let Err(error) = self.registry.note_sealed(&self.key, &left, sealed) {
                 tracing::warn!(
                     conversation = %self.key,

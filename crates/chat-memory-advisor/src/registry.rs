@@ -6,10 +6,10 @@ use dashmap::mapref::entry::Entry;
 
 use crate::claim::Running;
 use crate::damaged::Damaged;
+use crate::reading::Reading;
 use crate::summary::Pending;
 use crate::unfinished::{OVERHEAD, Unfinished};
 use crate::waiters::Waiters;
-use crate::window::Measure;
 use crate::{ConversationStore, EntryId, Fence, Snapshot, StoreError, View};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
@@ -95,16 +95,16 @@ impl Registry {
         store: &dyn ConversationStore,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        measure: &Measure,
+        reading: &Reading<'_>,
     ) -> Result<Snapshot, StoreError> {
         let overridden = self.unfinished(key).iter().any(Unfinished::overrides);
-        let mut view = if overridden { View::All } else { measure.view() };
+        let mut view = if overridden { View::All } else { reading.view() };
         loop {
             let snapshot = match tip {
                 None => store.load(key, view).await?,
                 Some(tip) => store.load_branch(key, tip, view).await?,
             };
-            match measure.view_after(view, &snapshot) {
+            match reading.view_after(view, &snapshot) {
                 Some(larger) => view = larger,
                 None => {
                     self.damaged.tell(key, &snapshot);

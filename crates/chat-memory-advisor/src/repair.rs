@@ -2,28 +2,20 @@ use advisor_core::{Message, Role, TurnEnd};
 
 use crate::calls::OpenCalls;
 use crate::view::{last_end, same_turn};
-use crate::{Entry, EntryKind};
-
-/// What a call is answered with when its answer was not the one that the turn went on with.
-pub const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
-
-/// What the model reads at the end of a turn that was cut off, after what had been shown of its answer.
-pub const INTERRUPTED: &str = "[interrupted]";
-
-/// What the model reads where its answer was empty.
-pub const NO_ANSWER: &str = "[no answer]";
+use crate::{Entry, EntryKind, MemoryTexts};
 
 /// The transcript that a log tells, valid whatever the log holds. A pure function.
 ///
 /// - A turn that was rolled back is left out.
-/// - A call without a result gets an error result: [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if its tool must not run twice and its
-///   start is in the log, [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) otherwise. The calls that end a turn may be
-///   answered by the messages that begin the next one.
+/// - A call without a result gets an error result: [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if its tool
+///   must not run twice and its start is in the log, [`NOT_RUN`](crate::NOT_RUN) if its turn completed and so left it to the caller,
+///   [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) otherwise. The messages that begin the next turn may answer the calls
+///   that end a turn.
 /// - Results stand in call order; the first one for a call counts. One without a call is left out, as are
 ///   empty answers, system messages and ephemeral ones.
 /// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
-///   [`INTERRUPTED`], unless its last message is an answer and nothing was shown after it. One that
-///   completed without an answer is closed with [`NO_ANSWER`].
+///   [`INTERRUPTED`](crate::INTERRUPTED), unless its last message is an answer and nothing was shown after it. One that
+///   completed without an answer is closed with [`NO_ANSWER`](crate::NO_ANSWER), and with [`WENT_ON`](crate::WENT_ON) if it left calls to the caller.
 ///
 /// So every turn ends with an answer, and the user never speaks twice in a row unless the log says so
 /// within one turn. What is valid stays as it is, and repairing twice changes nothing more.
@@ -40,7 +32,13 @@ pub const NO_ANSWER: &str = "[no answer]";
 /// ```
 #[must_use]
 pub fn repair(log: &[Entry]) -> Vec<Message> {
-    Repair::of(log).finish().concat()
+    repair_with(log, &MemoryTexts::default())
+}
+
+/// The same with other texts: what [`repair`] gives where the texts of a memory are not the default ones.
+#[must_use]
+pub fn repair_with(log: &[Entry], texts: &MemoryTexts) -> Vec<Message> {
+    Repair::of(log, texts).finish().concat()
 }
 
 /// The calls at the end of a turn's entries and the results they have there.
@@ -49,6 +47,7 @@ pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
     for entry in turn {
         match &entry.kind {
             EntryKind::CallStarted(start) => calls.note_start(start),
+            EntryKind::TurnEnded(TurnEnd::Completed(_)) => calls.leave_to_caller(),
             EntryKind::Message(message) if is_remembered(&message) => match message.role() {
                 Role::Tool => {
                     calls.accept(message);
@@ -84,20 +83,24 @@ pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entr
 /// A transcript while it is put together: pieces that are each valid by themselves, oldest first.
 ///
 /// A piece is a turn, or several if the calls of one are answered by the next.
-#[derive(Debug, Default)]
-pub(crate) struct Repair {
+#[derive(Debug)]
+pub(crate) struct Repair<'t> {
+    texts: &'t MemoryTexts,
     pieces: Vec<Vec<Message>>,
     /// The calls of the last answer.
     calls: OpenCalls,
     /// Something of the last piece was left out since its last message.
     gap: bool,
+    /// The last turn completed with calls that it left to the caller.
+    left_calls: bool,
     /// How the last turn ended; absent if it did not.
     end: Option<TurnEnd>,
 }
 
-impl Repair {
-    pub(crate) fn of(log: &[Entry]) -> Self {
-        let mut repair = Self::default();
+impl<'t> Repair<'t> {
+    pub(crate) fn of(log: &[Entry], texts: &'t MemoryTexts) -> Self {
+        let (pieces, calls) = (Vec::new(), OpenCalls::default());
+        let mut repair = Self { texts, pieces, calls, gap: false, left_calls: false, end: None };
         log.chunk_by(same_turn).for_each(|turn| repair.take_turn(turn));
         repair
     }
@@ -122,7 +125,7 @@ impl Repair {
         }
         rest.iter().for_each(|entry| self.take(entry));
         if let Some(piece) = self.pieces.last_mut() {
-            piece.extend(self.calls.settle());
+            piece.extend(self.calls.settle(self.texts));
         }
         self.pieces
     }
@@ -140,9 +143,17 @@ impl Repair {
         match &entry.kind {
             EntryKind::Message(message) if is_remembered(&message) => self.push(message.clone()),
             EntryKind::CallStarted(start) => self.calls.note_start(start),
-            // The turn went on after this end: the model was asked in between.
-            EntryKind::TurnEnded(_) => self.gap = true,
+            EntryKind::TurnEnded(end) => self.take_end(end),
             _ => {}
+        }
+    }
+
+    fn take_end(&mut self, end: &TurnEnd) {
+        // If the turn goes on after this end, the model was asked in between.
+        self.gap = true;
+        if matches!(end, TurnEnd::Completed(_)) {
+            self.calls.leave_to_caller();
+            self.left_calls |= self.calls.is_waiting();
         }
     }
 
@@ -152,7 +163,7 @@ impl Repair {
             self.close();
             self.pieces.push(Vec::new());
         }
-        self.gap = false;
+        (self.gap, self.left_calls) = (false, false);
     }
 
     fn push(&mut self, message: Message) {
@@ -161,34 +172,35 @@ impl Repair {
             self.gap |= !self.calls.accept(&message);
             return;
         }
-        piece.extend(self.calls.settle());
+        piece.extend(self.calls.settle(self.texts));
         if message.is_empty_answer() {
             self.gap = true;
             return;
         }
         let user_before = piece.last().is_some_and(|last| last.role() == Role::User);
         if self.gap && user_before && message.role() == Role::User {
-            piece.push(Message::assistant(NO_ANSWER));
+            piece.push(Message::assistant(self.texts.no_answer.clone()));
         }
-        self.gap = false;
+        (self.gap, self.left_calls) = (false, false);
         self.calls = OpenCalls::of(&message);
         piece.push(message);
     }
 
     /// Ends the last piece with an answer.
     fn close(&mut self) {
-        let Some(piece) = self.pieces.last_mut() else { return };
-        piece.extend(self.calls.settle());
+        let (Some(piece), texts) = (self.pieces.last_mut(), self.texts) else { return };
+        piece.extend(self.calls.settle(texts));
         let answered = piece.last().is_some_and(|last| last.role() == Role::Assistant);
         let closing = match self.end.take() {
             _ if piece.is_empty() => None,
             Some(TurnEnd::Completed(_)) if answered => None,
-            Some(TurnEnd::Completed(_)) => Some(String::from(NO_ANSWER)),
+            Some(TurnEnd::Completed(_)) if self.left_calls => Some(texts.went_on.clone()),
+            Some(TurnEnd::Completed(_)) => Some(texts.no_answer.clone()),
             Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
-                Some(format!("{partial} {INTERRUPTED}"))
+                Some(format!("{partial} {}", texts.interrupted).into())
             }
             _ if answered => None,
-            _ => Some(String::from(INTERRUPTED)),
+            _ => Some(texts.interrupted.clone()),
         };
         piece.extend(closing.map(Message::assistant));
         if piece.is_empty() {

@@ -1,11 +1,12 @@
-use advisor_core::{ConversationKey, Message, Text, TurnEnd};
+use advisor_core::{ConversationKey, Message, Role, Text, TurnEnd};
 
 use crate::registry::Registry;
 use crate::repair::open_calls;
 use crate::unfinished::Unfinished;
 use crate::view::{last_end, same_turn};
 use crate::{
-    Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, NewEntry, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, MemoryTexts, NewEntry, StoreError, Version,
+    View,
 };
 
 /// How the turn of these entries has ended, as far as the log and this process know.
@@ -23,20 +24,32 @@ pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
 
 /// What has to be written so that a turn ends with `end`: results for its open calls, apart from those
 /// that `input` answers, and the end. Nothing if it is all there.
-pub(crate) fn closing(entries: &[Entry], end: &TurnEnd, input: &[Message]) -> Vec<NewEntry> {
+pub(crate) fn closing(
+    entries: &[Entry],
+    end: &TurnEnd,
+    input: &[Message],
+    texts: &MemoryTexts,
+) -> Vec<NewEntry> {
     let Some(turn) = entries.first().map(|entry| &entry.turn) else { return Vec::new() };
-    let mut kinds = Vec::new();
+    let (mut kinds, round) = (Vec::new(), round_of_calls(entries));
     if *end != TurnEnd::RolledBack {
         let mut calls = open_calls(entries);
         for message in input {
             calls.accept(message);
         }
-        kinds.extend(calls.missing().into_iter().map(EntryKind::Message));
+        kinds.extend(calls.missing(texts).into_iter().map(EntryKind::Message));
     }
     if !kinds.is_empty() || last_end(entries) != Some(end) {
         kinds.push(EntryKind::TurnEnded(end.clone()));
     }
-    kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind)).collect()
+    kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind).in_round(round)).collect()
+}
+
+/// The round of the last answer among these entries, if that is known.
+pub(crate) fn round_of_calls(entries: &[Entry]) -> Option<u32> {
+    let is_answer =
+        |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);
+    entries.iter().rev().find(is_answer)?.round()
 }
 
 impl Registry {
@@ -50,9 +63,10 @@ impl Registry {
         store: &dyn ConversationStore,
         key: &ConversationKey,
         left: &Unfinished,
+        texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
         let fence = self.change(key, |slot| slot.fence).max(left.fence);
-        seal_while(store, key, left, fence, || self.is_left(key, left)).await
+        seal_while(store, key, left, fence, texts, || self.is_left(key, left)).await
     }
 
     /// What is left of a turn is written, or could not be. Whoever holds the conversation by now closes what is before
@@ -90,6 +104,7 @@ async fn seal_while(
     key: &ConversationKey,
     unfinished: &Unfinished,
     fence: Option<Fence>,
+    texts: &MemoryTexts,
     is_left: impl Fn() -> bool,
 ) -> Result<(), StoreError> {
     let mut attempts = 0;
@@ -107,7 +122,8 @@ async fn seal_while(
         let step = format!("seal-{}", snapshot.version);
         let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
         let last_turn = Some(unfinished.turn.clone());
-        let batch = Batch { fence, last_turn, ..Batch::new(key_of_batch, closing(entries, &end, &[])) };
+        let batch =
+            Batch { fence, last_turn, ..Batch::new(key_of_batch, closing(entries, &end, &[], texts)) };
         attempts += 1;
         match append(store, key, snapshot.version, batch).await {
             Err(StoreError::Conflict { .. }) if attempts < ATTEMPTS => {}

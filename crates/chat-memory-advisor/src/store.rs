@@ -30,6 +30,11 @@ use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version,
 /// path. The parent belongs to what a batch says: the same key with another parent is
 /// [`StoreError::KeyReused`].
 ///
+/// # What is acknowledged can be read
+/// A batch with an entry that could not be read again is refused as a whole, as [`StoreError::TooDeep`] or
+/// [`StoreError::Unreadable`], before anything is written. [`Batch::written`] checks that, and [`Batch::validate`] for
+/// stores that write no bytes.
+///
 /// # Damage
 /// An entry that cannot be read, or is missing, harms nothing else: it is given in its place as
 /// [`EntryKind::Corrupt`](crate::EntryKind::Corrupt), stays in the store as it is, and all that is said of the others, of versions, views and the

@@ -52,6 +52,25 @@ pub enum StoreError {
         "the batch is larger than the store takes; shorten what is remembered or raise the store's bound"
     )]
     TooLarge,
+    /// An entry is nested deeper than can be read again ([`EntryKind::MAX_DEPTH`](crate::EntryKind::MAX_DEPTH)).
+    /// Nothing was written.
+    #[error(
+        "{kind} is nested deeper than {limit} levels of JSON, and could not be read again; make it flatter"
+    )]
+    TooDeep {
+        /// What kind of entry it is.
+        kind: &'static str,
+        /// How deep its JSON form may be.
+        limit: usize,
+    },
+    /// An entry could not be read again for another reason. Nothing was written.
+    #[error("{kind} could not be read again: {what}")]
+    Unreadable {
+        /// What kind of entry it is.
+        kind: &'static str,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// What holds the conversation together is damaged, so that nobody can tell its entries: its head, or
     /// more than a thousand entries that are missing in a row. A single entry that cannot be read is no
     /// error: it is read as [`EntryKind::Corrupt`](crate::EntryKind::Corrupt).

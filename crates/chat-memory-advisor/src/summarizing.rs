@@ -3,7 +3,8 @@ use std::sync::Arc;
 use advisor_core::Result;
 use futures::FutureExt;
 
-use crate::opening::{Opening, whole_turns};
+use crate::opening::Opening;
+use crate::reading::{Reading, whole_turns};
 use crate::summary::Pending;
 use crate::turn_memory::Inner;
 use crate::{EntryKind, StoreError, Summarizer};
@@ -36,7 +37,7 @@ impl Inner {
     }
 
     async fn summary(&self, summarizer: &Summarizer) -> Result<()> {
-        let snapshot = self.registry.load(&*self.store, &self.key, None, &self.measure).await;
+        let snapshot = self.registry.load(&*self.store, &self.key, None, &Reading::of(&self.measure)).await;
         let log = whole_turns(snapshot.map_err(StoreError::on_load)?);
         let summary = summarizer.summarize(&log).await?.and_then(|summary| Pending::new(summary, &log));
         self.registry.change(&self.key, |slot| slot.summary = summary.or(slot.summary.take()));

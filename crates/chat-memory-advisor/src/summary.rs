@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::repair::answers_to_earlier_calls;
 use crate::view::{last_end, same_turn};
-use crate::{Entry, EntryKind};
+use crate::{Entry, EntryKind, MemoryTexts};
 
 /// What was said in the beginning of a conversation, in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,8 +146,8 @@ impl Summarizer {
 
 impl Summary {
     /// What the model is sent of it: it belongs to the instructions, as it is nobody's word.
-    pub(crate) fn message(&self) -> Message {
-        Message::system(format!("Summary of the conversation so far:\n{}", self.text))
+    pub(crate) fn message(&self, texts: &MemoryTexts) -> Message {
+        Message::system(format!("{}\n{}", texts.summary, self.text))
     }
 }
 

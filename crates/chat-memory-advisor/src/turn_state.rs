@@ -3,6 +3,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Turn, TurnEnd, TurnId};
 use uuid::Uuid;
 
+use crate::again::EarlierRun;
 use crate::claim::Claim;
 use crate::prompt::{Addition, Prompt};
 use crate::unfinished::{Unfinished, without_partial};
@@ -37,6 +38,8 @@ pub(crate) struct TurnState {
     pub(crate) resumed: bool,
     /// The version at which a turn that had stopped before began again.
     again: Option<Version>,
+    /// The highest round of its earlier runs.
+    rounds_above: u32,
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
     /// How often each step of each round was written.
@@ -57,6 +60,8 @@ pub(crate) struct Pending {
 pub(crate) struct Write {
     round: u32,
     step: &'static str,
+    /// The round that its messages are stored with.
+    of_round: Option<u32>,
     addition: Addition,
     starts: Vec<CallStart>,
     answered: Option<u32>,
@@ -65,12 +70,17 @@ pub(crate) struct Write {
 
 impl Write {
     pub(crate) fn new(round: u32, step: &'static str, addition: Addition) -> Self {
-        Self { round, step, addition, starts: Vec::new(), answered: None, end: None }
+        Self { round, step, of_round: None, addition, starts: Vec::new(), answered: None, end: None }
+    }
+
+    /// The same, whose messages are the answer and the results of this round.
+    pub(crate) fn of_round(self, round: u32) -> Self {
+        Self { of_round: Some(round), ..self }
     }
 
     /// The same, which makes the answer of its round known.
     pub(crate) fn answering(self) -> Self {
-        Self { answered: Some(self.round), ..self }
+        Self { answered: Some(self.round), of_round: Some(self.round), ..self }
     }
 
     /// The same, with the starts of these calls.
@@ -88,7 +98,7 @@ impl Write {
     }
 
     pub(crate) fn entries(&self, turn: &TurnId) -> Vec<NewEntry> {
-        self.kinds().map(|kind| NewEntry::new(turn.clone(), kind)).collect()
+        self.kinds().map(|kind| NewEntry::new(turn.clone(), kind).in_round(self.of_round)).collect()
     }
 
     fn kinds(&self) -> impl Iterator<Item = EntryKind> {
@@ -120,6 +130,7 @@ impl TurnState {
             broken_off: false,
             resumed: false,
             again: None,
+            rounds_above: 0,
             started: HashSet::new(),
             steps: HashMap::new(),
         }
@@ -131,23 +142,24 @@ impl TurnState {
         Self { turns, last_turn, parent, ..self }
     }
 
-    /// The state of a turn that had stopped before and goes on, after it had started these calls.
-    pub(crate) fn again(self, started: HashSet<CallKey>) -> Self {
-        Self { again: Some(self.version), resumed: true, started, ..self }
+    /// The state of a turn that had stopped before and goes on, after an earlier run.
+    pub(crate) fn again(self, earlier: EarlierRun) -> Self {
+        // Versions before rounds were stored have written answers without one. A round of which anything is stored has
+        // at least one entry, so a hundred numbers for each leave room for rounds that were asked again.
+        let entries = u32::try_from(self.version.as_u64()).unwrap_or(u32::MAX);
+        let guess = if earlier.is_numbered { 0 } else { entries.saturating_mul(100).min(u32::MAX / 2) };
+        let rounds_above = earlier.highest.max(guess);
+        Self { again: Some(self.version), rounds_above, resumed: true, started: earlier.started, ..self }
     }
 
-    /// Tells the loop what an earlier run of the turn did: which calls it has started, and up to where it numbered its
-    /// rounds, so that no two calls of the turn have the same key.
-    ///
-    /// The log does not say how rounds were numbered, but for the starts of calls. A round of which anything is
-    /// stored has at least one entry, so a hundred numbers for each entry leave room for rounds that were asked again.
+    /// Tells the loop what an earlier run of the turn did: which calls it has started, and up to where it numbered the
+    /// rounds that are stored, so that no two calls of the turn have the same key. A call runs only when its answer is
+    /// stored, so what was asked and not stored uses up no number.
     pub(crate) fn tell(&self, turn: &Turn) {
-        let Some(version) = self.again else { return };
-        let entries = u32::try_from(version.as_u64()).unwrap_or(u32::MAX);
-        let started = self.started.iter().map(|key| key.round).max();
-        turn.number_rounds_above(
-            entries.saturating_mul(100).min(u32::MAX / 2).max(started.unwrap_or_default()),
-        );
+        if self.again.is_none() {
+            return;
+        }
+        turn.number_rounds_above(self.rounds_above);
         turn.update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
     }
 
@@ -185,8 +197,11 @@ impl TurnState {
             self.called = write.answer().is_some_and(|answer| answer.tool_calls().next().is_some());
         }
         self.resumed &= write.end.is_none();
-        self.ended = write.end.or(self.ended.take());
         self.prompt.take_over(write.addition);
+        if matches!(write.end, Some(TurnEnd::Completed(_))) {
+            self.prompt.leave_calls();
+        }
+        self.ended = write.end.or(self.ended.take());
         for start in write.starts {
             self.prompt.note_start(&start);
             self.started.insert(start.key);

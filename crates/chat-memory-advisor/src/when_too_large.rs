@@ -2,7 +2,8 @@
 /// user said or by what its tools answered. What is stored is the same in any case.
 ///
 /// It is looked at before each request that goes through memory: inside the tool loop before each round, outside it
-/// once, when the turn begins.
+/// once, when the turn begins. [`Refuse`](Self::Refuse) and [`Compact`](Self::Compact)
+/// also fit the earlier turns again: each request has as much of them as fits beside the running turn then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WhenTooLarge {

@@ -1,6 +1,7 @@
 use advisor_core::TurnId;
 
-use crate::{Batch, EntryKind, StoreError};
+use crate::entry_form::BodyRef;
+use crate::{Batch, EntryKind, NewEntry, StoreError};
 
 /// An entry of a batch as a store writes it. It is for stores; [`LogReader`](crate::LogReader) is the way back.
 ///
@@ -22,7 +23,7 @@ use crate::{Batch, EntryKind, StoreError};
 pub struct WrittenEntry<'a> {
     /// The id of its turn.
     pub turn: &'a str,
-    /// The JSON form of its [`EntryKind`].
+    /// The JSON form of its [`EntryKind`], with its round.
     pub body: String,
     /// Whether its turn is open after it. `None`: as it was before, and open if the turn begins with it.
     ///
@@ -35,12 +36,13 @@ impl Batch {
     /// The entries as they are written.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`], if their bodies and the ids of their turns have more than so many bytes.
+    /// [`StoreError::TooLarge`], if their bodies and the ids of their turns have more than so many bytes; those of
+    /// [`Batch::validate`].
     pub fn written(&self, most_bytes: usize) -> Result<Vec<WrittenEntry<'_>>, StoreError> {
         let mut left = most_bytes;
         let mut written = Vec::with_capacity(self.entries.len());
         for new in &self.entries {
-            let entry = WrittenEntry::of(new.turn.as_str(), &new.kind)?;
+            let entry = WrittenEntry::of(new)?;
             left = left.checked_sub(entry.turn.len()).ok_or(StoreError::TooLarge)?;
             left = left.checked_sub(entry.body.len()).ok_or(StoreError::TooLarge)?;
             written.push(entry);
@@ -50,13 +52,12 @@ impl Batch {
 }
 
 impl<'a> WrittenEntry<'a> {
-    fn of(turn: &'a str, kind: &'a EntryKind) -> Result<Self, StoreError> {
+    fn of(new: &'a NewEntry) -> Result<Self, StoreError> {
+        let (turn, kind) = (new.turn.as_str(), &new.kind);
+        kind.validate()?;
         // What the encoder says may quote the conversation, so it is not passed on.
-        let no_form = |_| StoreError::Unavailable {
-            retryable: false,
-            source: Some("an entry has no JSON form".into()),
-        };
-        let body = serde_json::to_string(kind).map_err(no_form)?;
+        let no_form = |_| StoreError::Unreadable { kind: kind.name(), what: "it has no JSON form" };
+        let body = serde_json::to_string(&BodyRef { kind, round: new.round() }).map_err(no_form)?;
         let open = match kind {
             EntryKind::Message(_) => Some(true),
             EntryKind::TurnEnded(_) => Some(false),
@@ -67,7 +68,7 @@ impl<'a> WrittenEntry<'a> {
 
     /// Whether what stands in the store, under the key of the batch and in this entry's place, is this entry.
     ///
-    /// Another version may have written the same in other words. What is damaged is taken for what was written.
+    /// Another version may have written the same in other words, or without its round. What is damaged is taken for what was written.
     #[must_use]
     pub fn stands_as(&self, turn: &[u8], body: &[u8]) -> bool {
         let other_turn = || std::str::from_utf8(turn).is_ok_and(|turn| TurnId::new(turn).is_ok());

@@ -41,7 +41,8 @@
 //!
 //! # Keys
 //! `advisor` is the [`Prefix`]. All keys of a conversation share one hash tag, so that a cluster keeps them in
-//! one slot; an id has no braces and no `/`, so no two conversations share a key.
+//! one slot. Tenant and conversation are percent-encoded in it, all but `A-Z`, `a-z`, `0-9`, `-` and `_`, so that it has
+//! no braces and no `/` of theirs and no two conversations share a key.
 //!
 //! | key | type | what it holds |
 //! | --- | --- | --- |

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::fmt::Write as _;
 
 use advisor_core::ConversationKey;
 
@@ -34,14 +35,31 @@ impl Prefix {
 
     /// The keys of a conversation, in the order in which the scripts expect them. One tag, one slot.
     pub(crate) fn conversation(&self, key: &ConversationKey) -> Vec<String> {
-        let name = |part| format!("{}:{{{}/{}}}:{part}", self.0, key.tenant(), key.conversation());
+        let (tenant, conversation) = (encoded(key.tenant()), encoded(key.conversation()));
+        let name = |part| format!("{}:{{{tenant}/{conversation}}}:{part}", self.0);
         ["meta", "log", "turns", "batches", "lease", "void", "forks"].map(name).into()
     }
 
     /// The keys of the index of a tenant.
     pub(crate) fn index(&self, tenant: &str) -> Vec<String> {
+        let tenant = encoded(tenant);
         ["conversations", "marks"].map(|part| format!("{}:{{{tenant}}}:{part}", self.0)).into()
     }
+}
+
+/// An id as part of a name: percent-encoded, so that it holds neither a brace, which would change the slot, nor a `/`.
+/// Letters, digits, `-` and `_` stay what they are.
+fn encoded(id: &str) -> String {
+    let mut encoded = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            write!(encoded, "%{byte:02X}").unwrap_or_default();
+        }
+    }
+    encoded
 }
 
 /// `advisor`.
@@ -83,12 +101,28 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_conversation_share_a_tag_and_keys_of_two_share_none() {
+    fn law_m5_keys_of_a_conversation_share_a_tag_and_keys_of_two_share_none() {
         let prefix = Prefix::new("app:v2").unwrap();
         let (mut keys, mut tags) = (HashSet::new(), HashSet::new());
-        for (tenant, conversation) in
-            [("a", "b"), ("b", "a"), ("ab", "c"), ("a", "bc"), ("a-b", "c"), ("a", "a")]
-        {
+        for (tenant, conversation) in [
+            ("a", "b"),
+            ("b", "a"),
+            ("ab", "c"),
+            ("a", "bc"),
+            ("a-b", "c"),
+            ("a", "a"),
+            ("a/b", "c"),
+            ("a", "b/c"),
+            ("{a}", "b"),
+            ("}", "{"),
+            ("a", "%41"),
+            ("a", "A"),
+            ("%", "25"),
+            ("%25", "%"),
+            ("a", "\u{1F980}"),
+            ("a", "é"),
+            ("a", "e\u{301}"),
+        ] {
             let of_one = prefix.conversation(&ConversationKey::in_tenant(tenant, conversation).unwrap());
             let tag = String::from(tag(of_one.first().unwrap()));
             assert!(
@@ -98,10 +132,21 @@ mod tests {
             assert!(tags.insert(tag));
             assert!(of_one.into_iter().all(|key| keys.insert(key)));
         }
-        for tenant in ["a", "b", "ab"] {
+        for tenant in ["a", "b", "ab", "a/b", "{a}", "}", "%", "%25", "a{"] {
             let index = prefix.index(tenant);
-            assert!(index.iter().all(|key| tag(key) == tenant), "{index:?}");
+            assert!(index.iter().all(|key| tag(key) == encoded(tenant)), "{index:?}");
             assert!(index.into_iter().all(|key| keys.insert(key)));
         }
+    }
+
+    #[test]
+    fn names_that_were_given_before_ids_were_any_text_stay() {
+        let (prefix, key) = (Prefix::default(), ConversationKey::in_tenant("Acme_1", "c-2").unwrap());
+        let names = prefix.conversation(&key);
+        assert_eq!(names[0], "advisor:{Acme_1/c-2}:meta");
+        assert_eq!(names.last().unwrap(), "advisor:{Acme_1/c-2}:forks");
+        assert_eq!(prefix.index("Acme_1"), ["advisor:{Acme_1}:conversations", "advisor:{Acme_1}:marks"]);
+        let key = ConversationKey::new("user:42/ä").unwrap();
+        assert_eq!(prefix.conversation(&key)[1], "advisor:{default/user%3A42%2F%C3%A4}:log");
     }
 }

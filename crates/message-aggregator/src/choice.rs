@@ -226,12 +226,10 @@ impl ChoiceBlocks {
     /// Closes what is open, in order, and settles why the answer ended. `done`: the end marker came.
     pub(crate) fn close_all(&mut self, done: bool, sink: &mut Sink<'_>) {
         self.running = None;
+        self.dispute_left_over();
         for at in 0..self.blocks.len() {
             match self.call_blocks.iter().position(|block| *block == at) {
-                Some(call) => {
-                    let complete = self.call_completes(call, done);
-                    self.close_call(call, complete, sink);
-                }
+                Some(call) => self.close_last(call, done, sink),
                 None => {
                     if let Some(block) = self.blocks.get_mut(at) {
                         block.close(sink);

@@ -143,6 +143,20 @@ pub enum BlockDelta {
 }
 
 impl BlockDelta {
+    /// Returns the kind of the blocks that this delta can extend.
+    #[must_use]
+    pub fn kind(&self) -> BlockKind {
+        match self {
+            Self::Text(_) => BlockKind::Text,
+            Self::Reasoning(_) => BlockKind::Reasoning,
+            Self::Refusal(_) => BlockKind::Refusal,
+            Self::Arguments(_) => BlockKind::ToolCall,
+            Self::Media(_) => BlockKind::Media,
+            Self::Citation(_) => BlockKind::Citation,
+            Self::Opaque(_) => BlockKind::Opaque,
+        }
+    }
+
     /// The one delta that holds all of a block; none for an empty one.
     #[must_use]
     pub fn of_content(content: &BlockContent) -> Option<Self> {

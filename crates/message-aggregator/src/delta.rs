@@ -176,10 +176,12 @@ impl ToolCallDelta {
 
     /// Whether the fragment has a place at most.
     pub(crate) fn is_empty(&self) -> bool {
-        self.call_id().is_none()
-            && self.name().is_none()
-            && self.arguments_delta().is_none()
-            && self.provider_data.is_none()
+        self.call_id().is_none() && self.says_only_its_id()
+    }
+
+    /// Whether the fragment has a place and an id at most.
+    pub(crate) fn says_only_its_id(&self) -> bool {
+        self.name().is_none() && self.arguments_delta().is_none() && self.provider_data.is_none()
     }
 
     pub(crate) fn call_id(&self) -> Option<&Text> {

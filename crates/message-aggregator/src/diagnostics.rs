@@ -12,11 +12,20 @@ pub struct Diagnostics {
 pub enum Rule {
     /// The fragment has an id that a call has already: that call.
     KnownId,
+    /// An id that a call has already, with an index that no call has, and a name or arguments: a new call.
+    IdRepeated,
+    /// The id or the index of a call that has another name: a new call. Neither is completed as long as the first one has no
+    /// whole arguments.
+    OtherName,
+    /// An id that several calls have, or the id of one call and the index of another, beside arguments: the call that is left by
+    /// a name or by arguments that are whole. If several are left, none of them is completed.
+    Contradiction,
     /// The fragment has the number of a call and nothing that speaks for another call: that call.
     KnownIndex,
     /// The number of a call, but a new id together with a name: a new call.
     IndexReusedWithNewId,
-    /// The number of a call whose arguments are complete already, and a name: a new call.
+    /// The number of a call whose arguments are complete already, and a name: a new call. If the name is that of the call, it is
+    /// completed only with arguments of its own.
     IndexReusedAfterCompleteArguments,
     /// A number or an id not seen before, with a name or an id: a new call.
     NewCall,
@@ -24,24 +33,30 @@ pub enum Rule {
     BufferedUntilNamed,
     /// No number and no id, but the last call's name while its arguments are incomplete: a repetition.
     NameRepeated,
-    /// No number and no id, but a name: a new call.
+    /// No number and no id, but a name: a new call. If the name is that of the last call, it is completed only with arguments of
+    /// its own.
     NewName,
-    /// Nothing but a place among several fragments of one event: the call at that place.
+    /// Nothing but a place among several fragments of one event: the call at that place among the last ones.
     Position,
     /// Nothing at all: the last open call.
     LastOpen,
     /// A call ended without ever having a name.
     Unnamed,
-    /// A call ended without ever having an id, or with one that had been made for an earlier call; it was given one.
+    /// A call came without an id, or with that of an earlier call; it was given one.
     IdMade,
     /// Empty arguments `{}` were followed by the real ones and dropped.
     EmptyArgumentsDropped,
+    /// A call ended that is not complete, because its arguments may be those of another call or may be missing.
+    Doubtful,
 }
 
 impl Rule {
     /// Every rule, in order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::KnownId,
+        Self::IdRepeated,
+        Self::OtherName,
+        Self::Contradiction,
         Self::KnownIndex,
         Self::IndexReusedWithNewId,
         Self::IndexReusedAfterCompleteArguments,
@@ -54,6 +69,7 @@ impl Rule {
         Self::Unnamed,
         Self::IdMade,
         Self::EmptyArgumentsDropped,
+        Self::Doubtful,
     ];
 }
 

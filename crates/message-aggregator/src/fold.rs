@@ -67,6 +67,16 @@ impl ChunkFold {
             .collect()
     }
 
+    /// Returns the blocks of a round by choice, as their deltas make them; no entry for a choice without a block.
+    #[must_use]
+    pub fn choices(&self, round: u32) -> BTreeMap<u32, Vec<(BlockId, Block)>> {
+        let mut choices: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+        for (id, folded) in self.of_round(round) {
+            choices.entry(folded.choice).or_default().push((*id, folded.to_block()));
+        }
+        choices
+    }
+
     /// One block of any choice as its deltas make it.
     #[must_use]
     pub fn block(&self, id: BlockId) -> Option<Block> {

@@ -1,5 +1,8 @@
-use crate::open_call::OpenCall;
-use crate::{Rule, ToolCallDelta};
+#[cfg(test)]
+mod table;
+
+use crate::open_call::{Doubt, OpenCall};
+use crate::{Rule, Text, ToolCallDelta};
 
 /// Which call a fragment belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,16 +20,37 @@ pub(crate) struct Place {
     pub(crate) count: usize,
 }
 
+/// What a fragment says of the calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) identity: Identity,
+    pub(crate) rule: Rule,
+    /// What is doubtful about a new call.
+    pub(crate) doubt: Doubt,
+    /// The calls that the fragment may belong to as well. None of them may run.
+    pub(crate) disputed: Vec<usize>,
+}
+
+impl Decision {
+    fn known(at: usize, rule: Rule) -> Self {
+        Self { identity: Identity::Known(at), ..Self::new(rule) }
+    }
+
+    fn new(rule: Rule) -> Self {
+        Self { identity: Identity::New, rule, doubt: Doubt::None, disputed: Vec::new() }
+    }
+}
+
 /// Decides which call `fragment` belongs to, and by which rule. All of the identity of calls is here.
 ///
-/// Numbers and ids are evidence, not truth: servers leave them out, repeat them, reuse them and
-/// change them in the middle of a call.
-pub(crate) fn identify(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> (Identity, Rule) {
+/// Indexes, ids and names are evidence, not truth: servers leave them out, repeat them, reuse them and change them in
+/// the middle of a call. Where they contradict each other and nothing settles it, no call runs that might be meant.
+pub(crate) fn identify(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
     let id = fragment.call_id();
     if let Some(id) = id
-        && let Some(known) = calls.iter().rposition(|call| call.id.as_ref() == Some(id))
+        && calls.iter().any(|call| call.id.as_ref() == Some(id))
     {
-        return (Identity::Known(known), Rule::KnownId);
+        return by_known_id(calls, id, fragment);
     }
     if let Some(index) = fragment.index
         && let Some(known) = calls.iter().rposition(|call| call.index == Some(index))
@@ -35,231 +59,172 @@ pub(crate) fn identify(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: 
     }
     if fragment.index.is_some() || id.is_some() {
         return match (fragment.name(), id) {
-            (None, None) => (Identity::New, Rule::BufferedUntilNamed),
-            _ => (Identity::New, Rule::NewCall),
+            (None, None) => Decision::new(Rule::BufferedUntilNamed),
+            _ => Decision::new(Rule::NewCall),
         };
     }
-    without_number_or_id(calls, fragment, place)
+    without_index_or_id(calls, fragment, place)
 }
 
-fn by_known_index(calls: &mut [OpenCall], known: usize, fragment: &ToolCallDelta) -> (Identity, Rule) {
-    let Some(call) = calls.get_mut(known) else {
-        return (Identity::New, Rule::NewCall);
+/// Servers repeat ids: several calls may have this one, and the index says which of them is meant.
+fn by_known_id(calls: &mut [OpenCall], id: &Text, fragment: &ToolCallDelta) -> Decision {
+    let has_id = |call: &OpenCall| call.id.as_ref() == Some(id);
+    let Some(index) = fragment.index else {
+        return among(calls, fragment, has_id);
     };
-    if let Some(name) = fragment.name() {
-        // An id that arrives late, beside the call's own name, belongs to the call.
-        let late_id = call.id.is_none() && call.name.as_ref().is_none_or(|known| known == name);
-        if fragment.call_id().is_some() && !late_id {
-            return (Identity::New, Rule::IndexReusedWithNewId);
-        }
-        if call.arguments_complete() {
-            return (Identity::New, Rule::IndexReusedAfterCompleteArguments);
+    let has_index = |call: &OpenCall| call.index == Some(index);
+    let has_both = |call: &OpenCall| has_id(call) && has_index(call);
+    let may_get_index = |call: &OpenCall| has_id(call) && call.index.is_none();
+    if calls.iter().any(has_both) {
+        among(calls, fragment, has_both)
+    } else if calls.iter().any(may_get_index) {
+        among(calls, fragment, may_get_index)
+    } else if calls.iter().any(has_index) {
+        id_against_index(calls, fragment, |call| has_id(call) || has_index(call))
+    } else if fragment.says_only_its_id() {
+        among(calls, fragment, has_id)
+    } else {
+        Decision::new(Rule::IdRepeated)
+    }
+}
+
+/// Of calls with the same id: the one with the fragment's name, or the only one.
+fn among(
+    calls: &mut [OpenCall],
+    fragment: &ToolCallDelta,
+    is_candidate: impl Fn(&OpenCall) -> bool,
+) -> Decision {
+    let fits = |call: &OpenCall| is_candidate(call) && has_name_of(call, fragment);
+    let Some(last) = calls.iter().rposition(fits) else {
+        return another_tool(calls, fragment);
+    };
+    let names_it = fragment.name().is_some() && calls.get(last).is_some_and(|call| call.name.is_none());
+    let says_something = fragment.arguments_delta().is_some() || names_it;
+    if !says_something || calls.iter().filter(|call| is_candidate(call)).count() == 1 {
+        return Decision::known(last, Rule::KnownId);
+    }
+    if fragment.name().is_some() && !names_it && calls.iter().filter(|call| fits(call)).count() == 1 {
+        return Decision::known(last, Rule::Contradiction);
+    }
+    // That only one of them can take arguments does not settle it: the header of a further call looks like one sent again.
+    let disputed = open(calls, fits);
+    let at = disputed.last().copied().unwrap_or(last);
+    Decision { disputed, ..Decision::known(at, Rule::Contradiction) }
+}
+
+/// The id of one call and the index of another: nothing can follow arguments that are whole.
+fn id_against_index(
+    calls: &mut [OpenCall],
+    fragment: &ToolCallDelta,
+    is_candidate: impl Fn(&OpenCall) -> bool,
+) -> Decision {
+    let fits = |call: &OpenCall| is_candidate(call) && has_name_of(call, fragment);
+    let Some(last) = calls.iter().rposition(fits) else {
+        return another_tool(calls, fragment);
+    };
+    if fragment.arguments_delta().is_none() {
+        return Decision::known(last, Rule::KnownId);
+    }
+    let open = open(calls, fits);
+    let with_id = |at: &usize| calls.get(*at).is_some_and(|call| call.id.as_ref() == fragment.call_id());
+    match open.as_slice() {
+        [] => Decision::known(last, Rule::Contradiction),
+        [only] => Decision::known(*only, Rule::Contradiction),
+        [.., last] => {
+            let at = open.iter().copied().rfind(with_id).unwrap_or(*last);
+            Decision { disputed: open, ..Decision::known(at, Rule::Contradiction) }
         }
     }
-    (Identity::Known(known), Rule::KnownIndex)
 }
 
-fn without_number_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> (Identity, Rule) {
+/// A new call, whose id or index other calls have, and whose name the call that they mean has not. Those of them that can take
+/// arguments may be the one that is meant after all.
+fn another_tool(calls: &mut [OpenCall], fragment: &ToolCallDelta) -> Decision {
+    let is_meant = |call: &OpenCall| {
+        (fragment.index.is_some() && call.index == fragment.index)
+            || (fragment.call_id().is_some() && call.id.as_ref() == fragment.call_id())
+    };
+    let unsettled = calls
+        .iter_mut()
+        .enumerate()
+        .filter_map(|(at, call)| (is_meant(call) && !call.is_settled()).then_some(at));
+    let disputed: Vec<_> = unsettled.collect();
+    let doubt = if disputed.is_empty() { Doubt::RepeatedHeader } else { Doubt::Disputed };
+    Decision { doubt, disputed, ..Decision::new(Rule::OtherName) }
+}
+
+fn by_known_index(calls: &mut [OpenCall], known: usize, fragment: &ToolCallDelta) -> Decision {
+    let (Some(call), Some(name)) = (calls.get_mut(known), fragment.name()) else {
+        return Decision::known(known, Rule::KnownIndex);
+    };
+    let is_same_name = call.name.as_ref().is_none_or(|known| known == name);
+    // An id that arrives late, beside the call's own name, belongs to the call.
+    let is_late_id = call.id.is_none() && is_same_name;
+    if fragment.call_id().is_some() && !is_late_id {
+        return Decision::new(Rule::IndexReusedWithNewId);
+    }
+    let (is_complete, is_settled) = (call.arguments_complete(), call.is_settled());
+    match &call.name {
+        // Arguments that came before any name wait for this one.
+        None => Decision::known(known, Rule::KnownIndex),
+        Some(_) if is_same_name && is_complete => Decision {
+            doubt: Doubt::RepeatedHeader,
+            ..Decision::new(Rule::IndexReusedAfterCompleteArguments)
+        },
+        Some(_) if is_same_name => Decision::known(known, Rule::KnownIndex),
+        Some(_) if is_settled => Decision::new(Rule::IndexReusedAfterCompleteArguments),
+        Some(_) => another_tool(calls, fragment),
+    }
+}
+
+fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
     let last = calls.iter().rposition(|call| !call.ended);
     if let Some(name) = fragment.name() {
         let Some((last, call)) = last.and_then(|last| Some((last, calls.get_mut(last)?))) else {
-            return (Identity::New, Rule::NewName);
+            return Decision::new(Rule::NewName);
         };
-        let complete = call.arguments_complete();
+        let is_complete = call.arguments_complete();
         return match &call.name {
             // Arguments that came before any name wait for this one.
-            None => (Identity::Known(last), Rule::LastOpen),
-            Some(known) if known == name && !complete => (Identity::Known(last), Rule::NameRepeated),
-            Some(_) => (Identity::New, Rule::NewName),
+            None => Decision::known(last, Rule::LastOpen),
+            Some(known) if known != name => Decision::new(Rule::NewName),
+            Some(_) if is_complete => {
+                Decision { doubt: Doubt::RepeatedHeader, ..Decision::new(Rule::NewName) }
+            }
+            Some(_) => Decision::known(last, Rule::NameRepeated),
         };
     }
     match last {
-        _ if place.count > 1 && place.position < calls.len() => {
-            (Identity::Known(place.position), Rule::Position)
-        }
-        _ if place.count > 1 => (Identity::New, Rule::BufferedUntilNamed),
-        Some(last) => (Identity::Known(last), Rule::LastOpen),
-        None => (Identity::New, Rule::BufferedUntilNamed),
+        _ if place.count > 1 => by_place(calls, fragment, place),
+        Some(last) => Decision::known(last, Rule::LastOpen),
+        None => Decision::new(Rule::BufferedUntilNamed),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Text;
-
-    fn fragment(index: Option<i64>, id: &str, name: &str, arguments: &str) -> ToolCallDelta {
-        ToolCallDelta {
-            index,
-            call_id: Some(Text::from(id)),
-            name: Some(Text::from(name)),
-            arguments_delta: Some(Text::from(arguments)),
-            provider_data: None,
-        }
+/// An event that lists several calls and no more than their places lists the last ones.
+fn by_place(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
+    let before = calls.len().saturating_sub(place.count);
+    let at = before + place.position;
+    if at >= calls.len() {
+        return Decision::new(Rule::BufferedUntilNamed);
     }
+    let open = open(calls, |_| true);
+    // If an earlier call can take arguments, the event may list that one.
+    let is_certain = fragment.arguments_delta().is_none() || open.iter().all(|open| *open >= before);
+    let disputed = if is_certain { Vec::new() } else { open };
+    Decision { disputed, ..Decision::known(at, Rule::Position) }
+}
 
-    fn open(index: Option<i64>, id: &str, name: &str, arguments: &str) -> OpenCall {
-        let mut call = OpenCall::default();
-        call.extend(&fragment(index, id, name, arguments));
-        call
+/// Whether nothing says that the fragment's tool is not the call's.
+fn has_name_of(call: &OpenCall, fragment: &ToolCallDelta) -> bool {
+    match (&call.name, fragment.name()) {
+        (Some(known), Some(name)) => known == name,
+        _ => true,
     }
+}
 
-    fn bare_call() -> OpenCall {
-        open(None, "", "f", "")
-    }
-
-    fn ended(mut call: OpenCall) -> OpenCall {
-        call.ended = true;
-        call
-    }
-
-    const ALONE: Place = Place { position: 0, count: 1 };
-
-    #[test]
-    fn every_rule_decides_as_the_table_says() {
-        use Identity::{Known, New};
-        let cut = "{\"a\":";
-        let whole = "{\"a\":1}";
-        let two = || vec![open(Some(0), "a", "f", whole), open(Some(1), "b", "g", cut)];
-        let bare = |arguments| vec![open(None, "", "f", arguments)];
-        let second_of_two = Place { position: 1, count: 2 };
-        type Row = (&'static str, Vec<OpenCall>, ToolCallDelta, Place, (Identity, Rule));
-        let table: Vec<Row> = vec![
-            (
-                "a known id wins over the index",
-                two(),
-                fragment(Some(1), "a", "", "x"),
-                ALONE,
-                (Known(0), Rule::KnownId),
-            ),
-            ("a header sent again", two(), fragment(Some(0), "a", "f", ""), ALONE, (Known(0), Rule::KnownId)),
-            ("a known index", two(), fragment(Some(1), "", "", "1}"), ALONE, (Known(1), Rule::KnownIndex)),
-            (
-                "a changing id without a name",
-                two(),
-                fragment(Some(1), "zz", "", "1}"),
-                ALONE,
-                (Known(1), Rule::KnownIndex),
-            ),
-            (
-                "a name repeated while arguments run",
-                two(),
-                fragment(Some(1), "", "g", "1}"),
-                ALONE,
-                (Known(1), Rule::KnownIndex),
-            ),
-            (
-                "a new id with a name",
-                two(),
-                fragment(Some(0), "c", "f", whole),
-                ALONE,
-                (New, Rule::IndexReusedWithNewId),
-            ),
-            (
-                "a name after whole arguments",
-                two(),
-                fragment(Some(0), "", "h", ""),
-                ALONE,
-                (New, Rule::IndexReusedAfterCompleteArguments),
-            ),
-            (
-                "a late id with its name repeated",
-                vec![open(Some(0), "", "f", cut)],
-                fragment(Some(0), "a", "f", ""),
-                ALONE,
-                (Known(0), Rule::KnownIndex),
-            ),
-            (
-                "another id and another name",
-                vec![open(Some(0), "", "f", cut)],
-                fragment(Some(0), "a", "g", ""),
-                ALONE,
-                (New, Rule::IndexReusedWithNewId),
-            ),
-            ("a new index with a name", two(), fragment(Some(7), "", "h", ""), ALONE, (New, Rule::NewCall)),
-            (
-                "a negative index is an index",
-                two(),
-                fragment(Some(-1), "c", "", ""),
-                ALONE,
-                (New, Rule::NewCall),
-            ),
-            ("a new id without an index", two(), fragment(None, "c", "", ""), ALONE, (New, Rule::NewCall)),
-            (
-                "arguments before the name",
-                two(),
-                fragment(Some(2), "", "", "{"),
-                ALONE,
-                (New, Rule::BufferedUntilNamed),
-            ),
-            (
-                "the same name, arguments running",
-                bare(cut),
-                fragment(None, "", "f", "1}"),
-                ALONE,
-                (Known(0), Rule::NameRepeated),
-            ),
-            (
-                "the same name, arguments whole",
-                bare(whole),
-                fragment(None, "", "f", whole),
-                ALONE,
-                (New, Rule::NewName),
-            ),
-            ("another name", bare(cut), fragment(None, "", "g", ""), ALONE, (New, Rule::NewName)),
-            (
-                "a name for waiting arguments",
-                vec![open(Some(0), "", "", cut)],
-                fragment(None, "", "g", ""),
-                ALONE,
-                (Known(0), Rule::LastOpen),
-            ),
-            (
-                "a place among several",
-                two(),
-                fragment(None, "", "", "x"),
-                second_of_two,
-                (Known(1), Rule::Position),
-            ),
-            (
-                "a place not taken yet",
-                bare(cut),
-                fragment(None, "", "", "x"),
-                second_of_two,
-                (New, Rule::BufferedUntilNamed),
-            ),
-            ("nothing at all", two(), fragment(None, "", "", "x"), ALONE, (Known(1), Rule::LastOpen)),
-            (
-                "nothing at all, the last one ended",
-                vec![open(Some(0), "a", "f", cut), ended(open(Some(1), "b", "g", whole))],
-                fragment(None, "", "", "x"),
-                ALONE,
-                (Known(0), Rule::LastOpen),
-            ),
-            (
-                "nothing at all, all ended",
-                vec![ended(bare_call())],
-                fragment(None, "", "", "x"),
-                ALONE,
-                (New, Rule::BufferedUntilNamed),
-            ),
-            (
-                "the name of a call that ended without arguments",
-                vec![ended(bare_call())],
-                fragment(None, "", "f", ""),
-                ALONE,
-                (New, Rule::NewName),
-            ),
-            (
-                "nothing at all, first",
-                vec![],
-                fragment(None, "", "", "x"),
-                ALONE,
-                (New, Rule::BufferedUntilNamed),
-            ),
-        ];
-        for (what, mut calls, fragment, place, expected) in table {
-            assert_eq!(identify(&mut calls, &fragment, place), expected, "{what}");
-        }
-    }
+/// The places of those calls that can take more arguments, or a name.
+pub(crate) fn open(calls: &mut [OpenCall], is_meant: impl Fn(&OpenCall) -> bool) -> Vec<usize> {
+    let calls = calls.iter_mut().enumerate();
+    calls.filter_map(|(at, call)| (is_meant(call) && call.can_take_more()).then_some(at)).collect()
 }

@@ -28,6 +28,7 @@ mod finish;
 mod fold;
 mod identity;
 mod limits;
+mod map_text;
 mod message;
 mod message_list;
 mod open_block;

@@ -126,7 +126,10 @@ impl Message {
         }
     }
 
-    /// All its text, joined: text parts, text blocks or the text of a tool result.
+    /// All its text: text parts, text blocks or the text of a tool result, one right after the other.
+    ///
+    /// Nothing is put between them, so that it reads as the deltas do that were shown; providers split sentences
+    /// into blocks. Who writes several blocks writes what separates them.
     #[must_use]
     pub fn text(&self) -> String {
         match self.content() {

@@ -7,9 +7,12 @@ pub(crate) struct OpenCall {
     pub(crate) index: Option<i64>,
     /// The provider's id, by which its fragments are known.
     pub(crate) id: Option<Text>,
-    /// The id it is given here, because the provider gave it none or one that was given away here before.
+    /// The id it is given here, because the provider gave it none or one that an earlier call has.
     pub(crate) made_id: Option<Text>,
     pub(crate) name: Option<Text>,
+    pub(crate) doubt: Doubt,
+    /// The calls that could take its arguments when they came: if it never gets a name, they may be theirs.
+    pub(crate) rivals: Vec<usize>,
     /// Its block has ended.
     pub(crate) ended: bool,
     /// A finish reason came after all of it that came so far.
@@ -20,7 +23,22 @@ pub(crate) struct OpenCall {
     extent: JsonExtent,
 }
 
+/// Why a call may not run although all of it came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    #[default]
+    None,
+    /// The call began as another one does whose header is sent again. It runs only with arguments of its own.
+    RepeatedHeader,
+    /// A fragment that says something of this call may belong to another one, or the other way round.
+    Disputed,
+}
+
 impl OpenCall {
+    pub(crate) fn new(doubt: Doubt) -> Self {
+        Self { doubt, ..Self::default() }
+    }
+
     /// Takes over what `fragment` says. Numbers, ids and names are set once.
     ///
     /// Says whether `{}` had to give way to the real arguments, which some servers send after it.
@@ -84,9 +102,37 @@ impl OpenCall {
         Some(rest)
     }
 
-    /// Whether the arguments so far are one whole JSON object. Looks at each byte once.
+    /// Whether the arguments so far are one whole JSON object, and none of them are in dispute. Looks at each byte once.
     pub(crate) fn arguments_complete(&mut self) -> bool {
-        self.extent.scan(self.arguments.as_bytes())
+        self.extent.scan(self.arguments.as_bytes()) && self.doubt != Doubt::Disputed
+    }
+
+    /// Whether it has its name and all of its arguments.
+    pub(crate) fn is_settled(&mut self) -> bool {
+        self.ended || (self.name.is_some() && self.arguments_complete())
+    }
+
+    /// Whether it can take more arguments, in place of a lone `{}` too, or a name.
+    pub(crate) fn can_take_more(&mut self) -> bool {
+        !self.is_settled() || (!self.ended && self.only_empty_object())
+    }
+
+    pub(crate) fn has_arguments(&self) -> bool {
+        !self.arguments.trim_start().is_empty()
+    }
+
+    /// Whether what came of it may belong to another call, or be no call of its own.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        match self.doubt {
+            Doubt::None => false,
+            Doubt::RepeatedHeader => !self.has_arguments(),
+            Doubt::Disputed => true,
+        }
+    }
+
+    /// Whether it has arguments that are those of another call: it has no name, or they go on behind their end.
+    pub(crate) fn has_stray_arguments(&mut self) -> bool {
+        self.has_arguments() && (self.name.is_none() || self.extent.overruns(self.arguments.as_bytes()))
     }
 
     /// How long the arguments are with those of `fragment`.
@@ -143,6 +189,12 @@ impl JsonExtent {
         }
         self.scanned = text.len();
         self.ended && !self.broken
+    }
+
+    /// Whether an object ends and something else follows it.
+    fn overruns(&mut self, text: &[u8]) -> bool {
+        self.scan(text);
+        self.ended && self.broken
     }
 
     fn step(&mut self, byte: u8) {

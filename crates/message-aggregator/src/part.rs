@@ -1,6 +1,7 @@
 use std::fmt;
 
 use base64::Engine;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -118,7 +119,7 @@ impl fmt::Debug for MediaSource {
 }
 
 fn to_base64<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&STANDARD.encode(bytes))
+    serializer.collect_str(&Base64Display::new(bytes, &STANDARD))
 }
 
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {

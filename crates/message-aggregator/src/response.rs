@@ -91,7 +91,7 @@ impl ChatResponse {
         &self.first().message
     }
 
-    /// The text of the first choice, joined over its text blocks.
+    /// The text of the first choice, its text blocks one right after the other; see [`Message::text`].
     #[must_use]
     pub fn text(&self) -> String {
         self.message().text()

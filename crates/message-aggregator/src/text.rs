@@ -1,4 +1,4 @@
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::ops::Deref;
 
@@ -51,6 +51,33 @@ impl From<&str> for Text {
 impl From<String> for Text {
     fn from(text: String) -> Self {
         Self(SmolStr::from(text))
+    }
+}
+
+impl From<&String> for Text {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<&Self> for Text {
+    fn from(text: &Self) -> Self {
+        text.clone()
+    }
+}
+
+impl From<Cow<'_, str>> for Text {
+    fn from(text: Cow<'_, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => text.into(),
+            Cow::Owned(text) => text.into(),
+        }
+    }
+}
+
+impl From<char> for Text {
+    fn from(character: char) -> Self {
+        Self::from(&*character.encode_utf8(&mut [0; 4]))
     }
 }
 

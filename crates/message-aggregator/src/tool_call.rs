@@ -7,14 +7,15 @@ use crate::{Part, Text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// The provider's id; a stable one made here where the provider sends none, or one that was made here already for
-    /// an earlier call of the answer. Never empty, and no other call of the answer has it.
+    /// The provider's id; a stable one made here where the provider sends none, or one that an earlier call of the answer
+    /// has. Never empty, and no other call of the answer has it.
     pub id: Text,
     /// The tool. Never empty: a call that never got a name is called [`ToolCall::UNNAMED`].
     pub name: Text,
     /// The arguments exactly as the model wrote them; they may be cut off or no JSON at all.
     pub arguments: String,
-    /// Whether the provider finished the call. An unfinished call never runs.
+    /// Whether the provider finished the call, and its name and arguments are certain to be its own. A call that is not
+    /// complete never runs.
     #[serde(default = "complete", skip_serializing_if = "Clone::clone")]
     pub complete: bool,
 }
@@ -70,7 +71,7 @@ impl ToolResult {
         Self { is_error: true, ..Self::new(call, vec![Part::Text(text.into())]) }
     }
 
-    /// The text parts joined; structured parts as JSON.
+    /// The text parts, one right after the other; structured parts as JSON. Who writes several writes what separates them.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();

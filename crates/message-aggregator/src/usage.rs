@@ -10,7 +10,7 @@ pub struct Usage {
     /// Tokens of the answer, reasoning included where the provider includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// Tokens in total, as reported.
+    /// Tokens in total, as reported; absent where a provider does not report them. See [`Usage::total`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
     /// The part of the request that was read from a prompt cache.
@@ -31,14 +31,35 @@ impl Usage {
         Self { input_tokens: Some(input_tokens), output_tokens: Some(output_tokens), ..Self::default() }
     }
 
+    /// Returns the tokens in total: as reported, or else those of the request and the answer together.
+    ///
+    /// Many providers report no total, so a budget that reads `total_tokens` may never be reached. It is absent
+    /// only where neither the total nor both of its parts were reported.
+    ///
+    /// # Example
+    /// ```
+    /// use message_aggregator::Usage;
+    ///
+    /// let usage = Usage::new(1_000, 24);
+    /// assert_eq!((usage.total_tokens, usage.total()), (None, Some(1_024)));
+    /// ```
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        let parts = || Some(self.input_tokens?.saturating_add(self.output_tokens?));
+        self.total_tokens.or_else(parts)
+    }
+
     /// Takes what `later` reports over what is here: within a round the last value wins.
     pub fn replace_with(&mut self, later: &Self) {
         self.combine(later, |_, later| later);
     }
 
-    /// Adds the counts of another round.
+    /// Adds the counts of another round. Where only one of the two reported a total, the other's parts stand for it.
     pub fn add(&mut self, other: &Self) {
+        let is_reported = self.total_tokens.is_some() || other.total_tokens.is_some();
+        let totals = if is_reported { [self.total(), other.total()] } else { [None, None] };
         self.combine(other, u64::saturating_add);
+        self.total_tokens = totals.into_iter().flatten().reduce(u64::saturating_add);
     }
 
     fn combine(&mut self, other: &Self, both: impl Fn(u64, u64) -> u64) {
@@ -62,6 +83,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_total_is_what_was_reported_or_the_sum_of_both_parts() {
+        let reported = Usage { total_tokens: Some(9), ..Usage::new(1, 2) };
+        let input_only = Usage { output_tokens: None, ..Usage::new(1, 2) };
+        let output_only = Usage { input_tokens: None, ..Usage::new(1, 2) };
+        let most = Usage::new(u64::MAX, 1);
+        for (usage, total) in [
+            (reported, Some(9)),
+            (Usage::new(1, 2), Some(3)),
+            (Usage::new(0, 0), Some(0)),
+            (input_only, None),
+            (output_only, None),
+            (Usage::default(), None),
+            (most, Some(u64::MAX)),
+        ] {
+            assert_eq!(usage.total(), total, "{usage:?}");
+        }
+    }
+
+    #[test]
     fn the_last_value_wins_within_a_round_and_rounds_add_up() {
         let mut round = Usage::new(10, 1);
         round.replace_with(&Usage { output_tokens: Some(5), ..Usage::default() });
@@ -69,6 +109,9 @@ mod tests {
         let mut turn = Usage::default();
         turn.add(&round);
         turn.add(&Usage { total_tokens: Some(3), ..Usage::new(1, 2) });
-        assert_eq!(turn, Usage { total_tokens: Some(3), ..Usage::new(11, 7) });
+        assert_eq!(turn, Usage { total_tokens: Some(18), ..Usage::new(11, 7) }, "no round is left out");
+        let mut unreported = Usage::new(1, 2);
+        unreported.add(&Usage::new(3, 4));
+        assert_eq!(unreported, Usage::new(4, 6));
     }
 }

@@ -58,9 +58,10 @@ fn a_made_id_that_is_out_stays_and_the_later_call_is_given_another() {
     let known_at_once = common::run(eager(), [call(0, ""), call(1, "call_1_0"), finish()]);
     assert_eq!(
         heads(&known_at_once.chunks),
-        [None, Some("call_1_1")],
+        [None, Some("call_1_0")],
         "the head says the same as the response"
     );
+    assert_eq!(ids(&known_at_once.response), ["call_1_0_2", "call_1_0"]);
 }
 
 fn arguments(id: &str, arguments: &str) -> ToolCallDelta {

@@ -5,6 +5,7 @@
 //! everything else is an event stream.
 
 mod beginning;
+mod malformed;
 mod progress;
 #[cfg(test)]
 mod tests;
@@ -13,15 +14,21 @@ mod whole;
 use std::collections::VecDeque;
 use std::mem;
 
-use advisor_core::{Delta, Error, ErrorKind, Result};
-use bytes::{Bytes, BytesMut};
+use advisor_core::{Delta, Error, Result};
+use bytes::Bytes;
 
 use crate::failure::Failures;
 use crate::profile::TextMode;
-use crate::sse::{SseDecoder, SseError, SseLimits};
+use crate::redaction::ServerWords;
+use crate::request::ToolNames;
+use crate::sse::{SseDecoder, SseLimits};
 use beginning::Beginning;
+use malformed::of_sse;
 use progress::Progress;
 use whole::Whole;
+
+/// The data with which an event stream says that the answer is over.
+const END_MARKER: &str = "[DONE]";
 
 /// How far an answer has come towards its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +50,7 @@ pub(crate) struct AnswerDecoder {
     progress: Progress,
     limits: SseLimits,
     /// What the response says its body is.
-    content_type: String,
+    content_type: ServerWords,
     /// The body has ended, and nothing was made of that yet.
     ended: bool,
     upcoming: Upcoming,
@@ -80,7 +87,7 @@ impl AnswerDecoder {
             body: Body::Unknown(Beginning::default()),
             progress,
             limits,
-            content_type: String::new(),
+            content_type: ServerWords::default(),
             ended: false,
             upcoming: Upcoming::Unseen,
         }
@@ -88,7 +95,14 @@ impl AnswerDecoder {
 
     /// The same decoder for a body of this content type, which it names in errors.
     pub(crate) fn with_content_type(mut self, content_type: &str) -> Self {
-        self.content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        self.content_type =
+            content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().into();
+        self
+    }
+
+    /// The same decoder for an answer to a request in which tools are called so.
+    pub(crate) fn with_names(mut self, names: &ToolNames) -> Self {
+        self.progress = self.progress.with_names(names.clone());
         self
     }
 
@@ -100,23 +114,15 @@ impl AnswerDecoder {
                 return;
             };
             self.body = match first {
-                b'{' | b'[' | b'<' => {
-                    Body::Whole(Whole { bytes: BytesMut::new(), from, is_page: first == b'<' })
-                }
+                b'{' | b'[' | b'<' => Body::Whole(Whole::new(from, first == b'<')),
                 _ => Body::Events { decoder: Box::new(SseDecoder::new(self.limits)), from },
             };
         }
         match &mut self.body {
             Body::Events { decoder, .. } => decoder.push(bytes),
-            Body::Whole(Whole { bytes: whole, .. }) => {
-                let limit = self.limits.event;
-                if whole.len() + bytes.len() > limit {
-                    self.fail(Error::new(
-                        ErrorKind::TooLarge,
-                        format!("the answer's body is longer than {limit} bytes; raise `SseLimits::event` if that is expected"),
-                    ));
-                } else {
-                    whole.extend_from_slice(&bytes);
+            Body::Whole(whole) => {
+                if let Err(error) = whole.push(&bytes, self.limits.event) {
+                    self.fail(error);
                 }
             }
             Body::Unknown(_) | Body::Over => {}
@@ -128,7 +134,12 @@ impl AnswerDecoder {
         self.upcoming = Upcoming::Unseen;
         self.progress.tell_usage();
         match &mut self.body {
-            Body::Events { decoder, .. } => decoder.finish(),
+            Body::Events { decoder, .. } => {
+                if decoder.begun().starts_with(END_MARKER) {
+                    self.progress.mark_done();
+                }
+                decoder.finish();
+            }
             Body::Whole(_) => self.read_whole(),
             Body::Unknown(_) | Body::Over => {}
         }
@@ -210,6 +221,20 @@ impl AnswerDecoder {
         self.progress.end
     }
 
+    /// Whether the body has begun, and as far as is known is none whose events come one by one.
+    pub(crate) fn is_whole(&self) -> bool {
+        match &self.body {
+            Body::Unknown(beginning) => beginning.has_begun(),
+            Body::Whole(_) => true,
+            Body::Events { .. } | Body::Over => false,
+        }
+    }
+
+    /// Makes the errors of this answer.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.progress.failures
+    }
+
     /// How many events came; comments, blank lines and empty events are none.
     pub(crate) fn events(&self) -> u64 {
         self.progress.events
@@ -226,9 +251,19 @@ impl AnswerDecoder {
         let mut silent = true;
         if let Body::Events { decoder, from } = &mut self.body {
             let from = *from;
-            if let Some(event) = decoder.next_event().map_err(|error| of_sse(&error, from))? {
-                self.progress.read_event(event, from);
-                return Ok(true);
+            match decoder.next_event() {
+                Ok(Some(event)) => {
+                    self.progress.read_event(event, from);
+                    return Ok(true);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    // The end marker needs no blank line: what stands in place of one is ignored, too.
+                    if decoder.begun().starts_with(END_MARKER) {
+                        self.progress.mark_done();
+                    }
+                    return Err(of_sse(&error, from));
+                }
             }
             silent = decoder.events() == 0 && decoder.comments() == 0;
         }
@@ -241,17 +276,13 @@ impl AnswerDecoder {
 
     /// The body has ended and there was nothing in it that could be read: if it was meant to be something else, that is why.
     fn refuse_other_types(&self) -> Result<bool> {
-        match self.content_type.as_str() {
-            _ if self.progress.events > 0 => Ok(self.progress.failed.is_some()),
-            "" | "text/event-stream" => Ok(false),
-            other => Err(self.progress.failures.protocol(
-                None,
-                format!(
-                    "the provider answered with `{other}` and nothing that could be read; check the base URL"
-                ),
-                "",
-            )),
+        if self.progress.events > 0 {
+            return Ok(self.progress.failed.is_some());
         }
+        if self.content_type.is_empty() || self.content_type.are("text/event-stream") {
+            return Ok(false);
+        }
+        Err(self.progress.failures.other_type(&self.content_type))
     }
 
     fn read_whole(&mut self) {
@@ -261,24 +292,4 @@ impl AnswerDecoder {
             self.fail(error);
         }
     }
-}
-
-fn of_sse(error: &SseError, from: u64) -> Error {
-    match error {
-        SseError::InvalidUtf8 { position } => not_utf8(from + position),
-        SseError::TooLarge { .. } => Error::new(ErrorKind::TooLarge, error.to_string()),
-    }
-}
-
-fn not_utf8(position: u64) -> Error {
-    let kind = ErrorKind::Protocol { position: Some(position) };
-    Error::new(kind, format!("the answer is not valid UTF-8 at byte {position}"))
-}
-
-/// The parser's own words may quote the answer, so only the place is told.
-fn malformed(error: &serde_json::Error, position: u64) -> Error {
-    let kind = ErrorKind::Protocol { position: Some(position) };
-    let (line, column) = (error.line(), error.column());
-    let place = format!("line {line}, column {column} of the JSON that begins at byte {position}");
-    Error::new(kind, format!("the provider sent malformed JSON: {place}"))
 }

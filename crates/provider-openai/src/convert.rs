@@ -19,6 +19,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::profile::TextMode;
+use crate::redaction::Redaction;
+use crate::request::ToolNames;
 use crate::wire::{
     Choice, Content, Delta as WireDelta, ErrorObject, Event, Few, Function, Part, ToolCall, is_nothing, read,
 };
@@ -39,6 +41,10 @@ pub(crate) struct Converter {
     streamed: bool,
     /// How many of the answer's sources are told already: Perplexity repeats them in every event.
     citations: usize,
+    /// What tools are called in the request that is answered.
+    names: ToolNames,
+    /// What no name or id may hold: they are shown in spans and logs.
+    redaction: Redaction,
     /// The text so far, per choice, where a server sends all of it again in each event (Q70).
     cumulative: Option<Vec<(u32, String)>>,
 }
@@ -53,8 +59,13 @@ pub(crate) struct Told {
 }
 
 impl Converter {
-    pub(crate) fn new(text: TextMode) -> Self {
-        Self { cumulative: (text == TextMode::Cumulative).then(Vec::new), ..Self::default() }
+    pub(crate) fn new(text: TextMode, redaction: Redaction) -> Self {
+        Self { cumulative: (text == TextMode::Cumulative).then(Vec::new), redaction, ..Self::default() }
+    }
+
+    /// The same converter for an answer to a request in which tools are called so.
+    pub(crate) fn with_names(self, names: ToolNames) -> Self {
+        Self { names, ..self }
     }
 
     /// Appends what `event` says to `deltas`. Beside an error a reason to finish means nothing, whatever its word is.
@@ -86,8 +97,8 @@ impl Converter {
         }
         self.told_id |= id.is_some();
         self.told_model |= model.is_some();
-        let (response_id, model) = (id.map(Text::from), model.map(Text::from));
-        deltas.push_back(Delta::origin(response_id, model));
+        let identifier = |word: &str| Text::from(&*self.redaction.identifier(word));
+        deltas.push_back(Delta::origin(id.map(identifier), model.map(identifier)));
     }
 
     fn choice(
@@ -113,7 +124,7 @@ impl Converter {
         }
         if let Some(reason) = choice.finish_reason() {
             self.sources(citations, &mut push);
-            push(DeltaKind::Finish(Box::new(finish_of(reason))));
+            push(DeltaKind::Finish(Box::new(finish_of(&self.redaction.identifier(reason)))));
         }
     }
 
@@ -138,7 +149,7 @@ impl Converter {
         for citation in list_of(delta.annotations).iter().filter_map(citation_of) {
             push(DeltaKind::Citation(Box::new(citation)));
         }
-        tool_calls(delta, push);
+        self.tool_calls(delta, push);
     }
 
     fn part(&mut self, Part { raw, fields: part }: &Part<'_>, number: u32, push: &mut impl FnMut(DeltaKind)) {
@@ -182,6 +193,33 @@ impl Converter {
             push(DeltaKind::Citation(Box::new(citation)));
         }
         self.citations = self.citations.max(sources.len());
+    }
+
+    fn tool_calls(&self, delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+        let calls = delta.tool_calls.into_iter().flatten();
+        let mut fragments: Vec<ToolCallDelta> = calls.map(|call| self.fragment_of(call)).collect();
+        match fragments.len() {
+            0 => {}
+            1 => fragments.pop().into_iter().for_each(|fragment| push(Delta::tool_call(fragment).kind)),
+            _ => push(DeltaKind::ToolCalls(fragments)),
+        }
+        if let Some(function) = delta.function_call {
+            let call = ToolCall { function: *function, ..ToolCall::default() };
+            push(Delta::tool_call(self.fragment_of(call)).kind);
+        }
+    }
+
+    fn fragment_of(&self, call: ToolCall<'_>) -> ToolCallDelta {
+        let Function { name, arguments, extras } = call.function;
+        let identifier = |word: &str| Text::from(&*self.redaction.identifier(word));
+        let mut fragment = ToolCallDelta::default();
+        fragment.index = call.index;
+        fragment.call_id = call.id.text().map(identifier);
+        fragment.name =
+            name.text().map(|name| self.names.behind(name).cloned().unwrap_or_else(|| identifier(name)));
+        fragment.arguments_delta = arguments.text().map(Text::from);
+        fragment.provider_data = extras_of(call.extras, extras);
+        fragment
     }
 }
 
@@ -234,31 +272,6 @@ fn citation_of(annotation: &Value) -> Option<Citation> {
     citation.title = word("title");
     citation.quote = word("content");
     Some(citation)
-}
-
-fn tool_calls(delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
-    let calls = delta.tool_calls.into_iter().flatten();
-    let mut fragments: Vec<ToolCallDelta> = calls.map(fragment_of).collect();
-    match fragments.len() {
-        0 => {}
-        1 => fragments.pop().into_iter().for_each(|fragment| push(Delta::tool_call(fragment).kind)),
-        _ => push(DeltaKind::ToolCalls(fragments)),
-    }
-    if let Some(function) = delta.function_call {
-        let call = ToolCall { function: *function, ..ToolCall::default() };
-        push(Delta::tool_call(fragment_of(call)).kind);
-    }
-}
-
-fn fragment_of(call: ToolCall<'_>) -> ToolCallDelta {
-    let Function { name, arguments, extras } = call.function;
-    let mut fragment = ToolCallDelta::default();
-    fragment.index = call.index;
-    fragment.call_id = call.id.text().map(Text::from);
-    fragment.name = name.text().map(Text::from);
-    fragment.arguments_delta = arguments.text().map(Text::from);
-    fragment.provider_data = extras_of(call.extras, extras);
-    fragment
 }
 
 /// What the server said about a call beyond what this crate knows, in the shape of a call.

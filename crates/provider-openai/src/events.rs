@@ -11,8 +11,7 @@ use advisor_core::{Batches, Delta, DeltaKind, Error, ErrorKind, Result};
 use futures::Stream;
 
 use crate::answer::{AnswerDecoder, End};
-use crate::failure::of_transport;
-use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut};
+use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 
 /// How long the body may stay open after the end marker, after which only usage can come: as long as a connection is worth.
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
@@ -42,25 +41,22 @@ pub(crate) struct DeltaStream {
     /// How many events were seen when the clocks were last set.
     events: u64,
     progress: Deadline,
+    whole_body: Deadline,
     grace: Deadline,
     drain: Deadline,
 }
 
 impl DeltaStream {
     /// The deltas of `body`. `grace` is for how long more may come after the finish reason, or after what was added since.
-    pub(crate) fn new(
-        body: TimedBody,
-        decoder: AnswerDecoder,
-        progress: Option<Duration>,
-        grace: Duration,
-    ) -> Self {
+    pub(crate) fn new(body: TimedBody, decoder: AnswerDecoder, timeouts: &Timeouts, grace: Duration) -> Self {
         Self {
             body: Some(body),
             decoder,
             ahead: VecDeque::new(),
             broken: None,
             events: 0,
-            progress: Deadline::new(Clock::Progress, progress),
+            progress: Deadline::new(Clock::Progress, timeouts.progress),
+            whole_body: Deadline::new(Clock::WholeBody, timeouts.whole_body),
             grace: Deadline::new(Clock::Idle, Some(grace)),
             drain: Deadline::new(Clock::Idle, Some(grace.min(LONGEST_DRAIN))),
         }
@@ -106,17 +102,15 @@ impl DeltaStream {
             match Pin::new(body).poll_next(cx) {
                 Poll::Ready(Some(Ok(bytes))) => self.decoder.push(bytes),
                 Poll::Ready(Some(Err(error))) => {
-                    self.broken = Some(of_transport(error));
+                    self.broken = Some(self.decoder.failures().transport(error));
                     self.end();
                 }
                 Poll::Ready(None) => self.end(),
-                Poll::Pending => match self.poll_clocks(cx) {
-                    Poll::Pending => return Poll::Pending,
-                    Poll::Ready(timed_out) => {
-                        self.broken = Some(of_transport(timed_out.into()));
-                        self.end();
-                    }
-                },
+                Poll::Pending => {
+                    let Poll::Ready(timed_out) = self.poll_clocks(cx) else { return Poll::Pending };
+                    self.broken = Some(self.decoder.failures().transport(timed_out.into()));
+                    self.end();
+                }
             }
         }
     }
@@ -137,7 +131,10 @@ impl DeltaStream {
 
     fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<TimedOut> {
         match self.decoder.end() {
-            End::Open => self.progress.poll_elapsed(cx),
+            End::Open => match self.progress.poll_elapsed(cx) {
+                Poll::Pending if self.decoder.is_whole() => self.whole_body.poll_elapsed(cx),
+                progress => progress,
+            },
             End::Finished => self.grace.poll_elapsed(cx),
             End::Done => self.drain.poll_elapsed(cx),
         }

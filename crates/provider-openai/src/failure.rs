@@ -7,31 +7,32 @@ mod classify;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use advisor_core::{Error, ErrorKind};
 use http::{HeaderMap, StatusCode};
-use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::backoff::retry_after;
+use crate::redaction::{Redaction, ServerText, ServerWords};
 use crate::transport::TransportError;
-use crate::wire::ErrorObject;
+use crate::wire::{ErrorObject, read};
 use classify::{kind_of, sentence};
 
 /// The most that is kept of a provider's words, in bytes.
 const LONGEST_TEXT: usize = 2 << 10;
 /// The most that is kept of a code or a type.
 const LONGEST_WORD: usize = 64;
-/// The shortest secret that is blanked out, in bytes.
-const SHORTEST_SECRET: usize = 6;
+/// The most that is kept of what a model had written, in bytes.
+const LONGEST_GENERATION: usize = 64 << 10;
 
 /// What a provider said when it failed: the [source](std::error::Error::source) of the [`Error`] that reports it.
 ///
-/// Its words are the provider's: at most 2 KiB, without line breaks and other control characters, and with the key and the
-/// values of the caller's own headers blanked out. They may quote the request.
+/// Its words are the provider's: at most 2 KiB, without line breaks and other control characters. Blanked out are the key, the
+/// values of the caller's own headers and of the base URL's query, in whole or in pieces and however they are encoded, and
+/// whatever else looks like a key. They may quote the request.
 ///
 /// ```
 /// use advisor_core::{Error, ErrorKind};
@@ -43,13 +44,14 @@ const SHORTEST_SECRET: usize = 6;
 /// }
 /// # assert_eq!(code(&Error::new(ErrorKind::Timeout, "too late")), None);
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProviderError {
     status: Option<u16>,
-    message: String,
-    code: Option<String>,
-    kind: Option<String>,
-    failed_generation: Option<String>,
+    message: ServerText,
+    code: Option<ServerText>,
+    kind: Option<ServerText>,
+    param: Option<ServerText>,
+    failed_generation: Option<ServerText>,
 }
 
 impl ProviderError {
@@ -62,31 +64,59 @@ impl ProviderError {
     /// The provider's words; the beginning of the body where it was no error that can be read.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.message
+        self.message.as_str()
     }
 
     /// The provider's code, such as `context_length_exceeded`.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
-        self.code.as_deref()
+        self.code.as_ref().map(ServerText::as_str)
     }
 
     /// The provider's type of error, such as `invalid_request_error`.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
-        self.kind.as_deref()
+        self.kind.as_ref().map(ServerText::as_str)
+    }
+
+    /// The field of the request that the provider complains about, such as `messages[3].content`.
+    #[must_use]
+    pub fn param(&self) -> Option<&str> {
+        self.param.as_ref().map(ServerText::as_str)
     }
 
     /// What the model had written when the provider refused it as a tool call (Groq). It is no part of `Debug` or `Display`.
     #[must_use]
     pub fn failed_generation(&self) -> Option<&str> {
-        self.failed_generation.as_deref()
+        self.failed_generation.as_ref().map(ServerText::as_str)
+    }
+}
+
+/// What a log may say of a failure: what the provider calls it. Its sentences may quote the conversation, and are left to the
+/// caller.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Logged<'a> {
+    pub(crate) status: Option<u16>,
+    pub(crate) code: Option<&'a str>,
+    pub(crate) kind: Option<&'a str>,
+    pub(crate) param: Option<&'a str>,
+}
+
+impl<'a> Logged<'a> {
+    pub(crate) fn of(error: &'a Error) -> Self {
+        let source =
+            std::error::Error::source(error).and_then(|source| source.downcast_ref::<ProviderError>());
+        let Some(said) = source else { return Self::default() };
+        fn word(text: &Option<ServerText>) -> Option<&str> {
+            text.as_ref().filter(|text| text.is_word()).map(ServerText::as_str)
+        }
+        Self { status: said.status, code: word(&said.code), kind: word(&said.kind), param: word(&said.param) }
     }
 }
 
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message.as_str() {
+        match self.message() {
             "" => f.write_str("the provider gave no reason"),
             message => write!(f, "the provider said: {message}"),
         }
@@ -99,6 +129,7 @@ impl fmt::Debug for ProviderError {
             .field("status", &self.status)
             .field("code", &self.code)
             .field("kind", &self.kind)
+            .field("param", &self.param)
             .field("message", &self.message)
             .finish_non_exhaustive()
     }
@@ -119,25 +150,28 @@ impl From<Error> for Failed {
     }
 }
 
-/// Makes errors that hold none of these secrets.
-#[derive(Clone, Default)]
+/// Makes errors that hold none of these secrets: the one way from what a server or a transport says to an error.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Failures {
-    secrets: Arc<[SecretString]>,
+    redaction: Redaction,
 }
 
 impl Failures {
-    /// Of the secrets, those that are so short that they occur by chance are not looked for.
-    pub(crate) fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
-        Self { secrets: secrets.filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET).collect() }
+    pub(crate) fn new(redaction: Redaction) -> Self {
+        Self { redaction }
+    }
+
+    /// What is not shown of what a server says.
+    pub(crate) fn redaction(&self) -> &Redaction {
+        &self.redaction
     }
 
     /// What a response means whose status is no success. `body` is its beginning.
     pub(crate) fn response(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failed {
-        let said = serde_json::from_slice(body).ok().and_then(|body: Value| ErrorObject::find(&body));
-        let said = said.unwrap_or_else(|| ErrorObject {
-            message: String::from_utf8_lossy(body).trim().to_owned(),
-            ..ErrorObject::default()
-        });
+        let body = String::from_utf8_lossy(body);
+        let said = read(&body).and_then(|body: Value| ErrorObject::find(&body));
+        let said =
+            said.unwrap_or_else(|| ErrorObject { message: body.trim().into(), ..ErrorObject::default() });
         let asked = retry_after(headers, SystemTime::now());
         Failed { error: self.said(said, Some(status.as_u16()), asked), asked }
     }
@@ -150,74 +184,87 @@ impl Failures {
 
     fn said(&self, said: ErrorObject, status: Option<u16>, asked: Option<Duration>) -> Error {
         let kind = kind_of(&said, status, asked);
-        let word = |word: Option<String>| {
-            word.map(|word| self.clean(&word, LONGEST_WORD)).filter(|word| !word.is_empty())
+        let word = |word: Option<ServerWords>| {
+            word.map(|word| self.redaction.show(&word, LONGEST_WORD)).filter(|word| !word.is_empty())
         };
         let provider = ProviderError {
             status,
-            message: self.clean(&said.message, LONGEST_TEXT),
+            message: self.redaction.show(&said.message, LONGEST_TEXT),
             code: word(said.code),
             kind: word(said.kind),
-            failed_generation: said.failed_generation.map(|text| self.clean(&text, usize::MAX)),
+            param: word(said.param),
+            failed_generation: said
+                .failed_generation
+                .map(|text| self.redaction.show(&text, LONGEST_GENERATION)),
         };
         Error::new(kind, sentence(kind, &provider)).with_source(provider)
     }
 
     /// What came is not what the protocol says. `body` is what there is of it.
-    pub(crate) fn protocol(&self, position: Option<u64>, message: String, body: &str) -> Error {
+    pub(crate) fn protocol(
+        &self,
+        position: Option<u64>,
+        message: impl Into<Cow<'static, str>>,
+        body: &ServerWords,
+    ) -> Error {
         let error = Error::new(ErrorKind::Protocol { position }, message);
-        let message = self.clean(body, LONGEST_TEXT);
-        if message.is_empty() {
+        if body.is_empty() {
             return error;
         }
-        let none = None::<String>;
-        error.with_source(ProviderError {
-            status: None,
-            message,
-            code: none.clone(),
-            kind: none.clone(),
-            failed_generation: none,
-        })
+        let message = self.redaction.show(body, LONGEST_TEXT);
+        error.with_source(ProviderError { message, ..ProviderError::default() })
     }
 
-    /// The words without secrets and control characters, cut to `longest` bytes.
-    fn clean(&self, words: &str, longest: usize) -> String {
-        let mut words = words.to_owned();
-        for secret in self.secrets.iter().map(ExposeSecret::expose_secret).filter(|secret| !secret.is_empty())
-        {
-            if words.contains(secret) {
-                words = words.replace(secret, "[secret]");
+    /// The body is of a type that no answer has.
+    pub(crate) fn other_type(&self, content_type: &ServerWords) -> Error {
+        let content_type = self.redaction.show(content_type, LONGEST_WORD);
+        let message = format!(
+            "the provider answered with `{content_type}` and nothing that could be read; check the base URL"
+        );
+        self.protocol(None, message, &ServerWords::default())
+    }
+
+    /// What a failed exchange means.
+    pub(crate) fn transport(&self, error: TransportError) -> Error {
+        let (kind, message) = match &error {
+            TransportError::Connect { .. } => (
+                ErrorKind::Connection,
+                "could not connect to the provider; check the base URL and that the server runs",
+            ),
+            TransportError::TimedOut(_) => (
+                ErrorKind::Timeout,
+                "the provider took too long; raise the clock in `Timeouts` if it needs more time",
+            ),
+            TransportError::Broken { .. } => {
+                (ErrorKind::Connection, "the connection to the provider broke before the answer was complete")
             }
-        }
-        let mut words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        words.truncate(words.floor_char_boundary(longest));
-        words
+            _ => (
+                ErrorKind::Configuration,
+                "the request could not be sent; check the base URL and the transport",
+            ),
+        };
+        Error::new(kind, message).with_source(self.without_secrets(error))
     }
-}
 
-impl fmt::Debug for Failures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Failures").finish_non_exhaustive()
+    /// The error with its sources as they are, or where one says something that is not to be shown, with the text of them without it.
+    fn without_secrets(&self, error: TransportError) -> TransportError {
+        let mut all = format!("{error:?}");
+        let mut texts = Vec::new();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            all.push_str(&format!(" {cause:?} {cause}"));
+            texts.push(cause.to_string());
+            source = cause.source();
+        }
+        if !self.redaction.hides_some_of(&all.into()) {
+            return error;
+        }
+        let text = self.redaction.show(&texts.join(": ").into(), LONGEST_TEXT).to_string();
+        match error {
+            TransportError::Connect { .. } => TransportError::Connect { source: text.into() },
+            TransportError::Broken { .. } => TransportError::Broken { source: text.into() },
+            TransportError::Other { .. } => TransportError::Other { source: text.into() },
+            timed_out @ TransportError::TimedOut(_) => timed_out,
+        }
     }
-}
-
-/// What a failed exchange means.
-pub(crate) fn of_transport(error: TransportError) -> Error {
-    let (kind, message) = match &error {
-        TransportError::Connect { .. } => (
-            ErrorKind::Connection,
-            "could not connect to the provider; check the base URL and that the server runs",
-        ),
-        TransportError::TimedOut(_) => (
-            ErrorKind::Timeout,
-            "the provider took too long; raise the clock in `Timeouts` if it needs more time",
-        ),
-        TransportError::Broken { .. } => {
-            (ErrorKind::Connection, "the connection to the provider broke before the answer was complete")
-        }
-        _ => {
-            (ErrorKind::Configuration, "the request could not be sent; check the base URL and the transport")
-        }
-    };
-    Error::new(kind, message).with_source(error)
 }

@@ -32,7 +32,7 @@
 //! - What fails has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]); what the server said is its source,
 //!   [`ProviderError`]. The key is in no `Debug`, error or trace.
 //! - Requests are asked again only while nothing of the answer was shown: [`backoff`].
-//! - Clocks for connecting, the first byte, silence and progress, none for the whole answer: [`timeouts`].
+//! - Clocks for connecting, the first byte, silence and progress, and for whatever is not streamed; none for a streamed answer: [`timeouts`].
 //! - The way to the server can be replaced: [`transport`]. The decoder of server-sent events stands on its own: [`sse`].
 //! - [`aggregate_recording`] tells what becomes of a recorded body, without a network.
 
@@ -44,6 +44,7 @@ mod failure;
 mod model;
 mod profile;
 mod recording;
+mod redaction;
 mod request;
 mod shapes;
 pub mod sse;

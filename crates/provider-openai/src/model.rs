@@ -2,6 +2,7 @@
 
 mod address;
 mod attempt;
+mod secrets;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +17,7 @@ use advisor_core::{
 use secrecy::SecretString;
 
 use crate::backoff::Backoff;
-use crate::failure::of_transport;
+use crate::failure::Failures;
 use crate::profile::Profile;
 use crate::request;
 use crate::sse::SseLimits;
@@ -217,7 +218,8 @@ impl OpenAiModel {
         if let Some(transport) = self.reqwest.get() {
             return Ok(transport);
         }
-        let transport = ReqwestTransport::new(self.timeouts.connect).map_err(of_transport)?;
+        let transport = ReqwestTransport::new(self.timeouts.connect)
+            .map_err(|error| Failures::default().transport(error))?;
         Ok(self.reqwest.get_or_init(|| transport))
     }
 
@@ -246,6 +248,10 @@ impl ChatModel for OpenAiModel {
 
     fn name(&self) -> &str {
         &self.profile.name
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 }
 

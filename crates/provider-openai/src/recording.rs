@@ -94,7 +94,7 @@ fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
     let choices: Vec<_> = response.choices().iter().map(of_choice).collect();
     let mut outcome = choices.first().cloned().unwrap_or_default();
     outcome.insert("usage".to_owned(), json!(response.usage()));
-    let error = error.map(|error| json!({ "kind": kind_name(error), "message": message_of(error) }));
+    let error = error.map(|error| json!({ "kind": error.kind().as_str(), "message": message_of(error) }));
     outcome.insert("error".to_owned(), json!(error));
     if choices.len() > 1 {
         outcome.insert("choices".to_owned(), json!(choices));
@@ -131,20 +131,6 @@ fn refusal_of(block: &Block) -> Option<&str> {
         BlockContent::Refusal(text) => Some(text),
         _ => None,
     }
-}
-
-/// The kind without what it carries, in small letters: `rate_limited`.
-fn kind_name(error: &Error) -> String {
-    let kind = format!("{:?}", error.kind());
-    let name = kind.split([' ', '{', '(']).next().unwrap_or_default();
-    let mut words = String::with_capacity(name.len() + 2);
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && !words.is_empty() {
-            words.push('_');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    words
 }
 
 /// The error's words and those of its sources.

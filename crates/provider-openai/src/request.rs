@@ -11,15 +11,19 @@ mod options;
 mod pages;
 mod parts;
 mod reasoning;
+mod strict_json;
 #[cfg(test)]
 mod tests;
+mod tool_names;
 
-use advisor_core::{ChatRequest, Result};
+use advisor_core::{ChatRequest, MessageList, Result, Text, ToolChoice};
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::profile::Profile;
 use message::{pieces_of, unwritable};
+pub(crate) use tool_names::ToolNames;
+use tool_names::fits;
 
 /// A body, and what is to be known of the answer to it.
 #[derive(Debug, Clone)]
@@ -28,27 +32,72 @@ pub(crate) struct Body {
     pub(crate) json: Vec<Bytes>,
     /// How many parallel answers it asks for.
     pub(crate) choices: u32,
+    /// What its tools are called.
+    pub(crate) names: ToolNames,
 }
 
 /// Writes the body of `request` to a model.
 pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile: &Profile) -> Result<Body> {
-    let options = options::write(request, model, streaming, &profile.options);
-    let choices = options.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    let (mut json, mut rest) = if options.contains_key("messages") {
-        (Vec::new(), b"{".to_vec())
+    let own = &request.options.extra;
+    let tools = Tools::of(request);
+    let nothing = MessageList::new();
+    let messages = if own.contains_key("messages") { &nothing } else { &request.messages };
+    let (mut json, names) = pieces_of(messages, profile.messages, &tools)?;
+    let mut rest = if own.contains_key("messages") {
+        json.clear();
+        b"{".to_vec()
     } else {
-        (pieces_of(&request.messages, profile.messages)?, b"],".to_vec())
+        b"],".to_vec()
     };
-    if !options.contains_key("tools")
-        && let Some(tools) = options::tools(request, &profile.options)?
+    if !own.contains_key("tools")
+        && let Some(tools) = options::tools(request, &profile.options, &names)?
     {
         rest.extend_from_slice(b"\"tools\":");
         rest.extend_from_slice(&tools);
         rest.push(b',');
     }
+    let options = options::write(request, model, streaming, &profile.options, &names);
+    let choices = options.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     // The other fields without the brace that opens them; there always is one, the model.
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;
     rest.extend_from_slice(fields.get(1..).unwrap_or_default());
     json.push(rest.into());
-    Ok(Body { json, choices })
+    Ok(Body { json, choices, names })
+}
+
+/// What is called a tool in a request, beside its messages.
+struct Tools<'a> {
+    /// Those that are offered, and the one that is asked for.
+    offered: Vec<&'a Text>,
+    /// Those that the caller has written into the body.
+    as_they_are: Vec<&'a str>,
+}
+
+impl<'a> Tools<'a> {
+    fn of(request: &'a ChatRequest) -> Self {
+        let chosen = match &request.options.tool_choice {
+            Some(ToolChoice::Tool(name)) => Some(name),
+            _ => None,
+        };
+        let own = request.options.extra.get("tools").and_then(Value::as_array);
+        let as_they_are =
+            own.into_iter().flatten().filter_map(|tool| tool.get("function")?.get("name")?.as_str());
+        Self {
+            offered: request.tools.definitions().map(|tool| &tool.name).chain(chosen).collect(),
+            as_they_are: as_they_are.collect(),
+        }
+    }
+
+    /// Whether all of them go out as they are.
+    fn fit(&self) -> bool {
+        self.offered.iter().all(|name| fits(name))
+    }
+
+    /// The names on the wire of a request in which these occur in messages.
+    fn names<'m>(&self, in_messages: impl Iterator<Item = &'m Text>) -> ToolNames
+    where
+        'a: 'm,
+    {
+        ToolNames::new(&self.as_they_are, self.offered.iter().copied().chain(in_messages))
+    }
 }

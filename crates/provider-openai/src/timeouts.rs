@@ -1,26 +1,38 @@
 //! The clocks of an exchange: how long to wait for a connection, for the first byte, for the next one, for the next event.
 //!
-//! None of them limits how long an answer may take, because a long answer is a healthy one. A clock runs only while somebody
-//! waits: what is ready is taken before any deadline is looked at, and a consumer that takes its time is not a stalled server.
+//! None of them limits how long a streamed answer may take, because a long answer is a healthy one. What is not streamed has to
+//! end. A clock runs only while somebody waits: what is ready is taken before any deadline is looked at, and a consumer that takes
+//! its time is not a stalled server.
+//!
+//! A body can only be read with its clocks: [`send`] gives an [`UnreadBody`], which becomes a [`TimedBody`] or the beginning of a
+//! report. What waits for what:
+//!
+//! | a wait for | ends by |
+//! | --- | --- |
+//! | name lookup, TCP, a proxy, TLS | [`Timeouts::connect`] |
+//! | a free connection, the upload, the head, interim responses, the first byte of the body | [`Timeouts::first_byte`] |
+//! | the next byte, the end of the framing, trailers | [`Timeouts::idle`] |
+//! | the next event of a stream | [`Timeouts::progress`] |
+//! | the end of a body that is no stream | [`Timeouts::whole_body`], and [`SseLimits::event`](crate::sse::SseLimits::event) bytes |
+//! | the end of an error's body | [`Timeouts::error_body`], and 64 KiB |
+//! | more of the answer after its finish reason | [`OpenAiModel::with_grace`](crate::OpenAiModel::with_grace) |
+//! | the end of the body after the end marker | 250 ms, or the grace if that is shorter |
+//! | the next attempt | [`Backoff::longest`](crate::backoff::Backoff::longest) and [`longest_asked`](crate::backoff::Backoff::longest_asked) |
+//!
+//! Closing a connection is waited for by nobody.
 
 use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::Stream;
-use http::{Request, Response};
-
-use crate::transport::{ByteStream, Transport, TransportError};
-
+mod body;
 mod deadline;
 #[cfg(test)]
 mod tests;
 
+pub use body::{TimedBody, UnreadBody, send};
 pub use deadline::Deadline;
 
-/// How long to wait for what. `None` switches a clock off.
+/// How long to wait for what. `None` switches a clock off; that for the body of an error is always on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
@@ -37,6 +49,12 @@ pub struct Timeouts {
     /// From one event to the next, whatever other bytes come. Off by default: a provider that sends comments says that it is
     /// working.
     pub progress: Option<Duration>,
+    /// From the first byte of a body that is no event stream to its end. Default 15 min: some servers keep the connection alive
+    /// with blanks until a whole answer is there, DeepSeek for 10 min.
+    pub whole_body: Option<Duration>,
+    /// From the head of a response that reports an error to the end of its body. Default 10 s. What came by then is used: the
+    /// status says what failed, and the body only says why.
+    pub error_body: Duration,
 }
 
 impl Default for Timeouts {
@@ -46,6 +64,8 @@ impl Default for Timeouts {
             first_byte: Some(Duration::from_secs(300)),
             idle: Some(Duration::from_secs(120)),
             progress: None,
+            whole_body: Some(Duration::from_secs(15 * 60)),
+            error_body: Duration::from_secs(10),
         }
     }
 }
@@ -78,6 +98,20 @@ impl Timeouts {
         self.progress = progress;
         self
     }
+
+    /// The same with another limit for a body that is no event stream.
+    #[must_use]
+    pub fn with_whole_body(mut self, whole_body: Option<Duration>) -> Self {
+        self.whole_body = whole_body;
+        self
+    }
+
+    /// The same with another limit for the body of an error.
+    #[must_use]
+    pub fn with_error_body(mut self, error_body: Duration) -> Self {
+        self.error_body = error_body;
+        self
+    }
 }
 
 /// One of the clocks in [`Timeouts`].
@@ -92,6 +126,10 @@ pub enum Clock {
     Idle,
     /// [`Timeouts::progress`].
     Progress,
+    /// [`Timeouts::whole_body`].
+    WholeBody,
+    /// [`Timeouts::error_body`].
+    ErrorBody,
 }
 
 /// A clock ran out.
@@ -121,65 +159,8 @@ impl fmt::Display for Clock {
             Self::FirstByte => "no byte of the answer",
             Self::Idle => "no further byte of the answer",
             Self::Progress => "no further event of the answer",
+            Self::WholeBody => "no end of the answer",
+            Self::ErrorBody => "no end of the error",
         })
-    }
-}
-
-/// Sends the request with the clocks running: `first_byte` from here until the body's first byte, `idle` from then on.
-///
-/// # Cancellation
-///
-/// As [`Transport::send`]. When a clock runs out, the exchange is given up as if it had been dropped.
-///
-/// # Errors
-///
-/// Those of the transport, and [`TransportError::TimedOut`].
-pub async fn send(
-    transport: &dyn Transport,
-    request: Request<Vec<Bytes>>,
-    timeouts: &Timeouts,
-) -> Result<Response<TimedBody>, TransportError> {
-    let mut first_byte = Deadline::new(Clock::FirstByte, timeouts.first_byte);
-    let response = first_byte.limit(transport.send(request)).await??;
-    let idle = Deadline::new(Clock::Idle, timeouts.idle);
-    Ok(response.map(|body| TimedBody { body: Some(body), deadline: first_byte, idle: Some(idle) }))
-}
-
-/// A response body with its clocks. Ends after an error, and has let go of the connection by then.
-pub struct TimedBody {
-    /// Gone once the body has ended, failed or timed out.
-    body: Option<ByteStream>,
-    deadline: Deadline,
-    /// Takes the place of `deadline` when the first byte has come.
-    idle: Option<Deadline>,
-}
-
-impl Stream for TimedBody {
-    type Item = Result<Bytes, TransportError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        let Some(body) = &mut this.body else {
-            return Poll::Ready(None);
-        };
-        let item = match body.as_mut().poll_next(cx) {
-            Poll::Ready(item) => item,
-            Poll::Pending => Some(Err(ready!(this.deadline.poll_elapsed(cx)).into())),
-        };
-        match &item {
-            Some(Ok(bytes)) if bytes.is_empty() => {}
-            Some(Ok(_)) => match this.idle.take() {
-                Some(idle) => this.deadline = idle,
-                None => this.deadline.stop(),
-            },
-            Some(Err(_)) | None => this.body = None,
-        }
-        Poll::Ready(item)
-    }
-}
-
-impl fmt::Debug for TimedBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TimedBody").field("deadline", &self.deadline).finish_non_exhaustive()
     }
 }

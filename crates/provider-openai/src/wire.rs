@@ -8,6 +8,7 @@
 
 mod content;
 mod error;
+mod extremes;
 mod loose;
 mod remark;
 mod tidy;

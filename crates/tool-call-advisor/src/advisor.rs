@@ -2,15 +2,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Error, Phase, Placement, Result,
-    StreamAdvisor, ToolCall, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Error, Leniency, Phase, Placement,
+    Result, StreamAdvisor, ToolCall, ToolSet, async_trait,
 };
 
 use crate::hooks::NoHooks;
 use crate::loop_run::LoopRun;
 use crate::loop_stream::LoopStream;
 use crate::schema::Schemas;
-use crate::{LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
+use crate::{ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
 
 /// The tool loop: runs the calls of an answer, gives the results to the model and asks again.
 ///
@@ -53,7 +53,8 @@ pub(crate) struct Config {
     pub(crate) hooks: Arc<dyn LoopHooks>,
     pub(crate) execution: Arc<dyn ToolExecution>,
     pub(crate) eligible: Arc<dyn Fn(&ToolCall) -> bool + Send + Sync>,
-    /// Those of tools that must not run twice, whose arguments are looked at before they are announced.
+    pub(crate) leniency: Leniency,
+    pub(crate) texts: ClosingTexts,
     pub(crate) schemas: Arc<Schemas>,
 }
 
@@ -62,6 +63,10 @@ impl ToolCallAdvisor {
     #[must_use]
     pub fn new() -> Self {
         Self { config: Arc::new(ToolCallAdvisorBuilder::default().config) }
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
     }
 
     /// Begins a loop with settings.
@@ -83,6 +88,10 @@ impl AdvisorInfo for ToolCallAdvisor {
 
     fn placement(&self) -> Placement {
         Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { own_history: self.config.own_history })
+    }
+
+    fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
+        self.config.schemas.validate(tools)
     }
 }
 
@@ -116,6 +125,8 @@ impl Default for ToolCallAdvisorBuilder {
                 hooks: Arc::new(NoHooks),
                 execution: Arc::new(ParallelTools::new()),
                 eligible: Arc::new(|_| true),
+                leniency: Leniency::default(),
+                texts: ClosingTexts::new(),
                 schemas: Arc::default(),
             },
         }
@@ -178,6 +189,19 @@ impl ToolCallAdvisorBuilder {
     /// Which calls the loop may run. An answer with one that it may not run is handed to the caller whole.
     pub fn eligible(mut self, eligible: impl Fn(&ToolCall) -> bool + Send + Sync + 'static) -> Self {
         self.config.eligible = Arc::new(eligible);
+        self
+    }
+
+    /// What tools are given of arguments that do not fit their schema as they are, unless a tool says so itself.
+    /// Default: [`Leniency::NullIsAbsent`].
+    pub fn leniency(mut self, leniency: Leniency) -> Self {
+        self.config.leniency = leniency;
+        self
+    }
+
+    /// The sentences that the loop writes itself. Default: English ones, which are shown.
+    pub fn closing_texts(mut self, texts: ClosingTexts) -> Self {
+        self.config.texts = texts;
         self
     }
 

@@ -1,4 +1,5 @@
 use advisor_core::{Media, MediaSource, Part, Text, ToolResult};
+use serde_json::Value;
 
 /// The bytes that one result may have.
 #[derive(Debug, Clone, Copy)]
@@ -6,6 +7,16 @@ pub(crate) struct ResultBounds {
     pub(crate) text: usize,
     pub(crate) media: usize,
 }
+
+/// How deep JSON in a result may be nested, and so how deep what holds the result in a store or on a wire: parsers
+/// follow some 127 levels. JSON beyond that is kept as its text.
+const DEEPEST_JSON: usize = 100;
+
+/// How deep JSON may be nested to be kept as its text. A note stands for what is deeper.
+const DEEPEST_TEXT: usize = 500;
+
+/// Names that begin so are read as something else by `serde_json`. An object that has one is kept as its text.
+const RESERVED: &str = "$serde_json::private::";
 
 /// Keeps a result within its bounds. Text that is too long is cut: its head and its tail stay, a marker says how much is
 /// missing. Media comes whole, as far as there is room; a note, which is text, stands for media that was left out.
@@ -61,6 +72,12 @@ fn media_bytes(media: &Media) -> (usize, usize) {
 fn part_within(part: Part, room: &mut usize) -> Part {
     match part {
         Part::Text(text) => text_within(text, room),
+        Part::Json(value) if !is_within(&value, DEEPEST_TEXT, |_| true) => {
+            text_within(format!("[JSON left out: nested deeper than {DEEPEST_TEXT} levels]").into(), room)
+        }
+        Part::Json(value) if !is_within(&value, DEEPEST_JSON, |name| !name.starts_with(RESERVED)) => {
+            text_within(value.to_string().into(), room)
+        }
         Part::Json(value) => {
             let text = value.to_string();
             if text.len() > *room {
@@ -70,6 +87,18 @@ fn part_within(part: Part, room: &mut usize) -> Part {
             Part::Json(value)
         }
         other => other,
+    }
+}
+
+/// Whether a value is nested at most so many levels deep, and has only names that may be.
+fn is_within(value: &Value, levels: usize, may_be: fn(&str) -> bool) -> bool {
+    match (value, levels.checked_sub(1)) {
+        (Value::Array(_) | Value::Object(_), None) => false,
+        (Value::Array(items), Some(levels)) => items.iter().all(|item| is_within(item, levels, may_be)),
+        (Value::Object(members), Some(levels)) => {
+            members.iter().all(|(name, member)| may_be(name) && is_within(member, levels, may_be))
+        }
+        _ => true,
     }
 }
 
@@ -134,6 +163,22 @@ mod tests {
         let parts = capped(vec![value.clone().into(), "x".repeat(200).into()], 100, 0).parts;
         assert_eq!(parts[0], Part::Json(value));
         assert_eq!(parts[1].as_text().unwrap().len(), 93);
+    }
+
+    #[test]
+    fn d16_json_that_is_too_deep_or_oddly_named_is_kept_as_its_text() {
+        let nested = |depth: usize| (1..depth).fold(json!([]), |inner, _| json!([inner]));
+        let object = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({"a": inner}));
+        let kept = |value: Value| capped(vec![value.into()], 1 << 20, 0).parts;
+        for value in [nested(100), object(100), json!({"a": [1, "$serde_json::private::RawValue"]})] {
+            assert_eq!(kept(value.clone()), [Part::Json(value)]);
+        }
+        for value in [nested(101), object(101), nested(500), json!([{"$serde_json::private::RawValue": 1}])] {
+            assert_eq!(kept(value.clone()), [Part::from(value.to_string())]);
+        }
+        for value in [nested(501), object(501)] {
+            assert_eq!(kept(value), ["[JSON left out: nested deeper than 500 levels]".into()]);
+        }
     }
 
     fn picture(bytes: usize) -> Part {

@@ -1,13 +1,13 @@
 use advisor_core::{
-    Block, ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, ToolResult, TurnEnd,
+    ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, ToolResult, TurnEnd,
 };
 
-use crate::LoopEnd;
 use crate::history::{has_calls, nonempty};
 use crate::loop_run::LoopRun;
 use crate::outcome::Outcome;
-use crate::run_tools::finished;
+use crate::plan::finished;
 use crate::streaming::Filter;
+use crate::{LoopEnd, NotStarted};
 
 /// The ways in which a turn ends.
 impl LoopRun {
@@ -36,15 +36,15 @@ impl LoopRun {
         self.end_with_answer(answer, FinishReason::ToolCalls).await
     }
 
-    /// The turn ends without running the calls of the answer: each is answered with `text`.
+    /// The turn ends without running the calls of the answer: each is answered with why.
     pub(crate) async fn end_unrun(
         &mut self,
         answer: &ChatResponse,
-        text: &str,
+        why: &NotStarted,
         reason: FinishReason,
     ) -> Result<Outcome> {
         self.record_answer(answer).await?;
-        let results = unrun(answer, text);
+        let results = self.unrun(answer, why);
         if !results.is_empty() {
             self.record_results(answer, &results).await?;
         }
@@ -55,26 +55,32 @@ impl LoopRun {
         if filter.shows_tools() {
             chunks.extend(finished(answer, &results, |_| true));
         }
-        let closing = Block::text(closing_text(&reason));
-        Ok(self.end_with_closing(vec![closing], reason).await?.led_by(chunks))
+        Ok(self.end_with_sentence(reason).await?.led_by(chunks))
     }
 
     pub(crate) async fn end_at_limit(&mut self, limit: Limit) -> Result<Outcome> {
-        let reason = FinishReason::Limit(limit);
-        self.end_with_closing(vec![Block::text(closing_text(&reason))], reason).await
+        self.end_with_sentence(FinishReason::Limit(limit)).await
     }
 
-    /// The turn ends with a message of the loop's own, so that it ends with an answer like every other.
+    async fn end_with_sentence(&mut self, reason: FinishReason) -> Result<Outcome> {
+        let (text, is_shown) = self.config.texts.closing(&reason);
+        let closing = Message::assistant(text);
+        let shown = if is_shown { closing.clone() } else { Message::assistant_blocks(Vec::new()) };
+        self.end_with_closing(closing, shown, reason).await
+    }
+
+    /// The turn ends with a message of the loop's own, so that what is remembered ends with an answer like every
+    /// other. It is `shown` as the response: all of it, or nothing.
     pub(crate) async fn end_with_closing(
         &mut self,
-        blocks: Vec<Block>,
+        message: Message,
+        shown: Message,
         reason: FinishReason,
     ) -> Result<Outcome> {
         let round = self.request.turn.next_round();
-        let closing = ChatResponse::new(round, Message::assistant_blocks(blocks), reason.clone());
-        self.transcript.push(closing.message().clone());
-        let messages = vec![closing.message().clone()];
-        self.record(round, Step::End(TurnEnd::Completed(reason)), messages).await?;
+        let closing = ChatResponse::new(round, shown, reason.clone());
+        self.transcript.push(message.clone());
+        self.record(round, Step::End(TurnEnd::Completed(reason)), vec![message]).await?;
         let mut chunks: Vec<_> =
             closing.blocks().flat_map(|(id, block)| Chunk::of_block(id, block)).collect();
         chunks.push(self.completed(closing));
@@ -109,9 +115,15 @@ impl LoopRun {
             let _ = self.record_answer(answer).await;
         }
         if has_calls(answer.message()) && self.transcript.last().is_some_and(is_answer) {
-            let results = unrun(answer, "not started: an error ended the turn");
+            let results = self.unrun(answer, &NotStarted::Failed);
             let _ = self.record_results(answer, &results).await;
         }
+    }
+
+    /// The calls of an answer that does not go on, each answered with why.
+    fn unrun(&self, answer: &ChatResponse, why: &NotStarted) -> Vec<Message> {
+        let text = self.config.texts.not_started(why);
+        answer.tool_calls().map(|(_, call)| Message::tool(ToolResult::error(call, text.as_str()))).collect()
     }
 
     /// The loop ends with this error.
@@ -132,31 +144,4 @@ fn withheld_usage(filter: Filter, answer: &ChatResponse) -> Option<Chunk> {
 fn blocks_where(answer: &ChatResponse, shown: impl Fn(bool) -> bool) -> Vec<Chunk> {
     let blocks = answer.blocks().filter(|(_, block)| shown(block.as_tool_call().is_some()));
     blocks.flat_map(|(id, block)| Chunk::of_block(id, block)).collect()
-}
-
-/// The calls of an answer that does not go on, each answered with `text`.
-fn unrun(answer: &ChatResponse, text: &str) -> Vec<Message> {
-    answer.tool_calls().map(|(_, call)| Message::tool(ToolResult::error(call, text))).collect()
-}
-
-/// What the user and, in the next turn, the model read at the end of a turn that the loop ended.
-fn closing_text(reason: &FinishReason) -> String {
-    match (reason, cut_by(reason)) {
-        (FinishReason::Limit(limit), _) => format!("I stopped here: {limit} was reached."),
-        (_, Some(cut)) => {
-            format!("I stopped here: the answer was cut off ({cut}) before its tool calls could run.")
-        }
-        _ => String::from("I stopped here; my tool calls were not run."),
-    }
-}
-
-/// What cut an answer off, for people.
-pub(crate) fn cut_by(reason: &FinishReason) -> Option<&'static str> {
-    match reason {
-        FinishReason::Length => Some("length limit"),
-        FinishReason::ContentFilter => Some("content filter"),
-        FinishReason::Refusal => Some("refusal"),
-        FinishReason::Interrupted => Some("interrupted"),
-        _ => None,
-    }
 }

@@ -2,12 +2,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, Part, Result, Text, Tool, ToolCall, ToolEvent, ToolEventKind, ToolResult, Turn,
-    async_trait,
+    BlockId, CallKey, ChatRequest, ConversationKey, Part, Result, Text, Tool, ToolCall, ToolEvent,
+    ToolEventKind, ToolResult, Turn, async_trait,
 };
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::ToolLimits;
 use crate::cap::{ResultBounds, cap_result};
 
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
@@ -15,6 +17,8 @@ use crate::cap::{ResultBounds, cap_result};
 /// # Ordering
 /// It is asked after everything inside the loop is done with the answer and the answer is recorded, and so are the
 /// starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)): it runs these once.
+/// It gets the calls that may run and no others: calls of unknown tools and with bad arguments are answered before,
+/// and if none is left it is not asked.
 /// The results must be one per call, in call order; they are stored before the model is asked again.
 ///
 /// # Cancellation
@@ -49,47 +53,51 @@ pub trait ToolExecution: Send + Sync + 'static {
 #[non_exhaustive]
 pub struct ToolBatch {
     /// The calls, in the order of the answer.
-    pub calls: Vec<BatchCall>,
+    pub calls: Vec<ReadyCall>,
     /// The turn.
     pub turn: Arc<Turn>,
+    /// The conversation that the turn belongs to, if it is remembered in one.
+    pub conversation: Option<ConversationKey>,
     /// Where to tell what happens.
     pub events: ToolEvents,
     /// When the turn's time is over, if it is bounded.
     pub deadline: Option<Instant>,
 }
 
-/// One call of a [`ToolBatch`].
+/// A call that may run: its tool is known and its arguments fit.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct BatchCall {
-    /// The call.
+pub struct ReadyCall {
+    /// The call as the model wrote it.
     pub call: ToolCall,
     /// Its block.
     pub block: BlockId,
     /// Its stable name.
     pub key: CallKey,
-    /// The tool, if one of that name was offered.
-    pub tool: Option<Arc<dyn Tool>>,
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
+    /// Its arguments, parsed and checked against the tool's schema.
+    pub arguments: Value,
 }
 
-impl fmt::Debug for BatchCall {
+impl fmt::Debug for ReadyCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BatchCall")
+        f.debug_struct("ReadyCall")
             .field("key", &self.key)
             .field("name", &self.call.name)
-            .field("known", &self.tool.is_some())
             .finish_non_exhaustive()
     }
 }
 
 impl ToolBatch {
     pub(crate) fn new(
-        calls: Vec<BatchCall>,
-        turn: Arc<Turn>,
+        calls: Vec<ReadyCall>,
+        request: &ChatRequest,
         events: ToolEvents,
         deadline: Option<Instant>,
     ) -> Self {
-        Self { calls, turn, events, deadline }
+        let (turn, conversation) = (Arc::clone(&request.turn), request.conversation.clone());
+        Self { calls, turn, conversation, events, deadline }
     }
 }
 
@@ -105,13 +113,25 @@ struct Listener {
 }
 
 impl ToolEvents {
-    pub(crate) fn ignored() -> Self {
+    /// Events that nobody reads.
+    #[must_use]
+    pub fn ignored() -> Self {
         Self(None)
     }
 
-    pub(crate) fn channel(bounds: ResultBounds) -> (Self, mpsc::Receiver<ToolEvent>) {
-        let (sender, receiver) = mpsc::channel(16);
-        (Self(Some(Listener { sender, bounds })), receiver)
+    /// Events and where they are read; at most `capacity` wait for it, then the tools do.
+    #[must_use]
+    pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<ToolEvent>) {
+        let (sender, receiver) = mpsc::channel(capacity.max(1));
+        (Self(Some(Listener { sender, bounds: ToolLimits::default().of_result() })), receiver)
+    }
+
+    /// The same events, whose results are within these bounds.
+    pub(crate) fn within(mut self, bounds: ResultBounds) -> Self {
+        if let Some(listener) = &mut self.0 {
+            listener.bounds = bounds;
+        }
+        self
     }
 
     /// Whether anyone listens.
@@ -121,25 +141,31 @@ impl ToolEvents {
     }
 
     /// Tells that a tool starts.
-    pub async fn started(&self, call: &BatchCall) {
+    pub async fn started(&self, call: &ReadyCall) {
         let arguments = Text::from(call.call.arguments.as_str());
         self.send(call, ToolEventKind::Started { arguments }).await;
     }
 
     /// Tells how far a tool is.
-    pub async fn progress(&self, call: &BatchCall, part: Part) {
+    pub async fn progress(&self, call: &ReadyCall, part: Part) {
         self.send(call, ToolEventKind::Progress(part)).await;
     }
 
     /// Tells that a tool has answered.
-    pub async fn finished(&self, call: &BatchCall, result: &ToolResult) {
-        if let Some(listener) = &self.0 {
-            let result = cap_result(result.clone(), listener.bounds);
-            self.send(call, ToolEventKind::Finished(result)).await;
+    pub async fn finished(&self, call: &ReadyCall, result: &ToolResult) {
+        self.ended(call.block, result).await;
+    }
+
+    /// Tells what the result of a call is, also of one that cannot run.
+    pub(crate) async fn ended(&self, block: BlockId, result: &ToolResult) {
+        if let Some(Listener { sender, bounds }) = &self.0 {
+            let kind = ToolEventKind::Finished(cap_result(result.clone(), *bounds));
+            let event = ToolEvent::new(block, result.call_id.clone(), result.name.clone(), kind);
+            let _ = sender.send(event).await;
         }
     }
 
-    async fn send(&self, call: &BatchCall, kind: ToolEventKind) {
+    async fn send(&self, call: &ReadyCall, kind: ToolEventKind) {
         if let Some(Listener { sender, .. }) = &self.0 {
             let event = ToolEvent::new(call.block, call.call.id.clone(), call.call.name.clone(), kind);
             // The reader lives as long as the loop; without it the tool is about to be dropped, too.

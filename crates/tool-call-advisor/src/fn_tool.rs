@@ -12,6 +12,9 @@ use tokio::task::JoinHandle;
 
 /// A tool made of a closure.
 ///
+/// With the feature `typed-tools`, `FnTool::typed` and `FnTool::from_args` make its schema of a type; others are given
+/// their definition.
+///
 /// # Example
 /// ```
 /// use serde_json::{Value, json};
@@ -32,7 +35,7 @@ pub struct FnTool {
 impl FnTool {
     /// A tool that is given its arguments, as JSON or as any type that deserialises.
     ///
-    /// Arguments that fit the schema but not the type are an error that the model reads.
+    /// Arguments that fit the schema but not the type are an error that the model reads; it names the place.
     pub fn new<A, O, F, Fut>(definition: ToolDefinition, run: F) -> Self
     where
         A: DeserializeOwned,
@@ -40,12 +43,9 @@ impl FnTool {
         F: Fn(A) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
-        let run = Arc::new(run);
         Self::with_invocation(definition, move |invocation| {
-            let run = Arc::clone(&run);
-            let arguments = serde_json::from_value(invocation.arguments);
             // The closure is called before its future is polled, so that no argument type must be `Send`.
-            let running = arguments.map(|arguments| run(arguments));
+            let running = invocation.parse().map(&run);
             async move { Ok(running?.await?.into()) }
         })
     }
@@ -57,6 +57,22 @@ impl FnTool {
         Fut: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
         Self { definition, run: Box::new(move |invocation| run(invocation).boxed()) }
+    }
+
+    /// The same tool with its definition changed, such as to run alone or with a time of its own.
+    ///
+    /// # Example
+    /// ```
+    /// # use serde_json::{Value, json};
+    /// # use tool_call_advisor::{Effect, FnTool, Tool, ToolDefinition};
+    /// # let definition = ToolDefinition::new("charge", "Charges a card.", json!({"type": "object"}));
+    /// # let charge = FnTool::new(definition, |_: Value| async { Ok("charged") });
+    /// let charge = charge.map_definition(|definition| definition.with_effect(Effect::AtMostOnce).exclusive());
+    /// assert!(charge.definition().exclusive);
+    /// ```
+    #[must_use]
+    pub fn map_definition(self, change: impl FnOnce(ToolDefinition) -> ToolDefinition) -> Self {
+        Self { definition: change(self.definition), ..self }
     }
 
     /// A tool that blocks its thread. It runs off the async threads, at most `limit` of its runs at a time.

@@ -8,8 +8,18 @@
 //! - [`ToolCallAdvisor`] is the loop, [`ToolCallStreaming`] what those outside see of it.
 //! - [`FnTool`] makes a tool of a closure, [`CallerTool`] offers one that the caller runs.
 //! - [`Effect`] is what a tool says about running twice: one that must not writes its start before it runs.
+//! - [`ClosingTexts`] are the sentences that the loop writes itself.
 //! - [`ToolLimits`] bounds a turn, [`LoopHooks`] are its turning points.
 //! - [`ParallelTools`] runs the calls; [`ToolExecution`] replaces it.
+//! - [`ToolCallAdvisor::run_call`] runs one call outside of the loop, such as one that was handed out and approved.
+//!
+//! # Features
+//! | feature | what it brings | by default |
+//! | --- | --- | --- |
+//! | `schema-validation` | arguments are checked against the tool's schema, and schemas when the client is built | yes |
+//! | `typed-tools` | `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
+//!
+//! Without `schema-validation` arguments are parsed and must be an object; tools check them, typed ones by their type.
 //!
 //! # Example
 //! ```
@@ -37,35 +47,56 @@
 //! ```
 
 mod advisor;
+mod call_run;
 mod caller_tool;
 mod cap;
+mod catch_panics;
+mod closing_texts;
 mod decide;
+mod direct_answer;
 mod endings;
 mod execution;
 mod fn_tool;
 mod history;
 mod hooks;
+#[cfg(feature = "schema-validation")]
+mod lenient;
 mod limits;
 mod loop_run;
 mod loop_stream;
 mod out_of_time;
 mod outcome;
 mod parallel;
+mod plan;
+mod prepare;
 mod run_call;
 mod run_tools;
+#[cfg(feature = "schema-validation")]
+mod schema;
+#[cfg(not(feature = "schema-validation"))]
+#[path = "no_schema.rs"]
 mod schema;
 mod starts;
 mod streaming;
+#[cfg(feature = "typed-tools")]
+mod typed_tool;
 
 pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
 #[doc(no_inline)]
 pub use advisor_core::{
-    Effect, Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet,
+    Effect, Leniency, Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet,
 };
+pub use call_run::CallRun;
 pub use caller_tool::CallerTool;
-pub use execution::{BatchCall, ToolBatch, ToolEvents, ToolExecution};
+pub use closing_texts::{ClosingTexts, NotStarted};
+pub use execution::{ReadyCall, ToolBatch, ToolEvents, ToolExecution};
 pub use fn_tool::FnTool;
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
 pub use limits::{AtCallLimit, ToolLimits};
 pub use parallel::ParallelTools;
+#[cfg(feature = "typed-tools")]
+#[doc(no_inline)]
+pub use schemars::{self, JsonSchema};
 pub use streaming::ToolCallStreaming;
+#[cfg(feature = "typed-tools")]
+pub use typed_tool::schema_for;

@@ -23,6 +23,8 @@ pub struct ToolLimits {
     /// Hooks and recorders are always waited for.
     pub total_time: Option<Duration>,
     /// Bytes of the text of one result. Default: 64 KiB. Text that is too long is cut in its middle.
+    ///
+    /// JSON in a result is kept as JSON up to 100 levels of nesting, and as its text beyond.
     pub result_bytes: usize,
     /// Bytes of the media of one result. Default: 16 MiB.
     ///

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, MessageList,
-    Result, ToolCall, ToolChoice, ToolEvent, ToolSet, Usage,
+    Result, ToolCall, ToolChoice, ToolEvent, ToolSet, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -11,13 +11,16 @@ use tracing::Instrument;
 
 use crate::advisor::Config;
 use crate::decide::{Counts, Decision, decide};
-use crate::endings::cut_by;
 use crate::execution::ToolEvents;
 use crate::history::has_calls;
 use crate::outcome::Outcome;
-use crate::run_tools::ToolPlan;
+use crate::plan::ToolPlan;
+use crate::prepare::prepare;
 use crate::streaming::Filter;
-use crate::{LoopEnd, LoopOutcome, ToolCallStreaming};
+use crate::{LoopEnd, LoopOutcome, NotStarted, ToolCallStreaming};
+
+/// At most so many tool events wait to be read.
+const WAITING_EVENTS: usize = 16;
 
 /// One turn of the loop: what is known of it and what it does between the rounds.
 pub(crate) struct LoopRun {
@@ -58,6 +61,8 @@ impl LoopRun {
 
     /// The first round, after the hook for the start.
     pub(crate) async fn begin(&mut self) -> Result<Outcome> {
+        // Before anyone remembers that the turn began.
+        self.next.validate_tools(&self.request.tools)?;
         self.next.join(&self.request)?;
         let hooks = Arc::clone(&self.config.hooks);
         let request = hooks.loop_start(self.request.clone()).await?;
@@ -130,8 +135,8 @@ impl LoopRun {
         if !filter.shows_tools() {
             return (ToolEvents::ignored(), None);
         }
-        let (events, receiver) = ToolEvents::channel(self.config.limits.of_result());
-        (events, Some(receiver))
+        let (events, receiver) = ToolEvents::channel(WAITING_EVENTS);
+        (events.within(self.config.limits.of_result()), Some(receiver))
     }
 
     /// Everything inside the loop is done with the answer: decides what comes next.
@@ -158,15 +163,13 @@ impl LoopRun {
         let eligible = steered.tool_calls().all(|(_, call)| self.may_run(call, &tools));
         match decide(&steered, eligible, self.time_is_over(), &self.counts, &self.config.limits) {
             Decision::Finish if has_calls(answer.message()) => {
-                let text = "not started: the application ended the turn";
-                self.end_unrun(answer, text, steered.finish().reason.clone()).await
+                self.end_unrun(answer, &NotStarted::ByApplication, steered.finish().reason.clone()).await
             }
             Decision::Finish => self.end_with_answer(answer, answer.finish().reason.clone()).await,
             Decision::HandOut => self.hand_out(answer).await,
             // A hook left out the calls and wants to go on.
             Decision::AskAgain if has_calls(answer.message()) => {
-                let plan = ToolPlan { answer: answer.clone(), tools, calls: Vec::new() };
-                self.go_to_tools(plan).await
+                self.go_to_tools(ToolPlan::without_calls(answer.clone())).await
             }
             Decision::AskAgain => {
                 self.record_answer(answer).await?;
@@ -174,17 +177,17 @@ impl LoopRun {
                 Ok(Outcome::Again(self.round_completed(answer)))
             }
             Decision::Veto(reason) => {
-                let text =
-                    format!("not started: the answer was cut off ({})", cut_by(&reason).unwrap_or("stopped"));
-                self.end_unrun(answer, &text, reason).await
+                self.end_unrun(answer, &NotStarted::CutOff(reason.clone()), reason).await
             }
             Decision::Stop(limit) => {
-                let text = format!("not started: {limit} was reached");
-                self.end_unrun(answer, &text, FinishReason::Limit(limit)).await
+                let why = NotStarted::Limit(limit.clone());
+                self.end_unrun(answer, &why, FinishReason::Limit(limit)).await
             }
             Decision::Run(denied) => {
-                let plan = ToolPlan::new(answer.clone(), tools, &steered, denied);
-                self.go_to_tools(plan).await
+                let config = &self.config;
+                let prepare = |call: &ToolCall| prepare(call, &tools, &config.schemas, config.leniency);
+                let turn = self.request.turn.id();
+                self.go_to_tools(ToolPlan::new(answer.clone(), turn, &steered, denied, prepare)).await
             }
         }
     }
@@ -232,6 +235,7 @@ impl LoopRun {
 impl Drop for LoopRun {
     fn drop(&mut self) {
         // A hook that panics here must not keep the rest of the turn from being dropped.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.finalize(LoopEnd::Dropped)));
+        let finalized = catch_unwind(AssertUnwindSafe(|| self.finalize(LoopEnd::Dropped)));
+        drop_caught(finalized);
     }
 }

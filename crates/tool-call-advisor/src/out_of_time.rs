@@ -2,6 +2,7 @@ use advisor_core::{
     Block, BlockContent, BlockId, ChatResponse, Choice, Chunk, ChunkFold, FinishReason, Message, Result,
 };
 
+use crate::NotStarted;
 use crate::loop_run::LoopRun;
 use crate::outcome::Outcome;
 
@@ -18,8 +19,8 @@ impl LoopRun {
         let Some(answer) = heard_answer(heard, round) else {
             return self.end_at_limit(limit).await;
         };
-        let text = format!("not started: {limit} was reached");
-        match self.end_unrun(&answer, &text, FinishReason::Limit(limit)).await {
+        let why = NotStarted::Limit(limit.clone());
+        match self.end_unrun(&answer, &why, FinishReason::Limit(limit)).await {
             Ok(outcome) => Ok(outcome.led_by(closed)),
             Err(error) => {
                 self.abandon(&answer).await;

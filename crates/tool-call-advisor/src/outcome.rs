@@ -1,6 +1,6 @@
 use advisor_core::{Chunk, ChunkStream};
 
-use crate::run_tools::ToolPlan;
+use crate::plan::ToolPlan;
 
 /// What comes after something the loop awaited.
 pub(crate) enum Outcome {

@@ -4,9 +4,8 @@ use std::time::Duration;
 use advisor_core::{Result, ToolResult, async_trait};
 use futures::stream::{FuturesUnordered, StreamExt};
 
-use crate::run_call::{CallBounds, run_call};
-use crate::schema::Schemas;
-use crate::{BatchCall, ToolBatch, ToolExecution};
+use crate::run_call::run_call;
+use crate::{ToolBatch, ToolExecution};
 
 /// Runs tools in this process: several at a time, exclusive ones alone, each within its time.
 ///
@@ -17,12 +16,11 @@ use crate::{BatchCall, ToolBatch, ToolExecution};
 pub struct ParallelTools {
     concurrency: usize,
     timeout: Option<Duration>,
-    schemas: Schemas,
 }
 
 impl Default for ParallelTools {
     fn default() -> Self {
-        Self { concurrency: 8, timeout: Some(Duration::from_secs(120)), schemas: Schemas::default() }
+        Self { concurrency: 8, timeout: Some(Duration::from_secs(120)) }
     }
 }
 
@@ -48,22 +46,22 @@ impl ParallelTools {
 
 #[async_trait]
 impl ToolExecution for ParallelTools {
-    async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
-        let bounds = CallBounds { timeout: self.timeout, deadline: batch.deadline };
-        let mut waiting: VecDeque<(usize, &BatchCall)> = batch.calls.iter().enumerate().collect();
-        let mut results: Vec<_> = batch.calls.iter().map(|_| None).collect();
+    async fn execute(&self, mut batch: ToolBatch) -> Result<Vec<ToolResult>> {
+        let calls = std::mem::take(&mut batch.calls);
+        let mut results: Vec<_> = calls.iter().map(|_| None).collect();
+        let mut waiting: VecDeque<_> = calls.into_iter().enumerate().collect();
         let mut running = FuturesUnordered::new();
         let mut alone = false;
         loop {
-            while let Some((place, call)) = waiting.front().copied() {
-                let exclusive = is_exclusive(call);
+            while let Some((_, next)) = waiting.front() {
+                let exclusive = next.tool.definition().exclusive;
                 if alone || running.len() >= self.concurrency || (exclusive && !running.is_empty()) {
                     break;
                 }
                 alone = exclusive;
-                waiting.pop_front();
-                let (turn, events, schemas) = (&batch.turn, &batch.events, &self.schemas);
-                running.push(async move { (place, run_call(call, turn, schemas, bounds, events).await) });
+                let Some((place, call)) = waiting.pop_front() else { break };
+                let running_call = run_call(call, &batch, self.timeout);
+                running.push(async move { (place, running_call.await) });
             }
             let Some((place, result)) = running.next().await else { break };
             // Only one ran if it ran alone.
@@ -74,8 +72,4 @@ impl ToolExecution for ParallelTools {
         }
         Ok(results.into_iter().flatten().collect())
     }
-}
-
-fn is_exclusive(call: &BatchCall) -> bool {
-    call.tool.as_ref().is_some_and(|tool| tool.definition().exclusive)
 }

@@ -1,140 +1,17 @@
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use advisor_core::{
-    Block, BlockContent, BlockId, CallKey, ChatResponse, Chunk, Error, ErrorKind, FinishReason, Limit, Media,
-    Message, Part, Result, ToolCall, ToolChoice, ToolEvent, ToolEventKind, ToolResult, ToolSet, TurnId,
+    ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolCall, ToolChoice, ToolResult,
 };
 
-use crate::cap::{ResultBounds, cap_result};
+use crate::ToolBatch;
+use crate::advisor::Config;
 use crate::decide::ending_limit;
+use crate::direct_answer::direct_blocks;
 use crate::execution::ToolEvents;
 use crate::loop_run::LoopRun;
 use crate::outcome::Outcome;
-use crate::{BatchCall, ToolBatch};
-
-/// The calls of an answer that steered the loop to its tools.
-pub(crate) struct ToolPlan {
-    pub(crate) answer: ChatResponse,
-    pub(crate) tools: ToolSet,
-    pub(crate) calls: Vec<PlannedCall>,
-}
-
-/// A call of the answer as it is to be run, or the bound that keeps it from running.
-pub(crate) struct PlannedCall {
-    block: BlockId,
-    /// Its place among the calls of the answer.
-    position: u32,
-    call: ToolCall,
-    denied: Option<Limit>,
-    /// It was started before; this is what the model reads in place of a result.
-    refused: Option<&'static str>,
-}
-
-impl PlannedCall {
-    fn runs(&self) -> bool {
-        self.denied.is_none() && self.refused.is_none()
-    }
-}
-
-impl ToolPlan {
-    /// The calls of `steered`, of which some are denied. Calls that the answer does not have are left out:
-    /// nobody could tell the model what came of them. So is one that `steered` has a second time.
-    pub(crate) fn new(
-        answer: ChatResponse,
-        tools: ToolSet,
-        steered: &ChatResponse,
-        denied: Vec<Option<Limit>>,
-    ) -> Self {
-        let position = |block| (0_u32..).zip(answer.tool_calls()).find(|(_, (known, _))| *known == block);
-        let mut seen = HashSet::new();
-        let calls = steered.tool_calls().zip(denied).filter_map(|((block, call), denied)| {
-            let (position, _) = position(block).filter(|_| seen.insert(block))?;
-            Some(PlannedCall { block, position, call: call.clone(), denied, refused: None })
-        });
-        let calls = calls.collect();
-        Self { answer, tools, calls }
-    }
-
-    /// The calls that run.
-    pub(crate) fn batch(&self, turn: &TurnId) -> Vec<BatchCall> {
-        self.calls.iter().filter(|planned| planned.runs()).map(|planned| self.to_run(planned, turn)).collect()
-    }
-
-    /// Keeps calls from running for which there is a reason, which the model reads.
-    pub(crate) fn refuse(&mut self, turn: &TurnId, reason: impl Fn(&BatchCall) -> Option<&'static str>) {
-        let refused = |planned: &PlannedCall| reason(&self.to_run(planned, turn)).filter(|_| planned.runs());
-        let refused: Vec<_> = self.calls.iter().map(refused).collect();
-        for (planned, refused) in self.calls.iter_mut().zip(refused) {
-            planned.refused = planned.refused.or(refused);
-        }
-    }
-
-    fn to_run(&self, planned: &PlannedCall, turn: &TurnId) -> BatchCall {
-        BatchCall {
-            call: planned.call.clone(),
-            block: planned.block,
-            key: CallKey::new(turn.clone(), self.answer.round(), planned.position),
-            tool: self.tools.find(&planned.call.name).cloned(),
-        }
-    }
-
-    /// Whether the results are the answer to the user, if all goes well.
-    fn is_direct(&self) -> bool {
-        let direct = |planned: &PlannedCall| {
-            let tool = self.tools.find(&planned.call.name);
-            planned.runs() && tool.is_some_and(|tool| tool.definition().return_direct)
-        };
-        !self.calls.is_empty() && self.calls.iter().all(direct)
-    }
-
-    /// One result per call of the answer as it is remembered, in its order.
-    fn results(&self, ran: Vec<ToolResult>, bounds: ResultBounds) -> Vec<Message> {
-        let mut ran = ran.into_iter();
-        let mut by_block: HashMap<_, _> = self
-            .calls
-            .iter()
-            .filter_map(|planned| match (&planned.denied, planned.refused) {
-                (Some(limit), _) => Some((planned.block, not_started(planned, limit))),
-                (_, Some(text)) => Some((planned.block, ToolResult::error(&planned.call, text))),
-                _ => Some((planned.block, ran.next()?)),
-            })
-            .collect();
-        let result = |(block, call): (BlockId, &ToolCall)| {
-            let left_out = || ToolResult::error(call, "not started: the application left this call out");
-            let mut result = by_block.remove(&block).unwrap_or_else(left_out);
-            (result.call_id, result.name) = (call.id.clone(), call.name.clone());
-            Message::tool(cap_result(result, bounds))
-        };
-        self.answer.tool_calls().map(result).collect()
-    }
-
-    /// What those who watch tools are told of the calls that were not given to any tool.
-    fn not_run(&self, results: &[Message]) -> Vec<Chunk> {
-        let ran = |block| self.calls.iter().any(|planned| planned.block == block && planned.runs());
-        finished(&self.answer, results, |block| !ran(block))
-    }
-}
-
-fn not_started(planned: &PlannedCall, limit: &Limit) -> ToolResult {
-    ToolResult::error(&planned.call, format!("not started: {limit} was reached"))
-}
-
-/// The events that tell how calls of an answer ended.
-pub(crate) fn finished(
-    answer: &ChatResponse,
-    results: &[Message],
-    tell: impl Fn(BlockId) -> bool,
-) -> Vec<Chunk> {
-    let ended = answer.tool_calls().zip(results.iter().filter_map(Message::tool_result));
-    ended
-        .filter(|((block, _), _)| tell(*block))
-        .map(|((block, call), result)| {
-            let kind = ToolEventKind::Finished(result.clone());
-            Chunk::Tool(Box::new(ToolEvent::new(block, call.id.clone(), call.name.clone(), kind)))
-        })
-        .collect()
-}
+use crate::plan::ToolPlan;
 
 impl LoopRun {
     /// Runs the calls, records their results, and goes on or ends.
@@ -152,7 +29,7 @@ impl LoopRun {
         }
         let told = events.are_shown();
         let (ran, broken) = self.execute(plan, events).await;
-        let results = plan.results(ran, self.config.limits.of_result());
+        let results = plan.results(ran, &self.config.texts, self.config.limits.of_result());
         self.record_results(&plan.answer, &results).await?;
         if let Some(error) = broken {
             return Err(error);
@@ -162,14 +39,18 @@ impl LoopRun {
     }
 
     /// A result for each call that runs, and what went wrong with the machinery.
-    async fn execute(&mut self, plan: &ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
-        let batch = plan.batch(self.request.turn.id());
-        let wanted: Vec<_> = batch.iter().map(|call| call.call.clone()).collect();
-        wanted.iter().for_each(|call| self.counts.note_call(call));
-        let turn = Arc::clone(&self.request.turn);
-        let execution = Arc::clone(&self.config.execution);
-        let ran = execution.execute(ToolBatch::new(batch, turn, events, self.deadline)).await;
-        match ran.and_then(|results| one_per_call(&wanted, results)) {
+    async fn execute(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
+        plan.counted().for_each(|call| self.counts.note_call(call));
+        for (block, result) in plan.invalid() {
+            events.ended(block, &result).await;
+        }
+        let ready = plan.take_ready();
+        if ready.is_empty() {
+            return (Vec::new(), None);
+        }
+        let wanted: Vec<_> = ready.iter().map(|ready| ready.call.clone()).collect();
+        let batch = ToolBatch::new(ready, &self.request, events, self.deadline);
+        match execute(&self.config, &wanted, batch).await {
             Ok(ran) => (ran, None),
             Err(error) => {
                 let text = "stopped: the machinery that runs tools failed; the outcome is unknown";
@@ -181,11 +62,12 @@ impl LoopRun {
     async fn go_on(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
         if plan.is_direct() && results.iter().filter_map(Message::tool_result).all(|result| !result.is_error)
         {
-            let blocks = results.iter().filter_map(Message::tool_result).flat_map(direct_blocks).collect();
-            return self.end_with_closing(blocks, FinishReason::ReturnDirect).await;
+            let results = results.iter().filter_map(Message::tool_result);
+            let answer = Message::assistant_blocks(direct_blocks(results, self.config.texts.done()));
+            return self.end_with_closing(answer.clone(), answer, FinishReason::ReturnDirect).await;
         }
-        let denied = plan.calls.iter().filter_map(|planned| planned.denied.as_ref());
-        if let Some(limit) = ending_limit(denied, &self.config.limits).or_else(|| self.time_is_over()) {
+        if let Some(limit) = ending_limit(plan.denied(), &self.config.limits).or_else(|| self.time_is_over())
+        {
             return self.end_at_limit(limit).await;
         }
         self.prepare_next(&plan.answer, results).await?;
@@ -206,35 +88,20 @@ impl LoopRun {
     }
 }
 
-fn one_per_call(calls: &[ToolCall], results: Vec<ToolResult>) -> Result<Vec<ToolResult>> {
-    let matches = calls.len() == results.len()
-        && calls.iter().zip(&results).all(|(call, result)| call.id == result.call_id);
-    if !matches {
-        return Err(Error::new(
-            ErrorKind::Tool,
-            "the tool execution gave other results than one per call, in call order",
-        ));
-    }
-    Ok(results)
+/// Runs the calls of a batch, which are those that are wanted: one result each, in their order.
+async fn execute(config: &Config, wanted: &[ToolCall], batch: ToolBatch) -> Result<Vec<ToolResult>> {
+    let results = config.execution.execute(batch).await?;
+    let matches = wanted.len() == results.len()
+        && wanted.iter().zip(&results).all(|(call, result)| call.id == result.call_id);
+    if matches { Ok(results) } else { Err(other_results()) }
 }
 
-/// A result as part of the answer to the user: one text block, and its media. One without either is said to be done,
-/// since an answer that says nothing is none.
-fn direct_blocks(result: &ToolResult) -> Vec<Block> {
-    let media = |part: &Part| -> Option<Media> {
-        match part {
-            Part::Image(media) | Part::Audio(media) | Part::Video(media) | Part::File(media) => {
-                Some(media.clone())
-            }
-            _ => None,
-        }
-    };
-    let media: Vec<_> = result.parts.iter().filter_map(media).collect();
-    let text = match result.text() {
-        text if !text.trim().is_empty() => Some(text),
-        _ if media.is_empty() => Some(String::from("Done.")),
-        _ => None,
-    };
-    let media = media.into_iter().map(|media| Block::new(BlockContent::Media(media)));
-    text.map(Block::text).into_iter().chain(media).collect()
+/// Runs the one call of a batch.
+pub(crate) async fn execute_one(config: &Config, batch: ToolBatch) -> Result<ToolResult> {
+    let wanted: Vec<_> = batch.calls.iter().map(|ready| ready.call.clone()).collect();
+    execute(config, &wanted, batch).await?.pop().ok_or_else(other_results)
+}
+
+fn other_results() -> Error {
+    Error::new(ErrorKind::Tool, "the tool execution gave other results than one per call, in call order")
 }

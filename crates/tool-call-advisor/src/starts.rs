@@ -1,12 +1,7 @@
-use advisor_core::{
-    CallStart, Effect, OUTCOME_UNKNOWN, Record, Result, StartedCalls, Step, TurnId, VERIFY_BEFORE_RETRYING,
-};
+use advisor_core::{OUTCOME_UNKNOWN, Record, Result, StartedCalls, Step, VERIFY_BEFORE_RETRYING};
 
-use crate::BatchCall;
 use crate::loop_run::LoopRun;
-use crate::run_call::can_start;
-use crate::run_tools::ToolPlan;
-use crate::schema::Schemas;
+use crate::plan::{PlannedCall, ToolPlan};
 
 /// Calls that must not run twice.
 impl LoopRun {
@@ -15,11 +10,11 @@ impl LoopRun {
     /// # Errors
     /// That of the first recorder that fails. No tool may run then.
     pub(crate) async fn announce_starts(&self, plan: &mut ToolPlan) -> Result<()> {
-        let (turn, schemas) = (&self.request.turn, &self.config.schemas);
+        let turn = &self.request.turn;
         if let Some(known) = turn.fact() {
-            plan.refuse(turn.id(), |call| refusal(call, &known, schemas));
+            plan.refuse(|planned| refusal(planned, &known));
         }
-        let starts = plan.starts(turn.id(), schemas);
+        let starts = plan.starts();
         if starts.is_empty() {
             return Ok(());
         }
@@ -27,7 +22,7 @@ impl LoopRun {
         turn.record(&record).await?;
         // A recorder may have known better.
         if let Some(known) = turn.fact() {
-            plan.refuse(turn.id(), |call| refusal(call, &known, schemas));
+            plan.refuse(|planned| refusal(planned, &known));
         }
         turn.update(|started: &mut StartedCalls| {
             starts.into_iter().for_each(|start| started.note(start.key))
@@ -36,24 +31,11 @@ impl LoopRun {
     }
 }
 
-impl ToolPlan {
-    /// The calls that run and whose tools must not run twice, as far as they get to their tools.
-    fn starts(&self, turn: &TurnId, schemas: &Schemas) -> Vec<CallStart> {
-        let once = |call: &BatchCall| effect(call) == Some(Effect::AtMostOnce) && can_start(call, schemas);
-        let calls = self.batch(turn).into_iter().filter(once);
-        calls.map(|call| CallStart::new(call.key, call.call.id)).collect()
-    }
-}
-
 /// Why a call is not run although no bound denies it, if so: it was started before, or may have been.
-fn refusal(call: &BatchCall, known: &StartedCalls, schemas: &Schemas) -> Option<&'static str> {
-    if known.contains(&call.key) {
+fn refusal(planned: &PlannedCall, known: &StartedCalls) -> Option<&'static str> {
+    if planned.is_tried() && known.contains(planned.key()) {
         return Some(VERIFY_BEFORE_RETRYING);
     }
-    let silent = known.is_repeated(call.key.round) && effect(call).is_none() && can_start(call, schemas);
+    let silent = planned.runs() && planned.effect().is_none() && known.is_repeated(planned.key().round);
     silent.then_some(OUTCOME_UNKNOWN)
-}
-
-fn effect(call: &BatchCall) -> Option<Effect> {
-    call.tool.as_ref()?.definition().effect
 }

@@ -8,7 +8,7 @@ mod tools;
 mod transcript;
 
 pub(crate) use ledger::Ledger;
-pub(crate) use reading::{Reader, Run, in_time, read};
+pub(crate) use reading::{Reader, Run, in_time, lines, read};
 pub(crate) use stages::{Denying, Staged, Stages, Watch};
 pub(crate) use staging::staged;
 pub(crate) use tools::{definition, invoked, tool};

@@ -1,6 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use message_aggregator::{Block, BlockContent, BlockId, Choice, Chunk, ChunkFold, Message, ToolCall};
+use message_aggregator::{
+    Block, BlockContent, BlockDelta, BlockId, BlockKind, Choice, Chunk, ChunkFold, Message, ToolCall,
+};
 
 /// The blocks of a stream on both sides of an editor, until their round ends.
 #[derive(Default)]
@@ -9,8 +11,10 @@ pub(super) struct EditedBlocks {
     inside: BTreeMap<BlockId, Option<Block>>,
     /// What the outside was shown.
     shown: ChunkFold,
-    /// Those that are open to the outside.
-    open: BTreeSet<BlockId>,
+    /// Those that are open to the outside, with the kind they opened as.
+    open: BTreeMap<BlockId, BlockKind>,
+    /// The round whose completion is passing the editor.
+    completing: Option<u32>,
 }
 
 impl EditedBlocks {
@@ -44,7 +48,7 @@ impl EditedBlocks {
 
     /// Closes what is still open to the outside, up to this round.
     pub(super) fn close_until(&mut self, round: u32, out: &mut VecDeque<Chunk>) {
-        while let Some(block) = self.open.first().copied().filter(|block| block.round <= round)
+        while let Some(block) = self.open.keys().next().copied().filter(|block| block.round <= round)
             && let Some(closed) = self.close(block, None)
         {
             self.shown.push(&closed);
@@ -54,22 +58,43 @@ impl EditedBlocks {
 
     fn has_place(&mut self, chunk: &Chunk) -> bool {
         match chunk {
-            Chunk::Opened { block, .. } => {
+            Chunk::Opened { block, head } => {
                 let first = self.inside.contains_key(block) && !self.shown.has_opened(*block);
-                first && self.open.insert(*block)
+                first && self.open.insert(*block, head.kind).is_none()
             }
-            Chunk::Delta { block, .. } => self.open.contains(block),
+            Chunk::Delta { block, delta } => {
+                self.open.get(block).is_some_and(|kind| *kind == delta.kind()) && self.extends(*block, delta)
+            }
             Chunk::AttemptRestarted { round } => {
-                self.open.retain(|block| block.round != *round);
+                self.open.retain(|block, _| block.round != *round);
                 true
             }
+            // Rounds and answers end where they end on the inside: completion work may still have to run.
+            Chunk::RoundCompleted(response) => self.completing.take() == Some(response.round()),
+            Chunk::Completed(_) => false,
             _ => true,
         }
     }
 
+    /// Whether the block can take this delta: one that is a single piece takes one.
+    fn extends(&self, block: BlockId, delta: &BlockDelta) -> bool {
+        match delta {
+            BlockDelta::Text(_)
+            | BlockDelta::Reasoning(_)
+            | BlockDelta::Refusal(_)
+            | BlockDelta::Arguments(_) => true,
+            _ => self.shown.block(block).is_some_and(|shown| shown.kind() != delta.kind()),
+        }
+    }
+
+    /// The completion of this round is about to pass the editor, once.
+    pub(super) fn complete(&mut self, round: u32) {
+        self.completing = Some(round);
+    }
+
     /// The closing chunk of a block that is open to the outside; `said` is what the editor says that it was.
     fn close(&mut self, block: BlockId, said: Option<Block>) -> Option<Chunk> {
-        let shown = self.shown.block(block).filter(|_| self.open.contains(&block))?;
+        let shown = self.shown.block(block).filter(|_| self.open.contains_key(&block))?;
         let inside = self.inside.get(&block).cloned().flatten();
         let content = self.edited_block(block, &inside.or(said).unwrap_or(shown));
         self.open.remove(&block);
@@ -107,7 +132,7 @@ impl EditedBlocks {
             return if same { original.clone() } else { Block::new(shown.content().clone()) };
         };
         // A call that the editor closed before its end is not complete; one that is open tells nothing of it yet.
-        let complete = if self.open.contains(&id) { call.complete } else { shown.complete };
+        let complete = if self.open.contains_key(&id) { call.complete } else { shown.complete };
         let mut edited = ToolCall::new(call.id.clone(), shown.name.clone(), shown.arguments.clone());
         edited.complete = complete;
         if edited == *call { original.clone() } else { Block::from(edited) }

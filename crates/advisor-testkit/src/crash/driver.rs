@@ -1,8 +1,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, ConversationKey, Result, TurnId};
-use chat_memory_advisor::{ConversationStore, StoreError, View};
+use advisor_core::{ChatClient, ConversationKey, Result, ToolSet, TurnId};
+use chat_memory_advisor::{ConversationStore, Entry, StoreError, View};
 
 use super::drive::drive;
 use super::leaves::{SAID, SAID_LAST};
@@ -11,8 +11,9 @@ use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnR
 /// Runs turns of a chain, strikes them at their await points, and checks every [`Invariant`] on what came of it.
 ///
 /// A case is some turns of one conversation, each with its strikes, and a last turn without any, which must work.
-/// After [`Mishap::Kill`] the case goes on with a client that is made anew over the same store. Everything runs in the
-/// task of the caller, and needs a tokio runtime with a clock, on which nothing waits.
+/// Each case begins with a client of its own, as a process does that has just begun; after [`Mishap::Kill`] it goes on
+/// with another one over the same store. Everything runs in the task of the caller, and needs a tokio runtime with a
+/// clock, on which nothing waits.
 ///
 /// # Panics
 /// The `every_…` methods panic at the first case in which an invariant does not hold, with all that happened in it.
@@ -38,17 +39,14 @@ pub struct CrashDriver {
     following: Scenario,
     store: Arc<dyn ConversationStore>,
     without: Vec<Invariant>,
-    /// A client for each process of a case.
-    processes: Vec<ChatClient>,
+    /// What a conversation remembers that has only the last turn; known when the first case begins.
+    alone: Option<Vec<Entry>>,
     /// Told from those of other drivers on the same server.
     name: String,
     cases: usize,
 }
 
 type MakeClient = dyn Fn(&Leaves) -> Result<ChatClient> + Send + Sync;
-
-/// A client that has run so many cases is made anew: it may remember what was left of turns, and no later case asks.
-const CASES_OF_A_CLIENT: usize = 500;
 
 impl CrashDriver {
     /// A driver of the chain that `make` makes of leaves, once for each process.
@@ -65,7 +63,7 @@ impl CrashDriver {
             following: scenario,
             store,
             without: Vec::new(),
-            processes: Vec::new(),
+            alone: None,
             name: String::from(TurnId::mint()),
             cases: 0,
         }
@@ -93,7 +91,17 @@ impl CrashDriver {
 
     /// The points of the first turn when nothing goes wrong.
     pub async fn places(&mut self) -> Vec<Place> {
-        self.checked(&[&[]]).await.turns.swap_remove(0).places
+        self.whole_turn().await.places
+    }
+
+    /// The first turn when nothing goes wrong.
+    pub(super) async fn whole_turn(&mut self) -> TurnRan {
+        self.checked(&[&[]]).await.turns.swap_remove(0)
+    }
+
+    /// The tools of the leaves.
+    pub(super) fn tools(&self) -> &ToolSet {
+        &self.leaves.tools
     }
 
     /// Each of these mishaps at each point of a turn at which it can happen. Gives the number of points struck, each
@@ -146,21 +154,30 @@ impl CrashDriver {
     /// # Errors
     /// If the chain cannot be made, or the store itself fails.
     pub async fn run(&mut self, turns: &[&[Strike]]) -> std::result::Result<Ran, CaseError> {
-        if self.cases.is_multiple_of(CASES_OF_A_CLIENT) {
-            self.processes.clear();
-        }
+        let alone = match self.alone.take() {
+            Some(alone) => alone,
+            None => self.conversation(&[], "alone").await?.log,
+        };
         self.cases += 1;
-        let conversation = ConversationKey::new(&format!("{}-{}", self.name, self.cases))?;
-        let mut ran =
-            Ran { scenario: self.scenario.name(), conversation, turns: Vec::new(), log: Vec::new() };
+        let ran = self.conversation(turns, &self.cases.to_string()).await?;
+        self.alone = Some(alone.clone());
+        Ok(Ran { alone, ..ran })
+    }
+
+    /// Runs these turns of a conversation, and the last one.
+    async fn conversation(&self, turns: &[&[Strike]], name: &str) -> std::result::Result<Ran, CaseError> {
+        let conversation = ConversationKey::new(&format!("{}-{name}", self.name))?;
+        let mut ran = Ran::of(self.scenario, conversation);
         self.leaves.points.take_happened();
-        let mut process = 0;
+        let mut process = (self.make)(&self.leaves)?;
         let last: &[Strike] = &[];
         for (place, strikes) in turns.iter().copied().chain([last]).enumerate() {
             let said =
                 if place == turns.len() { SAID_LAST } else { SAID.get(place).copied().unwrap_or("more") };
-            let turn = self.turn(process, said, &ran.conversation, strikes).await?;
-            process += usize::from(turn.over == Over::Killed);
+            let turn = self.turn(&process, said, &ran.conversation, strikes).await?;
+            if turn.over == Over::Killed {
+                process = (self.make)(&self.leaves)?;
+            }
             ran.turns.push(turn);
         }
         ran.log = ran.turns.last().map(|turn| turn.log.clone()).unwrap_or_default();
@@ -169,16 +186,12 @@ impl CrashDriver {
     }
 
     async fn turn(
-        &mut self,
-        process: usize,
+        &self,
+        client: &ChatClient,
         said: &str,
         key: &ConversationKey,
         strikes: &[Strike],
     ) -> std::result::Result<TurnRan, CaseError> {
-        while self.processes.len() <= process {
-            self.processes.push((self.make)(&self.leaves)?);
-        }
-        let Some(client) = self.processes.get(process) else { return Err(CaseError::NoClient) };
         let points = &self.leaves.points;
         let turn = client.prompt().user(said).conversation(key.clone()).stream();
         let id = turn.turn().id().clone();
@@ -241,8 +254,6 @@ pub enum CaseError {
     Chain(advisor_core::Error),
     /// The store itself failed.
     Store(StoreError),
-    /// There is no client for a process.
-    NoClient,
 }
 
 impl From<advisor_core::Error> for CaseError {
@@ -262,7 +273,6 @@ impl fmt::Display for CaseError {
         match self {
             Self::Chain(error) => write!(f, "the chain could not be made: {error}"),
             Self::Store(error) => write!(f, "the store failed by itself: {error:?}"),
-            Self::NoClient => f.write_str("there is no client for a process"),
         }
     }
 }

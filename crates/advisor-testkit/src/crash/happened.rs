@@ -1,6 +1,8 @@
 use std::fmt;
 
-use advisor_core::{BlockDelta, CallKey, Chunk, Effect, ErrorKind, MessageList, Text, TurnId};
+use advisor_core::{
+    BlockDelta, CallKey, ChatResponse, Chunk, Effect, ErrorKind, MessageList, Text, ToolSet, TurnId,
+};
 use chat_memory_advisor::{BatchKey, NewEntry, Version};
 
 use super::{Mishap, Place};
@@ -35,6 +37,13 @@ pub enum Happened {
         round: u32,
         /// What it was sent.
         messages: MessageList,
+        /// The tools that it was offered.
+        tools: ToolSet,
+    },
+    /// The model failed, or its answer broke off.
+    AnswerFailed {
+        /// The number of the request in the turn.
+        round: u32,
     },
     /// A tool was started.
     ToolStarted {
@@ -49,6 +58,10 @@ pub enum Happened {
     ToolEffect(CallKey),
     /// The loop's hook for its start was called.
     LoopStarted,
+    /// The loop's hook before a round was called.
+    RoundStarted,
+    /// The loop's hook after a round was called, with this answer.
+    RoundEnded(ChatResponse),
     /// The loop's hook for its end was called.
     LoopEnded,
     /// The reader was given a chunk.
@@ -107,6 +120,7 @@ impl fmt::Display for Happened {
             Self::Asked { round, messages, .. } => {
                 write!(f, "asked, round {round}: {}", super::words::of_messages(messages.iter()))
             }
+            Self::AnswerFailed { round } => write!(f, "the answer of round {round} fails"),
             Self::ToolStarted { key, call_id, .. } => write!(f, "tool started: {call_id} ({key})"),
             Self::ToolEffect(key) => write!(f, "tool had its effect: {key}"),
             Self::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
@@ -118,12 +132,19 @@ impl fmt::Display for Happened {
             Self::Delivered(Chunk::RoundCompleted(response)) => {
                 write!(f, "delivered RoundCompleted of round {}", response.round())
             }
+            Self::Delivered(Chunk::AttemptRestarted { round }) => {
+                write!(f, "delivered that round {round} is void")
+            }
             Self::Delivered(chunk) => write!(f, "delivered another chunk of round {}", chunk.round()),
             Self::Struck { point, place, mishap } => {
                 write!(f, "at point {point} ({place}): {mishap:?}")
             }
             Self::Over(over) => write!(f, "over: {over:?}"),
             Self::LoopStarted => f.write_str("the loop starts"),
+            Self::RoundStarted => f.write_str("the loop starts a round"),
+            Self::RoundEnded(response) => {
+                write!(f, "the loop is given the answer of round {}", response.round())
+            }
             Self::LoopEnded => f.write_str("the loop is finalized"),
             Self::Left(left) => write!(f, "{left} parts of the turn are still there"),
             Self::Late(place) => write!(f, "went on without a turn: {place}"),

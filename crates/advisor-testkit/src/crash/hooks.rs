@@ -34,11 +34,13 @@ impl LoopHooks for PointHooks {
     }
 
     async fn before_round(&self, request: ChatRequest, round: u32) -> Result<ChatRequest> {
+        self.points.record(Happened::RoundStarted);
         self.pass("before_round").await?;
         self.inner.before_round(request, round).await
     }
 
     async fn after_round(&self, response: ChatResponse, round: u32) -> Result<ChatResponse> {
+        self.points.record(Happened::RoundEnded(response.clone()));
         self.pass("after_round").await?;
         self.inner.after_round(response, round).await
     }

@@ -27,7 +27,9 @@ pub enum Invariant {
     AnswersPrecedeTools,
     /// O4: every call that is stored has its result stored before the next request.
     ResultsPrecedeRequests,
-    /// O5: after a hook, a model or an append has failed, no tool starts and nothing is asked.
+    /// O5: after a hook or an append has failed, no tool starts, nothing is asked, and the turn does not complete. After
+    /// the model has failed neither, until it is asked again inside the loop, or another answer is given there: what
+    /// came of a failed answer is no answer.
     FailuresEndTheTurn,
     /// O6, S1: a turn ends, the end is stored before `Completed` comes out, and nothing follows.
     TheEndComesLast,
@@ -37,18 +39,22 @@ pub enum Invariant {
     LoopsEndOnce,
     /// K2, R2: when a turn is over nothing of it is left, and nothing of it goes on.
     NothingIsLeft,
-    /// K3, K4: the text that was shown is remembered, once, exactly as it was; after a kill that of the open round may
-    /// be missing. Nothing is remembered as shown that was not.
+    /// S4, K3, K4: the text that was shown is remembered, once, exactly as it was, and it is what the end of the turn
+    /// tells; after a kill that of the open round may be missing. What was shown of an attempt that was restarted is void.
+    /// Nothing is told or remembered as shown that was not.
     ShownIsRemembered,
     /// K3: a turn that was rolled back is hidden, unless the process was killed before that was written.
     UndoneIsHidden,
-    /// K4, M6: the last turn works and is remembered. So the conversation is not busy, nor unusable.
+    /// K4, M6: the last turn completes and is remembered so. So the conversation is not busy, nor unusable.
     TheLastTurnWorks,
+    /// K4, M5: what is remembered of the last turn is what is remembered of it in a conversation of its own: what happened
+    /// before changes neither what it says nor what is answered.
+    TheLastTurnIsUnchanged,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::RequestsAreValid,
         Self::MemoryIsThePrompt,
         Self::LogIsWhatWasAppended,
@@ -65,6 +71,7 @@ impl Invariant {
         Self::ShownIsRemembered,
         Self::UndoneIsHidden,
         Self::TheLastTurnWorks,
+        Self::TheLastTurnIsUnchanged,
     ];
 
     /// Checks it.
@@ -89,6 +96,7 @@ impl Invariant {
             Self::ShownIsRemembered => memory::shown_is_remembered(ran),
             Self::UndoneIsHidden => memory::undone_is_hidden(ran),
             Self::TheLastTurnWorks => memory::the_last_turn_works(ran),
+            Self::TheLastTurnIsUnchanged => memory::the_last_turn_is_unchanged(ran),
         }
     }
 }

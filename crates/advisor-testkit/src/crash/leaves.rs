@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use advisor_core::{ChatClient, ChatClientBuilder, Message, ToolSet, async_trait};
+use advisor_core::{ChatClient, ChatClientBuilder, Role, ToolSet, async_trait};
 use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore};
 use tool_call_advisor::{LoopHooks, ToolCallAdvisor, ToolCallAdvisorBuilder};
 
@@ -69,17 +69,22 @@ impl Leaves {
     }
 }
 
+/// What the model answers depends on what it is sent, and on nothing else: asked the same again, it says the same.
 fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) -> Answer {
+    let (mut said, mut answers) = (None, 0);
     // An advisor may have said more in the user's name.
-    let said = prompt
-        .messages
-        .iter_back()
-        .map(Message::text)
-        .find_map(|text| SAID.into_iter().chain([SAID_LAST]).find(|said| *said == text));
+    for message in prompt.messages.iter_back() {
+        let text = message.text();
+        said = SAID.into_iter().chain([SAID_LAST]).find(|said| *said == text);
+        if said.is_some() {
+            break;
+        }
+        answers += usize::from(message.role() == Role::Assistant);
+    }
     match said {
         Some(SAID_LAST) => Answer::of_text(LAST),
-        Some(said) if said == SAID[0] => scenario.answer(prompt.round),
-        _ => following.answer(prompt.round),
+        Some(said) if said == SAID[0] => scenario.answer(answers),
+        _ => following.answer(answers),
     }
 }
 

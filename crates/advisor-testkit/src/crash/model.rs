@@ -41,23 +41,37 @@ impl ChatModel for PointModel {
             turn: request.turn.id().clone(),
             round: request.round,
             messages: request.messages.clone(),
+            tools: request.tools.clone(),
         });
-        if self.points.at(Place::Model).await.is_some() {
-            return Err(broken());
-        }
-        let inner = self.inner.stream(request).await?;
-        let items =
-            Items { points: self.points.clone(), passing: None, more_follow: false, inner, _alive: alive };
+        let round = request.round;
+        let opened = match self.points.at(Place::Model).await {
+            None => self.inner.stream(request).await,
+            Some(_) => Err(broken()),
+        };
+        let inner = opened.inspect_err(|_| self.points.record(Happened::AnswerFailed { round }))?;
+        let items = Items {
+            points: self.points.clone(),
+            round,
+            passing: None,
+            more_follow: false,
+            inner,
+            _alive: alive,
+        };
         Ok(if self.in_batches { ChunkStream::from_batches(items) } else { ChunkStream::new(items) })
     }
 
     fn name(&self) -> &str {
         self.inner.name()
     }
+
+    fn model_name(&self) -> Option<&str> {
+        self.inner.model_name()
+    }
 }
 
 struct Items {
     points: AwaitPoints,
+    round: u32,
     /// The point before the next item; nothing if it is passed.
     passing: Option<Option<Pass>>,
     /// An item came, and what was there behind it has not been taken.
@@ -71,7 +85,17 @@ impl Stream for Items {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        let passing = this.passing.get_or_insert_with(|| Some(this.points.at(Place::ModelItem)));
+        let item = ready!(this.poll_item(cx));
+        if !matches!(item, Some(Ok(_))) {
+            this.points.record(Happened::AnswerFailed { round: this.round });
+        }
+        Poll::Ready(item)
+    }
+}
+
+impl Items {
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
+        let passing = self.passing.get_or_insert_with(|| Some(self.points.at(Place::ModelItem)));
         if let Some(pass) = passing {
             let fault = ready!(Pin::new(pass).poll(cx));
             *passing = None;
@@ -81,9 +105,9 @@ impl Stream for Items {
                 Some(_) => return Poll::Ready(Some(Err(broken()))),
             }
         }
-        let item = ready!(Pin::new(&mut this.inner).poll_next(cx));
-        this.passing = None;
-        this.more_follow = true;
+        let item = ready!(Pin::new(&mut self.inner).poll_next(cx));
+        self.passing = None;
+        self.more_follow = true;
         Poll::Ready(item)
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{ConversationKey, TurnId};
 use chat_memory_advisor::{Entry, NewEntry};
 
-use super::{Happened, Invariant, Mishap, Over, Place, Strike};
+use super::{Happened, Invariant, Mishap, Over, Place, Scenario, Strike};
 
 /// A case that has run: some turns of one conversation that were struck, and a last one that was not.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct Ran {
     pub turns: Vec<TurnRan>,
     /// The conversation's log at the end.
     pub log: Vec<Entry>,
+    /// The log of another conversation, in a process of its own, that has only the last turn.
+    pub alone: Vec<Entry>,
 }
 
 /// One turn of a [`Ran`].
@@ -38,6 +40,12 @@ pub struct TurnRan {
 }
 
 impl Ran {
+    /// A case of which nothing has run.
+    pub(super) fn of(scenario: Scenario, conversation: ConversationKey) -> Self {
+        let scenario = scenario.name();
+        Self { scenario, conversation, turns: Vec::new(), log: Vec::new(), alone: Vec::new() }
+    }
+
     /// Checks every invariant but some.
     ///
     /// # Errors

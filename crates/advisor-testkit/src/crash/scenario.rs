@@ -22,7 +22,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A scenario of these answers, one per request.
+    /// A scenario of these answers: the first to what the user says, each further one to what came of the one before.
     #[must_use]
     pub const fn new(name: &'static str, answers: fn() -> Vec<Answer>) -> Self {
         Self { name, answers, rounds: 9 }
@@ -68,10 +68,9 @@ impl Scenario {
         self.name
     }
 
-    /// The answer to the request with this number in its turn.
-    pub(super) fn answer(&self, round: u32) -> Answer {
-        let place = usize::try_from(round.saturating_sub(1)).unwrap_or(usize::MAX);
-        (self.answers)().into_iter().nth(place).unwrap_or_else(done)
+    /// The answer to a request that tells of so many answers in its turn.
+    pub(super) fn answer(&self, before: usize) -> Answer {
+        (self.answers)().into_iter().nth(before).unwrap_or_else(done)
     }
 
     pub(super) fn limits(&self) -> ToolLimits {

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor};
+use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor, Tool, ToolSet};
 use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, WhenBusy};
 
-use super::{CrashDriver, Invariant, Leaves, Mishap, Place, Scenario};
+use super::{CrashDriver, Happened, Invariant, Leaves, Mishap, Place, Scenario, TurnRan};
 use crate::StoreFault;
 
 /// What is done to a store. It cannot tell who stops a turn and how, so a drop and a kill stand for all stops.
@@ -32,7 +32,8 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
     let make = |leaves: &Leaves| {
         leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
     };
-    let mut cases = strike(CrashDriver::new(scenario, Arc::clone(&store), make), scenario, &AT_A_STORE).await;
+    let mut driver = CrashDriver::new(scenario, Arc::clone(&store), make);
+    let mut cases = strike(&mut driver, scenario, &AT_A_STORE).await;
     if with_leases {
         let make = |leaves: &Leaves| {
             let memory = ChatMemoryAdvisor::new(leaves.store.clone().with_given_leases());
@@ -50,15 +51,13 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
     cases
 }
 
-/// Strikes every point of turns that run through the advisors that `make` makes, one for each process, with a memory
-/// inside the tool loop and with one outside it, and every two points of the shortest. The invariants in `without` are
-/// not checked: an advisor that changes requests means to break [`Invariant::MemoryIsThePrompt`], one that adds messages
-/// to them may break [`Invariant::RequestsAreValid`], and one that changes chunks means to break
-/// [`Invariant::ShownIsRemembered`] and, where it changes what the model answers in the last turn,
-/// [`Invariant::TheLastTurnWorks`]. Gives the number of cases.
+/// Strikes every point of turns that run through the advisors that `make` makes, one for each process of a case, with a
+/// memory inside the tool loop and with one outside it, and every two points of the shortest. The invariants in `without`
+/// are not checked; [`crash_points_of_advisor!`](crate::crash_points_of_advisor) says which advisor breaks which. Returns
+/// the number of cases.
 ///
 /// # Panics
-/// If an invariant does not hold, or no point of a leaf was passed.
+/// If an invariant does not hold.
 pub async fn every_point_of_advisor<A: StreamAdvisor>(
     make: impl Fn() -> A + Clone + Send + Sync + 'static,
     scenario: Scenario,
@@ -71,31 +70,42 @@ pub async fn every_point_of_advisor<A: StreamAdvisor>(
             let client = leaves.client().advisor(make()).advisor(leaves.tool_loop().build()?);
             client.advisor_in(memory, leaves.memory()).build()
         };
-        let driver = CrashDriver::new(scenario, InMemoryStore::new(), make);
-        let driver = without.iter().fold(driver, |driver, invariant| driver.without(*invariant));
-        cases += strike(driver, scenario, &Mishap::ALL).await;
+        let mut driver = driver_without(without, scenario, make);
+        let places = driver.places().await;
+        let can_happen = |mishap: &Mishap| places.iter().any(|place| mishap.can_happen_at(*place));
+        let mishaps: Vec<_> = Mishap::ALL.into_iter().filter(can_happen).collect();
+        cases += strike(&mut driver, scenario, &mishaps).await;
     }
     cases
 }
 
-/// Strikes every point of the turns of a chain, which `make` makes of the leaves once for each process, and every two
-/// points of the shortest. Gives the number of cases.
+/// Strikes every point of the turns of a chain, which `make` makes of the leaves once for each process of a case, and every
+/// two points of the shortest. Returns the number of cases.
 ///
 /// # Panics
-/// If an invariant does not hold, or the chain does not use one of the leaves: no point of it was passed.
+/// If an invariant does not hold, or the chain does not use one of the leaves: no point of it was passed. The tools may
+/// stay unused where they are offered and no complete call comes to the tool loop.
 pub async fn every_point_of_chain(
     make: impl Fn(&Leaves) -> Result<ChatClient> + Send + Sync + 'static,
     scenario: Scenario,
     without: &[Invariant],
 ) -> usize {
+    let mut driver = driver_without(without, scenario, make);
+    check_leaves(&driver.whole_turn().await, driver.tools(), scenario);
+    strike(&mut driver, scenario, &Mishap::ALL).await
+}
+
+fn driver_without(
+    without: &[Invariant],
+    scenario: Scenario,
+    make: impl Fn(&Leaves) -> Result<ChatClient> + Send + Sync + 'static,
+) -> CrashDriver {
     let driver = CrashDriver::new(scenario, InMemoryStore::new(), make);
-    let driver = without.iter().fold(driver, |driver, invariant| driver.without(*invariant));
-    strike(driver, scenario, &Mishap::ALL).await
+    without.iter().fold(driver, |driver, invariant| driver.without(*invariant))
 }
 
 /// Strikes every point; and of the shortest turn every two, of which the second is dropped.
-async fn strike(mut driver: CrashDriver, scenario: Scenario, mishaps: &[Mishap]) -> usize {
-    check_leaves(&driver.places().await, scenario);
+async fn strike(driver: &mut CrashDriver, scenario: Scenario, mishaps: &[Mishap]) -> usize {
     let points = driver.every_point(mishaps).await;
     let pairs = match is_shortest(scenario) {
         true => driver.every_pair_of_points(&[DROP, Mishap::Kill], &[DROP]).await,
@@ -109,17 +119,35 @@ fn is_shortest(scenario: Scenario) -> bool {
 }
 
 /// What is struck is what the leaves do: a chain that is made of others is not tested.
-fn check_leaves(places: &[Place], scenario: Scenario) {
-    let passed = |is_it: fn(Place) -> bool| places.iter().copied().any(is_it);
-    let calls_nothing = is_shortest(scenario);
+fn check_leaves(turn: &TurnRan, tools: &ToolSet, scenario: Scenario) {
+    let passed = |is_it: fn(Place) -> bool| turn.places.iter().copied().any(is_it);
     for (leaf, used) in [
         ("store", passed(Place::is_of_store)),
         ("model", passed(|place| place == Place::Model)),
         ("tool_loop()", passed(|place| matches!(place, Place::Hook(_)))),
-        ("tools", calls_nothing || passed(|place| place == Place::ToolStarted)),
+        ("tools", is_shortest(scenario) || uses_tools(turn, tools)),
     ] {
         assert!(used, "the chain does not use `{leaf}` of its leaves: the turn passes no point of it");
     }
+}
+
+/// Whether one of the tools runs; or is offered to a model none of whose calls gets to the loop as a whole one.
+fn uses_tools(turn: &TurnRan, tools: &ToolSet) -> bool {
+    let is_ours = |offered: &Arc<dyn Tool>| {
+        tools.iter().any(|tool| std::ptr::addr_eq(Arc::as_ptr(tool), Arc::as_ptr(offered)))
+    };
+    let (mut offered, mut called) = (false, false);
+    for happened in &turn.happened {
+        match happened {
+            Happened::ToolStarted { .. } => return true,
+            Happened::Asked { tools, .. } => offered |= tools.iter().any(is_ours),
+            Happened::RoundEnded(answer) if !answer.finish().reason.vetoes_calls() => {
+                called |= answer.tool_calls().any(|(_, call)| call.complete);
+            }
+            _ => {}
+        }
+    }
+    offered && !called
 }
 
 /// Strikes every await point of turns that are remembered in a store: one test per [`Scenario`].
@@ -144,10 +172,21 @@ macro_rules! crash_points_of_store {
 
 /// Strikes every await point of turns that run through an advisor: one test per [`Scenario`].
 ///
-/// The expression makes the advisor, once for each process of a case. [`Invariant`]s that the advisor breaks on purpose
-/// are left out by their names. Instrument what the advisor itself waits for with
-/// [`AwaitPoints::pass`] in a chain of your own, by
+/// The expression makes the advisor, once for each process of a case: what it keeps in memory is gone with the process.
+/// Instrument what the advisor itself waits for with [`AwaitPoints::pass`] in a chain of your own, by
 /// [`crash_points_of_chain!`](crate::crash_points_of_chain).
+///
+/// [`Invariant`]s hold whatever the advisor makes of an answer: a cache, one that asks again, one that stops an answer and
+/// one that edits it pass as they are, if they stand inside memory. An invariant that the advisor breaks on purpose is
+/// left out by its name:
+///
+/// | an advisor that | breaks |
+/// | --- | --- |
+/// | changes what is sent, other than by system messages | [`MemoryIsThePrompt`](Invariant::MemoryIsThePrompt) |
+/// | adds a message in the user's name | also [`RequestsAreValid`](Invariant::RequestsAreValid) |
+/// | changes or gives answers outside memory | [`ShownIsRemembered`](Invariant::ShownIsRemembered) |
+/// | ends a turn with what came of an answer that failed | [`FailuresEndTheTurn`](Invariant::FailuresEndTheTurn) |
+/// | lets one turn of a conversation change the answers of the next, such as a budget | [`TheLastTurnIsUnchanged`](Invariant::TheLastTurnIsUnchanged) |
 ///
 /// ```
 /// use advisor_core::{AdvisorChain, ChatRequest, from_fn};
@@ -185,8 +224,9 @@ macro_rules! crash_points_of_advisor {
 /// Strikes every await point of the turns of a whole chain: one test per [`Scenario`](crate::crash::Scenario).
 ///
 /// The closure makes the client of the [`Leaves`](crate::crash::Leaves) that it is given, once for each process of a
-/// case. The chain needs a memory and a tool loop of the leaves, and fails without. [`Invariant`]s that the chain breaks on purpose are
-/// left out by their names.
+/// case; what is to be gone with the process is made in the closure. The chain needs a memory and a tool loop of the
+/// leaves, and fails without. [`Invariant`]s that the chain breaks on purpose are left out by their names, as with
+/// [`crash_points_of_advisor!`](crate::crash_points_of_advisor).
 ///
 /// ```
 /// use advisor_core::{AdvisorChain, ChatRequest, Phase, from_fn};

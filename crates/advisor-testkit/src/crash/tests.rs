@@ -1,5 +1,9 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use advisor_core::{
-    AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OnDrop, Phase, StreamAdvisor, TurnEnd, from_fn,
+    AdvisorChain, CallKey, ChatRequest, ChatResponse, Chunk, FinishReason, Message, MessageList, OnDrop,
+    Phase, StreamAdvisor, ToolSet, TurnEnd, TurnId, from_fn,
 };
 use chat_memory_advisor::{BatchKey, EntryKind, InMemoryStore, NewEntry, Version};
 
@@ -48,9 +52,9 @@ fn forget_append(ran: &mut Ran, step: &'static str) {
 
 fn ask_with(ran: &mut Ran, change_messages: fn(Vec<Message>) -> Vec<Message>) {
     change(ran, is_asked, |asked| match asked {
-        Happened::Asked { turn, round, messages } => {
+        Happened::Asked { turn, round, messages, tools } => {
             let messages = change_messages(messages.iter().cloned().collect());
-            Some(Happened::Asked { turn, round, messages: messages.into_iter().collect() })
+            Some(Happened::Asked { turn, round, messages: messages.into_iter().collect(), tools })
         }
         other => Some(other),
     });
@@ -110,6 +114,10 @@ fn spoil(invariant: Invariant, ran: &mut Ran) {
             ran.turns[0].over = Over::Dropped;
         }
         Invariant::TheLastTurnWorks => ran.turns.last_mut().unwrap().over = Over::Dropped,
+        Invariant::TheLastTurnIsUnchanged => {
+            ran.alone.pop_if(|last| matches!(last.kind, EntryKind::TurnEnded(_)));
+            ran.alone.pop();
+        }
     }
 }
 
@@ -121,6 +129,92 @@ async fn every_invariant_holds_of_whole_turns_and_fails_when_it_is_broken() {
         let mut spoilt = whole.clone();
         spoil(invariant, &mut spoilt);
         assert!(invariant.check(&spoilt).is_err(), "{invariant:?} holds of {spoilt}");
+    }
+}
+
+/// A cache answers one case from another, and what a process remembers outlives it, where a client does not end with them.
+#[tokio::test]
+async fn d9_each_process_of_a_case_has_a_client_of_its_own() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
+    let mut driver = CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), move |leaves: &Leaves| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
+    });
+    let kill = [Strike::new(0, Mishap::Kill)];
+    // The first case is preceded by the last turn alone.
+    for (case, processes) in [(&[&[][..]][..], 2), (&[&[]], 1), (&[&kill], 2), (&[&kill, &kill], 3)] {
+        driver.run(case).await.unwrap().check(&[]).unwrap();
+        assert_eq!(made.swap(0, Ordering::Relaxed), processes, "{case:?}");
+    }
+}
+
+/// Puts events between the failure of a turn's answer and its end.
+async fn after_a_failed_answer(events: &[Happened]) -> Result<(), String> {
+    let places = driver(Scenario::PLAIN).places().await;
+    let model = places.iter().position(|place| *place == Place::ModelItem).unwrap();
+    let mut ran = ran(Scenario::PLAIN, &[Strike::new(model, Mishap::Fail)]).await;
+    ran.check(&[]).unwrap();
+    let happened = &mut ran.turns[0].happened;
+    let failed = happened.iter().position(|happened| matches!(happened, Happened::AnswerFailed { round: 1 }));
+    let after = failed.unwrap() + 1..failed.unwrap() + 1;
+    happened.splice(after, events.iter().cloned());
+    Invariant::FailuresEndTheTurn.check(&ran)
+}
+
+#[tokio::test]
+async fn an_answer_that_failed_is_none_until_somebody_else_answers() {
+    let answer = |round| ChatResponse::new(round, Message::assistant("Yes."), FinishReason::Stop);
+    let ended = |round| Happened::RoundEnded(answer(round));
+    let asked = Happened::Asked {
+        turn: TurnId::mint(),
+        round: 1,
+        messages: MessageList::new(),
+        tools: ToolSet::new(),
+    };
+    let tool =
+        Happened::ToolStarted { key: CallKey::new(TurnId::mint(), 1, 0), call_id: "c".into(), effect: None };
+    let completed = Happened::Delivered(Chunk::Completed(answer(2)));
+    for right in [
+        vec![],
+        vec![asked.clone(), ended(1), completed.clone()],
+        vec![ended(2), completed.clone()],
+        vec![ended(2), tool.clone(), Happened::RoundStarted],
+        vec![Happened::LoopEnded, Happened::LoopStarted, Happened::RoundStarted, asked.clone()],
+    ] {
+        after_a_failed_answer(&right).await.unwrap();
+    }
+    for wrong in [
+        vec![ended(1)],
+        vec![tool],
+        vec![completed.clone()],
+        vec![Happened::LoopEnded, completed],
+        vec![Happened::RoundStarted, asked.clone()],
+        vec![Happened::LoopStarted, Happened::RoundStarted, asked],
+    ] {
+        after_a_failed_answer(&wrong).await.unwrap_err();
+    }
+}
+
+#[tokio::test]
+async fn each_loop_of_a_turn_ends_once() {
+    let mut ran = ran(Scenario::PLAIN, &[]).await;
+    for (loops, holds) in [
+        ("", true),
+        ("SE", true),
+        ("E", true),
+        ("SESE", true),
+        ("S", false),
+        ("SEE", false),
+        ("SSE", false),
+        ("SES", false),
+        ("SSEE", false),
+        ("EE", false),
+        ("ESE", false),
+    ] {
+        let event = |which| if which == 'S' { Happened::LoopStarted } else { Happened::LoopEnded };
+        ran.turns[0].happened = loops.chars().map(event).collect();
+        assert_eq!(Invariant::LoopsEndOnce.check(&ran).is_ok(), holds, "{loops}");
     }
 }
 
@@ -320,7 +414,7 @@ async fn a_turn_that_hangs_is_found_and_says_where() {
 
 #[tokio::test]
 async fn who_watches_is_told_of_every_point_before_it_is_passed() {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     let points = AwaitPoints::new();
     let told = Arc::new(Mutex::new(Vec::new()));

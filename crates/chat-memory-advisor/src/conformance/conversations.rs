@@ -1,6 +1,7 @@
 //! Conversations are apart, are read from their ends, and can be removed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
 
@@ -30,6 +31,108 @@ pub async fn conversations_and_tenants_are_isolated(store: Store) {
     assert_eq!(texts(&store.load(&keys[0], View::All).await.unwrap().entries), ["in 0"]);
     assert!(store.load(&keys[1], View::All).await.unwrap().entries.is_empty());
     assert_eq!(texts(&store.load(&keys[2], View::All).await.unwrap().entries), ["in 2"]);
+}
+
+/// Ids are opaque text: two keys that look alike, are equal without case, accents or encoding, or differ only in where
+/// the tenant ends, share neither entries nor batches nor leases, and each is listed as it is, in the order of bytes.
+pub async fn keys_of_all_sorts_share_nothing(store: Store) {
+    let run = new_name();
+    let longest = format!("{run}{}", "x".repeat(512 - run.len()));
+    let mut keys: Vec<_> = ODD_IDS.iter().map(|id| ConversationKey::in_tenant(&run, id).unwrap()).collect();
+    keys.push(ConversationKey::in_tenant(&run, &longest).unwrap());
+    let tenants: Vec<_> = ODD_IDS.iter().map(|id| format!("{run}{id}")).chain([longest.clone()]).collect();
+    keys.extend(tenants.iter().map(|tenant| ConversationKey::in_tenant(tenant, "c").unwrap()));
+    for (tenant, conversation) in
+        [("/a", "b/c"), ("/a/b", "c"), (":a", "b:c"), (":a:b", "c"), ("%2Fa", "b/c")]
+    {
+        keys.push(ConversationKey::in_tenant(&format!("{run}{tenant}"), conversation).unwrap());
+    }
+    for (number, key) in keys.iter().enumerate() {
+        let written = store.append(key, Version::EMPTY, said("t", 0, &[&format!("in {number}")])).await;
+        assert_eq!(written.unwrap(), Version::new(1), "{key:?} is another conversation");
+        if let Some(leases) = store.leases() {
+            let turn = TurnId::new("t").unwrap();
+            leases.acquire(key, &turn, Duration::from_secs(60), None).await.unwrap();
+        }
+    }
+    for (number, key) in keys.iter().enumerate() {
+        let read = store.load(key, View::All).await.unwrap();
+        assert_eq!(texts(&read.entries), [format!("in {number}")], "{key:?}");
+    }
+    let mut expected: Vec<_> = keys.iter().filter(|key| key.tenant() == run).collect();
+    expected.sort_by_key(|key| key.conversation().as_bytes());
+    assert_listed(&store, &run, &expected).await;
+    for (number, key) in keys.iter().enumerate() {
+        store.delete(key).await.unwrap();
+        assert_eq!(store.load(key, View::All).await.unwrap().version, Version::EMPTY, "{key:?}");
+        if let Some(next) = keys.get(number + 1) {
+            let read = store.load(next, View::All).await.unwrap();
+            assert_eq!(texts(&read.entries), [format!("in {}", number + 1)], "{key:?} took {next:?} with it");
+        }
+    }
+    assert_listed(&store, &run, &[]).await;
+}
+
+/// Ids that somebody might take for something else.
+const ODD_IDS: [&str; 48] = [
+    "a",
+    "A",
+    "%41",
+    "%61",
+    "a.",
+    "a..",
+    ".",
+    "..",
+    "../a",
+    "a/",
+    "/a",
+    "/",
+    "//",
+    "a b",
+    " a",
+    "a ",
+    " ",
+    "\t",
+    "\n",
+    "\r\n",
+    "\u{7F}",
+    "\u{1B}[2J",
+    "{x}",
+    "{",
+    "}",
+    "}{",
+    "{}",
+    "x",
+    ":",
+    "a:b",
+    "*",
+    "?",
+    "[a]",
+    "\\",
+    "'",
+    "\"",
+    "$1",
+    "; --",
+    "(",
+    "-",
+    "+",
+    "%",
+    "é",
+    "e\u{301}",
+    "\u{1F980}",
+    "\u{FEFF}a",
+    "a\u{200B}",
+    "\u{10FFFF}",
+];
+
+/// Lists a tenant in pages of five.
+async fn assert_listed(store: &Store, tenant: &str, expected: &[&ConversationKey]) {
+    let (mut listed, mut page) = (Vec::new(), Page::first(tenant, 5));
+    while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
+        listed.extend(keys.iter().cloned());
+        page = page.after(last.clone());
+    }
+    assert!(listed.iter().eq(expected.iter().copied()), "{listed:?} in place of {expected:?}");
 }
 
 /// Who has appended reads it, from any thread.

@@ -1,10 +1,13 @@
 //! What is written is read again, as it was and in its order.
 
-use advisor_core::{Block, CallKey, CallStart, FinishReason, Message, ToolCall, ToolResult, TurnEnd, TurnId};
-use serde_json::{Map, Value};
+use advisor_core::{
+    Block, BlockContent, CallKey, CallStart, FinishReason, Message, Opaque, ProviderData, ToolCall,
+    ToolResult, TurnEnd, TurnId,
+};
+use serde_json::{Map, Value, json};
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, BatchKey, Entry, EntryKind, NewEntry, Version, View};
+use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, StoreError, Version, View};
 
 /// The entries of a batch keep their order, and so do batches; each entry has the next number.
 pub async fn append_keeps_order(store: Store) {
@@ -33,6 +36,32 @@ pub async fn every_kind_of_message_survives(store: Store) {
     assert_survive(&store, kinds).await;
 }
 
+/// The round of a message is read as it was written, and one without a round has none. No other kind has one.
+pub async fn rounds_survive(store: Store) {
+    let (key, turn) = (new_key(), TurnId::new("t").unwrap());
+    let unknown = json!({"format": 9, "kind": "mood", "round": 7});
+    let said = || EntryKind::Message(Message::user("u"));
+    let kinds = [said(), said(), EntryKind::Unknown(unknown.as_object().cloned().unwrap()), said(), said()];
+    let rounds = [None, Some(0), Some(3), Some(1), Some(u32::MAX)];
+    let entries = kinds.iter().zip(rounds).map(|(kind, round)| {
+        let new = NewEntry::new(turn.clone(), kind.clone());
+        if let Some(round) = round { new.with_round(round) } else { new }
+    });
+    let batch = Batch::new(BatchKey::new(turn.clone(), 0, "x"), entries.collect());
+    let version = store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
+    let expected = [None, Some(0), None, Some(1), Some(u32::MAX)];
+    let of = |entries: &[Entry]| entries.iter().map(Entry::round).collect::<Vec<_>>();
+    let read = store.load(&key, View::All).await.unwrap();
+    assert_eq!(of(&read.entries), expected);
+    assert_eq!(of(&read.open_turn.unwrap().entries), expected);
+    assert_eq!(of(&store.read(&key, EntryId::BEGINNING, 9).await.unwrap()), expected);
+    assert!(read.entries.iter().map(|entry| &entry.kind).eq(&kinds), "{read:?}", read = read.entries);
+    // Who writes the same again need not know the rounds, as an older version does not.
+    let mut without = batch;
+    without.entries = without.entries.into_iter().map(|new| NewEntry::new(new.turn, new.kind)).collect();
+    assert_eq!(store.append(&key, Version::EMPTY, without).await.unwrap(), version);
+}
+
 /// Entries of kinds and formats that this version does not know are given back as they came.
 pub async fn unknown_kinds_survive(store: Store) {
     let raw = |json: &str| EntryKind::Unknown(serde_json::from_str::<Map<String, Value>>(json).unwrap());
@@ -56,6 +85,120 @@ pub async fn texts_of_all_sorts_survive(store: Store) {
 pub async fn a_large_entry_survives(store: Store) {
     let large: String = ('a'..='z').cycle().take(1 << 20).collect();
     assert_survive(&store, vec![EntryKind::Message(Message::user(large))]).await;
+}
+
+/// JSON survives whatever it is made of: numbers at the edges of their types, empty and odd names, empty lists. What
+/// is JSON inside of a text may be nested as deep as it likes.
+pub async fn json_of_all_sorts_survives(store: Store) {
+    let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+    let values = [
+        json!([u64::MAX, i64::MIN, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, -0.0, 0.1 + 0.2, 1e16]),
+        json!({"": {"": [[], {}, null]}, "\u{0}": "\u{0}", "\u{1F980}": "\u{10FFFF}", "$": 1, "$serde_json": 2}),
+        json!({"format": 9, "kind": "message", "seq": 1, "turn": "t", "entry": {}, "role": "user"}),
+        json!(deep),
+    ];
+    let kinds = values.iter().flat_map(|value| IN_ALL_PLACES.map(|place| place(value.clone())));
+    let call = ToolCall::new("c".repeat(10_000), "look", deep.as_str());
+    let answer = EntryKind::Message(Message::assistant_blocks(vec![call.into()]));
+    assert_survive(&store, kinds.chain([answer]).collect()).await;
+}
+
+/// Whatever holds JSON: what is nested as deep as [`EntryKind::MAX_DEPTH`] survives, and what is deeper is refused
+/// before it is acknowledged, with all of its batch.
+pub async fn what_is_nested_too_deep_is_refused(store: Store) {
+    for place in IN_ALL_PLACES {
+        let around = depth_of(&place(json!([]))) - 1;
+        let deepest = EntryKind::MAX_DEPTH - around;
+        for depth in [1, deepest - 1, deepest] {
+            assert_survive(&store, vec![place(nested(depth)), place(nested(1))]).await;
+        }
+        for depth in [deepest + 1, deepest + 2, deepest + 9] {
+            let limit = EntryKind::MAX_DEPTH;
+            let refused = refused(&store, place(nested(depth))).await;
+            assert!(
+                matches!(refused, StoreError::TooDeep { limit: told, .. } if told == limit),
+                "{depth} levels in {around}: {refused:?}"
+            );
+        }
+    }
+}
+
+/// What would be read as something else, or not at all, is refused before it is acknowledged.
+pub async fn what_could_not_be_read_is_refused(store: Store) {
+    let reserved = json!([{"a": 1, "$serde_json::private::RawValue": "[1]"}]);
+    let mut kinds: Vec<_> = IN_ALL_PLACES.iter().map(|place| place(reserved.clone())).collect();
+    for raw in [
+        json!({}),
+        json!({"kind": "mood", "value": 1}),
+        json!({"format": 9, "value": 1}),
+        json!({"format": -1, "kind": "mood"}),
+        json!({"format": 1, "kind": "message", "value": "secret"}),
+    ] {
+        kinds.push(EntryKind::Unknown(serde_json::from_value(raw).unwrap()));
+    }
+    for kind in kinds {
+        let refused = refused(&store, kind).await;
+        assert!(matches!(refused, StoreError::Unreadable { .. }), "{refused:?}");
+        assert!(!refused.to_string().contains("secret"), "{refused}");
+    }
+}
+
+/// The places of an entry that hold JSON of somebody else's.
+const IN_ALL_PLACES: [fn(Value) -> EntryKind; 5] = [
+    |value| EntryKind::Message(Message::user_parts(vec!["look".into(), value.into()])),
+    |value| {
+        let call = ToolCall::new("c1", "look", "{}");
+        EntryKind::Message(Message::tool(ToolResult::new(&call, vec![value.into()])))
+    },
+    |value| {
+        let opaque = BlockContent::Opaque(Opaque::new("wire", "search", value));
+        EntryKind::Message(Message::assistant_blocks(vec![Block::new(opaque)]))
+    },
+    |value| {
+        let data = vec![ProviderData::new("wire", value)];
+        let block = Block::with_data(BlockContent::Reasoning("hm".into()), data);
+        EntryKind::Message(Message::assistant_blocks(vec![block]))
+    },
+    |value| {
+        let raw = json!({"format": 9, "kind": "mood", "value": value});
+        EntryKind::Unknown(raw.as_object().cloned().unwrap())
+    },
+];
+
+/// An empty array in so many arrays and objects by turns.
+fn nested(depth: usize) -> Value {
+    (1..depth)
+        .fold(json!([]), |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({"a": inner}) })
+}
+
+/// How deep the JSON form of an entry is nested; no text of it holds a bracket.
+fn depth_of(kind: &EntryKind) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in serde_json::to_string(kind).unwrap().bytes() {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// Appends an entry between two good ones and gives why that is refused. Nothing is written, and the conversation goes
+/// on.
+async fn refused(store: &Store, kind: EntryKind) -> StoreError {
+    let (key, turn) = (new_key(), TurnId::new("t").unwrap());
+    let version = store.append(&key, Version::EMPTY, said("t", 0, &["before"])).await.unwrap();
+    let good = || NewEntry::new(turn.clone(), EntryKind::Message(Message::user("good")));
+    let entries = vec![good(), NewEntry::new(turn.clone(), kind), good()];
+    let batch = Batch::new(BatchKey::new(turn.clone(), 1, "said"), entries);
+    let refused = store.append(&key, version, batch).await;
+    // Its key is not used up, either.
+    let next = store.append(&key, version, said("t", 1, &["after"])).await;
+    assert_eq!(next.unwrap(), Version::new(2), "refused: {refused:?}");
+    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["before", "after"]);
+    refused.unwrap_err()
 }
 
 async fn assert_survive(store: &Store, kinds: Vec<EntryKind>) {

@@ -86,7 +86,14 @@ impl Dice {
 
     /// A batch of up to four entries of any turns, under a key that may have been used.
     fn batch(&mut self) -> Batch {
-        let entries = (0..self.below(5)).map(|_| NewEntry::new(self.turn(), self.kind())).collect();
+        let entries = (0..self.below(5)).map(|_| {
+            let new = NewEntry::new(self.turn(), self.kind());
+            match self.below(3) {
+                0 => new,
+                round => new.with_round(u32::try_from(round).unwrap()),
+            }
+        });
+        let entries = entries.collect();
         let round = u32::try_from(self.below(40)).unwrap();
         let mut batch = Batch::new(BatchKey::new(self.turn(), round, "\u{0}step"), entries);
         if self.below(4) == 0 {

@@ -117,12 +117,25 @@ enum How {
     FailsForADamagedEntry,
     HidesADamagedEntry,
     EndsAtADamagedEntry,
+    TakesWhatCannotBeRead,
+    ForgetsRounds,
+    FoldsCase,
+    Trims,
+    JoinsTenantAndConversation,
 }
 
 impl Broken {
     fn renamed(&self, key: &ConversationKey) -> ConversationKey {
-        let key = key.clone();
-        if self.how == How::IgnoresTenants { ConversationKey::new(key.conversation()).unwrap() } else { key }
+        let (tenant, conversation) = (key.tenant(), key.conversation());
+        let (tenant, conversation): (String, String) = match self.how {
+            How::IgnoresTenants => ("default".into(), conversation.into()),
+            How::FoldsCase => (tenant.into(), conversation.to_lowercase()),
+            How::Trims if !conversation.trim().is_empty() => (tenant.into(), conversation.trim().into()),
+            How::JoinsTenantAndConversation => ("default".into(), format!("{tenant}/{conversation}")),
+            _ => return key.clone(),
+        };
+        // What gets too long in the joining is not what is tried here.
+        ConversationKey::in_tenant(&tenant, &conversation).unwrap_or_else(|_| key.clone())
     }
 
     /// A key that the store has never seen.
@@ -220,6 +233,12 @@ impl ConversationStore for Broken {
                 }
                 return Ok(version);
             }
+            How::TakesWhatCannotBeRead => {
+                for new in batch.entries.iter_mut().filter(|new| new.kind.validate().is_err()) {
+                    new.kind = EntryKind::Corrupt(serde_json::to_vec(&new.kind).unwrap());
+                }
+            }
+            How::ForgetsRounds => batch.entries.iter_mut().for_each(|new| new.round = None),
             How::IgnoresFences => batch.fence = None,
             How::IgnoresTheLastTurn => batch.last_turn = None,
             How::IgnoresParents => batch.parent = None,
@@ -345,6 +364,14 @@ async fn catches<F: Future<Output = ()> + Send + 'static>(clause: impl FnOnce(St
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn law_m5_stores_that_take_two_ids_for_one_are_caught() {
+    assert!(!catches(keys_of_all_sorts_share_nothing, How::NotAtAll).await);
+    for how in [How::FoldsCase, How::Trims, How::JoinsTenantAndConversation, How::IgnoresTenants] {
+        assert!(catches(keys_of_all_sorts_share_nothing, how).await, "{how:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn broken_stores_are_caught() {
     assert!(catches(same_key_gives_the_same_version, How::ForgetsKeys).await);
     assert!(catches(key_is_checked_before_version, How::ChecksTheVersionFirst).await);
@@ -373,6 +400,9 @@ async fn broken_stores_are_caught() {
     assert!(catches(of_many_who_begin_one_conversation_one_does, How::IgnoresTheVersion).await);
     assert!(catches(numbers_beyond_all_bounds_are_typed_errors, How::IgnoresTheVersion).await);
     assert!(catches(a_page_may_begin_after_a_key_of_another_tenant, How::IgnoresWherePagesBegin).await);
+    assert!(catches(rounds_survive, How::ForgetsRounds).await);
+    assert!(catches(what_is_nested_too_deep_is_refused, How::TakesWhatCannotBeRead).await);
+    assert!(catches(what_could_not_be_read_is_refused, How::TakesWhatCannotBeRead).await);
     for how in [How::ForgetsKeys, How::IgnoresFences, How::HidesTheOpenTurn, How::ForgetsParents] {
         assert!(catches(it_answers_as_the_store_in_memory_does, how).await, "{how:?}");
     }

@@ -146,7 +146,7 @@ async fn lines_that_cannot_be_used_are_named() {
         (with(3, &good.replace("\"turn\":\"b\"", "\"turn\":\"no turn\"")), 4),
         (with(4, &lines.lines().nth(4).unwrap().replace("\"parent\":2", "\"parent\":4")), 5),
         (format!("{lines}\n\n{good}"), 9),
-        (with(0, &lines.lines().next().unwrap().replace("\"c\"", "\"no {key}\"")), 1),
+        (with(0, &lines.lines().next().unwrap().replace("\"c\"", "\"no\\u0000key\"")), 1),
     ] {
         let refused = import(&InMemoryStore::new(), text.as_bytes(), None).await.unwrap_err();
         assert!(matches!(refused, ImportError::Line { line: at, .. } if at == line), "{line}: {refused:?}");

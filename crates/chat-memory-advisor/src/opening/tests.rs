@@ -1,12 +1,15 @@
-use advisor_core::{ErrorKind, TurnEnd};
+use std::sync::Arc;
+
+use advisor_core::{CallKey, ErrorKind, TurnEnd};
 use proptest::prelude::*;
 
 use super::*;
 use crate::logs::{
-    answer, any_log, calls, completed, handed_out, log, ordinary_log, result, rolled_back, started, turn,
-    user, words,
+    answer, any_log, calls, completed, handed_out, log, ordinary_log, other_texts, result, rolled_back,
+    started, turn, user, words,
 };
-use crate::{View, Window, check_transcript, repair};
+use crate::reading::Reading;
+use crate::{NOT_RUN, View, WENT_ON, Window, check_transcript, repair, repair_with};
 
 fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
     plan_in(Window::All, log, said, unfinished)
@@ -26,9 +29,20 @@ fn past<'a>(log: &[Entry], view: View, unfinished: &'a [Unfinished]) -> Past<'a>
 
 fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Beginning> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
-    let measure = Measure::from(window);
-    let view = if answers_calls { View::All } else { measure.view() };
-    Opening::plan(&turn("new"), said.to_vec(), past(log, view, unfinished), &measure)
+    let (measure, new) = (Measure::from(window), turn("new"));
+    let view = if answers_calls { View::All } else { view_of(&measure, log, said) };
+    Opening::plan(&new, said.to_vec(), past(log, view, unfinished), &measure)
+}
+
+/// The view that is read of a log before the turn `new` with this input.
+fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> View {
+    let new = turn("new");
+    let reading = Reading::of(measure).before(&new, said);
+    let mut view = reading.view();
+    while let Some(larger) = reading.view_after(view, &Snapshot::of(log, view)) {
+        view = larger;
+    }
+    view
 }
 
 /// What is written, one word per entry with its turn: `t:u:hello`, `t:end`.
@@ -67,7 +81,7 @@ fn law_t5_a_turn_that_goes_on_knows_what_it_has_started() {
     let dead = log(&[("t", vec![user("t").into(), answer("a").into(), completed()]), ("new", own)]);
     let opening = plan(&dead, &[user("u")], &[]).unwrap();
     assert_eq!(written(&opening), "new:r1! new:r2!");
-    assert_eq!(opening.again, Some([CallKey::new(turn("t"), 1, 0)].into()));
+    assert_eq!(opening.again.as_ref().unwrap().started, [CallKey::new(turn("t"), 1, 0)].into());
     let told = [crate::VERIFY_BEFORE_RETRYING, crate::OUTCOME_UNKNOWN];
     assert_eq!(result_texts(&opening.messages), told);
     let stored: Vec<_> = opening.entries.iter().filter_map(|new| new.kind.as_message().cloned()).collect();
@@ -137,7 +151,12 @@ fn the_input_may_answer_the_calls_of_the_turn_before() {
     assert_eq!(words(&some.messages), "u:u a(1,2) r1! r2 u:v");
     let none = plan(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
     assert_eq!(written(&none), "t:r1! t:r2! t:end new:u:v");
-    assert_eq!(words(&none.messages), "u:u a(1,2) r1! r2! a:[no answer] u:v");
+    assert_eq!(words(&none.messages), format!("u:u a(1,2) r1! r2! a:{WENT_ON} u:v"));
+    let stored = |opening: &Opening| {
+        let stored = opening.entries.iter().filter_map(|new| new.kind.as_message()?.tool_result());
+        stored.map(advisor_core::ToolResult::text).collect::<Vec<_>>()
+    };
+    assert_eq!((stored(&none), stored(&some)[0].as_str()), (vec![NOT_RUN.to_owned(); 2], NOT_RUN));
     let dead = plan(&asking(None), &[result("1"), result("2")], &[]).unwrap();
     assert_eq!(written(&dead), "t:cut() new:r1 new:r2");
     assert_eq!(words(&dead.messages), "u:u a(1,2) r1 r2");
@@ -238,12 +257,13 @@ fn an_id_that_was_used_for_something_else_is_refused() {
 }
 
 #[test]
-fn the_window_leaves_out_whole_turns_and_keeps_what_belongs_together() {
+fn the_window_leaves_out_the_oldest_turns_and_keeps_what_belongs_together() {
     let plain = |name| (name, vec![user("u").into(), answer(name).into(), completed()]);
     let log3 = log(&[plain("a"), plain("b"), plain("c")]);
     let sent = |count| words(&plan_in(Window::Messages(count), &log3, &[user("v")], &[]).unwrap().messages);
     assert_eq!(sent(0), "u:v");
-    assert_eq!(sent(2), "u:v", "half a turn is no turn");
+    assert_eq!(sent(1), "u:v");
+    assert_eq!(sent(2), "a:c u:v", "there is room for the last answer, and for nothing else");
     assert_eq!(sent(3), "u:u a:c u:v");
     assert_eq!(sent(6), "u:u a:b u:u a:c u:v");
     assert_eq!(sent(7), "u:u a:a u:u a:b u:u a:c u:v");
@@ -272,9 +292,22 @@ fn an_answer_never_parts_from_the_turn_whose_calls_it_was_given_for() {
         let all = log(&[asking.clone(), undone.clone(), ("bring", bring)]);
         words(&plan_in(Window::Messages(count), &all, &[user("v")], &[]).unwrap().messages)
     };
-    assert_eq!(sent(result("1"), 3), "u:v", "with an undone turn in between");
-    assert_eq!(sent(user("by the way"), 3), "u:v", "with something said before the result");
+    assert_eq!(sent(result("1"), 3), "u:u a:ok u:v", "with an undone turn in between");
+    assert_eq!(
+        sent(user("by the way"), 3),
+        "u:by the way a:fine u:v",
+        "with something said before the result"
+    );
     assert_eq!(sent(result("1"), 5), "u:u a(1) r1 a:ok u:v");
+}
+
+/// The opening of a turn that says `v`, of which only so many entries before it are read.
+fn plan_seeing(entries: usize, log: &[Entry]) -> Opening {
+    let seen = past(log, View::LastEntries(entries), &[]);
+    match Opening::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {
+        Beginning::Asking(opening) => opening,
+        Beginning::Answered(answer, _) => panic!("answered: {answer:?}"),
+    }
 }
 
 #[test]
@@ -284,8 +317,7 @@ fn a_turn_whose_beginning_was_not_read_is_left_out() {
         (name, [EntryKind::from(user(name))].into_iter().chain(long.clone()).chain(end).collect::<Vec<_>>())
     };
     let ended = log(&[turn("a", Some(completed())), turn("b", Some(completed()))]);
-    let opening = plan_in(Window::Messages(4), &ended, &[user("v")], &[]).unwrap();
-    assert_eq!(words(&opening.messages), "u:v");
+    assert_eq!(words(&plan_seeing(9, &ended).messages), "u:v");
     let asking = [calls(&["2"]).into(), handed_out()];
     let asking = turn("a", None).1.into_iter().chain(asking).collect();
     let answering = vec![result("2").into(), answer("x").into(), completed()];
@@ -294,18 +326,22 @@ fn a_turn_whose_beginning_was_not_read_is_left_out() {
         ("b", answering),
         ("c", vec![user("w").into(), answer("y").into(), completed()]),
     ]);
-    let opening = plan_in(Window::Messages(6), &joined, &[user("v")], &[]).unwrap();
-    assert_eq!(words(&opening.messages), "u:w a:y u:v", "what answers its calls goes with it");
+    assert_eq!(
+        words(&plan_seeing(12, &joined).messages),
+        "u:w a:y u:v",
+        "what answers its calls goes with it"
+    );
     let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
     let parted = log(&[asking, ("b", vec![result("1").into(), answer("x").into()])]);
-    let opening = plan_in(Window::Messages(2), &parted, &[user("v")], &[]).unwrap();
+    let opening = plan_seeing(4, &parted);
     assert_eq!(words(&opening.messages), "u:v", "an open turn, too, goes with the calls that it answers");
     assert_eq!(written(&opening), "b:cut() new:u:v");
     let open = log(&[turn("a", Some(completed())), turn("b", None)]);
-    let opening = plan_in(Window::Messages(1), &open, &[user("v")], &[]).unwrap();
-    assert_eq!(written(&opening), "b:cut() new:u:v", "an open turn is closed, also out of sight");
-    let opening = plan_in(Window::Messages(0), &open, &[user("v")], &[]).unwrap();
-    assert_eq!(written(&opening), "b:cut() new:u:v");
+    for (window, seen) in [(Window::Messages(1), 2), (Window::Messages(0), 0)] {
+        let opening = plan_in(window, &open, &[user("v")], &[]).unwrap();
+        assert_eq!(written(&opening), "b:cut() new:u:v", "an open turn is closed, also out of sight");
+        assert_eq!(written(&plan_seeing(seen, &open)), "b:cut() new:u:v");
+    }
 }
 
 proptest! {
@@ -318,10 +354,13 @@ proptest! {
     }
 
     #[test]
-    fn law_m2_what_is_sent_is_what_the_log_tells_afterwards(log in any_log()) {
-        let opening = plan(&log, &[user("v")], &[]).unwrap();
-        let mut told = repair(&with(&log, &opening));
-        prop_assert_eq!(told.pop().unwrap().text(), crate::INTERRUPTED);
+    fn law_m2_what_is_sent_is_what_the_log_tells_afterwards(log in any_log(), other in any::<bool>()) {
+        let texts = if other { other_texts() } else { MemoryTexts::default() };
+        let measure = Measure { texts: Arc::new(texts.clone()), ..Window::All.into() };
+        let begun = Opening::plan(&turn("new"), vec![user("v")], past(&log, View::All, &[]), &measure);
+        let Beginning::Asking(opening) = begun.unwrap() else { panic!("the turn is new") };
+        let mut told = repair_with(&with(&log, &opening), &texts);
+        prop_assert_eq!(told.pop().unwrap().text(), texts.interrupted.to_string());
         prop_assert_eq!(told, opening.messages);
     }
 

@@ -1,11 +1,12 @@
+use advisor_core::{ToolCall, ToolResult};
 use proptest::prelude::*;
 
 use super::*;
 use crate::logs::{
-    answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, result, rolled_back,
-    started, user, words,
+    answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, other_texts, result,
+    rolled_back, started, user, words,
 };
-use crate::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, check_transcript};
+use crate::{NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, WENT_ON, check_transcript};
 
 fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {
     let messages = repair(&log(turns));
@@ -45,7 +46,7 @@ fn a_turn_that_begins_with_a_result_for_nobody_answers_no_calls() {
     let asked = vec![user("u").into(), calls(&["1"]).into(), handed_out()];
     let next = |id: &str| vec![result(id).into(), user("v").into(), answer("b").into(), completed()];
     assert_eq!(repaired(&[("t", asked.clone()), ("n", next("1"))]), "u:u a(1) r1 u:v a:b");
-    assert_eq!(repaired(&[("t", asked), ("n", next("9"))]), "u:u a(1) r1! a:[no answer] u:v a:b");
+    assert_eq!(repaired(&[("t", asked), ("n", next("9"))]), format!("u:u a(1) r1! a:{WENT_ON} u:v a:b"));
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn law_m1_where_an_answer_was_left_out_the_user_does_not_speak_twice() {
 fn the_open_calls_of_a_turn_are_those_that_its_last_remembered_message_waits_for() {
     let open = |next: Message| {
         let kinds = vec![user("u").into(), calls(&["1", "2"]).into(), next.into()];
-        words(&open_calls(&log(&[("t", kinds)])).missing())
+        words(&open_calls(&log(&[("t", kinds)])).missing(&MemoryTexts::default()))
     };
     assert_eq!(open(result("1")), "r2!");
     assert_eq!(open(calls(&["3"])), "r3!");
@@ -70,13 +71,14 @@ fn the_open_calls_of_a_turn_are_those_that_its_last_remembered_message_waits_for
     }
 }
 
-/// What the calls of a turn that was cut off are answered with: `?` outcome unknown, `!` verify before retrying, `=` result.
+/// What the calls of a turn are answered with: `?` outcome unknown, `!` verify before retrying, `-` not run, `=` result.
 fn answered(kinds: Vec<EntryKind>) -> String {
     let messages = repair(&log(&[("t", kinds)]));
     assert_eq!(check_transcript(&messages), []);
     let mark = |text: &str| match text {
         OUTCOME_UNKNOWN => '?',
         VERIFY_BEFORE_RETRYING => '!',
+        NOT_RUN => '-',
         _ => '=',
     };
     messages.iter().filter_map(Message::tool_result).map(|result| mark(&result.text())).collect()
@@ -101,6 +103,33 @@ fn law_t1_t5_a_call_that_was_started_and_must_not_run_twice_is_to_be_verified() 
     assert_eq!(open(vec![started(1, 1, "2"), started(1, 2, "1"), result("1").into()]), "=!!");
     let later = vec![started(1, 0, "1"), calls(&["1"]).into()];
     assert_eq!(open(later), "!???", "the start of an earlier round says nothing of a later one");
+}
+
+#[test]
+fn d7_the_calls_that_a_turn_left_to_its_caller_were_not_run_unless_they_were_started() {
+    let left = |more: Vec<EntryKind>| {
+        answered([user("u").into(), calls(&["1", "2"]).into()].into_iter().chain(more).collect())
+    };
+    let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
+    assert_eq!(left(vec![handed_out()]), "--");
+    assert_eq!(left(vec![completed()]), "--", "whatever the provider calls it");
+    assert_eq!((left(vec![interrupted("")]), left(vec![failed()])), ("??".into(), "??".into()));
+    assert_eq!(left(vec![started(1, 1, "2"), handed_out()]), "-!");
+    assert_eq!(left(vec![handed_out(), result("2").into(), handed_out()]), "-=");
+    assert_eq!(left(vec![handed_out(), interrupted("")]), "--", "what failed afterwards does not start them");
+    assert_eq!(left(vec![handed_out(), user("v").into(), calls(&["1"]).into()]), "--?");
+}
+
+#[test]
+fn d7_a_turn_whose_left_calls_were_answered_when_it_was_closed_stays_so() {
+    let told = |text: &str| {
+        let unknown = Message::tool(ToolResult::error(&ToolCall::new("1", "f", ""), text));
+        let closed = vec![user("u").into(), calls(&["1"]).into(), handed_out(), unknown.into(), handed_out()];
+        let messages = repair(&log(&[("t", closed), ("n", vec![user("v").into()])]));
+        (messages[2].text(), messages[3].text())
+    };
+    assert_eq!(told(NOT_RUN), (NOT_RUN.into(), WENT_ON.into()));
+    assert_eq!(told(OUTCOME_UNKNOWN), (OUTCOME_UNKNOWN.into(), WENT_ON.into()), "as an older version told");
 }
 
 #[test]
@@ -160,15 +189,18 @@ fn calls_at_the_end_of_a_turn_may_be_answered_by_the_next() {
         turn.extend([answer("a").into(), completed()]);
         ("two", turn)
     };
-    assert_eq!(repaired(&[asking()]), "u:u a(1,2) r1! r2! a:[no answer]");
+    assert_eq!(repaired(&[asking()]), format!("u:u a(1,2) r1! r2! a:{WENT_ON}"));
     assert_eq!(
         repaired(&[asking(), next(&[result("2"), result("1"), user("v")])]),
         "u:u a(1,2) r1 r2 u:v a:a"
     );
     assert_eq!(repaired(&[asking(), next(&[result("2")])]), "u:u a(1,2) r1! r2 a:a");
-    assert_eq!(repaired(&[asking(), next(&[user("v")])]), "u:u a(1,2) r1! r2! a:[no answer] u:v a:a");
+    let passed_over = format!("u:u a(1,2) r1! r2! a:{WENT_ON}");
+    assert_eq!(repaired(&[asking(), next(&[user("v")])]), format!("{passed_over} u:v a:a"));
     let undone = ("two", vec![result("1").into(), result("2").into(), rolled_back()]);
-    assert_eq!(repaired(&[asking(), undone]), "u:u a(1,2) r1! r2! a:[no answer]");
+    assert_eq!(repaired(&[asking(), undone]), passed_over);
+    let silent = ("two", vec![result("1").into(), result("2").into(), completed()]);
+    assert_eq!(repaired(&[asking(), silent]), "u:u a(1,2) r1 r2 a:[no answer]");
 }
 
 #[test]
@@ -207,15 +239,20 @@ proptest! {
     #[test]
     fn law_m1_what_is_repaired_is_valid(log in any_log()) {
         prop_assert_eq!(check_transcript(&repair(&log)), []);
+        prop_assert_eq!(check_transcript(&repair_with(&log, &other_texts())), []);
     }
 
     #[test]
     fn repairing_twice_changes_nothing_more(log in any_log()) {
-        let pieces = Repair::of(&log).finish();
-        let again = Repair::of(&as_log(&pieces)).finish();
-        prop_assert_eq!(&again, &pieces);
-        for piece in &pieces {
-            prop_assert_eq!(check_transcript(piece), [], "each piece is valid by itself");
+        let texts = [MemoryTexts::default(), other_texts()];
+        for (one, other) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let pieces = Repair::of(&log, &texts[one]).finish();
+            let repaired = as_log(&pieces);
+            let again = Repair::of(&repaired, &texts[other]).finish();
+            prop_assert_eq!(&again, &pieces, "a text that is there stays");
+            for piece in &pieces {
+                prop_assert_eq!(check_transcript(piece), [], "each piece is valid by itself");
+            }
         }
     }
 
@@ -233,8 +270,8 @@ proptest! {
     fn only_the_end_changes_when_a_turn_follows(log in any_log(), cut in any::<prop::sample::Index>()) {
         let turns: Vec<_> = log.chunk_by(same_turn).collect();
         let kept: Vec<_> = turns.iter().take(cut.index(turns.len() + 1)).copied().flatten().cloned().collect();
-        let before = Repair::of(&kept).finish();
-        let after = Repair::of(&log).finish();
+        let before = Repair::of(&kept, &MemoryTexts::default()).finish();
+        let after = Repair::of(&log, &MemoryTexts::default()).finish();
         let untouched = before.len().saturating_sub(1);
         prop_assert_eq!(&before[..untouched], &after[..untouched]);
     }

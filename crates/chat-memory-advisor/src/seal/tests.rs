@@ -5,15 +5,16 @@ use proptest::prelude::*;
 
 use super::*;
 
+use crate::logs::{any_log, calls, completed, handed_out, log, other_texts, turn, user};
+use crate::{EntryId, InMemoryStore, Page, Snapshot, repair, repair_with};
+
 async fn seal(
     store: &dyn ConversationStore,
     key: &ConversationKey,
     unfinished: &Unfinished,
 ) -> Result<(), StoreError> {
-    seal_while(store, key, unfinished, None, || true).await
+    seal_while(store, key, unfinished, None, &MemoryTexts::default(), || true).await
 }
-use crate::logs::{any_log, calls, completed, handed_out, log, turn, user};
-use crate::{EntryId, InMemoryStore, Page, Snapshot, repair};
 
 fn silent(name: &str) -> Unfinished {
     Unfinished::beginning(turn(name), Version::new(u64::MAX), Vec::new())
@@ -128,9 +129,11 @@ proptest! {
         let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
         let end = end_of(last, &[]);
         let mut closed = log.clone();
-        closed.extend(closing(last, &end, &[]).into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
-        prop_assert_eq!(repair(&closed), repair(&log));
+        let texts = other_texts();
+        let new = closing(last, &end, &[], &texts);
+        closed.extend(new.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+        prop_assert_eq!(repair_with(&closed, &texts), repair_with(&log, &texts));
         let last = closed.chunk_by(same_turn).next_back().unwrap();
-        prop_assert_eq!(closing(last, &end, &[]), []);
+        prop_assert_eq!(closing(last, &end, &[], &MemoryTexts::default()), [], "whoever closes it again");
     }
 }

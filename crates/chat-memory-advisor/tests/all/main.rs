@@ -17,6 +17,7 @@ mod rounds;
 mod store;
 mod summaries;
 mod support;
+mod texts;
 mod turns;
 mod windows;
 mod writers;

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use advisor_core::{
-    AdvisorChain, BlockDelta, CallKey, CallStart, ChatRequest, Chunk, ErrorKind, FinishReason, Message,
-    Phase, Placement, Record, Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
+    AdvisorChain, BlockDelta, CallKey, CallStart, ChatClient, ChatRequest, Chunk, ErrorKind, FinishReason,
+    Message, MessageList, Phase, Placement, Record, Step, ToolCall, ToolResult, TurnEnd, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::ChatMemoryAdvisor;
+use chat_memory_advisor::{ChatMemoryAdvisor, NOT_RUN};
 
 use crate::store::TestStore;
 use crate::support::{Rounds, ask, builder, client, key, log_words, plain, read_until, sent, turn, words};
@@ -87,7 +87,7 @@ async fn an_answer_that_was_changed_on_its_way_out_is_not_stored_again() {
         }))
     })
     .placed(Placement::new(Phase::Round));
-    let client = advisor_core::ChatClient::builder(model.clone())
+    let client = ChatClient::builder(model.clone())
         .advisor(Rounds::default())
         .advisor(redact)
         .advisor(memory)
@@ -177,6 +177,30 @@ async fn an_empty_answer_in_the_middle_of_a_turn_leaves_a_trace_in_both_places()
         ask(&client, "go").await.unwrap();
         let log = log_words(&store.log(&key()).await);
         assert_eq!(log, "u:go a:[no answer] u:more a:two .", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn d7_a_turn_that_goes_on_after_it_left_its_calls_tells_that_they_were_not_run() {
+    for place in PLACES {
+        let (memory, store) = memory();
+        let model = ScriptedModel::new([calls(), Answer::of_text("done")]);
+        let insists = from_fn("insists", |mut request: ChatRequest, next: AdvisorChain| async move {
+            next.next_call(request.clone()).await?;
+            request.messages.push(Message::user("Without, then."));
+            next.next_stream(request).await
+        });
+        let rounds = Rounds { hand_out: true, ..Rounds::default() };
+        let outside = ChatClient::builder(model.clone()).advisor_in(Phase::Turn, insists);
+        let client = outside.advisor_in(place, memory.clone()).advisor(rounds).build().unwrap();
+        ask(&client, "go").await.unwrap();
+        let results = |messages: &MessageList| {
+            messages.iter().filter_map(Message::tool_result).map(ToolResult::text).collect::<Vec<_>>()
+        };
+        assert_eq!(sent(&model, 1), "u:go a(1,2) r1! r2! u:Without, then.", "{place:?}");
+        assert_eq!(results(&model.prompts()[1].messages), [NOT_RUN, NOT_RUN]);
+        assert_eq!(results(&memory.transcript(&key()).await.unwrap()), [NOT_RUN, NOT_RUN]);
+        assert_eq!(log_words(&store.log(&key()).await), "u:go a(1,2) . r1! r2! u:Without, then. a:done .");
     }
 }
 

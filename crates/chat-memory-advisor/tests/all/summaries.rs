@@ -205,6 +205,26 @@ async fn a_window_and_a_summary_go_together() {
 }
 
 #[tokio::test]
+async fn d2_a_large_turn_leaves_what_the_summary_does_not_tell_of() {
+    for place in [Phase::Round, Phase::Turn] {
+        let store = InMemoryStore::new();
+        let (memory, _, later) = summarizing(&store, texts(&["short"]));
+        let memory = memory.with_window(Window::Messages(8));
+        let work = (0..6).map(|nth: u32| Answer::of_calls([(nth.to_string().as_str(), "f", "{}")]));
+        let answers = texts(&["a", "b", "c", "d"]).into_iter().chain(work).chain(texts(&["done", "e"]));
+        let (client, model) = client(&memory, place, answers);
+        for user in ["1", "2", "3", "4"] {
+            ask(&client, user).await.unwrap();
+        }
+        assert_eq!(later.run().await, 1);
+        ask(&client, "go").await.unwrap();
+        ask(&client, "5").await.unwrap();
+        let summary = "s:Summary of the conversation so far:\nshort";
+        assert_eq!(sent(&model, 11), format!("s:S {summary} u:3 a:c u:4 a:d u:go a:done u:5"), "{place:?}");
+    }
+}
+
+#[tokio::test]
 async fn law_m5_what_was_told_of_a_deleted_conversation_does_not_come_back() {
     let store = InMemoryStore::new();
     let (memory, _, later) = summarizing(&store, texts(&["THE SECRET"]));

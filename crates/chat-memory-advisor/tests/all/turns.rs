@@ -65,14 +65,15 @@ async fn a_transcript_is_what_the_window_holds() {
     let (client, _) = client(&memory, Phase::Round, answers);
     ask(&client, "1").await.unwrap();
     ask(&client, "2").await.unwrap();
-    for (count, held) in [(0, ""), (3, ""), (4, "u:2 a(1) r1 a:two"), (6, "u:1 a:one u:2 a(1) r1 a:two")] {
+    let all = "u:1 a:one u:2 a(1) r1 a:two";
+    for (count, held) in [(0, ""), (1, "a:two"), (3, "u:2 a:two"), (4, "u:2 a(1) r1 a:two"), (6, all)] {
         let memory = memory.clone().with_window(Window::Messages(count));
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {count} messages");
     }
 }
 
 #[tokio::test]
-async fn windows_of_turns_and_of_tokens_hold_whole_turns() {
+async fn windows_of_turns_hold_whole_turns_and_windows_of_tokens_what_fits() {
     let (memory, _) = memory();
     let answers = [Answer::of_text("one"), Answer::of_calls([("1", "f", "{}")]), Answer::of_text("two")];
     let (client, _) = client(&memory, Phase::Round, answers);
@@ -85,7 +86,8 @@ async fn windows_of_turns_and_of_tokens_hold_whole_turns() {
         let memory = memory.clone().with_window(Window::Turns(turns));
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {turns} turns");
     }
-    for (tokens, held) in [(39, ""), (40, second), (59, second), (60, &*all)] {
+    for (tokens, held) in [(9, ""), (10, "a:two"), (39, "u:2 a:two"), (40, second), (59, second), (60, &*all)]
+    {
         let memory = memory.clone().with_window(Window::Tokens(tokens)).with_token_counter(|_: &Message| 10);
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {tokens} tokens");
     }
@@ -108,6 +110,24 @@ async fn a_window_of_tokens_reads_as_much_as_it_needs() {
     ask(&client, "39").await.unwrap();
     assert_eq!(model_of_many.prompts()[0].messages.len(), 1 + 68 + 1, "the running turn's input counts");
     assert_eq!(model.calls(), 39);
+}
+
+#[tokio::test]
+async fn d2_a_window_of_messages_reads_on_where_a_long_turn_leaves_room_in_it() {
+    let (memory, store) = memory();
+    let memory = memory.with_window(Window::Messages(8));
+    let work = || (0..12).map(|nth: u32| Answer::of_calls([(nth.to_string().as_str(), "f", "{}")]));
+    let answers = ["one", "two", "three"].map(Answer::of_text).into_iter().chain(work());
+    let (client, model) = client(&memory, Phase::Round, answers.chain(["done", "four"].map(Answer::of_text)));
+    for user in ["1", "2", "3", "go"] {
+        let loads = store.loads();
+        ask(&client, user).await.unwrap();
+        assert_eq!(store.loads(), loads + 1, "one read is enough");
+    }
+    let loads = store.loads();
+    ask(&client, "4").await.unwrap();
+    assert_eq!(sent(&model, 16), "s:S u:2 a:two u:3 a:three u:go a:done u:4");
+    assert_eq!(store.loads(), loads + 2, "16 entries show the end of one turn");
 }
 
 #[tokio::test]
@@ -289,7 +309,10 @@ async fn the_caller_may_answer_calls_in_the_next_turn() {
         (vec![result("2"), result("1")], "s:S u:go a(1,2) r1 r2"),
         (vec![result("2")], "s:S u:go a(1,2) r1! r2"),
         (vec![result("1"), Message::user("and?")], "s:S u:go a(1,2) r1 r2! u:and?"),
-        (vec![Message::user("never mind")], "s:S u:go a(1,2) r1! r2! a:[no answer] u:never mind"),
+        (
+            vec![Message::user("never mind")],
+            "s:S u:go a(1,2) r1! r2! a:[the conversation went on without these results] u:never mind",
+        ),
     ] {
         let (memory, store) = memory();
         let model = ScriptedModel::new([asking(), Answer::of_text("done"), Answer::of_text("more")]);

@@ -48,10 +48,11 @@ async fn a_turn_that_is_too_large_is_compacted_by_whole_steps_and_stored_whole()
         [
             "s:S u:hello a:hi u:go",
             "s:S u:hello a:hi u:go a(0) r0",
-            "s:S u:go a(0) r0 a(1) r1",
-            "s:S u:go a(1) r1 a(2) r2",
-            "s:S u:go a(2) r2 a(3) r3",
+            "s:S a:hi u:go a(0) r0 a(1) r1",
+            "s:S a:hi u:go a(1) r1 a(2) r2",
+            "s:S a:hi u:go a(2) r2 a(3) r3",
         ],
+        "the last answer stays where it fits"
     );
     let log = log_words(&store.load(&key(), View::All).await.unwrap().entries);
     assert_eq!(log, "u:hello a:hi . u:go a(0) r0 a(1) r1 a(2) r2 a(3) r3 a:done .");

@@ -2,9 +2,9 @@
 
 use super::ChoiceBlocks;
 use crate::aggregator::Sink;
-use crate::identity::{Identity, Place, identify};
+use crate::identity::{Decision, Identity, Place, identify, open};
 use crate::open_block::OpenBlock;
-use crate::open_call::OpenCall;
+use crate::open_call::{Doubt, OpenCall};
 use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCallDelta};
 
 impl ChoiceBlocks {
@@ -17,12 +17,16 @@ impl ChoiceBlocks {
         if fragment.is_empty() {
             return Ok(());
         }
-        let (identity, rule) = identify(&mut self.calls, &fragment, place);
+        let Decision { identity, rule, doubt, disputed } = identify(&mut self.calls, &fragment, place);
         sink.diagnostics.note(rule);
+        self.dispute(&disputed);
         let at = match identity {
             Identity::Known(at) => at,
-            Identity::New => self.add_call(sink)?,
+            Identity::New => self.add_call(doubt, sink)?,
         };
+        if fragment.arguments_delta().is_some() {
+            self.note_rivals(at, &fragment);
+        }
         let (Some(call), Some(block)) =
             (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
         else {
@@ -55,10 +59,40 @@ impl ChoiceBlocks {
         Ok(())
     }
 
-    /// Gives the call an id of its own if the provider's was made here for an earlier call, which is out already.
+    fn dispute(&mut self, calls: &[usize]) {
+        for at in calls {
+            self.calls.get_mut(*at).into_iter().for_each(|call| call.doubt = Doubt::Disputed);
+        }
+    }
+
+    /// Notes which other calls could take arguments that come for a call without a name.
+    fn note_rivals(&mut self, at: usize, fragment: &ToolCallDelta) {
+        let is_nameless =
+            self.calls.get(at).is_some_and(|call| call.name.is_none() && fragment.name().is_none());
+        if !is_nameless {
+            return;
+        }
+        let open = open(&mut self.calls, |_| true);
+        if let Some(call) = self.calls.get_mut(at) {
+            let new: Vec<_> =
+                open.into_iter().filter(|other| *other != at && !call.rivals.contains(other)).collect();
+            call.rivals.extend(new);
+        }
+    }
+
+    /// Settles at the end of the answer what depends on names that did not come.
+    pub(super) fn dispute_left_over(&mut self) {
+        let nameless = self.calls.iter().filter(|call| call.name.is_none());
+        let rivals: Vec<_> = nameless.flat_map(|call| call.rivals.iter().copied()).collect();
+        self.dispute(&rivals);
+    }
+
+    /// Gives the call an id of its own if those outside know another one by the provider's, which the provider gave that one,
+    /// too, or which was made for it here.
     fn replace_taken_id(&mut self, at: usize, sink: &mut Sink<'_>) {
         let id = self.calls.get(at).and_then(|call| call.id.as_ref());
-        if id.is_some() && self.calls.iter().any(|call| call.made_id.as_ref() == id) {
+        let mut others = self.calls.iter().enumerate().filter(|(other, _)| *other != at);
+        if id.is_some() && others.any(|(_, call)| call.shown_id() == id) {
             self.make_id(at, sink);
         }
     }
@@ -83,7 +117,8 @@ impl ChoiceBlocks {
         std::iter::once(id.clone()).chain(others).find(|id| !is_taken(id)).unwrap_or_default().into()
     }
 
-    /// Opens the call's block once it has a name, and shows the arguments that are certain.
+    /// Opens the call's block once it has a name, and shows the arguments that are certain. By the eager rule, the calls before
+    /// it end then.
     fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
         if self.calls.get(at).is_none_or(|call| call.name.is_none()) {
             return;
@@ -93,6 +128,9 @@ impl ChoiceBlocks {
         };
         if self.blocks.get(block_at).is_some_and(|block| !block.is_opened()) {
             self.close_running(sink);
+            if sink.settings.eager_calls {
+                (0..at).for_each(|before| self.close_call(before, true, sink));
+            }
         }
         if let (Some(call), Some(block)) = (self.calls.get_mut(at), self.blocks.get_mut(block_at)) {
             block.open_call(self.number, call, sink);
@@ -102,23 +140,18 @@ impl ChoiceBlocks {
         }
     }
 
-    fn add_call(&mut self, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
-        if sink.settings.eager_calls {
-            for at in 0..self.calls.len() {
-                self.close_call(at, true, sink);
-            }
-        }
+    fn add_call(&mut self, doubt: Doubt, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
         let limit = sink.settings.limits.calls;
         if self.calls.len() >= limit {
             return Err(AggregateError::TooLarge { what: "tool calls in one answer", limit });
         }
         let block = self.add_block(OpenBlock::call(), sink)?;
-        self.calls.push(OpenCall::default());
+        self.calls.push(OpenCall::new(doubt));
         self.call_blocks.push(block);
         Ok(self.calls.len() - 1)
     }
 
-    /// Ends the call's block, unless it has ended.
+    /// Ends the call's block, unless it has ended. `complete`: the provider finished the call.
     pub(super) fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
         if self.calls.get(at).is_some_and(|call| !call.ended && call.shown_id().is_none()) {
             self.make_id(at, sink);
@@ -139,12 +172,32 @@ impl ChoiceBlocks {
         if let Some(arguments) = call.take_rest() {
             block.show(BlockDelta::Arguments(arguments), sink);
         }
-        let call = call.to_call(Text::default, complete);
+        let is_doubtful = complete && call.is_doubtful();
+        if is_doubtful {
+            sink.diagnostics.note(Rule::Doubtful);
+        }
+        let call = call.to_call(Text::default, complete && !is_doubtful);
         block.close_with(BlockContent::ToolCall(call), sink);
     }
 
+    /// Ends a call that was open at the end of the answer.
+    pub(super) fn close_last(&mut self, at: usize, done: bool, sink: &mut Sink<'_>) {
+        let completes = self.call_completes(at, done);
+        let lacks_arguments = completes && self.may_lack_arguments(at);
+        if lacks_arguments {
+            sink.diagnostics.note(Rule::Doubtful);
+        }
+        self.close_call(at, completes && !lacks_arguments, sink);
+    }
+
+    /// Whether a call has no arguments while some of the answer's are left over, which may be its own.
+    fn may_lack_arguments(&mut self, at: usize) -> bool {
+        self.calls.get(at).is_some_and(|call| !call.has_arguments())
+            && self.calls.iter_mut().any(OpenCall::has_stray_arguments)
+    }
+
     /// Whether a call that was open at the end of the answer counts as finished by the provider.
-    pub(super) fn call_completes(&self, at: usize, done: bool) -> bool {
+    fn call_completes(&self, at: usize, done: bool) -> bool {
         let Some(call) = self.calls.get(at) else {
             return false;
         };

@@ -13,6 +13,11 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
+    /// Whether any byte came.
+    pub(super) fn has_begun(&self) -> bool {
+        self.skipped > 0
+    }
+
     /// Takes the next bytes and drops of them what stands before the body: the body's first byte, and where it is. `None` if it
     /// is not there yet.
     pub(super) fn skip(&mut self, bytes: &mut Bytes) -> Option<(u8, u64)> {

@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, VecDeque};
 use advisor_core::{Delta, DeltaKind, Error, Text};
 use serde_json::Value;
 
-use super::{End, malformed};
+use super::malformed::malformed;
+use super::{END_MARKER, End};
 use crate::convert::Converter;
 use crate::failure::Failures;
 use crate::profile::TextMode;
+use crate::request::ToolNames;
 use crate::shapes::Shapes;
 use crate::sse::SseEvent;
 use crate::wire::{ErrorObject, Event, Half, Says, TokenCounts, read, tidy};
@@ -55,15 +57,21 @@ impl Progress {
             end: End::Open,
             events: 0,
             failed: None,
-            failures,
             shapes: if text == TextMode::Cumulative { Shapes::none() } else { Shapes::new() },
-            converter: Converter::new(text),
+            converter: Converter::new(text, failures.redaction().clone()),
+            failures,
             choices: choices.max(1),
             finished: BTreeSet::new(),
             answers: false,
             remark: None,
             half: None,
         }
+    }
+
+    /// The same for an answer to a request in which tools are called so.
+    pub(super) fn with_names(mut self, names: ToolNames) -> Self {
+        self.converter = self.converter.with_names(names);
+        self
     }
 
     /// Takes in an event of a stream whose first byte is at `from` in the body.
@@ -82,12 +90,12 @@ impl Progress {
         }
         self.tell_usage();
         self.events += 1;
-        if data.starts_with("[DONE]") {
+        if data.starts_with(END_MARKER) {
             return self.mark_done();
         }
         if let Err(error) = self.read_json(data, event.event == Some("error")) {
-            // A cut event at the end is as good as none, and nothing after the end marker matters.
-            if !event.trailing && self.end != End::Done {
+            // A cut event at the end is as good as none.
+            if !event.trailing {
                 self.fail_with(malformed(&error, from + event.position));
             }
         }
@@ -132,6 +140,9 @@ impl Progress {
 
     pub(super) fn mark_done(&mut self) {
         if self.end != End::Done {
+            self.tell_usage();
+            // What comes now is read one by one, and nearly all of it is dropped.
+            self.shapes = Shapes::none();
             self.end = End::Done;
             self.deltas.push_back(Delta::done());
         }
@@ -184,6 +195,10 @@ impl Progress {
         let before = self.deltas.len();
         let told = self.converter.convert(event, &mut self.deltas);
         self.note_finished(before);
+        if self.end == End::Done {
+            let late = self.deltas.split_off(before);
+            self.deltas.extend(late.into_iter().filter(|delta| matches!(delta.kind, DeltaKind::Usage(_))));
+        }
         match told.error {
             Some(error) => self.fail(error),
             None if is_answer => Meaning::Answer { whole: told.whole },
@@ -232,16 +247,17 @@ impl Progress {
         }
     }
 
-    /// The first error counts, and no remark any more.
+    /// The first error counts, and no remark any more. Every error of an answer comes this way: after the end marker the answer
+    /// is complete, and none counts.
     pub(super) fn fail_with(&mut self, error: Error) {
-        self.failed.get_or_insert(error);
+        if self.end != End::Done {
+            self.failed.get_or_insert(error);
+        }
         self.remark = None;
     }
 
     fn fail(&mut self, error: ErrorObject) -> Meaning {
-        if self.end != End::Done {
-            self.fail_with(self.failures.in_answer(error));
-        }
+        self.fail_with(self.failures.in_answer(error));
         Meaning::Failure
     }
 }

@@ -1,8 +1,9 @@
 mod alike;
+mod odd;
 
 use std::collections::VecDeque;
 
-use advisor_core::{ChatResponse, FinishReason, MessageAggregator};
+use advisor_core::{ChatResponse, ErrorKind, FinishReason, MessageAggregator};
 
 use super::*;
 

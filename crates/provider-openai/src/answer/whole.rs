@@ -5,25 +5,43 @@ use bytes::BytesMut;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
+use super::End;
+use super::malformed::{malformed, not_utf8};
 use super::progress::{Meaning, Progress};
-use super::{End, malformed, not_utf8};
 
 /// JSON, or a page.
 #[derive(Debug)]
 pub(super) struct Whole {
-    pub(super) bytes: BytesMut,
+    bytes: BytesMut,
     /// Where its first byte is in the body.
-    pub(super) from: u64,
-    pub(super) is_page: bool,
+    from: u64,
+    is_page: bool,
 }
 
 impl Whole {
+    /// Nothing so far of a body whose first byte is at `from`.
+    pub(super) fn new(from: u64, is_page: bool) -> Self {
+        Self { bytes: BytesMut::new(), from, is_page }
+    }
+
+    /// Takes the next bytes.
+    pub(super) fn push(&mut self, bytes: &[u8], limit: usize) -> Result<()> {
+        if self.bytes.len() + bytes.len() > limit {
+            let message = format!(
+                "the answer's body is longer than {limit} bytes; raise `SseLimits::event` if that is expected"
+            );
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
     /// Reads all of it.
     pub(super) fn read(&self, progress: &mut Progress) -> Result<()> {
         if self.is_page {
             let message = "the provider answered with a web page; check the base URL, and whether a proxy is in the way";
             let page = String::from_utf8_lossy(&self.bytes);
-            return Err(progress.failures.protocol(None, message.to_owned(), &page));
+            return Err(progress.failures.protocol(None, message, &page.into()));
         }
         match str::from_utf8(&self.bytes) {
             Ok(text) => self.read_values(text, Ok(()), progress),
@@ -65,7 +83,7 @@ impl Whole {
                 Ok(Meaning::Nothing) => {
                     let message =
                         "the provider answered with JSON that is no chat completion; check the base URL";
-                    return Err(progress.failures.protocol(Some(position), message.to_owned(), value));
+                    return Err(progress.failures.protocol(Some(position), message, &value.into()));
                 }
                 Err(error) => return Err(malformed(&error, position)),
             }

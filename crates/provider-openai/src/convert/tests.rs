@@ -4,7 +4,7 @@ use super::*;
 
 /// What a new converter makes of these events, one list for each.
 fn convert_with(mode: TextMode, events: &[&str]) -> Vec<Vec<Delta>> {
-    let mut converter = Converter::new(mode);
+    let mut converter = Converter::new(mode, Redaction::default());
     let read = |json: &&str| {
         let mut deltas = VecDeque::new();
         converter.convert(serde_json::from_str(json).expect(json), &mut deltas);
@@ -335,11 +335,11 @@ fn an_error_is_told_beside_the_deltas() {
     };
     assert_eq!(
         told(r#"{"error":{"message":"m"},"choices":[]}"#).error.map(|error| error.message),
-        Some("m".to_owned())
+        Some("m".into())
     );
     assert_eq!(
         told(r#"{"choices":[{"error":{"message":"m"}}]}"#).error.map(|error| error.message),
-        Some("m".to_owned())
+        Some("m".into())
     );
     for none in ["null", "{}", r#""""#, "false", "0"] {
         assert_eq!(told(&format!(r#"{{"error":{none}}}"#)).error, None, "{none}");

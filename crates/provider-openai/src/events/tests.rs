@@ -62,6 +62,7 @@ fn what_is_kept_from_the_beginning_comes_before_what_is_there() {
         broken: None,
         events: 0,
         progress: Deadline::new(Clock::Progress, None),
+        whole_body: Deadline::new(Clock::WholeBody, None),
         grace: Deadline::new(Clock::Idle, None),
         drain: Deadline::new(Clock::Idle, None),
     };

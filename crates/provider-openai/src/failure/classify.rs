@@ -71,11 +71,9 @@ const BAD_REQUEST: &[&str] =
 
 /// The kind of what a provider said, with the HTTP status it came with or names.
 pub(super) fn kind_of(said: &ErrorObject, status: Option<u16>, asked: Option<Duration>) -> ErrorKind {
-    let words = [said.code.as_deref(), said.kind.as_deref()]
-        .map(|word| word.unwrap_or_default().to_ascii_lowercase());
-    let message = said.message.to_ascii_lowercase();
-    let coded = |table: &[&str]| table.iter().any(|entry| words.iter().any(|word| word.contains(entry)));
-    let phrased = |table: &[&str]| coded(table) || table.iter().any(|entry| message.contains(entry));
+    let words = [&said.code, &said.kind];
+    let coded = |table: &[&str]| words.into_iter().flatten().any(|word| word.mention(table));
+    let phrased = |table: &[&str]| coded(table) || said.message.mention(table);
     let refused = status.is_none_or(|status| status < 500);
     if coded(&["tool_use_failed"]) {
         // The model wrote a call that the server could not read; the next attempt may be better (Q46).
@@ -119,8 +117,8 @@ pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
         _ => "the provider failed",
     };
     let status = provider.status().map(|status| format!("HTTP {status}"));
-    // Words with blanks in them are sentences, and those stay in the source.
-    let code = provider.code().or(provider.kind()).filter(|code| !code.contains(' ')).map(str::to_owned);
-    let details: Vec<String> = status.into_iter().chain(code).collect();
+    // Sentences stay in the source.
+    let code = provider.code.as_ref().or(provider.kind.as_ref()).filter(|code| code.is_word());
+    let details: Vec<String> = status.into_iter().chain(code.map(ToString::to_string)).collect();
     if details.is_empty() { what.to_owned() } else { format!("{what} ({})", details.join(", ")) }
 }

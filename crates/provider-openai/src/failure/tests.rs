@@ -2,6 +2,7 @@ use std::error::Error as _;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue};
+use secrecy::SecretString;
 use serde_json::json;
 
 use super::*;
@@ -9,7 +10,7 @@ use super::*;
 const KEY: &str = "sk-canary-0123456789";
 
 fn failures() -> Failures {
-    Failures::new([KEY, "x"].map(SecretString::from).into_iter())
+    Failures::new(Redaction::new([KEY, "x"].map(SecretString::from).into_iter()))
 }
 
 fn response(status: u16, body: &Value) -> Failed {
@@ -113,6 +114,17 @@ fn a_response_is_of_the_kind_that_its_status_and_words_say() {
 }
 
 #[test]
+fn d20_odd_values_beside_an_error_do_not_hide_it() {
+    let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    for odd in ["1e400", "\"\\ud83d\"", "1180591620717411303424", &nested] {
+        let body =
+            format!(r#"{{"error":{{"message":"m","code":"context_length_exceeded","a":{odd},"a":{odd}}}}}"#);
+        let error = failures().response(StatusCode::BAD_REQUEST, &HeaderMap::new(), body.as_bytes()).error;
+        assert_eq!((error.kind(), said(&error).message()), (ErrorKind::ContextOverflow, "m"), "{odd}");
+    }
+}
+
+#[test]
 fn an_error_inside_an_answer_is_of_the_kind_that_its_words_say() {
     let in_answer = |error: Value| failures().in_answer(ErrorObject::read(&error)).kind();
     let cases = [
@@ -124,6 +136,8 @@ fn an_error_inside_an_answer_is_of_the_kind_that_its_words_say() {
         ),
         (json!({"message": "m", "type": "overloaded_error"}), ErrorKind::Provider { status: None }),
         (json!({"message": "m", "code": 502}), ErrorKind::Provider { status: Some(502) }),
+        (json!({"message": "m", "code": 502.0}), ErrorKind::Provider { status: Some(502) }),
+        (json!({"message": "m", "code": 1e30}), ErrorKind::Provider { status: None }),
         (json!({"message": "m", "type": "server_error"}), ErrorKind::Provider { status: None }),
         (json!("plain words"), ErrorKind::Provider { status: None }),
         (json!({"message": "m", "type": "authentication_error"}), ErrorKind::Authentication),
@@ -204,7 +218,7 @@ fn transport_failures_have_kinds() {
         (TransportError::Other { source: source() }, ErrorKind::Configuration, false),
     ];
     for (error, kind, retryable) in cases {
-        let error = of_transport(error);
+        let error = failures().transport(error);
         assert_eq!((error.kind(), error.is_retryable()), (kind, retryable));
         assert!(error.source().is_some());
     }

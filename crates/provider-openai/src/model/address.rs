@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::profile::{Authorization, Endpoint};
+use crate::redaction::Redaction;
 
 /// The full address.
 ///
@@ -81,7 +82,9 @@ pub(super) fn headers(
     }
     for (name, value) in own {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-            Error::configuration(format!("`{}` is no name for a header", name.escape_debug()))
+            // The name and the value may have been mixed up.
+            let name = Redaction::default().show(&name.as_str().into(), 64);
+            Error::configuration(format!("`{name}` is no name for a header"))
         })?;
         headers.insert(name, secret(value.expose_secret(), "a header's value")?);
     }

@@ -1,19 +1,20 @@
 //! One request, asked until something of its answer can be shown.
 
-use advisor_core::Result;
+use std::time::Duration;
+
+use advisor_core::{Error, Result};
 use bytes::Bytes;
-use futures::StreamExt;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Uri};
-use secrecy::{ExposeSecret, SecretString};
 
-use super::{OpenAiModel, address};
+use super::{OpenAiModel, address, secrets};
 use crate::answer::AnswerDecoder;
 use crate::events::DeltaStream;
-use crate::failure::{Failed, Failures, of_transport};
+use crate::failure::{Failed, Failures, Logged};
 use crate::profile::TextMode;
+use crate::redaction::ServerWords;
 use crate::request::Body;
-use crate::timeouts::{self, TimedBody};
+use crate::timeouts;
 
 /// The most that is read of a response that reports a failure.
 const LONGEST_REPORT: usize = 64 << 10;
@@ -33,7 +34,7 @@ pub(super) struct Call {
 impl OpenAiModel {
     /// Asks, and asks again as long as nothing was shown and the failure can pass.
     pub(super) async fn answer(&self, call: &Call) -> Result<DeltaStream> {
-        let failures = self.failures();
+        let failures = Failures::new(secrets::of(self));
         let mut waits = self.retries.waits();
         let mut attempt = 0_u32;
         loop {
@@ -43,11 +44,8 @@ impl OpenAiModel {
                 Err(failed) => failed,
             };
             let wait = if error.is_retryable() { waits.next_wait(asked) } else { None };
-            let Some(wait) = wait else {
-                tracing::warn!(attempt, kind = ?error.kind(), "the model call failed");
-                return Err(error);
-            };
-            tracing::warn!(attempt, kind = ?error.kind(), wait_ms = wait.as_millis() as u64, "asking the model again");
+            log(attempt, &error, wait);
+            let Some(wait) = wait else { return Err(error) };
             tokio::time::sleep(wait).await;
         }
     }
@@ -64,39 +62,37 @@ impl OpenAiModel {
             "asking the model"
         );
 
-        let response =
-            timeouts::send(self.transport()?, request, &self.timeouts).await.map_err(of_transport)?;
+        let response = timeouts::send(self.transport()?, request, &self.timeouts).await;
+        let response = response.map_err(|error| failures.transport(error))?;
         let (head, body) = response.into_parts();
         tracing::debug!(attempt, status = head.status.as_u16(), "the provider answers");
         let compressed = is_compressed(&head.headers);
         if !head.status.is_success() {
-            let report = if compressed { Vec::new() } else { beginning(body).await };
+            let report = if compressed { Vec::new() } else { body.into_report(LONGEST_REPORT).await };
             return Err(failures.response(head.status, &head.headers, &report));
         }
         if compressed {
-            return Err(failures.protocol(None, COMPRESSED.into(), "").into());
+            return Err(failures.protocol(None, COMPRESSED, &ServerWords::default()).into());
         }
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let decoder = AnswerDecoder::new(call.body.choices, call.text, self.sse_limits, failures.clone())
-            .with_content_type(content_type.unwrap_or_default());
-        let mut deltas = DeltaStream::new(body, decoder, self.timeouts.progress, self.grace);
+            .with_content_type(content_type.unwrap_or_default())
+            .with_names(&call.body.names);
+        let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts, self.grace);
         deltas.begin().await?;
         Ok(deltas)
     }
+}
 
-    fn failures(&self) -> Failures {
-        // A header may hold its secret behind a scheme, such as `Bearer`, and an address behind `key=`.
-        let headers = self.headers.iter().flat_map(|(_, value)| {
-            let bare = value.expose_secret().split_once(' ').map(|(_, bare)| SecretString::from(bare.trim()));
-            std::iter::once(value.clone()).chain(bare)
-        });
-        let query = self.base_url.split_once('?').map_or("", |(_, query)| query);
-        let values = query
-            .split('&')
-            .filter_map(|pair| pair.split_once('='))
-            .filter(|(name, _)| *name != "api-version")
-            .map(|(_, value)| SecretString::from(value));
-        Failures::new(self.api_key.iter().cloned().chain(headers).chain(values))
+/// Tells that an attempt failed, why as far as that is no content, and whether another one follows.
+fn log(attempt: u32, error: &Error, wait: Option<Duration>) {
+    let (kind, Logged { status, code, kind: r#type, param }) = (error.kind(), Logged::of(error));
+    match wait {
+        None => tracing::warn!(attempt, ?kind, status, code, r#type, param, "the model call failed"),
+        Some(wait) => {
+            let wait_ms = wait.as_millis() as u64;
+            tracing::warn!(attempt, ?kind, status, code, r#type, param, wait_ms, "asking the model again");
+        }
     }
 }
 
@@ -107,17 +103,4 @@ fn is_compressed(headers: &HeaderMap) -> bool {
         let compressions = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
         compressions.iter().any(|compression| coding.trim().eq_ignore_ascii_case(compression))
     })
-}
-
-/// The beginning of a body; what there is of it if it breaks.
-async fn beginning(mut body: TimedBody) -> Vec<u8> {
-    let mut report = Vec::new();
-    while let Some(Ok(bytes)) = body.next().await {
-        let room = LONGEST_REPORT.saturating_sub(report.len());
-        report.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
-        if report.len() >= LONGEST_REPORT {
-            break;
-        }
-    }
-    report
 }

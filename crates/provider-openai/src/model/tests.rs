@@ -90,3 +90,25 @@ fn law_r3_debug_shows_where_and_not_with_what() {
     assert!(!shown.contains("canary"), "{shown}");
     assert!(shown.contains("gpt") && shown.contains("host.example:8443"), "{shown}");
 }
+
+#[test]
+fn d17_what_a_base_url_and_headers_hold_is_secret_too() {
+    let model = OpenAiModel::new("m")
+        .with_base_url("https://gateway.example/v1/acct0123456789abcdef0/chat?key=abc%2Fdef%2B123456789&api-version=2024-10-21")
+        .with_api_key("key-0123456789")
+        .with_header("Authorization", "Token tok-0123456789");
+    let words = "POST /v1/acct0123456789abcdef0/chat?key=abc%2Fdef%2B123456789&api-version=2024-10-21 abc/def+123456789 \
+        key-0123456789 tok-0123456789";
+    let shown = secrets::of(&model).show(&words.into(), 2048).to_string();
+    assert_eq!(
+        shown,
+        "POST /v1/[secret]/chat?key=[secret]&api-version=2024-10-21 [secret] [secret] [secret]"
+    );
+}
+
+#[test]
+fn d17_a_key_that_was_given_as_a_headers_name_is_not_shown() {
+    let mixed_up = OpenAiModel::new("m").with_header("Bearer sk-0123456789abcdef", "authorization");
+    let error = mixed_up.call(&ChatRequest::new(Message::user("x"))).expect_err("no such name");
+    assert_eq!(error.to_string(), "`Bearer [secret]` is no name for a header");
+}

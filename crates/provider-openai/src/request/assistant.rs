@@ -4,16 +4,13 @@ use std::borrow::Cow;
 
 use advisor_core::{Block, BlockContent, BlockKind, ToolCall};
 use serde::Serialize;
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
-use super::call_ids::CallIdMap;
+use super::message::Called;
 use super::reasoning::Reasoning;
+use super::strict_json::{arguments, fields_that_go_back};
 use crate::convert::FORMAT;
 use crate::profile::{MessageRules, NoText};
-
-/// The key under which arguments go back that are no JSON object.
-const UNPARSABLE: &str = "unparsable_arguments";
 
 #[derive(Serialize)]
 pub(super) struct Assistant<'a> {
@@ -48,9 +45,9 @@ struct Function<'a> {
 }
 
 impl<'a> Assistant<'a> {
-    pub(super) fn new(blocks: &'a [Block], rules: MessageRules, ids: &CallIdMap) -> Self {
+    pub(super) fn new(blocks: &'a [Block], rules: MessageRules, called: &'a Called) -> Self {
         let calls = blocks.iter().filter_map(|block| Some((block, block.as_tool_call()?)));
-        let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, rules, ids)).collect();
+        let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, rules, called)).collect();
         Self {
             role: "assistant",
             content: content(blocks, !tool_calls.is_empty(), rules.no_text),
@@ -123,28 +120,28 @@ fn note(blocks: &[Block]) -> Option<String> {
 fn audio(blocks: &[Block]) -> Option<Value> {
     blocks.iter().find_map(|block| match block.content() {
         BlockContent::Opaque(opaque) if opaque.format == *FORMAT && opaque.name == *"audio" => {
-            Some(json!({ "id": opaque.value.get("id")? }))
+            Some(json!({ "id": opaque.value.get("id")?.as_str()? }))
         }
         _ => None,
     })
 }
 
 impl<'a> Call<'a> {
-    fn new(block: &Block, call: &'a ToolCall, rules: MessageRules, ids: &CallIdMap) -> Self {
+    fn new(block: &Block, call: &'a ToolCall, rules: MessageRules, called: &'a Called) -> Self {
         let mut extras = if rules.echo_call_data { extras(block) } else { Map::new() };
         let function_extras = match extras.remove("function") {
-            Some(Value::Object(extras)) => extras,
+            Some(Value::Object(extras)) => fields_that_go_back(extras),
             _ => Map::new(),
         };
         Self {
-            id: ids.on_the_wire(&call.id),
+            id: called.ids.on_the_wire(&call.id),
             r#type: "function",
             function: Function {
-                name: name(&call.name),
+                name: called.names.on_the_wire(&call.name),
                 arguments: arguments(&call.arguments),
                 extras: function_extras,
             },
-            extras,
+            extras: fields_that_go_back(extras),
         }
     }
 }
@@ -153,26 +150,4 @@ impl<'a> Call<'a> {
 fn extras(block: &Block) -> Map<String, Value> {
     let data = block.provider_data().iter().filter(|data| data.format == *FORMAT);
     data.filter_map(|data| data.value.as_object().cloned()).flatten().collect()
-}
-
-/// The name as all servers accept it: a model may call what no tool can be called, and the conversation must go on.
-fn name(name: &str) -> Cow<'_, str> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if name.len() <= 64 && name.chars().all(fits) {
-        return Cow::Borrowed(name);
-    }
-    Cow::Owned(name.chars().map(|c| if fits(c) { c } else { '_' }).take(64).collect())
-}
-
-/// The arguments as they were if they are a JSON object, `{}` if there were none. What else the model wrote is wrapped into an
-/// object: some servers parse the arguments of the whole history and refuse the conversation otherwise.
-fn arguments(written: &str) -> Cow<'_, str> {
-    let trimmed = written.trim();
-    if trimmed.is_empty() {
-        Cow::Borrowed("{}")
-    } else if trimmed.starts_with('{') && serde_json::from_str::<IgnoredAny>(written).is_ok() {
-        Cow::Borrowed(written)
-    } else {
-        Cow::Owned(json!({ UNPARSABLE: written }).to_string())
-    }
 }

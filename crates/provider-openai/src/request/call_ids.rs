@@ -81,7 +81,7 @@ impl CallIds {
 }
 
 /// Letters and digits that depend on the id and the attempt only: the same in every process and version.
-fn letters(id: &str, attempt: u64, count: usize) -> String {
+pub(super) fn letters(id: &str, attempt: u64, count: usize) -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     // FNV-1a, then SplitMix64 for each letter.
     let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -7,10 +7,12 @@ use advisor_core::{Error, ErrorKind, Message, MessageContent, MessageList, Resul
 use bytes::Bytes;
 use serde::Serialize;
 
+use super::Tools;
 use super::assistant::Assistant;
 use super::call_ids::CallIdMap;
 use super::pages::Pages;
 use super::parts::{self, Content};
+use super::tool_names::{ToolNames, fits};
 use crate::profile::MessageRules;
 
 /// What a message looks like, under each set of rules it was ever sent with. Kept with the message.
@@ -29,13 +31,45 @@ impl Forms {
     }
 }
 
-/// The pieces of a body up to the end of its messages, which are written once and used again by the requests that follow.
-pub(super) fn pieces_of(messages: &MessageList, rules: MessageRules) -> Result<Vec<Bytes>> {
-    let usual = CallIdMap::usual(rules.call_ids);
+/// What calls and tools are called on the wire.
+pub(super) struct Called {
+    pub(super) ids: CallIdMap,
+    pub(super) names: ToolNames,
+}
+
+impl Called {
+    /// As they usually are, whatever else the request holds.
+    fn usual(rules: MessageRules) -> Self {
+        Self { ids: CallIdMap::usual(rules.call_ids), names: ToolNames::default() }
+    }
+
+    /// Whether a message goes out with what calls and tools are called.
+    fn accepts(&self, message: &Message) -> bool {
+        call_ids(message).all(|id| self.ids.accepts(id)) && tool_names(message).all(|name| fits(name))
+    }
+
+    /// Whether a message does not look as it usually does.
+    fn is_special(&self, message: &Message) -> bool {
+        call_ids(message).any(|id| self.ids.is_special(id))
+            || tool_names(message).any(|name| self.names.is_special(name))
+    }
+}
+
+/// The pieces of a body up to the end of its messages, which are written once and used again by the requests that follow; and what
+/// tools are called in it.
+pub(super) fn pieces_of(
+    messages: &MessageList,
+    rules: MessageRules,
+    tools: &Tools<'_>,
+) -> Result<(Vec<Bytes>, ToolNames)> {
+    if !tools.fit() {
+        return pieces_with_others(messages, rules, tools);
+    }
+    let usual = Called::usual(rules);
     let grown = messages.wire_form(
         |known: &Written| known.rules == rules,
         |known, new| {
-            if !new.iter().copied().flat_map(call_ids).all(|id| usual.accepts(id)) {
+            if !new.iter().all(|message| usual.accepts(message)) {
                 return Err(None);
             }
             let mut written = known.unwrap_or_else(|| Written { rules, pages: Pages::default() });
@@ -46,25 +80,32 @@ pub(super) fn pieces_of(messages: &MessageList, rules: MessageRules) -> Result<V
         },
     );
     match grown {
-        Ok(written) => Ok(written.pages.pieces()),
+        Ok(written) => Ok((written.pages.pieces(), usual.names)),
         Err(Some(error)) => Err(error),
-        Err(None) => pieces_with_other_ids(messages, rules),
+        Err(None) => pieces_with_others(messages, rules, tools),
     }
 }
 
-/// The same where ids of calls must be others on the wire: which, depends on all messages.
-fn pieces_with_other_ids(messages: &MessageList, rules: MessageRules) -> Result<Vec<Bytes>> {
-    let ids = CallIdMap::new(rules.call_ids, messages.iter().flat_map(call_ids));
-    let usual = CallIdMap::usual(rules.call_ids);
+/// The same where calls or tools must be called otherwise on the wire: how, depends on all messages.
+fn pieces_with_others(
+    messages: &MessageList,
+    rules: MessageRules,
+    tools: &Tools<'_>,
+) -> Result<(Vec<Bytes>, ToolNames)> {
+    let called = Called {
+        ids: CallIdMap::new(rules.call_ids, messages.iter().flat_map(call_ids)),
+        names: tools.names(messages.iter().flat_map(tool_names)),
+    };
+    let usual = Called::usual(rules);
     let mut pages = Pages::default();
     for message in messages {
-        if call_ids(message).any(|id| ids.is_special(id)) {
-            pages.push(&write(message, rules, &ids)?);
+        if called.is_special(message) {
+            pages.push(&write(message, rules, &called)?);
         } else {
             pages.push(&kept(message, rules, &usual)?);
         }
     }
-    Ok(pages.pieces())
+    Ok((pages.pieces(), called.names))
 }
 
 /// What was written of a list of messages. Kept with the list.
@@ -75,8 +116,8 @@ struct Written {
 }
 
 /// A message on the wire as it usually is.
-fn kept(message: &Message, rules: MessageRules, ids: &CallIdMap) -> Result<Bytes> {
-    message.wire_form(|_| Forms::default()).written(rules, || write(message, rules, ids))
+fn kept(message: &Message, rules: MessageRules, usual: &Called) -> Result<Bytes> {
+    message.wire_form(|_| Forms::default()).written(rules, || write(message, rules, usual))
 }
 
 /// The ids of the calls that a message makes or answers.
@@ -85,14 +126,20 @@ fn call_ids(message: &Message) -> impl Iterator<Item = &Text> {
     message.tool_calls().map(|call| &call.id).chain(answered)
 }
 
-fn write(message: &Message, rules: MessageRules, ids: &CallIdMap) -> Result<Bytes> {
+/// The tools that a message calls or answers for.
+fn tool_names(message: &Message) -> impl Iterator<Item = &Text> {
+    let answered = message.tool_result().map(|result| &result.name);
+    message.tool_calls().map(|call| &call.name).chain(answered)
+}
+
+fn write(message: &Message, rules: MessageRules, called: &Called) -> Result<Bytes> {
     let written = match message.content() {
         MessageContent::System(text) => serde_json::to_vec(&Plain { role: "system", content: text }),
         MessageContent::User(parts) => {
             serde_json::to_vec(&User { role: "user", content: parts::user_content(parts) })
         }
-        MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, rules, ids)),
-        MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, rules, ids)),
+        MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, rules, called)),
+        MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, rules, called)),
         // A kind of message that is newer than this crate: its text.
         _ => serde_json::to_vec(&Plain { role: "user", content: &message.text() }),
     };
@@ -120,16 +167,16 @@ struct Tool<'a> {
     role: &'static str,
     tool_call_id: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
+    name: Option<Cow<'a, str>>,
     content: Content<'a>,
 }
 
 impl<'a> Tool<'a> {
-    fn new(result: &'a ToolResult, rules: MessageRules, ids: &CallIdMap) -> Self {
+    fn new(result: &'a ToolResult, rules: MessageRules, called: &'a Called) -> Self {
         Self {
             role: "tool",
-            tool_call_id: ids.on_the_wire(&result.call_id),
-            name: rules.tool_name.then_some(result.name.as_str()),
+            tool_call_id: called.ids.on_the_wire(&result.call_id),
+            name: rules.tool_name.then(|| called.names.on_the_wire(&result.name)),
             content: parts::tool_content(&result.parts, rules.tool_media),
         }
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::message::unwritable;
+use super::tool_names::ToolNames;
 use crate::profile::{MaxTokensField, NamedTool, OptionRules, RequiredTool, SeedField};
 
 /// All fields but the messages and the tools. The caller's extra fields come last and win.
@@ -16,6 +17,7 @@ pub(super) fn write(
     model: &str,
     streaming: bool,
     rules: &OptionRules,
+    names: &ToolNames,
 ) -> Map<String, Value> {
     let options = &request.options;
     let mut fields = Map::new();
@@ -37,7 +39,7 @@ pub(super) fn write(
     set("response_format", options.response_format.as_ref().and_then(response_format));
     // Servers refuse words about tools where there are none.
     if offered(request, rules).next().is_some() {
-        set("tool_choice", options.tool_choice.as_ref().map(|choice| tool_choice(choice, rules)));
+        set("tool_choice", options.tool_choice.as_ref().map(|choice| tool_choice(choice, rules, names)));
         set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
     }
     fields.extend(options.extra.clone());
@@ -58,16 +60,19 @@ fn seed_field(rules: &OptionRules) -> &'static str {
     }
 }
 
-/// The list of the tools that are offered, as it is in the body; `None` if there are none. It is written once per set.
-pub(super) fn tools(request: &ChatRequest, rules: &OptionRules) -> Result<Option<Bytes>> {
+/// The list of the tools that are offered, as it is in the body; `None` if there are none. It is written once per set, unless one
+/// of them has not its usual name.
+pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolNames) -> Result<Option<Bytes>> {
     if offered(request, rules).next().is_none() {
         return Ok(None);
     }
     let written = || {
-        let tools: Vec<_> = offered(request, rules).map(Offered::new).collect();
+        let tools: Vec<_> = offered(request, rules).map(|tool| Offered::new(tool, names)).collect();
         serde_json::to_vec(&tools).map(Bytes::from)
     };
-    if alone(&request.options, rules).is_none()
+    let as_usual = !request.tools.definitions().any(|tool| names.is_special(&tool.name));
+    if as_usual
+        && alone(&request.options, rules).is_none()
         && let Some(AllTools(written)) = request.tools.wire_form(|_| written().ok().map(AllTools))
     {
         return Ok(Some(written.clone()));
@@ -100,23 +105,23 @@ struct Offered<'a> {
 
 #[derive(Serialize)]
 struct OfferedFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     parameters: Cow<'a, Value>,
 }
 
 impl<'a> Offered<'a> {
-    fn new(definition: &'a ToolDefinition) -> Self {
+    fn new(definition: &'a ToolDefinition, names: &'a ToolNames) -> Self {
         let parameters = match &definition.parameters {
             Value::Null => Cow::Owned(json!({ "type": "object", "properties": {} })),
             parameters => Cow::Borrowed(parameters),
         };
-        let (name, description) = (&*definition.name, &*definition.description);
+        let (name, description) = (names.on_the_wire(&definition.name), &*definition.description);
         Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
     }
 }
 
-fn tool_choice(choice: &ToolChoice, rules: &OptionRules) -> Value {
+fn tool_choice(choice: &ToolChoice, rules: &OptionRules, names: &ToolNames) -> Value {
     let required = match rules.required_tool {
         RequiredTool::Required => "required",
         RequiredTool::Any => "any",
@@ -125,7 +130,9 @@ fn tool_choice(choice: &ToolChoice, rules: &OptionRules) -> Value {
         ToolChoice::None => json!("none"),
         ToolChoice::Required => json!(required),
         ToolChoice::Tool(_) if rules.named_tool == NamedTool::OfferedAlone => json!(required),
-        ToolChoice::Tool(name) => json!({ "type": "function", "function": { "name": name } }),
+        ToolChoice::Tool(name) => {
+            json!({ "type": "function", "function": { "name": names.on_the_wire(name) } })
+        }
         _ => json!("auto"),
     }
 }

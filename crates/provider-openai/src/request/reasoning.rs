@@ -4,6 +4,7 @@ use advisor_core::{Block, BlockContent};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::strict_json::fields_that_go_back;
 use crate::convert::{FORMAT, REASONING_DETAILS};
 use crate::profile::{EchoWhen, ReasoningEcho, ReasoningField};
 
@@ -60,7 +61,7 @@ fn details(blocks: &[Block]) -> Vec<Value> {
             None => wholes.push(piece.clone()),
         }
     }
-    wholes.into_iter().map(Value::Object).collect()
+    wholes.into_iter().map(|whole| Value::Object(fields_that_go_back(whole))).collect()
 }
 
 /// A piece belongs to the whole of its type and index, unless both have an id and they differ.

@@ -182,6 +182,97 @@ fn arguments_are_always_an_object_on_the_wire() {
     }
 }
 
+/// What a call with these arguments has on the wire.
+fn arguments_of(written: &str) -> String {
+    let message = plain(calling(written));
+    message["tool_calls"][0]["function"]["arguments"].as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn d21_arguments_that_strict_parsers_refuse_are_wrapped() {
+    let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+    let lists = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+    let refused = [
+        r#"{"a":"\ud83d"}"#.to_owned(),
+        r#"{"a":["x\udc00y"]}"#.to_owned(),
+        r#"{"a":"\ud83d\ud83d"}"#.to_owned(),
+        r#"{"\ud83d":1}"#.to_owned(),
+        r#"{"a":{"\udc00":1}}"#.to_owned(),
+        r#"{"a":1e400}"#.to_owned(),
+        r#"{"a":[-1e999]}"#.to_owned(),
+        format!("{{\"a\":{}}}", "9".repeat(400)),
+        r#"{"a":NaN}"#.to_owned(),
+        r#"{"a":-Infinity}"#.to_owned(),
+        r#"{"a":01}"#.to_owned(),
+        r#"{"a":1,}"#.to_owned(),
+        r#"{'a':1}"#.to_owned(),
+        "{\"a\":\"\n\"}".to_owned(),
+        "\u{feff}{}".to_owned(),
+        "\u{a0}{}".to_owned(),
+        nested(65),
+        nested(128),
+        nested(129),
+        nested(20_000),
+        lists(65),
+        lists(129),
+    ];
+    for written in refused {
+        let shown: String = written.chars().take(60).collect();
+        let wrapped: Value = serde_json::from_str(&arguments_of(&written)).expect("JSON");
+        assert_eq!(wrapped, json!({ "unparsable_arguments": written }), "{shown}");
+    }
+    for written in [
+        r#"{"a":"\ud83d\ude00","b":"\u0000","\u00e9":"é😀"}"#.to_owned(),
+        r#"{"a":1180591620717411303424,"b":1e308,"c":1e-400,"d":-0,"e":0.1}"#.to_owned(),
+        "\t{ \"a\" : [ ] }\r\n".to_owned(),
+        r#"{"":{"":[]}}"#.to_owned(),
+        nested(64),
+        lists(64),
+    ] {
+        assert_eq!(arguments_of(&written), written, "byte for byte as they came");
+    }
+}
+
+/// Some parsers take the first of two equal keys, some the last, and some neither.
+#[test]
+fn d21_of_repeated_keys_the_one_that_the_tool_gets_goes_out() {
+    for (written, expected) in [
+        (r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#),
+        (r#"{"a":[{"x":1,"x":2}]}"#, r#"{"a":[{"x":2}]}"#),
+        (r#"{"a":1,"\u0061":{"b":null}}"#, r#"{"a":{"b":null}}"#),
+    ] {
+        let given = ToolCall::new("c1", "f", written).parsed_arguments().expect("the tool gets arguments");
+        assert_eq!(arguments_of(written), expected);
+        assert_eq!(serde_json::from_str::<Value>(expected).expect("JSON"), given);
+    }
+    // The same key in different objects is none.
+    let apart = r#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#;
+    assert_eq!(arguments_of(apart), apart);
+}
+
+#[test]
+fn d21_what_a_server_said_goes_back_only_as_deep_as_strict_parsers_read() {
+    let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+    let call = |value: Value| {
+        let data = vec![ProviderData::new(FORMAT, json!({"x": value, "function": {"y": value}, "z": 1}))];
+        let call = Block::with_data(BlockContent::ToolCall(ToolCall::new("c", "f", "{}")), data);
+        plain(Message::assistant_blocks(vec![call]))["tool_calls"][0].take()
+    };
+    let (kept, dropped) = (call(nested(50)), call(nested(100)));
+    assert_eq!((&kept["x"], &kept["function"]["y"]), (&nested(50), &nested(50)));
+    assert_eq!((dropped.get("x"), dropped["function"].get("y"), &dropped["z"]), (None, None, &json!(1)));
+    let detail = |value: Value| {
+        let data = vec![ProviderData::new(
+            FORMAT,
+            json!({"reasoning_details": [{"type": "t", "text": "a", "x": value}]}),
+        )];
+        let block = Block::with_data(BlockContent::Reasoning("a".into()), data);
+        message_by(&Profile::openrouter(), Message::assistant_blocks(vec![block]))["reasoning_details"].take()
+    };
+    assert_eq!(detail(nested(50)), json!([{"type": "t", "text": "a", "x": nested(50)}]));
+    assert_eq!(detail(nested(100)), json!([{"type": "t", "text": "a"}]));
+}
+
 #[test]
 fn names_are_such_as_every_server_accepts() {
     for (name, expected) in [
@@ -193,6 +284,98 @@ fn names_are_such_as_every_server_accepts() {
         let message = Message::assistant_blocks(vec![ToolCall::new("c", name, "{}").into()]);
         assert_eq!(plain(message)["tool_calls"][0]["function"]["name"], expected.as_str());
     }
+}
+
+/// The names in a body: those that are offered, those that calls and results have, and the one that is asked for.
+fn names_in(written: &Value) -> (Vec<String>, Vec<String>, Option<String>) {
+    let text = |name: &Value| name.as_str().map(str::to_owned);
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let offered = list(&written["tools"]).iter().filter_map(|tool| text(&tool["function"]["name"])).collect();
+    let of_message = |message: &Value| {
+        let calls =
+            list(&message["tool_calls"]).into_iter().filter_map(|call| text(&call["function"]["name"]));
+        calls.chain(text(&message["name"])).collect::<Vec<_>>()
+    };
+    let replayed = list(&written["messages"]).iter().flat_map(of_message).collect();
+    (offered, replayed, text(&written["tool_choice"]["function"]["name"]))
+}
+
+/// A round in which a tool of this name was called.
+fn round(id: &str, name: &str) -> [Message; 2] {
+    let call = ToolCall::new(id, name, "{}");
+    [
+        Message::assistant_blocks(vec![call.clone().into()]),
+        Message::tool(ToolResult::new(&call, vec!["x".into()])),
+    ]
+}
+
+#[test]
+fn d11_a_tool_has_one_name_in_a_request() {
+    for profile in [Profile::compatible(), Profile::openai(), Profile::mistral()] {
+        // The name, and what it is called on the wire beside the tools `docs_search` and `read`.
+        for name in ["docs.search", "docs_search", "read", "größe", "with space", "", &"x".repeat(70)] {
+            for also in [&["docs_search", "read"][..], &[]] {
+                let options = ChatOptions::new().with_tool_choice(ToolChoice::Tool(name.into()));
+                let mut request =
+                    ChatRequest::new([round("call00001", name), round("call00002", name)].concat())
+                        .with_options(options);
+                for other in also.iter().filter(|other| **other != name) {
+                    request = request.with_tool(tool(other));
+                }
+                let request = request.with_tool(tool(name));
+                let body = body(&request, "m", true, &profile).expect("a body");
+                let (offered, replayed, chosen) =
+                    names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
+                let wire = chosen.expect("a choice");
+                assert_eq!(offered.last(), Some(&wire));
+                assert_eq!(offered.iter().filter(|other| **other == wire).count(), 1, "{offered:?}");
+                assert!(
+                    !replayed.is_empty() && replayed.iter().all(|replayed| *replayed == wire),
+                    "{replayed:?}"
+                );
+                assert!(fits(&wire), "{wire}");
+                assert_eq!(body.names.behind(&wire).map_or(wire.as_str(), |name| name), name);
+            }
+        }
+    }
+}
+
+#[test]
+fn d11_names_of_the_history_and_of_tools_stay_apart() {
+    let profile = Profile::compatible();
+    let history =
+        [round("c1", "docs_search"), round("c2", "docs/search"), round("c3", "docs.search")].concat();
+    let request = ChatRequest::new(history.clone()).with_tool(tool("docs.search"));
+    let written = body(&request, "m", true, &profile).expect("a body");
+    let (offered, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
+    assert_eq!(replayed[0], "docs_search");
+    assert_eq!(replayed[2], offered[0]);
+    let all: std::collections::HashSet<_> = replayed.iter().collect();
+    assert_eq!(all.len(), 3, "{replayed:?}");
+    for (wire, name) in replayed.iter().zip(["docs_search", "docs/search", "docs.search"]) {
+        assert_eq!(written.names.behind(wire).map_or(wire.as_str(), |name| name), name);
+    }
+    // Alone, each has the usual name again, also where the tools of a set are written already.
+    let alone = ChatRequest::new(history[4..].to_vec()).with_tools(request.tools.clone());
+    let (offered, replayed, _) = names_in(&written_by(&profile, &alone));
+    assert_eq!((offered, replayed), (vec!["docs_search".to_owned()], vec!["docs_search".to_owned()]));
+    // A history of names that no tool of the request has needs no tools to be mapped.
+    let without = ChatRequest::new(history);
+    let written = body(&without, "m", true, &profile).expect("a body");
+    let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
+    assert_eq!(replayed.iter().collect::<std::collections::HashSet<_>>().len(), 3);
+    assert_eq!(written.names.behind(&replayed[1]).map(|name| name.as_str()), Some("docs/search"));
+}
+
+#[test]
+fn d11_tools_that_the_caller_wrote_keep_their_names() {
+    let mut request = ChatRequest::new(round("c1", "docs.search").to_vec());
+    let own = json!([{"type": "function", "function": {"name": "docs.search"}}]);
+    request.options.extra.insert("tools".to_owned(), own);
+    let body = body(&request, "m", true, &Profile::compatible()).expect("a body");
+    let (offered, replayed, _) = names_in(&serde_json::from_slice(&body.json.concat()).expect("JSON"));
+    assert_eq!((offered, replayed), (vec!["docs.search".to_owned()], vec!["docs.search".to_owned()]));
+    assert!(body.names.behind("docs_search").is_none());
 }
 
 #[test]
@@ -466,7 +649,9 @@ fn options_have_the_names_that_the_server_knows() {
 fn tools_are_written_once_per_set() {
     let request = ChatRequest::new(Message::user("x")).with_tool(tool("f"));
     let tools = |request: &ChatRequest| {
-        options::tools(request, &Profile::openai().options).expect("JSON").expect("tools")
+        options::tools(request, &Profile::openai().options, &ToolNames::default())
+            .expect("JSON")
+            .expect("tools")
     };
     assert_eq!(tools(&request).as_ptr(), tools(&request.clone()).as_ptr());
     let more = request.clone().with_tool(tool("g"));
@@ -512,7 +697,8 @@ fn extra_fields_win() {
 
 /// The pieces of the messages, each with where it is.
 fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
-    let pieces = pieces_of(messages, rules).expect("pieces");
+    let none = Tools { offered: Vec::new(), as_they_are: Vec::new() };
+    let (pieces, _) = pieces_of(messages, rules, &none).expect("pieces");
     pieces.into_iter().map(|piece| (piece.as_ptr(), piece)).collect()
 }
 
@@ -564,13 +750,7 @@ fn pages_fill_up_and_bodies_that_are_held_do_not_change() {
 #[test]
 fn a_grown_list_is_written_as_a_new_one_is() {
     let odd = "an id that is too long for some servers, and is another one there";
-    let round = |id: &str| {
-        let call = ToolCall::new(id, "f", "{}");
-        [
-            Message::assistant_blocks(vec![call.clone().into()]),
-            Message::tool(ToolResult::new(&call, vec!["x".into()])),
-        ]
-    };
+    let round = |id: &str| round(id, if id == "c3" { "docs.search" } else { "docs_search" });
     for profile in [Profile::openai(), Profile::mistral(), Profile::compatible()] {
         let mut grown = MessageList::from(Message::user("Hi"));
         let mut held = Vec::new();

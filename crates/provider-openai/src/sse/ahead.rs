@@ -1,4 +1,4 @@
-//! Events that somebody else reads, who knows what they look like: `shapes.rs`.
+//! Events that somebody else reads, who knows what they look like: `shapes.rs`; and what came of one that has no end yet.
 
 use super::SseDecoder;
 
@@ -25,5 +25,10 @@ impl SseDecoder {
     pub(crate) fn skip_events(&mut self, length: usize, events: u64) {
         self.lines.skip(length);
         self.events += events;
+    }
+
+    /// The data so far of an event that is not complete.
+    pub(crate) fn begun(&self) -> &str {
+        if self.delivered { "" } else { self.block.data() }
     }
 }

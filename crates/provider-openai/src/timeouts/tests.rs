@@ -1,12 +1,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker, ready};
 
+use bytes::Bytes;
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{FutureExt, StreamExt, poll};
+use http::{Request, Response};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::*;
+use crate::transport::{ByteStream, Transport, TransportError};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -62,7 +65,7 @@ fn timeouts() -> Timeouts {
 async fn body(timeouts: Timeouts) -> (TimedBody, UnboundedSender<Item>, Scripted) {
     let (transport, sender) = Scripted::new(Some(Duration::ZERO));
     let response = send(&transport, Request::new(Vec::new()), &timeouts).await.expect("a head");
-    (response.into_body(), sender, transport)
+    (response.into_body().into_answer(), sender, transport)
 }
 
 fn feed(sender: &UnboundedSender<Item>, bytes: &'static str) {
@@ -97,7 +100,7 @@ async fn the_first_byte_has_one_clock_for_head_and_body() {
     let start = Instant::now();
     let response = send(&transport, Request::new(Vec::new()), &timeouts()).await.expect("a head");
     assert_eq!(start.elapsed().as_secs(), 200);
-    let mut body = response.into_body();
+    let mut body = response.into_body().into_answer();
     assert_eq!(next_timeout(&mut body).await, TimedOut::new(Clock::FirstByte, 300 * SECOND));
     assert_eq!(start.elapsed().as_secs(), 300);
 }

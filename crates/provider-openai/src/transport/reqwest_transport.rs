@@ -107,6 +107,10 @@ impl fmt::Debug for ReqwestTransport {
 impl Transport for ReqwestTransport {
     async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
         tls::check(request.uri())?;
+        // Lets the runtime read its sockets first. The client drops a kept connection that has closed, or on which bytes came that
+        // no request asked for, but only once the runtime has told it. A request written before that would get those bytes as
+        // its answer, and could not be sent again, since the server may have read it.
+        tokio::task::yield_now().await;
         let mut response = self.execute(request).await.map_err(|error| self.no_response(error))?;
 
         let mut head = Response::new(());

@@ -456,3 +456,5 @@ mod over_tls {
         }
     }
 }
+
+mod garbage;

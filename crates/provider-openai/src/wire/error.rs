@@ -1,6 +1,10 @@
 //! What servers say when they fail: an error under many shapes.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use super::loose::Number;
+use crate::redaction::ServerWords;
 
 /// The keys under which an error stands.
 const STANDS_UNDER: [&str; 3] = ["error", "errors", "detail"];
@@ -8,28 +12,30 @@ const STANDS_UNDER: [&str; 3] = ["error", "errors", "detail"];
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ErrorObject {
     /// The server's words.
-    pub(crate) message: String,
+    pub(crate) message: ServerWords,
     /// `code`, where it is a word.
-    pub(crate) code: Option<String>,
+    pub(crate) code: Option<ServerWords>,
     /// `type`, or Google's `status`.
-    pub(crate) kind: Option<String>,
+    pub(crate) kind: Option<ServerWords>,
+    /// The field of the request that is wrong.
+    pub(crate) param: Option<ServerWords>,
     /// An HTTP status that the object names, as `code`, `status` or `status_code`.
     pub(crate) status: Option<u16>,
     /// What the model had written when the server refused it (Q46).
-    pub(crate) failed_generation: Option<String>,
+    pub(crate) failed_generation: Option<ServerWords>,
 }
 
 impl ErrorObject {
     /// Reads what stands under `error`: a text, an object or a list of them (Q45).
     pub(crate) fn read(error: &Value) -> Self {
         match error {
-            Value::String(text) => Self { message: text.clone(), ..Self::default() },
+            Value::String(text) => Self { message: text.as_str().into(), ..Self::default() },
             Value::Array(errors) => errors.first().map(Self::read).unwrap_or_default(),
             Value::Object(fields) => match fields.get("error") {
                 Some(inner) if !inner.is_null() => Self::read(inner),
                 _ => Self::from_fields(fields),
             },
-            other => Self { message: other.to_string(), ..Self::default() },
+            other => Self { message: other.to_string().into(), ..Self::default() },
         }
     }
 
@@ -51,36 +57,34 @@ impl ErrorObject {
     }
 
     fn from_fields(fields: &Map<String, Value>) -> Self {
-        let word = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
+        let word = |key: &str| fields.get(key).and_then(Value::as_str).map(ServerWords::from);
         let message = ["message", "msg", "detail", "error_message"]
             .iter()
             .find_map(|key| fields.get(*key).filter(is_something))
-            .map(as_text)
+            .map(|message| ServerWords::from(as_text(message)))
             .unwrap_or_default();
-        let raw = fields.get("metadata").and_then(|metadata| metadata.get("raw")).map(as_text);
+        let raw = fields.get("metadata").and_then(|metadata| metadata.get("raw"));
+        let raw = raw.map(|raw| ServerWords::from(as_text(raw)));
         Self {
             message: match raw {
                 // OpenRouter's own words are general; what the server behind it said is in here.
-                Some(raw) if raw != message => format!("{message}: {raw}"),
+                Some(raw) if raw != message => message.followed_by(": ", &raw),
                 _ => message,
             },
             code: word("code"),
             kind: word("type").or_else(|| word("status")),
+            param: word("param"),
             status: status(fields),
             failed_generation: word("failed_generation"),
         }
     }
 }
 
-fn number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok())
-}
-
 /// The first field that holds an HTTP status of a failure.
 pub(super) fn status(fields: &Map<String, Value>) -> Option<u16> {
     ["code", "status_code", "status"]
         .iter()
-        .filter_map(|key| fields.get(*key).and_then(number))
+        .filter_map(|key| Number::deserialize(fields.get(*key)?).ok()?.count())
         .find_map(|status| u16::try_from(status).ok().filter(|status| (400..600).contains(status)))
 }
 

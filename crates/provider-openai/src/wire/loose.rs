@@ -8,6 +8,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+/// The largest whole number below which every one has a floating-point number of its own (RFC 8259, 6).
+const LARGEST_COUNT: u64 = (1 << 53) - 1;
+
 /// A text. A number or a truth value counts as its spelling, everything else as absent; so does the empty text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Str<'a>(Cow<'a, str>);
@@ -84,9 +87,10 @@ impl<'de> Visitor<'de> for StrVisitor {
 pub(crate) struct Number(pub(crate) Option<i64>);
 
 impl Number {
-    /// The number as a count, unless it is negative.
+    /// The number as a count, unless it is negative or beyond what every reader of JSON agrees on. So the counts of many rounds
+    /// add up without reaching the end of 64 bits.
     pub(crate) fn count(self) -> Option<u64> {
-        self.0.and_then(|number| u64::try_from(number).ok())
+        self.0.and_then(|number| u64::try_from(number).ok()).filter(|count| *count <= LARGEST_COUNT)
     }
 }
 
@@ -115,7 +119,7 @@ impl<'de> Visitor<'de> for NumberVisitor {
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
         // Exact: beyond 2^53 a decimal names no certain whole number.
-        let whole = value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0;
+        let whole = value.fract() == 0.0 && value.abs() <= LARGEST_COUNT as f64;
         Ok(whole.then_some(value as i64))
     }
 

@@ -166,13 +166,17 @@ fn content_is_a_text_or_parts() {
 
 #[test]
 fn errors_are_read_in_every_shape() {
-    let error = |message: &str| ErrorObject { message: message.to_owned(), ..ErrorObject::default() };
-    let word = |word: &str| Some(word.to_owned());
+    let error = |message: &str| ErrorObject { message: message.into(), ..ErrorObject::default() };
+    let word = |word: &str| Some(word.into());
     let cases = [
         (json!({"error": "plain"}), Some(error("plain"))),
         (
             json!({"error": {"message": "m", "type": "t", "code": "c", "param": null}}),
             Some(ErrorObject { kind: word("t"), code: word("c"), ..error("m") }),
+        ),
+        (
+            json!({"error": {"message": "m", "param": "messages[3].content"}}),
+            Some(ErrorObject { param: word("messages[3].content"), ..error("m") }),
         ),
         (
             json!({"error": {"message": "m", "code": 502, "metadata": {"raw": "upstream"}}}),

@@ -1,9 +1,12 @@
-//! Valid JSON that the reader of the usual event refuses: characters cut in two, and keys that repeat.
+//! Valid JSON that the reader of the usual event refuses: characters cut in two, keys that repeat, and [extremes](super::extremes).
 //!
 //! Nearly no event needs this, so it is tried only for one that could not be read.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::extremes::without_extremes;
 
 /// The first half of a character outside the Basic Multilingual Plane, where a server cut a text between the two: the second half
 /// begins the next text of the same place.
@@ -20,9 +23,11 @@ pub(crate) struct Half {
 ///
 /// A first half at the end of a text goes into `half`, and comes back before the second half that the next event's text in the
 /// same choice, field and call begins with; if none does, nothing is left of it. Any other half becomes U+FFFD: better none than a
-/// character that nobody sent. Of several equal keys the last counts.
+/// character that nobody sent. Of several equal keys the last counts. A number or a nesting that cannot be held becomes `null`.
 pub(crate) fn tidy(json: &str, half: &mut Option<Half>) -> Option<String> {
-    let value: Value = serde_json::from_str(&with_whole_characters(json, half)).ok()?;
+    // This checks the grammar alone: it converts nothing, and does not recurse.
+    serde_json::from_str::<&RawValue>(json).ok()?;
+    let value: Value = serde_json::from_str(&without_extremes(&with_whole_characters(json, half))).ok()?;
     Some(value.to_string())
 }
 

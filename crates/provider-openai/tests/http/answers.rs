@@ -203,3 +203,38 @@ impl Transport for Counting {
         Ok(http::Response::new(body.boxed()))
     }
 }
+
+/// A tool whose name servers do not take: what an advisor adds, or another program has remembered.
+#[tokio::test]
+async fn d11_the_model_calls_a_tool_by_the_name_it_was_offered_under() {
+    let on_the_wire = "docs_search";
+    let whole = json!({"choices": [{"message": {"tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": on_the_wire, "arguments": "{}"}}]}, "finish_reason": "tool_calls"}]});
+    let first_version = json!({"function_call": {"name": on_the_wire, "arguments": "{}"}});
+    let replies = [
+        Reply::sse(
+            ChatTranscript::new("m").tool_call(0, "c1", on_the_wire, &["{", "}"]).finish("tool_calls").done(),
+        ),
+        Reply::sse(
+            ChatTranscript::new("m").tool_call_whole(0, "c1", on_the_wire, "{}").finish("tool_calls").done(),
+        ),
+        Reply::json(200, whole),
+        Reply::sse(ChatTranscript::new("m").delta(first_version).finish("function_call").done()),
+        // What it was not offered is what it says.
+        Reply::sse(
+            ChatTranscript::new("m").tool_call(0, "c1", "docs.search", &["{}"]).finish("tool_calls").done(),
+        ),
+    ];
+    let calls = replies.len();
+    let server = ReplayServer::start(replies).await.expect("a port");
+    let model = model(&server);
+    let tool = || Weather(ToolDefinition::new("docs.search", "Searches.", json!({"type": "object"})));
+    for _ in 0..calls {
+        let response = call_with(&model, request().with_tool(tool())).await.expect("an answer");
+        let called: Vec<_> = response.tool_calls().map(|(_, call)| call.name.to_string()).collect();
+        assert_eq!(called, ["docs.search"]);
+    }
+    for asked in server.requests() {
+        assert_eq!(asked.json().expect("JSON")["tools"][0]["function"]["name"], on_the_wire);
+    }
+}

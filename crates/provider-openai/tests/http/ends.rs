@@ -84,6 +84,29 @@ async fn finish_then_a_broken_connection_completes() {
 }
 
 #[tokio::test]
+async fn d20_broken_framing_after_the_end_marker_completes() {
+    let body = hello().usage(3, 2).done();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
+    let chunked = |rest: &str| {
+        let chunk = format!("{:x}\r\n{}\r\n", body.len(), String::from_utf8_lossy(&body));
+        format!("{head}transfer-encoding: chunked\r\n\r\n{chunk}{rest}")
+    };
+    let longer = format!("{head}content-length: 9999\r\n\r\n{}", String::from_utf8_lossy(&body));
+    for raw in [
+        chunked("no length\r\n"),
+        chunked("ffffffffffffffffff\r\n"),
+        chunked("5\r\nab"),
+        chunked("0\r\nno trailer\r\n\r\n"),
+        longer,
+    ] {
+        let server = server(Reply::raw(raw.clone())).await;
+        let response = call(&model(&server)).await.expect(&raw);
+        assert_eq!(response.text(), "Hello there");
+        assert_eq!(response.usage().and_then(|usage| usage.output_tokens), Some(2));
+    }
+}
+
+#[tokio::test]
 async fn the_marker_alone_completes_with_an_inferred_finish() {
     let text = server(Reply::sse(ChatTranscript::new("m").text("Hello").done())).await;
     let response = call(&model(&text)).await.expect("completed");

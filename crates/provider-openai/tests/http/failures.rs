@@ -6,9 +6,10 @@ use advisor_core::{Error, ErrorKind};
 use advisor_testkit::{ReplayServer, Reply, Step};
 use bytes::Bytes;
 use provider_openai::ProviderError;
+use provider_openai::timeouts::Timeouts;
 use serde_json::json;
 
-use crate::common::{call, fail, hello, model};
+use crate::common::{SECOND, call, fail, hello, model};
 
 async fn failure(reply: Reply) -> Error {
     let server = ReplayServer::start([reply]).await.expect("a port");
@@ -54,6 +55,15 @@ async fn a_report_that_breaks_off_is_used_as_far_as_it_came() {
         (error.kind(), said(&error).message()),
         (ErrorKind::Provider { status: Some(500) }, "{\"erro")
     );
+}
+
+#[tokio::test]
+async fn d18_a_report_without_end_is_let_go_with_its_connection() {
+    let report = Reply::json(429, json!({"error": {"message": "slow down"}})).stall_after(11);
+    let server = ReplayServer::start([report]).await.expect("a port");
+    let error = fail(&model(&server).with_timeouts(Timeouts::default().with_error_body(SECOND / 10))).await;
+    assert_eq!(error.kind(), ErrorKind::RateLimited { retry_after: None });
+    server.disconnected().await;
 }
 
 #[tokio::test]

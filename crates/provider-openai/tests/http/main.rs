@@ -15,3 +15,4 @@ mod ends;
 mod failures;
 mod recordings;
 mod retries;
+mod waits;

@@ -1,9 +1,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use advisor_core::{BlockDelta, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd};
+use advisor_core::{BlockDelta, ChatResponse, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd, TurnId};
 use chat_memory_advisor::{Entry, EntryKind, NewEntry, Version};
 
-use crate::crash::scenario::LAST;
 use crate::crash::{Happened, Mishap, Over, Ran, TurnRan, words};
 
 pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
@@ -114,6 +113,16 @@ impl Remembered {
                 ));
             }
         }
+        if let Some(told) = told(turn)
+            && told.text() != shown.get(&told.round()).map_or("", String::as_str)
+        {
+            let shown = shown.get(&told.round());
+            return Err(format!(
+                "{:?} is told of round {}, and {shown:?} was shown",
+                told.text(),
+                told.round()
+            ));
+        }
         let last = last_round.and_then(|round| shown.get(&round));
         if !self.partial.is_empty() && last != Some(&self.partial) {
             return Err(format!("{:?} is remembered as shown, and {last:?} was", self.partial));
@@ -125,15 +134,29 @@ impl Remembered {
     }
 }
 
-/// The text that the reader was shown of each round.
+/// The text that the reader was shown of each round, and that is not void.
 fn shown(turn: &TurnRan) -> BTreeMap<u32, String> {
     let mut rounds: BTreeMap<u32, String> = BTreeMap::new();
     for happened in &turn.happened {
-        if let Happened::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) = happened {
-            rounds.entry(block.round).or_default().push_str(text);
+        match happened {
+            Happened::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
+                rounds.entry(block.round).or_default().push_str(text);
+            }
+            Happened::Delivered(Chunk::AttemptRestarted { round }) => {
+                rounds.remove(round);
+            }
+            _ => {}
         }
     }
     rounds
+}
+
+/// What the reader was told at the end of the turn.
+fn told(turn: &TurnRan) -> Option<&ChatResponse> {
+    turn.happened.iter().find_map(|happened| match happened {
+        Happened::Delivered(Chunk::Completed(response)) => Some(response),
+        _ => None,
+    })
 }
 
 /// Whether an answer of this round that begins so was appended.
@@ -205,8 +228,29 @@ pub(super) fn the_last_turn_works(ran: &Ran) -> Result<(), String> {
         return Err(format!("the last turn does not complete but is over so: {:?}", last.over));
     }
     let remembered = Remembered::of(last, &ran.log);
-    if remembered.answers.last().map(String::as_str) != Some(LAST) || !remembered.completed {
-        return Err(format!("the last turn is remembered as {:?}", remembered.answers));
+    if !remembered.completed {
+        return Err(format!(
+            "the last turn is not remembered as one that has completed: {:?}",
+            remembered.answers
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn the_last_turn_is_unchanged(ran: &Ran) -> Result<(), String> {
+    let Some(last) = ran.turns.last() else { return Ok(()) };
+    let messages = |log: &[Entry], turn: &TurnId| -> Vec<Message> {
+        let entries = log.iter().filter(|entry| entry.turn == *turn);
+        entries.filter_map(|entry| entry.kind.as_message()).cloned().collect()
+    };
+    let alone = ran.alone.last().map(|entry| messages(&ran.alone, &entry.turn)).unwrap_or_default();
+    let remembered = messages(&ran.log, &last.id);
+    if remembered != alone {
+        return Err(format!(
+            "the last turn is remembered as {}, and in a conversation of its own as {}",
+            words::of_messages(&remembered),
+            words::of_messages(&alone)
+        ));
     }
     Ok(())
 }

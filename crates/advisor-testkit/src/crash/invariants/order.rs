@@ -5,7 +5,7 @@ use chat_memory_advisor::EntryKind;
 
 use crate::StoreFault;
 use crate::crash::ran::appended;
-use crate::crash::{Happened, Mishap, Over, Place, Ran};
+use crate::crash::{Happened, Mishap, Over, Place, Ran, TurnRan};
 
 /// The messages of a turn that were appended by these events, in order.
 fn messages<'a>(events: &'a [Happened], turn: &'a TurnId) -> impl Iterator<Item = &'a Message> {
@@ -60,29 +60,61 @@ pub(super) fn results_precede_requests(ran: &Ran) -> Result<(), String> {
 
 pub(super) fn failures_end_the_turn(ran: &Ran) -> Result<(), String> {
     for turn in &ran.turns {
-        let failed = turn.happened.iter().position(|happened| {
-            matches!(happened, Happened::Struck { place, mishap, .. } if ends_the_turn(*place, *mishap))
-        });
-        let Some(after) = failed.and_then(|failed| turn.happened.get(failed..)) else { continue };
-        if after
-            .iter()
-            .any(|happened| matches!(happened, Happened::ToolStarted { .. } | Happened::Asked { .. }))
-        {
-            return Err("a tool starts or the model is asked after the turn has failed".into());
-        }
-        if turn.over == Over::Completed && !is_at_the_end(after) {
-            return Err("the turn completes although it has failed".into());
+        for (place, happened) in turn.happened.iter().enumerate() {
+            let after = turn.happened.get(place + 1..).unwrap_or_default();
+            match happened {
+                Happened::Struck { place, mishap, .. } if ends_the_turn(*place, *mishap) => {
+                    nothing_goes_on(turn, after)?;
+                }
+                Happened::AnswerFailed { round } => failed_is_no_answer(*round, after)?,
+                _ => {}
+            }
         }
     }
     Ok(())
 }
 
-/// Whether nobody can make good for this within the turn.
+fn nothing_goes_on(turn: &TurnRan, after: &[Happened]) -> Result<(), String> {
+    let goes_on =
+        |happened: &Happened| matches!(happened, Happened::ToolStarted { .. } | Happened::Asked { .. });
+    if after.iter().any(goes_on) {
+        return Err("a tool starts or the model is asked after the turn has failed".into());
+    }
+    if turn.over == Over::Completed && !is_at_the_end(after) {
+        return Err("the turn completes although it has failed".into());
+    }
+    Ok(())
+}
+
+/// Until somebody inside the loop asks again or gives another answer, neither the loop nor the turn has one.
+fn failed_is_no_answer(round: u32, after: &[Happened]) -> Result<(), String> {
+    let mut ended = false;
+    for happened in after {
+        let goes_on = match happened {
+            Happened::Asked { .. } => return Ok(()),
+            // Whoever stands outside asks the whole loop again.
+            Happened::LoopStarted if ended => return Ok(()),
+            Happened::LoopEnded => {
+                ended = true;
+                continue;
+            }
+            Happened::RoundEnded(response) if response.round() != round => return Ok(()),
+            Happened::RoundEnded(_) => "the loop is given it as a whole one",
+            Happened::RoundStarted => "the loop begins another round",
+            Happened::ToolStarted { .. } => "a tool starts",
+            Happened::Delivered(Chunk::Completed(_)) => "the turn completes",
+            _ => continue,
+        };
+        return Err(format!("{goes_on} after the answer of round {round} has failed"));
+    }
+    Ok(())
+}
+
+/// Whether nobody may make good for this within the turn.
 fn ends_the_turn(place: Place, mishap: Mishap) -> bool {
     match mishap {
         Mishap::Store(StoreFault::Unavailable) => !place.is_of_given_lease(),
-        Mishap::Fail => matches!(place, Place::Model | Place::ModelItem | Place::Hook(_)),
-        Mishap::CutOff => true,
+        Mishap::Fail => matches!(place, Place::Hook(_)),
         _ => false,
     }
 }
@@ -145,12 +177,18 @@ pub(super) fn tools_run_once(ran: &Ran) -> Result<(), String> {
 
 pub(super) fn loops_end_once(ran: &Ran) -> Result<(), String> {
     for turn in &ran.turns {
-        let count =
-            |is_it: fn(&Happened) -> bool| turn.happened.iter().filter(|happened| is_it(happened)).count();
-        let started = count(|happened| matches!(happened, Happened::LoopStarted));
-        let ended = count(|happened| matches!(happened, Happened::LoopEnded));
-        // A loop that its advisors refuse to join ends without having started.
-        if ended > 1 || started > ended {
+        let (mut started, mut ended, mut in_turns) = (0, 0, true);
+        for happened in &turn.happened {
+            match happened {
+                Happened::LoopStarted => started += 1,
+                Happened::LoopEnded => ended += 1,
+                _ => continue,
+            }
+            in_turns &= started <= ended + 1;
+        }
+        // An advisor that asks the whole loop again starts another one, when the first has ended. A loop that its
+        // advisors refuse to join ends without having started.
+        if !in_turns || started > ended || ended > started.max(1) {
             return Err(format!("the loop starts {started} times and ends {ended} times"));
         }
     }

@@ -1,6 +1,6 @@
 //! Events that look like one before say what they say when they are parsed.
 
-use advisor_core::{DeltaKind, Usage};
+use advisor_core::{DeltaKind, Text, Usage};
 use advisor_testkit::{recordings, split};
 
 use super::*;
@@ -258,6 +258,38 @@ fn law_s5_what_is_not_certain_in_an_open_gap_is_parsed() {
     for odd in odd.chain(words.map(|word| varied("7", word))) {
         let name = String::from_utf8_lossy(&odd).into_owned();
         assert_said_as_parsed(&[&usual[..], &odd, &usual].concat(), &name);
+    }
+}
+
+/// Pieces of two calls with one id, which differ in the index: none is taken for a piece of the other call.
+#[test]
+fn law_s5_pieces_of_calls_with_one_id_keep_their_index() {
+    let piece = |index: usize, keys: &str, arguments: usize| {
+        let call =
+            format!(r#""tool_calls":[{{"index":{index}{keys},"function":{{"arguments":"{arguments}"}}}}]"#);
+        event("x").replace("\"content\":\"x\"", &call)
+    };
+    for keys in ["", r#","id":"x""#, r#","id":"x","type":"function""#] {
+        // In turns, and each call's pieces in a row.
+        for index in [|at: usize| at % 2, |at: usize| at / 8 % 2] {
+            let events: Vec<_> = (0..40).map(|at| piece(index(at), keys, at)).collect();
+            let body = stream(&events);
+            assert_said_as_parsed(&body, keys);
+            assert!(alike_in(&body) >= 30, "{keys}");
+            let mut decoder = decoder();
+            decoder.push(body.into());
+            let said = std::iter::from_fn(|| decoder.next()).filter_map(|delta| match delta.unwrap().kind {
+                DeltaKind::Arguments { index, text } => Some((index, text)),
+                DeltaKind::ToolCalls(mut calls) => {
+                    let call = calls.pop().unwrap();
+                    assert_eq!(call.call_id.as_deref(), Some("x"));
+                    Some((call.index, call.arguments_delta.unwrap()))
+                }
+                _ => None,
+            });
+            let expected = (0..40).map(|at| (Some(index(at) as i64), Text::from(at.to_string().as_str())));
+            assert_eq!(said.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{keys}");
+        }
     }
 }
 

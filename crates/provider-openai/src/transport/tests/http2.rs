@@ -184,3 +184,46 @@ async fn what_a_server_says_as_it_goes_away_is_not_shown() {
     assert!(!shown.contains("Bearer"), "{shown}");
     assert!(shown.contains("detected excessive load"), "{shown}");
 }
+
+/// Empty settings, and a whole answer to the first request: `:status: 200` and no body.
+const ANSWERED: [u8; 19] = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88];
+/// An answer to a second request that nobody has sent.
+const FORGED: [u8; 10] = [0, 0, 1, 1, 5, 0, 0, 0, 3, 0x88];
+
+#[tokio::test]
+async fn d22_what_comes_behind_an_answer_closes_the_connection() {
+    let goes_away = goaway(1, Reason::NO_ERROR, "");
+    for behind in [b"garbage that is no frame".as_slice(), &FORGED, &goes_away[9..]] {
+        let (listener, address) = listen().await;
+        let transport = transport();
+        let ask = || async {
+            let mut request = post(format!("http://{address}/"));
+            *request.body_mut() = vec![Bytes::from_static(b"{}")];
+            transport.send(request).await.map(|response| response.status())
+        };
+        let server = async {
+            let mut peer = Peer::accept(&listener).await;
+            let mut read = Vec::new();
+            while !read.windows(2).any(|bytes| bytes == b"{}") {
+                assert!(peer.0.read_buf(&mut read).await.expect("the request") > 0);
+            }
+            peer.0.write_all(&ANSWERED).await.expect("the client reads");
+            peer
+        };
+        let (mut peer, first) = join(server, ask()).await;
+        assert_eq!(first.expect("an answer"), StatusCode::OK);
+        peer.0.write_all(behind).await.expect("the client reads");
+        let server = async {
+            let mut connection = connection(&listener).await;
+            let mut respond = request(&mut connection).await.1;
+            let head = Response::builder().status(StatusCode::ACCEPTED).body(()).expect("a head");
+            respond.send_response(head, true).expect("the head");
+            assert!(connection.accept().await.is_none(), "one request");
+        };
+        tokio::select! {
+            second = ask() => assert_eq!(second.expect("an answer"), StatusCode::ACCEPTED, "{behind:?}"),
+            () = server => panic!("the client goes first"),
+            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("{behind:?}: no second connection"),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use message_aggregator::Text;
+use tokio::sync::OnceCell;
+
+use crate::{
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Placement, Result, StreamAdvisor,
+};
+
+/// Creates an advisor that adds context to a turn, such as retrieved documents or facts about the user: it is sent with
+/// every request of the turn, asked for once per turn, and never stored.
+///
+/// `context` gets the request and returns the text, empty for none. It is sent as instructions, behind those of the
+/// request. All of this holds in every phase.
+///
+/// # Errors
+/// An error of `context` ends the turn before the model is asked; the next request of the turn, if there is one, asks again.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatRequest, context_fn};
+///
+/// async fn search(_question: &str) -> Vec<String> {
+///     vec!["Our shop opens at nine.".into()]
+/// }
+///
+/// let documents = context_fn("documents", |request: ChatRequest| async move {
+///     let question = request.last_user().map(|message| message.text()).unwrap_or_default();
+///     Ok(format!("Answer from these documents:\n{}", search(&question).await.join("\n")))
+/// });
+/// ```
+pub fn context_fn<F, Fut, T>(name: impl Into<String>, context: F) -> ContextFn<F>
+where
+    F: Fn(ChatRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T>> + Send + 'static,
+    T: Into<Text>,
+{
+    ContextFn { name: name.into(), placement: Placement::default().with_role(AdvisorRole::Context), context }
+}
+
+/// The advisor that [`context_fn`] creates.
+#[derive(Clone)]
+pub struct ContextFn<F> {
+    name: String,
+    placement: Placement,
+    context: F,
+}
+
+impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn placement(&self) -> Placement {
+        self.placement
+    }
+}
+
+/// The context of a turn, by the address of the advisor that found it.
+#[derive(Clone, Default)]
+struct Contexts(HashMap<usize, Arc<OnceCell<Text>>>);
+
+#[async_trait]
+impl<F, Fut, T> StreamAdvisor for ContextFn<F>
+where
+    F: Fn(ChatRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T>> + Send + 'static,
+    T: Into<Text>,
+{
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        let address = Arc::as_ptr(&self).addr();
+        let known =
+            request.turn.update(|contexts: &mut Contexts| Arc::clone(contexts.0.entry(address).or_default()));
+        let find = async {
+            let text: Text = (self.context)(request.clone()).await?.into();
+            Ok::<_, crate::Error>(text)
+        };
+        let text = known.unwrap_or_default().get_or_try_init(|| find).await?.clone();
+        let request = if text.is_empty() { request } else { request.with_system(text) };
+        next.next_stream(request).await
+    }
+}
+
+impl<F> fmt::Debug for ContextFn<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContextFn").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,157 @@
+use std::ops::Deref;
+
+use message_aggregator::BlockKind;
+
+/// The text of one block that an editor has not decided on yet: what it held back, then what has just come.
+///
+/// It dereferences to [`str`]. The editor takes text off the front, and what it leaves is held back until more comes.
+#[derive(Debug)]
+pub struct PendingText<'a> {
+    rest: &'a str,
+    out: &'a mut String,
+    kind: BlockKind,
+    at_end: bool,
+}
+
+impl<'a> PendingText<'a> {
+    pub(super) fn new(text: &'a str, out: &'a mut String, kind: BlockKind, at_end: bool) -> Self {
+        Self { rest: text, out, kind, at_end }
+    }
+
+    /// Returns whether the block ends here. What is left then comes out unchanged.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.at_end
+    }
+
+    /// Returns the kind of the block: text, reasoning or refusal.
+    #[must_use]
+    pub fn kind(&self) -> BlockKind {
+        self.kind
+    }
+
+    /// Lets the first `bytes` out unchanged; rounded down to a character.
+    pub fn pass(&mut self, bytes: usize) {
+        let passed = self.take(bytes);
+        self.out.push_str(passed);
+    }
+
+    /// Lets all of it out unchanged.
+    pub fn pass_all(&mut self) {
+        self.pass(self.rest.len());
+    }
+
+    /// Lets `text` out in place of the first `bytes`, which are rounded down to a character.
+    pub fn replace(&mut self, bytes: usize, text: &str) {
+        self.take(bytes);
+        self.out.push_str(text);
+    }
+
+    /// Replaces each of these words wherever it stands, also where it comes in pieces. Where two words begin at one
+    /// place, the one that is listed first wins.
+    ///
+    /// It holds back only what may be the beginning of a word: always less than the longest of them. Words without a
+    /// character are passed over.
+    pub fn replace_all<A: AsRef<str>, B: AsRef<str>>(&mut self, words: &[(A, B)]) {
+        while let Some(first) = self.rest.chars().next() {
+            match words.iter().find_map(|(word, with)| self.begins(word.as_ref(), with.as_ref())) {
+                Some(Begins::Whole(length, with)) => self.replace(length, with),
+                Some(Begins::Maybe) => return,
+                None => self.pass(first.len_utf8()),
+            }
+        }
+    }
+
+    fn begins<'w>(&self, word: &str, with: &'w str) -> Option<Begins<'w>> {
+        if word.is_empty() {
+            return None;
+        }
+        if self.rest.starts_with(word) {
+            return Some(Begins::Whole(word.len(), with));
+        }
+        (!self.at_end && word.starts_with(self.rest)).then_some(Begins::Maybe)
+    }
+
+    fn take(&mut self, bytes: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(self.rest.floor_char_boundary(bytes));
+        self.rest = rest;
+        taken
+    }
+
+    /// Lets out all but the last `bytes`, rounded to characters so that no more than those stay.
+    pub(super) fn hold_at_most(&mut self, bytes: usize) {
+        let beyond = self.rest.len().saturating_sub(bytes);
+        self.pass(self.rest.ceil_char_boundary(beyond));
+    }
+
+    pub(super) fn into_rest(self) -> &'a str {
+        self.rest
+    }
+}
+
+/// How a word stands at the front of a text.
+enum Begins<'w> {
+    Whole(usize, &'w str),
+    /// It does if what follows fits.
+    Maybe,
+}
+
+impl Deref for PendingText<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaced(pieces: &[&str], words: &[(&str, &str)]) -> (String, usize) {
+        let (mut held, mut out, mut most) = (String::new(), String::new(), 0);
+        for (place, piece) in pieces.iter().enumerate() {
+            held.push_str(piece);
+            let mut pending = PendingText::new(&held, &mut out, BlockKind::Text, place + 1 == pieces.len());
+            pending.replace_all(words);
+            held = pending.into_rest().to_owned();
+            most = most.max(held.len());
+        }
+        assert_eq!(held, "", "nothing is held back at the end");
+        (out, most)
+    }
+
+    #[test]
+    fn words_are_replaced_however_they_are_cut() {
+        let words = [("abc", "1"), ("ab", "2"), ("", "never"), ("é", "e"), ("bcd", "3")];
+        for (text, expected) in [
+            ("xabcab", "x12"),
+            ("aabcbcd", "a13"),
+            ("abd éab", "2d e2"),
+            ("", ""),
+            ("bc", "bc"),
+            ("bcab", "bc2"),
+        ] {
+            let pieces: Vec<String> = text.chars().map(String::from).collect();
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).chain([""]).collect();
+            let (whole, most) = (replaced(&[text], &words).0, replaced(&pieces, &words));
+            assert_eq!((whole.as_str(), most.0.as_str()), (expected, expected));
+            assert!(most.1 < 3, "less than the longest word is held back");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_rounded_down_to_a_character() {
+        let mut out = String::new();
+        let mut pending = PendingText::new("aé→z", &mut out, BlockKind::Text, false);
+        pending.pass(2);
+        assert_eq!(&*pending, "é→z");
+        pending.replace(4, "e");
+        assert_eq!(&*pending, "→z");
+        pending.hold_at_most(2);
+        assert_eq!(&*pending, "z");
+        pending.pass(usize::MAX);
+        assert_eq!(&*pending, "");
+        assert_eq!(out, "ae→z");
+    }
+}

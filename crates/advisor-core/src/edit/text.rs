@@ -1,0 +1,124 @@
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+
+use message_aggregator::{BlockDelta, BlockId, BlockKind, Chunk};
+
+use super::PendingText;
+use crate::ChunkStream;
+
+/// The most text of a block that an editor holds back until it can decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "nothing, some, everything")]
+pub enum HoldBack {
+    /// Nothing: each piece comes out in the poll in which it came.
+    Nothing,
+    /// At most this many bytes. What an editor leaves beyond that comes out unchanged.
+    Bytes(usize),
+    /// The whole block, until it ends.
+    Block,
+}
+
+impl ChunkStream {
+    /// Passes the text of each block through `edit` while it streams: text, reasoning and refusals.
+    ///
+    /// `edit` gets the text that has not come out yet, and lets out what it can decide on; what it leaves, up to
+    /// `hold_back`, comes again with the next piece of that block. Each block has a clone of `edit` as it was given,
+    /// so nothing passes from one block to the next, and nothing is left of an attempt that was restarted.
+    /// What comes out is true to itself, as with [`edit_chunks`](Self::edit_chunks).
+    ///
+    /// An advisor that edits answers belongs inside memory, in [`Phase::ModelCall`](crate::Phase::ModelCall): then what is
+    /// shown is what is remembered.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatResponse, ChunkStream, FinishReason, HoldBack, Message};
+    /// use futures::StreamExt;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let answer = ChatResponse::new(1, Message::assistant("It was Mallory."), FinishReason::Stop);
+    /// let mut masked = ChunkStream::answer(answer)
+    ///     .edit_text(HoldBack::Bytes(6), |text| text.replace_all(&[("Mallory", "[name]")]));
+    /// while let Some(chunk) = masked.next().await {
+    ///     if let Some(response) = chunk?.completed() {
+    ///         assert_eq!(response.text(), "It was [name].");
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn edit_text<E>(self, hold_back: HoldBack, edit: E) -> Self
+    where
+        E: FnMut(&mut PendingText<'_>) + Clone + Send + 'static,
+    {
+        let mut blocks = EditedTexts { edit, hold_back, open: BTreeMap::new() };
+        self.edit_chunks(move |chunk, out| blocks.take(chunk, out))
+    }
+}
+
+/// The open blocks of text, each with its editor.
+struct EditedTexts<E> {
+    edit: E,
+    hold_back: HoldBack,
+    open: BTreeMap<BlockId, EditedText<E>>,
+}
+
+struct EditedText<E> {
+    edit: E,
+    kind: BlockKind,
+    held: String,
+}
+
+impl<E: FnMut(&mut PendingText<'_>) + Clone> EditedTexts<E> {
+    fn take(&mut self, chunk: Chunk, out: &mut VecDeque<Chunk>) {
+        match &chunk {
+            Chunk::Opened { block, head } => {
+                let edited = EditedText { edit: self.edit.clone(), kind: head.kind, held: String::new() };
+                self.open.insert(*block, edited);
+            }
+            Chunk::Delta { block, delta } => {
+                if let (Some(edited), Some(text)) = (self.open.get_mut(block), text_of(delta)) {
+                    edited.held.push_str(text);
+                    out.extend(edited.let_out(*block, self.hold_back, false));
+                    return;
+                }
+            }
+            Chunk::Closed { block, .. } => {
+                let edited = self.open.remove(block).filter(|edited| !edited.held.is_empty());
+                out.extend(edited.and_then(|mut edited| edited.let_out(*block, HoldBack::Nothing, true)));
+            }
+            Chunk::AttemptRestarted { round } => self.open.retain(|block, _| block.round != *round),
+            _ => {}
+        }
+        out.push_back(chunk);
+    }
+}
+
+impl<E: FnMut(&mut PendingText<'_>)> EditedText<E> {
+    fn let_out(&mut self, block: BlockId, hold_back: HoldBack, at_end: bool) -> Option<Chunk> {
+        if hold_back == HoldBack::Block {
+            return None;
+        }
+        let mut out = String::new();
+        let mut pending = PendingText::new(&self.held, &mut out, self.kind, at_end);
+        (self.edit)(&mut pending);
+        pending.hold_at_most(match hold_back {
+            HoldBack::Bytes(bytes) => bytes,
+            HoldBack::Nothing | HoldBack::Block => 0,
+        });
+        let rest = pending.into_rest().len();
+        self.held.drain(..self.held.len() - rest);
+        let delta = match self.kind {
+            BlockKind::Reasoning => BlockDelta::Reasoning,
+            BlockKind::Refusal => BlockDelta::Refusal,
+            _ => BlockDelta::Text,
+        };
+        (!out.is_empty()).then(|| Chunk::Delta { block, delta: delta(out.into()) })
+    }
+}
+
+fn text_of(delta: &BlockDelta) -> Option<&str> {
+    match delta {
+        BlockDelta::Text(text) | BlockDelta::Reasoning(text) | BlockDelta::Refusal(text) => Some(text),
+        _ => None,
+    }
+}

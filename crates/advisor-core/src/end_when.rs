@@ -1,0 +1,152 @@
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures::stream::Stream;
+use message_aggregator::{
+    Block, BlockId, ChatResponse, Choice, Chunk, ChunkFold, FinishReason, Message, ToolCall, Usage,
+};
+
+use crate::{ChunkStream, Result};
+
+impl ChunkStream {
+    /// Ends the answer as soon as `end` returns a reason for a chunk: what an output guard or a budget does.
+    ///
+    /// The chunk that it decides on does not come out. What was shown of the round is the answer: its open blocks
+    /// close, the source is dropped, and `Completed` comes with a response that ends for that reason. Completion work
+    /// added further inside does not run; work added to the returned stream does. `end` is not asked about
+    /// `Completed`: then the answer has ended already.
+    ///
+    /// A tool call that was still open is not complete and never runs. Inside the tool loop, calls that were complete run
+    /// unless the reason [vetoes](FinishReason::vetoes_calls) them. Outside the loop, the turn ends here.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatResponse, ChunkStream, FinishReason, Message};
+    /// use futures::StreamExt;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let answer = ChatResponse::new(1, Message::assistant("The password is swordfish"), FinishReason::Stop);
+    /// let mut guarded = ChunkStream::answer(answer).end_when(|chunk| {
+    ///     chunk.text()?.contains("password").then_some(FinishReason::ContentFilter)
+    /// });
+    /// while let Some(chunk) = guarded.next().await {
+    ///     if let Some(response) = chunk?.completed() {
+    ///         assert_eq!((response.text().as_str(), &response.finish().reason), ("", &FinishReason::ContentFilter));
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn end_when(self, end: impl FnMut(&Chunk) -> Option<FinishReason> + Send + 'static) -> Self {
+        self.inside(|inner| {
+            Self::new(EndWhen {
+                inner: Some(inner),
+                end,
+                shown: ChunkFold::new(),
+                usage: None,
+                running: None,
+                last: VecDeque::new(),
+            })
+        })
+    }
+}
+
+struct EndWhen<F> {
+    /// Gone when the answer was ended here.
+    inner: Option<ChunkStream>,
+    end: F,
+    /// What came out of the running round.
+    shown: ChunkFold,
+    /// Of the rounds that completed.
+    usage: Option<Usage>,
+    /// Of the running round, as far as it is known.
+    running: Option<Usage>,
+    /// What comes out after the source was dropped.
+    last: VecDeque<Chunk>,
+}
+
+// The closure is never pinned.
+impl<F> Unpin for EndWhen<F> {}
+
+impl<F: FnMut(&Chunk) -> Option<FinishReason> + Send + 'static> Stream for EndWhen<F> {
+    type Item = Result<Chunk>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = Pin::into_inner(self);
+        let Some(inner) = &mut this.inner else {
+            return Poll::Ready(this.last.pop_front().map(Ok));
+        };
+        let next = ready!(Pin::new(inner).poll_next(cx));
+        let Some(Ok(chunk)) = &next else { return Poll::Ready(next) };
+        if matches!(chunk, Chunk::Completed(_)) {
+            return Poll::Ready(next);
+        }
+        match (this.end)(chunk) {
+            None => {
+                this.note(chunk);
+                Poll::Ready(next)
+            }
+            Some(reason) => {
+                let round = chunk.round();
+                this.end_round(round, &reason);
+                Poll::Ready(this.last.pop_front().map(Ok))
+            }
+        }
+    }
+}
+
+impl<F> EndWhen<F> {
+    fn note(&mut self, chunk: &Chunk) {
+        match chunk {
+            Chunk::RoundCompleted(response) => {
+                self.shown = ChunkFold::new();
+                self.running = response.usage().copied();
+                self.add_running();
+            }
+            Chunk::Usage { usage, .. } => self.running.get_or_insert_default().replace_with(usage),
+            chunk => self.shown.push(chunk),
+        }
+    }
+
+    fn add_running(&mut self) {
+        if let Some(usage) = self.running.take() {
+            self.usage.get_or_insert_default().add(&usage);
+        }
+    }
+
+    /// Ends the answer with what was shown of this round.
+    fn end_round(&mut self, round: u32, reason: &FinishReason) {
+        self.inner = None;
+        self.add_running();
+        let open: Vec<_> =
+            self.shown.open_blocks().map(|(id, block)| (id, with_call_id(id, block))).collect();
+        for (block, content) in open {
+            let closed = Chunk::Closed { block, content };
+            self.shown.push(&closed);
+            self.last.push_back(closed);
+        }
+        let choice = |(number, blocks): (u32, Vec<(BlockId, Block)>)| {
+            let (ids, blocks) = blocks.into_iter().unzip();
+            Choice::new(number, Message::assistant_blocks(blocks), ids, reason.clone().into())
+        };
+        let mut choices: Vec<_> = self.shown.choices(round).into_iter().map(choice).collect();
+        if choices.is_empty() {
+            choices.push(choice((0, Vec::new())));
+        }
+        let response = ChatResponse::from_choices(round, choices).with_usage(self.usage);
+        self.last.push_back(Chunk::Completed(response));
+    }
+}
+
+/// A call whose id has not come yet gets one: no call is remembered without.
+fn with_call_id(id: BlockId, block: Block) -> Block {
+    match block.as_tool_call() {
+        Some(call) if call.id.is_empty() => {
+            let mut named: ToolCall = call.clone();
+            named.id = format!("call_{}_{}", id.round, id.index).into();
+            Block::from(named)
+        }
+        _ => block,
+    }
+}

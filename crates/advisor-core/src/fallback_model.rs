@@ -1,0 +1,242 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::Stream;
+use message_aggregator::Chunk;
+
+use crate::{Batches, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Result, SchemaSupport};
+
+/// A model that asks another one when the first fails.
+///
+/// # Ordering
+/// The models are asked in the order in which they were added, each in the same round. What a model does on its own to
+/// succeed, such as asking again after a rate limit, comes first.
+///
+/// # Cancellation
+/// Dropping the future or the stream stops the model that is being asked.
+///
+/// # Errors
+/// The next model is asked while nothing of the answer was shown; after that the error is passed on, unless
+/// [`restart_after_output`](Self::restart_after_output) allows more. The error of the last model is the one that is returned.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatClient, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, FallbackModel, Result, async_trait};
+/// # use advisor_core::{ChatResponse, FinishReason, Message};
+///
+/// struct Down;
+/// #[async_trait]
+/// impl ChatModel for Down {
+///     async fn stream(&self, _: ChatRequest) -> Result<ChunkStream> {
+///         Err(Error::new(ErrorKind::Connection, "the server cannot be reached"))
+///     }
+/// }
+/// # struct Spare;
+/// # #[async_trait]
+/// # impl ChatModel for Spare {
+/// #     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+/// #         Ok(ChunkStream::answer(ChatResponse::new(request.round, Message::assistant("Here."), FinishReason::Stop)))
+/// #     }
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let client = ChatClient::builder(FallbackModel::new(Down).or(Spare)).build()?;
+/// assert_eq!(client.prompt().user("Anybody?").call().await?.text(), "Here.");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct FallbackModel {
+    first: Arc<dyn ChatModel>,
+    others: Vec<Arc<dyn ChatModel>>,
+    rule: Rule,
+}
+
+/// When the next model is asked.
+#[derive(Clone)]
+struct Rule {
+    applies: Arc<dyn Fn(&Error) -> bool + Send + Sync>,
+    after_output: bool,
+}
+
+impl FallbackModel {
+    /// Creates a model that asks `first`.
+    pub fn new(first: impl ChatModel) -> Self {
+        let rule = Rule { applies: Arc::new(concerns_the_model), after_output: false };
+        Self { first: Arc::new(first), others: Vec::new(), rule }
+    }
+
+    /// Asks `next` if all models before it have failed.
+    ///
+    /// It is asked for its own default model: a name in the request's options is meant for the first.
+    #[must_use]
+    pub fn or(mut self, next: impl ChatModel) -> Self {
+        self.others.push(Arc::new(next));
+        self
+    }
+
+    /// Asks the next model only after errors for which `applies` returns true.
+    ///
+    /// By default these are the errors of a model or its provider: rate limits, authentication, provider failures,
+    /// connections, timeouts, context overflow, and answers that are cut off or malformed. An invalid request or history is
+    /// not among them: it fails everywhere.
+    #[must_use]
+    pub fn when(mut self, applies: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
+        self.rule.applies = Arc::new(applies);
+        self
+    }
+
+    /// Asks the next model also after something of the answer was shown.
+    ///
+    /// [`Chunk::AttemptRestarted`] then tells readers that what they were shown of the round is void.
+    #[must_use]
+    pub fn restart_after_output(mut self) -> Self {
+        self.rule.after_output = true;
+        self
+    }
+}
+
+fn concerns_the_model(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::RateLimited { .. }
+            | ErrorKind::Authentication
+            | ErrorKind::ContextOverflow
+            | ErrorKind::Provider { .. }
+            | ErrorKind::Connection
+            | ErrorKind::Timeout
+            | ErrorKind::Truncated
+            | ErrorKind::Protocol { .. }
+    )
+}
+
+#[async_trait]
+impl ChatModel for FallbackModel {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let next = self.others.clone().into();
+        let mut attempts = Box::new(Attempts { request, next, rule: self.rule.clone() });
+        let live = match self.first.stream(attempts.request.clone()).await {
+            Ok(live) => live,
+            Err(error) => attempts.open_next(error).await?,
+        };
+        Ok(ChunkStream::from_batches(FallbackStream { state: State::Live(live, attempts), shown: false }))
+    }
+
+    fn name(&self) -> &str {
+        self.first.name()
+    }
+
+    fn model_name(&self) -> Option<&str> {
+        self.first.model_name()
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        let others = self.others.iter().map(|model| model.schema_support());
+        others.fold(self.first.schema_support(), SchemaSupport::min)
+    }
+}
+
+/// What is left to be tried for a request.
+struct Attempts {
+    request: ChatRequest,
+    next: VecDeque<Arc<dyn ChatModel>>,
+    rule: Rule,
+}
+
+impl Attempts {
+    /// Opens the first of the remaining models that answers, or returns the last error.
+    async fn open_next(&mut self, mut error: Error) -> Result<ChunkStream> {
+        while (self.rule.applies)(&error)
+            && let Some(model) = self.next.pop_front()
+        {
+            tracing::info!(error = ?error.kind(), model = model.name(), "a model failed; asking the next one");
+            self.request.options.model = None;
+            match model.stream(self.request.clone()).await {
+                Ok(stream) => return Ok(stream),
+                Err(failed) => error = failed,
+            }
+        }
+        Err(error)
+    }
+
+    fn can_follow(&self, error: &Error, shown: bool) -> bool {
+        !self.next.is_empty() && (!shown || self.rule.after_output) && (self.rule.applies)(error)
+    }
+}
+
+struct FallbackStream {
+    state: State,
+    /// Something of the running attempt came out.
+    shown: bool,
+}
+
+enum State {
+    Live(ChunkStream, Box<Attempts>),
+    Opening(BoxFuture<'static, Result<(ChunkStream, Box<Attempts>)>>),
+    Ended,
+}
+
+impl Stream for FallbackStream {
+    type Item = Result<Chunk>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.state {
+                State::Live(live, attempts) => match ready!(Pin::new(live).poll_next(cx)) {
+                    Some(Err(error)) if attempts.can_follow(&error, this.shown) => {
+                        let round = attempts.request.round;
+                        this.restart(error);
+                        if std::mem::take(&mut this.shown) {
+                            return Poll::Ready(Some(Ok(Chunk::AttemptRestarted { round })));
+                        }
+                    }
+                    next => {
+                        this.shown = true;
+                        return Poll::Ready(next);
+                    }
+                },
+                State::Opening(opening) => match ready!(opening.as_mut().poll(cx)) {
+                    Ok((live, attempts)) => this.state = State::Live(live, attempts),
+                    Err(error) => {
+                        this.state = State::Ended;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                },
+                State::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl FallbackStream {
+    fn restart(&mut self, error: Error) {
+        let State::Live(failed, mut attempts) = std::mem::replace(&mut self.state, State::Ended) else {
+            return;
+        };
+        drop(failed);
+        let opening = async move { Ok((attempts.open_next(error).await?, attempts)) };
+        self.state = State::Opening(opening.boxed());
+    }
+}
+
+impl Batches<Chunk> for FallbackStream {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        if let State::Live(live, _) = &mut self.state {
+            Pin::new(live).take_ready(ready);
+        }
+    }
+}
+
+impl fmt::Debug for FallbackModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let models = std::iter::once(&self.first).chain(&self.others).map(|model| model.name());
+        f.debug_list().entries(models).finish()
+    }
+}

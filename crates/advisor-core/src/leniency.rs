@@ -1,0 +1,34 @@
+/// How arguments are treated that do not fit their schema and can only mean one thing.
+///
+/// | the model writes | where the schema wants | [`Strict`](Self::Strict) | [`NullIsAbsent`](Self::NullIsAbsent) | [`Lenient`](Self::Lenient) |
+/// | --- | --- | --- | --- | --- |
+/// | `"unit": null` | a text, and does not require `unit` | refused | left out | left out |
+/// | `"days": "3"` | an integer | refused | refused | `3` |
+/// | `"share": "0.5"` | a number | refused | refused | `0.5` |
+/// | `"exact": "true"` | a boolean | refused | refused | `true` |
+/// | anything else that does not fit | | refused | refused | refused |
+///
+/// A refused call is answered with an error that names the place. Numbers are as JSON writes them: `"03"`, `" 3"` and
+/// `"3.0"` for an integer are refused, as is `"True"`. What is taken must fit the whole schema afterwards. Only what the
+/// tool is given changes: the call is stored and sent as the model wrote it.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Leniency, ToolDefinition};
+/// use serde_json::json;
+///
+/// let definition = ToolDefinition::new("weather", "Tells the weather.", json!({"type": "object"}));
+/// let definition = definition.with_leniency(Leniency::Lenient);
+/// assert_eq!(definition.leniency, Some(Leniency::Lenient));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Leniency {
+    /// The schema decides.
+    Strict,
+    /// `null` for a property that may be left out counts as left out.
+    #[default]
+    NullIsAbsent,
+    /// That, and texts that are plainly the number or boolean that the schema wants.
+    Lenient,
+}

@@ -1,0 +1,104 @@
+use message_aggregator::{Message, MessageList, Role, Text};
+
+use crate::ChatRequest;
+
+/// What advisors do with the messages of a request.
+impl ChatRequest {
+    /// Returns the last message of the user. Ephemeral ones, which advisors add, are passed over.
+    ///
+    /// In a round that follows tools it is still there only further inside than the history: inside memory, or
+    /// anywhere in the tool loop where there is no memory.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatRequest, Message};
+    ///
+    /// let request = ChatRequest::new(Message::user("Hello")).with_system("Be polite.");
+    /// assert_eq!(request.last_user().unwrap().text(), "Hello");
+    /// ```
+    #[must_use]
+    pub fn last_user(&self) -> Option<&Message> {
+        self.messages.iter_back().find(|message| message.role() == Role::User && !message.is_ephemeral())
+    }
+
+    /// Returns the same request with more instructions, behind those at its beginning and before everything else.
+    ///
+    /// Some servers refuse instructions that come later. Instructions are sent and never remembered.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatRequest, Message, Role};
+    ///
+    /// let request = ChatRequest::new(Message::user("Hello")).with_system("Be polite.").with_system("Be brief.");
+    /// let sent: Vec<_> = request.messages.iter().map(Message::text).collect();
+    /// assert_eq!(sent, ["Be polite.", "Be brief.", "Hello"]);
+    /// ```
+    #[must_use]
+    pub fn with_system(self, text: impl Into<Text>) -> Self {
+        let instructions = self.messages.iter().take_while(|message| message.role() == Role::System).count();
+        let mut messages: MessageList = self.messages.iter().take(instructions).cloned().collect();
+        messages.push(Message::system(text));
+        messages.extend(self.messages.iter().skip(instructions).cloned());
+        self.with_messages(messages)
+    }
+
+    /// Returns the same request with `map` applied to the texts of the user's messages; see [`Message::map_text`].
+    ///
+    /// Outside memory, what is sent is also what is remembered; further inside, memory keeps the original.
+    /// In one turn, a message that is mapped to the same texts again is the same message, so it is remembered once.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatRequest, Message};
+    ///
+    /// let request = ChatRequest::new(Message::user("My PIN is 1234."));
+    /// let request = request.map_user_text(|text| text.replace("1234", "****"));
+    /// assert_eq!(request.last_user().unwrap().text(), "My PIN is ****.");
+    /// ```
+    #[must_use]
+    pub fn map_user_text(self, mut map: impl FnMut(&str) -> String) -> Self {
+        let mut any = false;
+        let messages = self.messages.iter().map(|message| {
+            if message.role() != Role::User {
+                return message.clone();
+            }
+            let new = self.turn.stable_replacement(message, message.map_text(&mut map));
+            any |= !new.is_same(message);
+            new
+        });
+        let messages: MessageList = messages.collect();
+        // The list keeps what was made of it, too.
+        if any { self.with_messages(messages) } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_user_message_is_the_users_own() {
+        let request = ChatRequest::new(vec![
+            Message::user("one"),
+            Message::assistant("two"),
+            Message::user("three"),
+            Message::user("documents").ephemeral(),
+            Message::system("four"),
+        ]);
+        assert_eq!(request.last_user().map(Message::text).as_deref(), Some("three"));
+        assert_eq!(ChatRequest::new(Message::system("a")).last_user(), None);
+    }
+
+    #[test]
+    fn a_message_that_is_mapped_again_in_its_turn_is_the_same() {
+        let request = ChatRequest::new(vec![Message::user("a"), Message::user("B"), Message::assistant("a")]);
+        let mapped = |request: &ChatRequest| -> Vec<Message> {
+            request.clone().map_user_text(str::to_uppercase).messages.iter().cloned().collect()
+        };
+        let (first, second) = (mapped(&request), mapped(&request));
+        assert_eq!(first.iter().map(Message::text).collect::<Vec<_>>(), ["A", "B", "a"]);
+        assert!(first.iter().zip(&second).all(|(one, other)| one.is_same(other)));
+        let other = request.clone().map_user_text(|text| format!("{text}!"));
+        assert_eq!(other.messages.iter().map(Message::text).collect::<Vec<_>>(), ["a!", "B!", "a"]);
+    }
+}

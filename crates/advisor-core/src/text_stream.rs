@@ -1,0 +1,120 @@
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures::stream::{FusedStream, Stream};
+use message_aggregator::{BlockDelta, Chunk, Text};
+
+use crate::{Error, ErrorKind, Result, TurnHandle, TurnStream};
+
+/// The text of a turn and nothing else, as it streams; made by [`TurnStream::text`].
+///
+/// # Ordering
+/// It ends when the turn has completed; by then everything in the chain is done. A blank line stands between the texts of
+/// two rounds.
+///
+/// # Cancellation
+/// Dropping it drops the turn.
+///
+/// # Errors
+/// Those of the turn. Where an attempt is restarted after its text came out, which only happens where the caller allowed it, the
+/// text cannot be taken back here: the stream ends with an error of kind
+/// [`Configuration`](ErrorKind::Configuration). Read the chunks of such a turn.
+#[derive(Debug)]
+#[must_use = "streams do nothing unless polled"]
+pub struct TextStream {
+    /// Gone when the stream has ended.
+    turn: Option<TurnStream>,
+    handle: TurnHandle,
+    /// The round whose text came out last.
+    round: Option<u32>,
+    /// A text that waits behind the blank line before it.
+    next: Option<Text>,
+}
+
+impl TurnStream {
+    /// Returns the text of the turn as a stream, without everything else that happens in it.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
+    /// use futures::TryStreamExt;
+    ///
+    /// struct Yes;
+    /// #[async_trait]
+    /// impl ChatModel for Yes {
+    ///     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+    ///         Ok(ChunkStream::answer(ChatResponse::new(request.round, Message::assistant("Yes."), FinishReason::Stop)))
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<()> {
+    /// let client = ChatClient::builder(Yes).build()?;
+    /// let mut text = client.prompt().user("Is it?").stream().text();
+    /// while let Some(piece) = text.try_next().await? {
+    ///     print!("{piece}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn text(self) -> TextStream {
+        TextStream { handle: self.handle(), turn: Some(self), round: None, next: None }
+    }
+}
+
+impl TextStream {
+    /// Returns a handle that cancels the turn and waits for it, from elsewhere.
+    #[must_use]
+    pub fn handle(&self) -> TurnHandle {
+        self.handle.clone()
+    }
+}
+
+impl Stream for TextStream {
+    type Item = Result<Text>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if let Some(text) = this.next.take() {
+            return Poll::Ready(Some(Ok(text)));
+        }
+        loop {
+            let Some(turn) = &mut this.turn else { return Poll::Ready(None) };
+            match ready!(Pin::new(turn).poll_next(cx)) {
+                Some(Ok(Chunk::Delta { block, delta: BlockDelta::Text(text) })) => {
+                    let new_round = this.round.replace(block.round).is_some_and(|round| round != block.round);
+                    let text = if new_round {
+                        this.next = Some(text);
+                        Text::from("\n\n")
+                    } else {
+                        text
+                    };
+                    return Poll::Ready(Some(Ok(text)));
+                }
+                Some(Ok(Chunk::AttemptRestarted { round })) if this.round == Some(round) => {
+                    this.turn = None;
+                    return Poll::Ready(Some(Err(restarted())));
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => {
+                    this.turn = None;
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+}
+
+impl FusedStream for TextStream {
+    fn is_terminated(&self) -> bool {
+        self.turn.is_none() && self.next.is_none()
+    }
+}
+
+fn restarted() -> Error {
+    Error::new(
+        ErrorKind::Configuration,
+        "an attempt was restarted after its text had been given; read the chunks of the turn, which say what is void",
+    )
+    .after_emission()
+}

@@ -1,0 +1,164 @@
+use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, TurnEnd};
+
+use crate::repair::is_remembered;
+use crate::seal::end_of;
+use crate::view::{last_end, same_turn};
+use crate::{ChatMemoryAdvisor, Entry, EntryKind, Snapshot, StoreError, View};
+
+/// A call that a turn has left to the caller, and that has no result yet.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct HandedOutCall {
+    /// Its name for ever, whichever process asks: what to run it at most once by.
+    ///
+    /// Absent where a version before rounds were stored has written the answer.
+    pub key: Option<CallKey>,
+    /// What the model asks for.
+    pub call: ToolCall,
+}
+
+impl Snapshot {
+    /// The calls that the conversation waits for, in call order: those that the last turn has left to the caller, as it
+    /// does with calls of a tool that [only the caller runs](advisor_core::ToolDefinition::by_caller). Their results
+    /// begin the next turn; once that has begun, there are none. A turn that was rolled back is passed over.
+    ///
+    /// The snapshot must show the turn that made them, as those of [`View::LastTurns`] and [`View::All`] do.
+    #[must_use]
+    pub fn handed_out_calls(&self) -> Vec<HandedOutCall> {
+        handed_out_by(&self.entries).unwrap_or_default()
+    }
+}
+
+impl ChatMemoryAdvisor {
+    /// The calls that a conversation waits for, as [`Snapshot::handed_out_calls`] says: for a process that runs them
+    /// in place of the one that was given the answer, at most once by their keys.
+    ///
+    /// # Errors
+    /// If the conversation cannot be loaded.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::ConversationKey;
+    /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> advisor_core::Result<()> {
+    /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    /// for handed_out in memory.handed_out_calls(&ConversationKey::new("c1")?).await? {
+    ///     println!("{:?}: {}", handed_out.key, handed_out.call.name);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn handed_out_calls(&self, key: &ConversationKey) -> Result<Vec<HandedOutCall>> {
+        let (store, mut turns) = (self.store(), 1_usize);
+        loop {
+            let snapshot = store.load(key, View::LastTurns(turns)).await.map_err(StoreError::on_load)?;
+            let mut log = snapshot.entries;
+            let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+            // A turn that this process has rolled back may not be closed yet.
+            let end = end_of(last, &self.registry.unfinished(key));
+            if let Some(turn) = last.first().map(|entry| entry.turn.clone())
+                && last_end(last) != Some(&end)
+            {
+                log.push(Entry::new(0, turn, EntryKind::TurnEnded(end)));
+            }
+            let is_all = log.first().is_none_or(Entry::is_first);
+            match handed_out_by(&log) {
+                None if !is_all => turns = turns.saturating_mul(2),
+                calls => return Ok(calls.unwrap_or_default()),
+            }
+        }
+    }
+}
+
+/// The calls that the last of these turns that says something has left to the caller; `None`, if none says anything.
+fn handed_out_by(log: &[Entry]) -> Option<Vec<HandedOutCall>> {
+    let last = log.chunk_by(same_turn).rfind(|turn| says_something(turn))?;
+    // Calls of a turn that was cut off may have run, and the next turn answers them.
+    let ended = matches!(last_end(last), Some(TurnEnd::Completed(_)));
+    Some(if ended { open_at_end(last).unwrap_or_default() } else { Vec::new() })
+}
+
+fn says_something(turn: &[Entry]) -> bool {
+    last_end(turn) != Some(&TurnEnd::RolledBack) && said(turn).next().is_some()
+}
+
+/// The calls of the last answer of a turn that nothing in it answers or passes over.
+fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
+    let said: Vec<_> = said(turn).collect();
+    let at = said.iter().rposition(|(_, message)| message.role() == Role::Assistant)?;
+    let (entry, answer) = said.get(at)?;
+    let later = said.iter().skip(at.saturating_add(1));
+    let mut results: Vec<_> =
+        later.map(|(_, message)| Some(&message.tool_result()?.call_id)).collect::<Option<_>>()?;
+    let mut is_open = |call: &ToolCall| {
+        // Ids need not be unique: a result is for the first call of its id that has none.
+        let result = results.iter().position(|id| **id == call.id);
+        result.map(|result| results.remove(result)).is_none()
+    };
+    let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round()?, position));
+    let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call));
+    Some(calls.map(|(position, call)| HandedOutCall { key: key(position), call: call.clone() }).collect())
+}
+
+/// The messages of a turn that are remembered, each with its entry.
+fn said(turn: &[Entry]) -> impl Iterator<Item = (&Entry, &Message)> {
+    let messages = turn.iter().filter_map(|entry| Some((entry, entry.kind.as_message()?)));
+    messages.filter(|(_, message)| is_remembered(message) && !message.is_empty_answer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logs::{answer, calls, completed, handed_out, interrupted, log, result, rolled_back, user};
+
+    /// The calls of a log whose answers were given in round 3, as their keys and ids.
+    fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
+        let entries = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
+        let snapshot = Snapshot { entries, ..Snapshot::default() };
+        let calls = snapshot.handed_out_calls().into_iter();
+        calls.map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
+    }
+
+    #[test]
+    fn the_calls_that_end_a_turn_are_handed_out_until_the_next_one() {
+        let turn = |kinds: Vec<EntryKind>| ("t", kinds);
+        let asked = || vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()];
+        assert_eq!(open(&[turn(asked())]), ["t/3/0 1", "t/3/1 2"]);
+        assert_eq!(open(&[]), [""; 0]);
+        for next in [
+            vec![result("1").into(), result("2").into()],
+            vec![result("1").into()],
+            vec![user("never mind").into()],
+            vec![user("never mind").into(), answer("a").into(), completed()],
+        ] {
+            assert_eq!(open(&[turn(asked()), ("next", next)]), [""; 0]);
+        }
+        let undone = || ("undone", vec![user("v").into(), calls(&["9"]).into(), rolled_back()]);
+        assert_eq!(open(&[turn(asked()), undone(), undone()]), ["t/3/0 1", "t/3/1 2"]);
+        assert_eq!(open(&[turn(asked()), ("silent", vec![EntryKind::Summary("s".into())])]).len(), 2);
+    }
+
+    #[test]
+    fn only_calls_without_a_result_that_a_turn_completed_with_are_handed_out() {
+        let of = |kinds: Vec<EntryKind>| open(&[("t", kinds)]);
+        let begun = || vec![user("u").into(), calls(&["1", "1", "2"]).into()];
+        let with = |more: Vec<EntryKind>| of([begun(), more].concat());
+        assert_eq!(with(vec![]), [""; 0], "the turn may still run");
+        assert_eq!(with(vec![interrupted("")]), [""; 0], "they may have run");
+        assert_eq!(with(vec![completed()]), ["t/3/0 1", "t/3/1 1", "t/3/2 2"]);
+        assert_eq!(with(vec![result("1").into(), completed()]), ["t/3/1 1", "t/3/2 2"]);
+        assert_eq!(with(vec![result("2").into(), completed()]), ["t/3/0 1", "t/3/1 1"]);
+        assert_eq!(with(vec![user("v").into(), completed()]), [""; 0]);
+        assert_eq!(with(vec![answer("a").into(), completed()]), [""; 0]);
+        assert_eq!(with(vec![answer(" ").into(), completed()]).len(), 3, "an empty answer is none");
+        assert_eq!(of(vec![user("u").into(), completed()]), [""; 0]);
+    }
+
+    #[test]
+    fn a_call_of_an_older_version_has_no_key() {
+        let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
+        let open = Snapshot { entries, ..Snapshot::default() }.handed_out_calls();
+        assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));
+    }
+}

@@ -1,0 +1,185 @@
+use advisor_core::{Message, Role};
+
+use crate::MemoryTexts;
+
+/// The messages that stand in for what is left out of a turn.
+#[derive(Debug, Clone)]
+pub(crate) struct StandIns {
+    /// For the rounds between two messages of the user.
+    rounds: Message,
+    /// For what the user said before the final answer.
+    question: Message,
+    /// For the final answer.
+    answer: Message,
+}
+
+/// A turn as a window sees it: its messages, their sizes, and the rounds that can be left out.
+///
+/// A round is something that the model said, with the results of its calls. The rounds go oldest first, and the last
+/// one stays.
+#[derive(Debug)]
+pub(crate) struct Measured<'a> {
+    messages: &'a [Message],
+    sizes: Vec<usize>,
+    /// The round of each message, if it belongs to one.
+    rounds: Vec<Option<usize>>,
+    /// How many rounds there are.
+    count: usize,
+    stand_ins: &'a StandIns,
+    sizes_of_stand_ins: [usize; 3],
+}
+
+/// What is sent of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All of it but so many of its oldest rounds.
+    Without(usize),
+    /// What the user said from this place on, and the final answer.
+    From(usize),
+    /// The final answer, behind what stands in for the user's message.
+    Answer,
+    /// The final answer by itself.
+    AnswerAlone,
+    /// What the user said from this place on, and what stands in for the final answer.
+    Question(usize),
+}
+
+/// A message that is sent.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    At(usize),
+    Rounds,
+    Question,
+    Answer,
+}
+
+impl<'a> Measured<'a> {
+    /// A turn of the past: whatever the model said before its final answer is a round.
+    pub(crate) fn past(
+        messages: &'a [Message],
+        size: impl Fn(&Message) -> usize,
+        stand_ins: &'a StandIns,
+    ) -> Self {
+        Self::new(messages, size, stand_ins, |message| message.role() == Role::Assistant)
+    }
+
+    /// The running turn: only answers with calls are rounds.
+    pub(crate) fn running(
+        messages: &'a [Message],
+        size: impl Fn(&Message) -> usize,
+        stand_ins: &'a StandIns,
+    ) -> Self {
+        Self::new(messages, size, stand_ins, |message| message.tool_calls().next().is_some())
+    }
+
+    fn new(
+        messages: &'a [Message],
+        size: impl Fn(&Message) -> usize,
+        stand_ins: &'a StandIns,
+        begins_round: impl Fn(&Message) -> bool,
+    ) -> Self {
+        let mut count = 0;
+        let round = |message: &Message| {
+            count += usize::from(begins_round(message));
+            let belongs = begins_round(message) || message.role() == Role::Tool;
+            count.checked_sub(1).filter(|_| belongs)
+        };
+        let rounds = messages.iter().map(round).collect();
+        let sizes = messages.iter().map(&size).collect();
+        let StandIns { rounds: between, question, answer } = stand_ins;
+        let sizes_of_stand_ins = [between, question, answer].map(size);
+        Self { messages, sizes, rounds, count, stand_ins, sizes_of_stand_ins }
+    }
+
+    /// The form that leaves out as few rounds as it takes to fit into `room`, or all but the last.
+    pub(crate) fn within(&self, room: usize) -> Form {
+        let outs: Vec<_> = (0..self.most_out()).map(Form::Without).collect();
+        let fits = outs.partition_point(|form| self.size_of(*form) > room);
+        Form::Without(fits)
+    }
+
+    /// What was said in a turn of the past, as much as fits into `room`, if anything does: the messages of the user
+    /// and the final answer, without the oldest of those messages, or with something that stands in for either.
+    pub(crate) fn said(&self, room: usize) -> Option<Form> {
+        let users: Vec<_> = (0..self.messages.len()).filter(|place| self.is_user(*place)).collect();
+        let fits = |form: &Form| self.size_of(*form) <= room;
+        let first_of = |form: fn(usize) -> Form| {
+            let place = users.partition_point(|place| !fits(&form(*place)));
+            users.get(place).map(|place| form(*place))
+        };
+        let all = Some(Form::Without(self.most_out())).filter(fits);
+        let answers = || [Form::Answer, Form::AnswerAlone].into_iter().find(fits);
+        all.or_else(|| first_of(Form::From)).or_else(answers).or_else(|| first_of(Form::Question))
+    }
+
+    pub(crate) fn size_of(&self, form: Form) -> usize {
+        let [rounds, question, answer] = self.sizes_of_stand_ins;
+        let size = |part: &Part| match part {
+            Part::At(place) => self.sizes.get(*place).copied().unwrap_or_default(),
+            Part::Rounds => rounds,
+            Part::Question => question,
+            Part::Answer => answer,
+        };
+        self.parts(form).iter().map(size).fold(0, usize::saturating_add)
+    }
+
+    pub(crate) fn messages_of(&self, form: Form) -> Vec<Message> {
+        let message = |part: Part| match part {
+            Part::At(place) => self.messages.get(place),
+            Part::Rounds => Some(&self.stand_ins.rounds),
+            Part::Question => Some(&self.stand_ins.question),
+            Part::Answer => Some(&self.stand_ins.answer),
+        };
+        self.parts(form).into_iter().filter_map(message).cloned().collect()
+    }
+
+    /// How many rounds can be left out.
+    fn most_out(&self) -> usize {
+        self.count.saturating_sub(1)
+    }
+
+    fn parts(&self, form: Form) -> Vec<Part> {
+        let last = self.messages.len().saturating_sub(1);
+        let round = |place: usize| self.rounds.get(place).copied().flatten();
+        match form {
+            Form::Without(out) => self.kept(|place| round(place).is_none_or(|round| round >= out)),
+            Form::From(start) => self.kept(|place| place == last || (place >= start && self.is_user(place))),
+            Form::Answer => vec![Part::Question, Part::At(last)],
+            Form::AnswerAlone => vec![Part::At(last)],
+            Form::Question(start) => {
+                let mut parts = self.kept(|place| place >= start && self.is_user(place));
+                parts.push(Part::Answer);
+                parts
+            }
+        }
+    }
+
+    /// These messages; two of the user's never meet where something is left out between them.
+    fn kept(&self, keeps: impl Fn(usize) -> bool) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut before: Option<usize> = None;
+        for place in (0..self.messages.len()).filter(|place| keeps(*place)) {
+            let gap = before.filter(|before| before.saturating_add(1) < place);
+            if gap.is_some_and(|before| self.is_user(before) && self.is_user(place)) {
+                parts.push(Part::Rounds);
+            }
+            parts.push(Part::At(place));
+            before = Some(place);
+        }
+        parts
+    }
+
+    fn is_user(&self, place: usize) -> bool {
+        self.messages.get(place).is_some_and(|message| message.role() == Role::User)
+    }
+}
+
+impl StandIns {
+    pub(crate) fn of(texts: &MemoryTexts) -> Self {
+        Self {
+            rounds: Message::assistant(texts.left_out.clone()),
+            question: Message::user(texts.message_left_out.clone()),
+            answer: Message::assistant(texts.message_left_out.clone()),
+        }
+    }
+}

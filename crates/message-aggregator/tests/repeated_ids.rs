@@ -1,0 +1,367 @@
+//! Law T6: servers repeat the ids of calls, and no call gets the name, the id or the arguments of another.
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Run, eager, run};
+use message_aggregator::{
+    AggregatorSettings, ChatResponse, Chunk, Delta, DeltaKind, FinishReason, Rule, ToolCall, ToolCallDelta,
+};
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+use proptest::sample::{Index, select};
+
+/// A fragment; an empty text is absent.
+fn fragment(index: Option<i64>, id: &str, name: &str, arguments: &str) -> ToolCallDelta {
+    let mut fragment = ToolCallDelta::default().with_arguments(arguments);
+    fragment.index = index;
+    fragment.call_id = Some(id.into());
+    fragment.name = Some(name.into());
+    fragment
+}
+
+fn delta(index: impl Into<Option<i64>>, id: &str, name: &str, arguments: &str) -> Delta {
+    Delta::tool_call(fragment(index.into(), id, name, arguments))
+}
+
+fn finished(deltas: impl IntoIterator<Item = Delta>) -> Run {
+    let run = run(
+        AggregatorSettings::default(),
+        deltas.into_iter().chain([Delta::finish(FinishReason::ToolCalls)]),
+    );
+    assert_eq!(run.error, None);
+    run.assert_lawful();
+    run
+}
+
+/// The calls as `id name arguments`; one that does not run is in brackets.
+fn calls(response: &ChatResponse) -> Vec<String> {
+    response
+        .tool_calls()
+        .map(|(_, call)| {
+            let told = format!("{} {} {}", call.id, call.name, call.arguments);
+            if call.complete { told } else { format!("[{told}]") }
+        })
+        .collect()
+}
+
+const PATH: &str = "{\"path\":\"b\"}";
+
+/// The first call of D1 with these arguments, the second cut into pieces: its header with the first piece, each other piece
+/// under `key`.
+fn d1(first: &str, pieces: &[&str], key: (Option<i64>, &str)) -> Vec<Delta> {
+    let [head, rest @ ..] = pieces else { panic!("a call has one piece at least") };
+    let begun = [delta(0, "x", "delete_all", first), delta(1, "x", "read", head)];
+    let rest = rest.iter().map(|piece| delta(key.0, key.1, "", piece));
+    begun.into_iter().chain(rest).collect()
+}
+
+/// All ways to cut a text in two, and into single characters.
+fn cuts(text: &str) -> Vec<Vec<&str>> {
+    let two = (0..=text.len()).map(|at| vec![&text[..at], &text[at..]]);
+    let single = (0..text.len()).map(|at| &text[at..=at]).collect();
+    two.chain([vec![text], single]).collect()
+}
+
+#[test]
+fn d1_a_repeated_id_with_a_new_index_and_a_name_is_another_call() {
+    for first in ["", "{}", "{\"path\":\"a\"}"] {
+        for pieces in cuts(PATH) {
+            for key in [(Some(1), ""), (Some(1), "x")] {
+                let run = finished(d1(first, &pieces, key));
+                let expected = [format!("x delete_all {first}"), format!("call_1_1 read {PATH}")];
+                assert_eq!(calls(&run.response), expected, "{pieces:?} under {key:?}");
+                assert_eq!(run.response.diagnostics().count(Rule::IdRepeated), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn d1_both_calls_arrive_however_they_interleave() {
+    let first = "{\"path\":\"a\"}";
+    for first_cut in 0..=first.len() {
+        for cut in 0..=PATH.len() {
+            for id in ["", "x"] {
+                let deltas = [
+                    delta(0, "x", "delete_all", &first[..first_cut]),
+                    delta(1, "x", "read", &PATH[..cut]),
+                    delta(0, id, "", &first[first_cut..]),
+                    delta(1, id, "", &PATH[cut..]),
+                ];
+                let expected = [format!("x delete_all {first}"), format!("call_1_1 read {PATH}")];
+                assert_eq!(calls(&finished(deltas).response), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn d1_calls_in_one_event_and_a_header_in_pieces() {
+    let both = vec![fragment(Some(0), "x", "delete_all", ""), fragment(Some(1), "x", "read", PATH)];
+    let expected = ["x delete_all ".to_owned(), format!("call_1_1 read {PATH}")];
+    assert_eq!(calls(&finished([DeltaKind::ToolCalls(both).into()]).response), expected);
+
+    let first = || delta(0, "x", "delete_all", "");
+    for header in [
+        vec![delta(1, "x", "read", "")],
+        vec![delta(1, "x", "", ""), delta(1, "", "read", "")],
+        vec![delta(1, "x", "", ""), delta(1, "x", "read", "")],
+        vec![delta(1, "", "read", ""), delta(1, "x", "", "")],
+    ] {
+        let run = finished([first()].into_iter().chain(header).chain([delta(1, "", "", PATH)]));
+        assert_eq!(calls(&run.response), expected);
+    }
+    // Arguments that come before the name wait for it.
+    let run = finished([first(), delta(1, "x", "", PATH), delta(1, "", "read", "")]);
+    assert_eq!(calls(&run.response), expected);
+}
+
+#[test]
+fn d1_the_eager_rule_ends_a_call_when_another_with_its_id_begins() {
+    let deltas = d1("{\"path\":\"a\"}", &["{\"path\"", ":\"b\"}"], (Some(1), "x"));
+    let run = run(eager(), deltas.into_iter().chain([Delta::finish(FinishReason::ToolCalls)]));
+    run.assert_lawful();
+    let expected = ["x delete_all {\"path\":\"a\"}".to_owned(), format!("call_1_1 read {PATH}")];
+    assert_eq!(calls(&run.response), expected);
+}
+
+#[test]
+fn d1_the_id_that_is_made_is_known_when_the_block_opens() {
+    let run = finished(d1("", &[PATH], (Some(1), "x")));
+    let heads = run.chunks.iter().filter_map(|chunk| match chunk {
+        Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.as_deref()),
+        _ => None,
+    });
+    assert_eq!(heads.collect::<Vec<_>>(), [Some("x"), Some("call_1_1")]);
+    assert_eq!(run.response.diagnostics().count(Rule::IdMade), 1);
+}
+
+/// The second call's pieces have its id alone, which the first call has, too.
+#[test]
+fn an_id_of_two_calls_without_an_index_says_nothing_and_neither_runs_that_may_be_meant() {
+    for first in ["", "{\"path\":", "{\"path\":\"a\"}"] {
+        let run = finished(d1(first, &["", PATH], (None, "x")));
+        let first = format!("x delete_all {first}");
+        let first = if first.ends_with('}') { first } else { format!("[{first}]") };
+        assert_eq!(calls(&run.response), [first, format!("[call_1_1 read {PATH}]")]);
+        assert_eq!(run.response.diagnostics().count(Rule::Contradiction), 1);
+    }
+    // The name says which.
+    let run = finished([
+        delta(0, "x", "delete_all", ""),
+        delta(1, "x", "read", ""),
+        delta(None, "x", "read", PATH),
+    ]);
+    assert_eq!(calls(&run.response), ["x delete_all ".to_owned(), format!("call_1_1 read {PATH}")]);
+}
+
+/// The id and the index of one call: nothing says which of them is right.
+#[test]
+fn calls_that_a_contradiction_may_mean_do_not_run_and_others_do() {
+    let run = finished([
+        delta(0, "a", "delete_all", ""),
+        delta(1, "b", "read", ""),
+        delta(2, "c", "list", ""),
+        delta(1, "a", "", PATH),
+    ]);
+    assert_eq!(calls(&run.response), [&format!("[a delete_all {PATH}]"), "[b read ]", "c list "]);
+    assert_eq!(run.response.diagnostics().count(Rule::Contradiction), 1);
+    assert_eq!(run.response.diagnostics().count(Rule::Doubtful), 2);
+}
+
+#[test]
+fn another_name_under_the_same_id_and_index_is_another_call() {
+    let whole = "{\"path\":\"a\"}";
+    let run = finished([delta(0, "x", "delete_all", whole), delta(0, "x", "read", PATH)]);
+    assert_eq!(calls(&run.response), [format!("x delete_all {whole}"), format!("call_1_1 read {PATH}")]);
+    // Without arguments the first one may be a piece of a name, or its arguments may be those that come.
+    for id in ["x", ""] {
+        let run = finished([delta(0, "x", "delete_all", ""), delta(0, id, "read", PATH)]);
+        assert_eq!(calls(&run.response), ["[x delete_all ]".to_owned(), format!("[call_1_1 read {PATH}]")]);
+    }
+}
+
+#[test]
+fn a_header_that_is_sent_again_is_no_call_without_arguments() {
+    let whole = "{\"path\":\"a\"}";
+    for (header, index, id) in [
+        (delta(0, "", "read", ""), Some(0), "x"),
+        (delta(None, "", "read", ""), None, ""),
+        (delta(0, "late", "read", ""), Some(0), ""),
+    ] {
+        let first = delta(index, id, "read", whole);
+        let known = if id.is_empty() { "call_1_0" } else { id };
+        let run = finished([first.clone(), header.clone()]);
+        let ran: Vec<_> = calls(&run.response).into_iter().filter(|call| !call.starts_with('[')).collect();
+        assert_eq!(ran, [format!("{known} read {whole}")], "{header:?}");
+        // With arguments behind it, it was one.
+        let run = finished([first, header, delta(index, "", "", PATH)]);
+        let ran: Vec<_> = run.response.tool_calls().map(|(_, call)| call.arguments.as_str()).collect();
+        assert_eq!(ran, [whole, PATH]);
+        assert!(run.response.tool_calls().all(|(_, call)| call.complete));
+    }
+}
+
+/// Arguments that reached no call may be those of a call that has none.
+#[test]
+fn while_arguments_are_left_over_no_call_runs_without_arguments() {
+    let nameless = delta(None, "new", "", PATH);
+    let behind_whole_ones = [delta(1, "b", "list", PATH), delta(1, "", "", PATH)];
+    for left_over in [vec![nameless], behind_whole_ones.to_vec()] {
+        let run = finished([delta(0, "a", "delete_all", "")].into_iter().chain(left_over));
+        assert_eq!(calls(&run.response)[0], "[a delete_all ]");
+        assert_eq!(run.response.diagnostics().count(Rule::Doubtful), 1);
+    }
+    let run = finished([delta(0, "a", "delete_all", ""), delta(1, "b", "read", PATH)]);
+    assert_eq!(calls(&run.response), ["a delete_all ".to_owned(), format!("b read {PATH}")]);
+}
+
+/// A call as the model makes it, and as a server sends it.
+#[derive(Debug, Clone)]
+struct Sent {
+    index: i64,
+    id: &'static str,
+    name: &'static str,
+    arguments: String,
+    /// Where the arguments are cut.
+    cuts: Vec<Index>,
+}
+
+impl Sent {
+    fn pieces(&self) -> Vec<&str> {
+        let mut cuts: Vec<_> = self.cuts.iter().map(|cut| cut.index(self.arguments.len() + 1)).collect();
+        cuts.sort_unstable();
+        let starts = [0].into_iter().chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([self.arguments.len()]);
+        starts.zip(ends).map(|(start, end)| &self.arguments[start..end]).collect()
+    }
+
+    /// What may run of it.
+    fn told(&self) -> (&str, &str) {
+        (self.name, &self.arguments)
+    }
+}
+
+/// Calls with different indexes, whose ids and names repeat.
+fn sent() -> impl Strategy<Value = Vec<Sent>> {
+    let arguments = (0_u8..6, 0_u8..9).prop_map(|(key, value)| match key {
+        0 | 1 => String::new(),
+        2 => "{}".to_owned(),
+        key => format!("{{\"k{key}\":[{value},\"}}\"]}}"),
+    });
+    let id = select(vec!["", "x", "x", "x", "y", "call_1_1"]);
+    let call = (id, select(vec!["f", "g"]), arguments, vec(any::<Index>(), 0..4));
+    (vec(call, 1..6), -2_i64..3).prop_map(|(calls, first)| {
+        let calls = (first..).zip(calls);
+        calls.map(|(index, (id, name, arguments, cuts))| Sent { index, id, name, arguments, cuts }).collect()
+    })
+}
+
+/// The same calls, each with an id.
+fn with_ids(mut calls: Vec<Sent>) -> Vec<Sent> {
+    for call in calls.iter_mut().filter(|call| call.id.is_empty()) {
+        call.id = "z";
+    }
+    calls
+}
+
+/// The fragments of these calls, each in its order, in an order that `turns` decides.
+fn interleaved(calls: &[Sent], turns: &[Index], later: impl Fn(&Sent, usize) -> ToolCallDelta) -> Vec<Delta> {
+    let mut waiting: Vec<_> =
+        calls.iter().map(|call| (call, call.pieces().into_iter().enumerate())).collect();
+    let mut deltas = Vec::new();
+    let mut turns = turns.iter().cycle();
+    while !waiting.is_empty() {
+        let at = turns.next().map_or(0, |turn| turn.index(waiting.len()));
+        let (call, pieces) = &mut waiting[at];
+        match pieces.next() {
+            Some((0, piece)) => deltas.push(delta(call.index, call.id, call.name, piece)),
+            Some((at, piece)) => deltas.push(Delta::tool_call(later(call, at).with_arguments(piece))),
+            None => drop(waiting.remove(at)),
+        }
+    }
+    deltas
+}
+
+/// The calls that run, as name and arguments.
+fn running(response: &ChatResponse) -> Vec<(&str, &str)> {
+    let calls = response.tool_calls().map(|(_, call)| call);
+    let is_known = |call: &ToolCall| call.name != *ToolCall::UNNAMED;
+    let has_object = |call: &ToolCall| call.parsed_arguments().is_ok_and(|arguments| arguments.is_object());
+    let runs = calls.filter(|call| is_known(call) && call.complete && has_object(call));
+    runs.map(|call| (call.name.as_str(), call.arguments.as_str())).collect()
+}
+
+proptest! {
+    /// However calls interleave that have indexes of their own: each has its name, its arguments, and an id of its own.
+    #[test]
+    fn law_t6_numbered_calls_keep_what_is_theirs_whatever_ids_repeat(
+        calls in sent(),
+        turns in vec(any::<Index>(), 1..40),
+        repeats in vec(any::<bool>(), 1..8),
+    ) {
+        let run = finished(interleaved(&calls, &turns, |call, at| {
+            let id = if repeats[at % repeats.len()] { call.id } else { "" };
+            fragment(Some(call.index), id, "", "")
+        }));
+        let mut expected: Vec<_> = calls.iter().map(Sent::told).collect();
+        let mut found = running(&run.response);
+        prop_assert_eq!(run.response.tool_calls().count(), calls.len());
+        expected.sort_unstable();
+        found.sort_unstable();
+        prop_assert_eq!(found, expected);
+        let ids: std::collections::BTreeSet<_> = run.response.tool_calls().map(|(_, call)| &call.id).collect();
+        prop_assert_eq!(ids.len(), calls.len());
+    }
+
+    /// Whatever ids the pieces have, also those of other calls: what runs was called.
+    #[test]
+    fn law_t6_no_call_runs_with_the_arguments_of_another_whatever_ids_its_pieces_have(
+        calls in sent(),
+        turns in vec(any::<Index>(), 1..40),
+        ids in vec(select(vec!["", "x", "y", "z", "call_1_1"]), 1..8),
+    ) {
+        let run = finished(interleaved(&calls, &turns, |call, at| {
+            fragment(Some(call.index), ids[(at + call.index.unsigned_abs() as usize) % ids.len()], "", "")
+        }));
+        assert_only(&run, &calls)?;
+    }
+
+    /// Each piece has the index of its call, its id, or both.
+    #[test]
+    fn law_t6_no_call_runs_with_the_arguments_of_another_whatever_its_pieces_lack(
+        calls in sent().prop_map(with_ids),
+        turns in vec(any::<Index>(), 1..40),
+        keys in vec(0..3, 1..8),
+    ) {
+        let run = finished(interleaved(&calls, &turns, |call, at| {
+            let key = keys[at % keys.len()];
+            fragment((key != 0).then_some(call.index), if key == 1 { "" } else { call.id }, "", "")
+        }));
+        assert_only(&run, &calls)?;
+    }
+
+    /// No call has an index; they come one after the other.
+    #[test]
+    fn law_t6_no_call_runs_with_the_arguments_of_another_where_only_ids_tell_them_apart(
+        calls in sent().prop_map(with_ids),
+    ) {
+        let pieces = calls.iter().flat_map(|call| {
+            let pieces = call.pieces().into_iter().enumerate();
+            pieces.map(|(at, piece)| delta(None, call.id, if at == 0 { call.name } else { "" }, piece))
+        });
+        assert_only(&finished(pieces), &calls)?;
+    }
+}
+
+/// Fails if a call runs that is none of these, or one of them twice.
+fn assert_only(run: &Run, calls: &[Sent]) -> Result<(), proptest::test_runner::TestCaseError> {
+    let mut called: Vec<_> = calls.iter().map(Sent::told).collect();
+    for ran in running(&run.response) {
+        let at = called.iter().position(|call| *call == ran);
+        prop_assert!(at.is_some(), "{ran:?} ran, of {called:?}");
+        called.swap_remove(at.unwrap_or_default());
+    }
+    Ok(())
+}

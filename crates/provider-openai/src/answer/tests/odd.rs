@@ -1,0 +1,217 @@
+//! Odd values and odd bytes: none of them costs the user an answer that is there.
+
+use super::*;
+
+/// Valid JSON that a reader of 64-bit numbers, or one with a bounded stack, may refuse.
+fn odd_values() -> Vec<String> {
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let objects = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+    let mut values: Vec<String> = [
+        "1e30",
+        "-1e30",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "0.1e401",
+        "1E+999",
+        "1180591620717411303424",
+        "18446744073709551616",
+        "-9223372036854775809",
+        "-0",
+        "-3",
+        "0.5",
+        "\"1e400\"",
+        "\"-7\"",
+        "\"\\ud83d\"",
+        "{\"a\":1e400}",
+        "[1e400]",
+        "[{\"a\":[-1e999]}]",
+    ]
+    .map(str::to_owned)
+    .into();
+    values.extend([
+        "1".repeat(400),
+        nested(126),
+        nested(127),
+        nested(128),
+        nested(129),
+        nested(5000),
+        objects(127),
+        objects(5000),
+    ]);
+    values
+}
+
+/// Where a value may stand in an event.
+const PLACES: [&str; 33] = [
+    r#"{"usage":{"prompt_tokens":?,"completion_tokens":2}}"#,
+    r#"{"usage":{"prompt_tokens":1,"completion_tokens":?}}"#,
+    r#"{"usage":{"total_tokens":?}}"#,
+    r#"{"usage":{"prompt_tokens_details":{"cached_tokens":?}}}"#,
+    r#"{"usage":{"completion_tokens_details":{"reasoning_tokens":?}}}"#,
+    r#"{"usage":{"cost":?}}"#,
+    r#"{"usage":?}"#,
+    r#"{"x_groq":{"usage":{"prompt_tokens":?}}}"#,
+    r#"{"x_groq":?,"choices":[]}"#,
+    r#"{"choices":[{"usage":{"prompt_tokens":?}}]}"#,
+    r#"{"choices":[{"index":?,"delta":{}}]}"#,
+    r#"{"choices":[{"delta":{},"logprobs":?}]}"#,
+    r#"{"choices":[{"delta":{},"finish_reason":null,"other":?}]}"#,
+    r#"{"choices":[{"delta":?}]}"#,
+    r#"{"choices":[?]}"#,
+    r#"{"choices":?}"#,
+    r#"{"choices":[{"delta":{"role":?}}]}"#,
+    r#"{"choices":[{"delta":{"reasoning_details":?}}]}"#,
+    r#"{"choices":[{"delta":{"annotations":?}}]}"#,
+    r#"{"choices":[{"delta":{"annotations":[{"url_citation":{"url":?}}]}}]}"#,
+    r#"{"choices":[{"delta":{"tool_calls":?}}]}"#,
+    r#"{"choices":[{"delta":{"tool_calls":[?]}}]}"#,
+    r#"{"choices":[{"delta":{"tool_calls":[{"index":?}]}}]}"#,
+    r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"type":?}]}}]}"#,
+    r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"extra":?}]}}]}"#,
+    r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"extra":?}}]}}]}"#,
+    r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":?}]}}]}"#,
+    r#"{"choices":[],"id":?}"#,
+    r#"{"choices":[],"model":?}"#,
+    r#"{"choices":[],"created":?}"#,
+    r#"{"choices":[],"citations":?}"#,
+    r#"{"type":"ping","at":?}"#,
+    "?",
+];
+
+#[test]
+fn d20_no_value_of_a_field_costs_the_answer() {
+    for place in PLACES {
+        for value in odd_values() {
+            let event = format!("data: {}\n\n", place.replacen('?', &value, 1));
+            let (outcome, _) =
+                read_with(decoder(), &[[&event, HI, &event, STOP, &event, DONE].concat().as_bytes()]);
+            let shown: String = event.chars().take(120).collect();
+            match outcome {
+                Ok(response) => assert!(response.text().contains("Hi"), "{shown}"),
+                Err(error) => panic!("{shown}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn d20_no_value_costs_a_whole_answer() {
+    for place in [
+        r#"{"created":?,"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}"#,
+        r#"{"choices":[{"index":?,"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}"#,
+        r#"{"choices":[{"message":{"content":"Hi","extra":?},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"total_tokens":?}}"#,
+    ] {
+        for value in odd_values() {
+            let (outcome, _) = read_with(decoder(), &[place.replace('?', &value).as_bytes()]);
+            let response = outcome.expect(place);
+            assert_eq!(response.text(), "Hi");
+            assert_eq!(response.usage().and_then(|usage| usage.input_tokens), Some(3));
+        }
+    }
+}
+
+#[test]
+fn d20_a_count_is_exact_or_absent() {
+    let counts = [
+        ("0", Some(0)),
+        ("7", Some(7)),
+        ("7.0", Some(7)),
+        ("\"7\"", Some(7)),
+        ("9007199254740991", Some(9_007_199_254_740_991)),
+        ("9007199254740992", None),
+        ("9223372036854775807", None),
+        ("9223372036854775808", None),
+        ("1180591620717411303424", None),
+        ("1e30", None),
+        ("1e400", None),
+        ("-1", None),
+        ("-1e400", None),
+        ("0.5", None),
+        ("\"many\"", None),
+    ];
+    for (written, expected) in counts {
+        let usage = format!(
+            "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":{written},\"completion_tokens\":2}}}}\n\n"
+        );
+        let (outcome, _) = read([HI, &usage, STOP, DONE].concat().as_bytes());
+        let usage = outcome.expect(written).usage().copied().expect("the other count");
+        assert_eq!((usage.input_tokens, usage.output_tokens), (expected, Some(2)), "{written}");
+    }
+}
+
+#[test]
+fn d20_an_odd_count_beside_a_text_costs_nothing_else() {
+    for value in ["1e400", "1180591620717411303424"] {
+        let event =
+            HI.replace("]}\n", &format!("],\"usage\":{{\"prompt_tokens\":{value},\"total_tokens\":5}}}}\n"));
+        // Enough of them that they would be learned.
+        let (outcome, _) = read([event.repeat(5).as_str(), STOP, DONE].concat().as_bytes());
+        let response = outcome.expect(value);
+        assert_eq!(response.text(), "Hi".repeat(5));
+        let usage = response.usage().expect("a count");
+        assert_eq!((usage.input_tokens, usage.total_tokens), (None, Some(5)));
+    }
+}
+
+#[test]
+fn d20_what_is_no_json_is_still_malformed() {
+    for odd in [
+        "1e400x",
+        "01",
+        "1e",
+        "--1",
+        "[1e400",
+        "{\"a\":1e400",
+        "\"\\ud83\"",
+        "{\"a\":[}]",
+        "+1e400",
+        "[1e400,]",
+    ] {
+        let body = format!("{HI}data: {{\"choices\":[],\"x\":{odd}}}\n\n{STOP}{DONE}");
+        assert!(matches!(kind(&body), ErrorKind::Protocol { position: Some(_) }), "{odd}");
+    }
+}
+
+/// Bytes that no event stream has.
+const NO_TEXT: [&[u8]; 6] =
+    [b"\xff", b"\xff\xfe\n", b"data: \xff\n\n", b"data: {\"a\":\"\xc3\"}\n\n", b": \xe2\x82\n", b"\xe2"];
+
+#[test]
+fn d20_nothing_after_the_end_marker_is_an_error() {
+    for complete in [
+        [HI, STOP, DONE].concat(),
+        [HI, DONE].concat(),
+        [HI, "data: [DONE]\n"].concat(),
+        [HI, "data:[DONE]\r\n"].concat(),
+    ] {
+        for garbage in NO_TEXT {
+            let body = [complete.as_bytes(), garbage].concat();
+            assert_eq!(read(&body).0.expect("complete").text(), "Hi", "{:?}", String::from_utf8_lossy(&body));
+            let more = [&body, b"data: {\"error\":\"late\"}\n\n".as_slice(), garbage].concat();
+            assert_eq!(read(&more).0.expect("complete").text(), "Hi", "{:?}", String::from_utf8_lossy(&more));
+        }
+    }
+    // Usage that came before the garbage counts.
+    let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";
+    let body = [[HI, STOP, DONE, usage].concat().as_bytes(), b"\xff\n\n"].concat();
+    assert_eq!(read(&body).0.expect("complete").usage().and_then(|usage| usage.input_tokens), Some(3));
+    // A line or an event beyond its bound is garbage, too.
+    let limits = SseLimits { line: 128, event: 128 };
+    for garbage in ["x".repeat(500), format!("data: {}", "x".repeat(500)), "data: x\n".repeat(100)] {
+        let bounded = AnswerDecoder::new(1, TextMode::Increments, limits, Failures::default());
+        let body = [HI, STOP, DONE, &garbage].concat();
+        let pieces: Vec<&[u8]> = body.as_bytes().chunks(7).collect();
+        assert_eq!(read_with(bounded, &pieces).0.expect("complete").text(), "Hi");
+    }
+}
+
+#[test]
+fn before_the_end_marker_such_bytes_are_an_error() {
+    for garbage in [b"data: \xff\n\n".as_slice(), b"\xff\n"] {
+        for begun in [HI.to_owned(), [HI, STOP].concat()] {
+            let body = [begun.as_bytes(), garbage, DONE.as_bytes()].concat();
+            assert!(matches!(read(&body).0.expect_err("no text").kind(), ErrorKind::Protocol { .. }));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Words of a server on their way into errors and logs.
+//!
+//! What comes from a server is [`ServerWords`], which nothing can print. [`Redaction::show`] makes [`ServerText`] of them, without
+//! secrets, control characters and more length than is wanted; only that can stand in an error, a `Debug` or a log. So a server that
+//! repeats a key, wherever it does, cannot have it shown.
+
+mod decoded;
+mod forms;
+mod lookalikes;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use decoded::Decoded;
+use forms::Forms;
+
+/// What stands in place of a secret.
+const BLANK: &str = "[secret]";
+/// The shortest secret that is looked for, in bytes: a shorter one occurs by chance.
+const SHORTEST_SECRET: usize = 6;
+/// How much more than is shown is read, so that a secret at the cut is known as one.
+const READ_AHEAD: usize = 1 << 10;
+/// How many times words may be encoded for a secret in them to be found: a URL in JSON is encoded twice.
+const MOST_ENCODED: usize = 2;
+
+/// Words of a server as they came. Neither `Debug` nor anything else shows them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct ServerWords(String);
+
+impl ServerWords {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether they are this word, in whatever case.
+    pub(crate) fn are(&self, word: &str) -> bool {
+        self.0.eq_ignore_ascii_case(word)
+    }
+
+    /// Whether one of the phrases, written in small letters, is among them in whatever case.
+    pub(crate) fn mention(&self, phrases: &[&str]) -> bool {
+        let words = self.0.to_ascii_lowercase();
+        phrases.iter().any(|phrase| words.contains(phrase))
+    }
+
+    /// These words, then those.
+    pub(crate) fn followed_by(self, separator: &str, more: &Self) -> Self {
+        Self(self.0 + separator + &more.0)
+    }
+}
+
+impl<T: Into<String>> From<T> for ServerWords {
+    fn from(words: T) -> Self {
+        Self(words.into())
+    }
+}
+
+impl fmt::Debug for ServerWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerWords({} bytes)", self.0.len())
+    }
+}
+
+/// Text that came from a server and may be shown: without secrets and control characters, and bounded.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct ServerText(String);
+
+impl ServerText {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it is a word as programs know it, such as `rate_limit_exceeded` or `messages[3].content`: nothing that was said in
+    /// a conversation.
+    pub(crate) fn is_word(&self) -> bool {
+        let in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/[]".contains(&byte);
+        !self.0.is_empty() && self.0.bytes().all(in_word)
+    }
+}
+
+impl fmt::Display for ServerText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ServerText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// The secrets that no text of a server may show.
+#[derive(Clone, Default)]
+pub(crate) struct Redaction(Arc<[SecretString]>);
+
+impl Redaction {
+    pub(crate) fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
+        Self(secrets.filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET).collect())
+    }
+
+    /// The words, at most `longest` bytes of them, without
+    /// - the secrets, also in pieces of twelve bytes, cut off at the end, in other case, or encoded (percent, JSON, HTML, base64, hex);
+    /// - what looks like a key, whoever's it is.
+    pub(crate) fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
+        let read = words.0.floor_char_boundary(longest.saturating_add(READ_AHEAD));
+        let words = words.0.get(..read).unwrap_or_default();
+        let mut shown = String::new();
+        let mut at = 0;
+        for blank in self.blanks(words) {
+            push_bounded(&mut shown, words.get(at..blank.start).unwrap_or_default(), longest);
+            if shown.len() + BLANK.len() <= longest {
+                shown.push_str(BLANK);
+            }
+            at = blank.end;
+        }
+        push_bounded(&mut shown, words.get(at..).unwrap_or_default(), longest);
+        ServerText(shown)
+    }
+
+    /// Whether there is something in the words that is not shown.
+    pub(crate) fn hides_some_of(&self, words: &ServerWords) -> bool {
+        !self.blanks(&words.0).is_empty()
+    }
+
+    /// A name or an id that is kept as it came, but for a secret in it: it may be shown where nobody knows of secrets.
+    pub(crate) fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
+        let mut word = Cow::Borrowed(word);
+        for secret in self.0.iter().map(ExposeSecret::expose_secret) {
+            if word.contains(secret) {
+                word = Cow::Owned(word.replace(secret, BLANK));
+            }
+        }
+        word
+    }
+
+    /// Where there is something that is not shown, in order and apart from one another.
+    fn blanks(&self, words: &str) -> Vec<Range<usize>> {
+        let forms = Forms::of(self.0.iter().map(ExposeSecret::expose_secret));
+        let mut blanks = Vec::new();
+        let mut text = Decoded::plain(words);
+        for _ in 0..=MOST_ENCODED {
+            let found = forms.find_in(text.bytes()).into_iter().chain(lookalikes::find_in(text.bytes()));
+            blanks.extend(found.map(|found| text.source_of(&found)));
+            match text.decode() {
+                Some(decoded) => text = decoded,
+                None => break,
+            }
+        }
+        joined(blanks, words)
+    }
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redaction").finish_non_exhaustive()
+    }
+}
+
+/// The ranges in order, as one where they touch, and widened to whole characters.
+fn joined(mut ranges: Vec<Range<usize>>, words: &str) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        let range = words.floor_char_boundary(range.start)..words.ceil_char_boundary(range.end);
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// Adds words as far as there is room, with spaces in place of control characters.
+fn push_bounded(shown: &mut String, words: &str, longest: usize) {
+    let room = longest.saturating_sub(shown.len());
+    let words = words.get(..words.floor_char_boundary(room)).unwrap_or_default();
+    shown.extend(words.chars().map(|c| if c.is_control() { ' ' } else { c }));
+}

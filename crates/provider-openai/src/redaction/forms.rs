@@ -1,0 +1,80 @@
+//! What a secret looks like in other people's words.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+/// How long a piece of a secret is by which it is known. What is shorter gives too little away, and occurs by chance.
+const PIECE: usize = 12;
+/// How long the beginning of a secret is by which it is known where the words are cut off.
+const BEGINNING: usize = 4;
+
+/// The forms of some secrets.
+pub(super) struct Forms(Vec<Form>);
+
+struct Form {
+    /// In small letters.
+    bytes: Vec<u8>,
+    /// Whether a piece of it is a secret, too.
+    in_pieces: bool,
+}
+
+impl Forms {
+    pub(super) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Self {
+        let mut forms = Vec::new();
+        let mut add = |form: &str, in_pieces: bool| {
+            forms.push(Form { bytes: form.to_ascii_lowercase().into_bytes(), in_pieces });
+        };
+        for secret in secrets {
+            // A sentence or an address that is sent as a header has pieces that occur anywhere.
+            add(secret, !secret.contains(' ') && !secret.contains("://"));
+            encoded(secret.as_bytes()).iter().for_each(|form| add(form, true));
+        }
+        forms.retain(|form| !form.bytes.is_empty());
+        Self(forms)
+    }
+
+    /// Where they are in these bytes, in whole or in pieces, or at least begin at the end.
+    pub(super) fn find_in(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let mut of_length: HashMap<usize, HashSet<&[u8]>> = HashMap::new();
+        for Form { bytes: form, in_pieces } in &self.0 {
+            let length = if *in_pieces { form.len().min(PIECE) } else { form.len() };
+            of_length.entry(length).or_default().extend(form.windows(length));
+        }
+        let mut found = Vec::new();
+        for (length, pieces) in of_length {
+            let windows = bytes.windows(length).enumerate();
+            found.extend(windows.filter(|(_, piece)| pieces.contains(piece)).map(|(at, _)| at..at + length));
+        }
+        let in_pieces = self.0.iter().filter(|form| form.in_pieces);
+        let beginnings = in_pieces.filter_map(|form| begins_at_the_end(bytes, &form.bytes));
+        found.extend(beginnings.map(|at| at..bytes.len()));
+        found
+    }
+}
+
+/// Where the last bytes are that this form begins with.
+fn begins_at_the_end(bytes: &[u8], form: &[u8]) -> Option<usize> {
+    let longest = form.len().min(bytes.len());
+    let length = (BEGINNING..=longest)
+        .rev()
+        .find(|length| form.get(..*length).is_some_and(|beginning| bytes.ends_with(beginning)))?;
+    Some(bytes.len() - length)
+}
+
+/// A secret in hexadecimal, and in base64 wherever it begins in what is encoded.
+fn encoded(secret: &[u8]) -> Vec<String> {
+    let mut forms = vec![secret.iter().map(|byte| format!("{byte:02x}")).collect()];
+    for before in 0..3_usize {
+        let padded = [&vec![0; before], secret].concat();
+        for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            // The letters that the secret shares with what stands before or behind it are not its own.
+            let first = (before * 8).div_ceil(6);
+            let last = padded.len() * 8 / 6;
+            forms.extend(engine.encode(&padded).get(first..last).map(str::to_owned));
+        }
+    }
+    forms
+}

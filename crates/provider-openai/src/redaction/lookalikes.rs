@@ -1,0 +1,85 @@
+//! What looks like a key, whoever's it is: a server may quote one that is not configured here.
+
+use std::ops::Range;
+
+/// What keys begin with, in small letters, and how many more bytes such a word has at least.
+const BEGINNINGS: [(&str, usize); 18] = [
+    ("sk-", 8),
+    ("sk_", 16),
+    ("pk_", 16),
+    ("gsk_", 16),
+    ("csk-", 16),
+    ("xai-", 32),
+    ("hf_", 16),
+    ("aiza", 24),
+    ("akia", 12),
+    ("ghp_", 24),
+    ("github_pat_", 24),
+    ("glpat-", 16),
+    ("xoxb-", 16),
+    ("nvapi-", 24),
+    ("pplx-", 24),
+    ("r8_", 24),
+    ("fw_", 20),
+    ("eyj", 32),
+];
+/// What a key follows.
+const INTRODUCTIONS: [&str; 13] = [
+    "bearer",
+    "basic",
+    "authorization",
+    "api-key",
+    "api_key",
+    "apikey",
+    "api key",
+    "access_token",
+    "auth_token",
+    "secret",
+    "password",
+    "key",
+    "key provided",
+];
+/// How long a key is at least that is known only by what it follows.
+const SHORTEST: usize = 8;
+
+/// Where words in small letters hold what looks like a key.
+pub(super) fn find_in(bytes: &[u8]) -> Vec<Range<usize>> {
+    words_of(bytes).filter(|word| is_key(bytes, word)).collect()
+}
+
+fn is_key(bytes: &[u8], place: &Range<usize>) -> bool {
+    let (Some(before), Some(word)) = (bytes.get(..place.start), bytes.get(place.clone())) else {
+        return false;
+    };
+    // What is cut off here may have been longer.
+    let is_cut = place.end == bytes.len();
+    let begins = BEGINNINGS.iter().any(|(beginning, more)| {
+        word.starts_with(beginning.as_bytes()) && (word.len() >= beginning.len() + more || is_cut)
+    });
+    begins || (word.len() >= SHORTEST && is_no_plain_word(word) && is_introduced(before))
+}
+
+/// Whether some digit, or what stands for hidden letters, is in it: otherwise it may be any word.
+fn is_no_plain_word(word: &[u8]) -> bool {
+    word.iter().any(|byte| byte.is_ascii_digit() || *byte == b'*')
+}
+
+/// Whether words end with what a key follows: `Bearer `, `api_key=`, `"key": "`.
+fn is_introduced(before: &[u8]) -> bool {
+    let between = |byte: &u8| b"\"' :=".contains(byte);
+    let length = before.iter().rposition(|byte| !between(byte)).map_or(0, |last| last + 1);
+    let name = before.get(..length).unwrap_or_default();
+    name.len() < before.len() && INTRODUCTIONS.iter().any(|word| name.ends_with(word.as_bytes()))
+}
+
+/// The words that could be keys.
+fn words_of(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let in_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~+/*".contains(byte);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + bytes.get(at..)?.iter().position(in_key)?;
+        let rest = bytes.get(start..)?;
+        at = start + rest.iter().position(|byte| !in_key(byte)).unwrap_or(rest.len());
+        Some(start..at)
+    })
+}

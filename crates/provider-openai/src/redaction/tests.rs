@@ -1,0 +1,200 @@
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+
+use super::*;
+
+const KEY: &str = "sk-Canary/0123+456-789_abcdefXYZ";
+/// A key that looks like none.
+const PLAIN: &str = "Canary~Of.No-Vendor";
+
+fn redaction() -> Redaction {
+    Redaction::new([KEY, PLAIN, "x"].map(SecretString::from).into_iter())
+}
+
+fn shown(words: &str) -> String {
+    redaction().show(&words.into(), 2048).to_string()
+}
+
+fn percent(key: &str, keep: fn(u8) -> bool) -> String {
+    key.bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// What a key looks like in an answer of a server that repeats it.
+fn disguises(key: &str) -> Vec<String> {
+    let html: String = key.bytes().map(|byte| format!("&#{byte};")).collect();
+    let html_hex: String = key.bytes().map(|byte| format!("&#x{byte:x};")).collect();
+    let unicode: String = key.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let half = key.len() / 2 + 4;
+    let mut disguises = vec![
+        key.to_owned(),
+        key.to_ascii_lowercase(),
+        key.to_ascii_uppercase(),
+        percent(key, |byte| byte.is_ascii_alphanumeric()),
+        percent(key, |_| false),
+        percent(&percent(key, |byte| byte.is_ascii_alphanumeric()), |byte| byte.is_ascii_alphanumeric()),
+        key.replace('/', "\\/"),
+        unicode,
+        html,
+        html_hex,
+        key.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        // Cut off.
+        key[..half].to_owned(),
+        key[key.len() - half..].to_owned(),
+        key[2..key.len() - 2].to_owned(),
+        format!("{}...{}", &key[..half], &key[key.len() - 4..]),
+    ];
+    for around in ["", "a", "ab", "abc", "user:", "Bearer "] {
+        let whole = format!("{around}{key}!");
+        disguises.extend([STANDARD.encode(&whole), URL_SAFE.encode(&whole)]);
+    }
+    disguises
+}
+
+/// What no text may hold: a piece of the key that says much of it, whatever it is encoded in.
+fn gives_away(text: &str, disguise: &str) -> bool {
+    disguise.as_bytes().windows(20).any(|piece| text.as_bytes().windows(20).any(|shown| shown == piece))
+}
+
+#[test]
+fn d17_a_key_is_blanked_out_however_it_is_written() {
+    for key in [KEY, PLAIN] {
+        for disguise in disguises(key) {
+            for (before, behind) in [
+                ("", ""),
+                ("refused: ", " is wrong"),
+                ("{\"a\":\"", "\"}"),
+                ("é", "é"),
+                ("/v1/x?key=", "&b=1"),
+                ("application/", ""),
+            ] {
+                let text = shown(&format!("{before}{disguise}{behind}"));
+                assert!(!gives_away(&text, &disguise), "{disguise}: {text}");
+                assert!(text.contains(BLANK), "{disguise}: {text}");
+                assert!(text.len() < before.len() + behind.len() + 30, "{disguise}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn d17_no_cut_leaves_half_a_key() {
+    // Wherever the cut falls, and wherever the words break off.
+    for key in [KEY, PLAIN] {
+        for longest in 0..key.len() + 20 {
+            let text = redaction().show(&format!("refused: {key} is wrong").into(), longest).to_string();
+            assert!(text.len() <= longest);
+            assert!(!text.contains(&key[..4]), "{longest}: {text}");
+        }
+        for length in 4..key.len() {
+            let text = shown(&format!("refused: {}", &key[..length]));
+            assert_eq!(text, "refused: [secret]", "{length}");
+        }
+        for before in 0..key.len() + 9 {
+            let words = format!("{}{key}", "é".repeat((2048 + READ_AHEAD - before) / 2));
+            let text = shown(&words);
+            assert!(!text.contains(&key[..4]) && text.len() <= 2048, "{before}");
+        }
+    }
+}
+
+#[test]
+fn d17_what_looks_like_a_key_is_blanked_out() {
+    for (words, expected) in [
+        (
+            "Incorrect API key provided: sk-proj-abcd****wxyz. See below.",
+            "Incorrect API key provided: [secret] See below.",
+        ),
+        ("got Bearer abc123def456ghi", "got Bearer [secret]"),
+        ("Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==", "Authorization: Basic [secret]=="),
+        ("GET /v1?api_key=zyx9876543210&n=1", "GET /v1?api_key=[secret]&n=1"),
+        ("{\"api_key\":\"zyx9876543210\"}", "{\"api_key\":\"[secret]\"}"),
+        ("%7B%22api_key%22%3A%22zyx9876543210%22", "%7B%22api_key%22%3A%22[secret]%22"),
+        ("token gsk_0123456789abcdefGHIJ was revoked", "token [secret] was revoked"),
+        ("key AIzaSyA0123456789abcdefghijklmnopqrstu", "key [secret]"),
+        ("jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc", "jwt [secret]"),
+        ("sk-live-0123456789", "[secret]"),
+        ("cut off: sk-ab", "cut off: [secret]"),
+    ] {
+        assert_eq!(Redaction::default().show(&words.into(), 2048).to_string(), expected, "{words}");
+    }
+}
+
+#[test]
+fn what_is_no_secret_stays_as_it_is() {
+    for words in [
+        "This model's maximum context length is 8192 tokens, however you requested 9000",
+        "Bearer authentication is required; check the API key and its permissions",
+        "The model `gpt-4o-mini-2024-07-18` does not exist (task-management, risk-assessment)",
+        "messages[3].content: Input should be a valid string; tool_call_id call_0123456789abcdef",
+        "request id req_0123456789abcdef0123456789abcdef at 2026-01-01T00:00:00Z",
+        "100% of 5 % \\ & &# &#; %zz \\u12 \\ud83d 😀 é",
+        "text/html; charset=utf-8",
+        "keyboard: shortcuts, keys: none",
+        "",
+    ] {
+        assert_eq!(shown(words), words);
+    }
+}
+
+#[test]
+fn a_header_that_is_a_sentence_or_an_address_is_hidden_as_a_whole_only() {
+    let redaction = Redaction::new(
+        ["https://app.example/chat/completions", "My own application"].map(SecretString::from).into_iter(),
+    );
+    for words in ["no route /chat/completions", "application/json of my own"] {
+        assert_eq!(redaction.show(&words.into(), 2048).to_string(), words);
+    }
+    let both = "from https://app.example/chat/completions (My own application)";
+    assert_eq!(redaction.show(&both.into(), 2048).to_string(), "from [secret] ([secret])");
+}
+
+#[test]
+fn control_characters_are_blanks_and_text_is_cut_between_characters() {
+    assert_eq!(shown("bad\u{1b}[31m\nthing\u{9b}\u{7f}"), "bad [31m thing  ");
+    let text = Redaction::default().show(&"é".repeat(5000).into(), 2047).to_string();
+    assert_eq!(text.len(), 2046);
+}
+
+#[test]
+fn identifiers_stay_but_for_a_secret() {
+    let redaction = redaction();
+    for identifier in ["gpt-4o", "call_abc", "sk-learn-something-else", ""] {
+        assert_eq!(redaction.identifier(identifier), identifier);
+    }
+    assert_eq!(redaction.identifier(&format!("model-{KEY}:{PLAIN}")), "model-[secret]:[secret]");
+}
+
+#[test]
+fn law_r3_words_of_a_server_have_no_debug() {
+    let words = ServerWords::from(KEY);
+    assert_eq!(format!("{words:?}"), format!("ServerWords({} bytes)", KEY.len()));
+    assert!(!format!("{:?}", redaction()).contains("anary"));
+}
+
+#[test]
+fn words_that_programs_know_are_told_from_what_was_said() {
+    let is_word = |words: &str| Redaction::default().show(&words.into(), 64).is_word();
+    for word in ["rate_limit_exceeded", "messages[3].content", "invalid-request", "a/b:c"] {
+        assert!(is_word(word), "{word}");
+    }
+    for words in ["", "two words", "naïve", "\"quoted\"", "line\nbreak"] {
+        assert!(!is_word(words), "{words}");
+    }
+}
+
+/// Long words are read in time.
+#[test]
+fn long_words_are_no_quadratic_work() {
+    for words in [
+        "a".repeat(1 << 20),
+        "%41".repeat(1 << 18),
+        "sk-".repeat(1 << 18),
+        KEY.repeat(1 << 14),
+        "key=".repeat(1 << 18),
+    ] {
+        let text = redaction().show(&words.into(), 64 << 10);
+        assert!(text.as_str().len() <= 64 << 10);
+    }
+}

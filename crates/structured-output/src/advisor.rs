@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use advisor_core::{
+    AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Error, Phase, Placement, Result, SchemaSupport,
+    StreamAdvisor, async_trait,
+};
+
+use crate::OutputFormat;
+use crate::attempts::Attempts;
+
+/// Asks for answers of a form, validates them, and asks again for one that does not fit.
+///
+/// It stands in [`Phase::ModelCall`], inside memory and the tool loop: a rejected answer and what the model is told about it
+/// are never remembered. Answers with tool calls pass, since another round follows them.
+///
+/// # Ordering
+/// The first attempt streams live. If it is rejected, [`Chunk::AttemptRestarted`](advisor_core::Chunk::AttemptRestarted) says that
+/// what was shown of its round is void, and the next attempt follows, in a round of its own. The usage of all attempts is
+/// that of the response. What was shown of the last attempt is void as well if it is rejected.
+///
+/// # Cancellation
+/// Dropping the stream drops the attempt that is running.
+///
+/// # Errors
+/// Of kind [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput) if the last attempt does not fit, or if an answer is cut, filtered
+/// or refused; the answer is the error's [`partial`](Error::partial).
+///
+/// # Example
+/// See [`PromptExt::entity`](crate::PromptExt::entity), which adds one to a turn.
+#[derive(Debug, Clone)]
+pub struct StructuredOutput {
+    format: OutputFormat,
+    attempts: u32,
+    support: Option<SchemaSupport>,
+}
+
+impl StructuredOutput {
+    /// Creates an advisor that asks for this form, three times at most.
+    #[must_use]
+    pub fn new(format: OutputFormat) -> Self {
+        Self { format, attempts: 3, support: None }
+    }
+
+    /// Asks at most this many times for an answer, the first time included; 0 counts as 1.
+    #[must_use]
+    pub fn with_attempts(self, attempts: u32) -> Self {
+        Self { attempts: attempts.max(1), ..self }
+    }
+
+    /// Asks in words, also where the server enforces schemas.
+    #[must_use]
+    pub fn prompted(self) -> Self {
+        Self { support: Some(SchemaSupport::None), ..self }
+    }
+}
+
+impl AdvisorInfo for StructuredOutput {
+    fn name(&self) -> &'static str {
+        "structured-output"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::new(Phase::ModelCall).inside_memory()
+    }
+}
+
+#[async_trait]
+impl StreamAdvisor for StructuredOutput {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        if request.options.choices.is_some_and(|choices| choices > 1) {
+            return Err(Error::configuration("one value is made of one answer; ask for one choice"));
+        }
+        let support = self.support.unwrap_or_else(|| next.schema_support());
+        let request = self.format.asked_for(request, support);
+        let first = next.next_stream(request.clone()).await?;
+        Ok(ChunkStream::new(Attempts::new(first, next, request, self.format.clone(), self.attempts - 1)))
+    }
+}

@@ -1,0 +1,152 @@
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use advisor_core::{
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind, FinishReason, Message,
+    Result, Usage,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::Stream;
+
+use crate::OutputFormat;
+
+/// The attempts at an answer of the form: the first one live, each further one after a restart.
+pub(crate) struct Attempts {
+    state: State,
+    next: AdvisorChain,
+    request: ChatRequest,
+    format: OutputFormat,
+    /// How many more times the model may be asked.
+    left: u32,
+    /// Of the answers that were rejected.
+    usage: Option<Usage>,
+    /// Something of the running attempt came out.
+    shown: bool,
+}
+
+enum State {
+    Live(ChunkStream),
+    Opening(BoxFuture<'static, Result<ChunkStream>>),
+    /// No attempt is left.
+    Failed(Box<Error>),
+    Ended,
+}
+
+impl Attempts {
+    pub(crate) fn new(
+        first: ChunkStream,
+        next: AdvisorChain,
+        request: ChatRequest,
+        format: OutputFormat,
+        left: u32,
+    ) -> Self {
+        Self { state: State::Live(first), next, request, format, left, usage: None, shown: false }
+    }
+
+    /// Decides about an answer: it comes out, or what does instead, or the model is asked again.
+    fn decide(&mut self, answer: ChatResponse) -> Option<Result<Chunk>> {
+        if let Some(usage) = answer.usage() {
+            self.usage.get_or_insert_default().add(usage);
+        }
+        let answer = answer.with_usage(self.usage);
+        let goes_on = answer.tool_calls().next().is_some() || answer.finish().reason == FinishReason::Paused;
+        if goes_on {
+            return Some(Ok(Chunk::Completed(answer)));
+        }
+        match problem(&self.format, &answer) {
+            None => return Some(Ok(Chunk::Completed(answer))),
+            Some(Problem::Form(problem)) if self.left > 0 => self.ask_again(&answer, &problem),
+            Some(problem) => {
+                // A whole answer would be recorded as what the turn ended with.
+                let rejected = answer.clone().with_finish(FinishReason::Interrupted);
+                self.state = State::Failed(Box::new(problem.into_error().with_partial(rejected)));
+            }
+        }
+        // What was shown of a rejected answer is no part of the turn.
+        let round = answer.round();
+        std::mem::take(&mut self.shown).then_some(Ok(Chunk::AttemptRestarted { round }))
+    }
+
+    fn ask_again(&mut self, rejected: &ChatResponse, problem: &str) {
+        self.left -= 1;
+        let mut request = self.request.clone();
+        if !rejected.message().is_empty_answer() {
+            request.messages.push(Message::assistant(rejected.text()).ephemeral());
+        }
+        let again = format!("Your answer does not fit the form: {problem}. Answer again, in the form.");
+        request.messages.push(Message::user(again).ephemeral());
+        self.state = State::Opening(self.next.next_stream(request).boxed());
+    }
+}
+
+enum Problem {
+    /// It can be asked for again.
+    Form(String),
+    /// Asking again gives the same.
+    Finish(&'static str),
+}
+
+fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
+    let cut = match answer.finish().reason {
+        FinishReason::Length => Some("the answer was cut at its token limit; allow more tokens"),
+        FinishReason::ContentFilter => Some("a content filter stopped the answer"),
+        FinishReason::Refusal => Some("the model refused to answer"),
+        FinishReason::Interrupted => Some("the answer was interrupted"),
+        _ => None,
+    };
+    match format.parse(&answer.text()) {
+        Ok(_) => None,
+        Err(problem) => Some(cut.map_or(Problem::Form(problem), Problem::Finish)),
+    }
+}
+
+impl Problem {
+    fn into_error(self) -> Error {
+        let message = match self {
+            // What the parser says can quote the answer, which is content.
+            Self::Form(_) => {
+                "no answer had the form that was asked for; the last one is in the error's partial answer"
+            }
+            Self::Finish(text) => text,
+        };
+        Error::new(ErrorKind::InvalidOutput, message)
+    }
+}
+
+impl Stream for Attempts {
+    type Item = Result<Chunk>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.state {
+                State::Live(live) => match ready!(Pin::new(live).poll_next(cx)) {
+                    Some(Ok(Chunk::Completed(answer))) => {
+                        this.state = State::Ended;
+                        if let Some(out) = this.decide(answer) {
+                            return Poll::Ready(Some(out));
+                        }
+                    }
+                    next => {
+                        this.shown = true;
+                        return Poll::Ready(next);
+                    }
+                },
+                State::Opening(opening) => match ready!(opening.as_mut().poll(cx)) {
+                    Ok(live) => this.state = State::Live(live),
+                    Err(error) => {
+                        this.state = State::Ended;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                },
+                State::Failed(_) | State::Ended => {
+                    return Poll::Ready(match std::mem::replace(&mut this.state, State::Ended) {
+                        State::Failed(error) => Some(Err(*error)),
+                        _ => None,
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+
+use advisor_core::{ChatResponse, Error, ErrorKind, Prompt, Result};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::{EntityStream, OutputFormat, StructuredOutput};
+
+/// Asks for typed values.
+pub trait PromptExt {
+    /// Asks for a value of type `T` in place of a text: await the result, or [`stream`](Entity::stream) it.
+    ///
+    /// Doc comments of `T` and its fields are descriptions for the model. The value can be of any shape, such as a list or an enum.
+    fn entity<T: DeserializeOwned + JsonSchema + Send + 'static>(self) -> Entity<T>;
+}
+
+impl PromptExt for Prompt {
+    fn entity<T: DeserializeOwned + JsonSchema + Send + 'static>(self) -> Entity<T> {
+        let format = OutputFormat::of::<T>();
+        Entity { prompt: self, output: StructuredOutput::new(format.clone()), format, value: PhantomData }
+    }
+}
+
+/// A turn whose answer is a value of type `T`; made by [`PromptExt::entity`]. Nothing happens before it is awaited or streamed.
+///
+/// # Ordering
+/// The value is there when the turn has completed: its answer is remembered, as the model wrote it.
+///
+/// # Cancellation
+/// Dropping the future or the stream drops the turn.
+///
+/// # Errors
+/// Those of the turn; see [`StructuredOutput`].
+#[derive(Debug)]
+#[must_use = "an entity does nothing until it is awaited or streamed"]
+pub struct Entity<T> {
+    prompt: Prompt,
+    output: StructuredOutput,
+    format: OutputFormat,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned + Send + 'static> Entity<T> {
+    /// Asks at most this many times, the first time included; 3 if left out, and 0 counts as 1.
+    pub fn with_attempts(self, attempts: u32) -> Self {
+        Self { output: self.output.with_attempts(attempts), ..self }
+    }
+
+    /// Asks in words, also where the server enforces schemas.
+    pub fn prompted(self) -> Self {
+        Self { output: self.output.prompted(), ..self }
+    }
+
+    /// Reads the turn to its end and returns the value.
+    ///
+    /// # Errors
+    /// Those of the turn.
+    pub async fn call(self) -> Result<T> {
+        let response = self.prompt.advisor(self.output).call().await?;
+        value_of(&self.format, &response)
+    }
+
+    /// Returns the value as it grows, then whole.
+    pub fn stream(self) -> EntityStream<T> {
+        EntityStream::new(self.prompt.advisor(self.output).stream(), self.format)
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> IntoFuture for Entity<T> {
+    type Output = Result<T>;
+    type IntoFuture = BoxFuture<'static, Result<T>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.call().boxed()
+    }
+}
+
+/// The value of a turn's response. It can be one that nobody validated, such as the end at a limit.
+pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &ChatResponse) -> Result<T> {
+    let value = format.parse(&response.text()).ok();
+    value.and_then(|value| serde_json::from_value(value).ok()).ok_or_else(|| {
+        let text = format!(
+            "the turn ended without an answer in the form that was asked for ({:?}); what it ended with is in the error's partial answer",
+            response.finish().reason
+        );
+        Error::new(ErrorKind::InvalidOutput, text).with_partial(response.clone())
+    })
+}

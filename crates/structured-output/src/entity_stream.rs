@@ -1,0 +1,129 @@
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use advisor_core::{BlockDelta, Chunk, Result, TurnStream};
+use futures::stream::{FusedStream, Stream};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::OutputFormat;
+use crate::entity::value_of;
+use crate::json_text::json_text;
+use crate::partial_json::partial_json;
+
+/// The value of a turn while it is written; made by [`Entity::stream`](crate::Entity::stream).
+///
+/// # Ordering
+/// Partial values first, each with more in it than the one before, then the whole value, which is the last item. Where an answer is
+/// rejected, partial values begin again from nothing.
+///
+/// # Cancellation
+/// Dropping it drops the turn.
+///
+/// # Errors
+/// Those of the turn; after one nothing follows.
+#[derive(Debug)]
+#[must_use = "streams do nothing unless polled"]
+pub struct EntityStream<T> {
+    turn: Option<TurnStream>,
+    format: OutputFormat,
+    /// The text of the running round.
+    text: String,
+    round: u32,
+    /// How long the text was when a partial value was last made of it.
+    read: usize,
+    last: Option<Value>,
+    value: PhantomData<fn() -> T>,
+}
+
+/// An item of an [`EntityStream`].
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::exhaustive_enums, reason = "a value is whole or it is not")]
+pub enum Partial<T> {
+    /// What is known so far: strings are as long as they have come, and what has not come is absent.
+    Value(Value),
+    /// The whole value.
+    Complete(T),
+}
+
+impl<T: DeserializeOwned> EntityStream<T> {
+    pub(crate) fn new(turn: TurnStream, format: OutputFormat) -> Self {
+        Self {
+            turn: Some(turn),
+            format,
+            text: String::new(),
+            round: 0,
+            read: 0,
+            last: None,
+            value: PhantomData,
+        }
+    }
+
+    fn take(&mut self, chunk: &Chunk) -> Option<Value> {
+        match chunk {
+            Chunk::AttemptRestarted { .. } | Chunk::RoundCompleted(_) => self.begin(0),
+            Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
+                if block.round != self.round {
+                    self.begin(block.round);
+                }
+                self.text.push_str(text);
+                return self.partial();
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn begin(&mut self, round: u32) {
+        (self.round, self.read, self.last) = (round, 0, None);
+        self.text.clear();
+    }
+
+    /// The value so far, if it is another one. It is looked for when the text has grown by a fiftieth, so that a long
+    /// answer is not read once for each of its pieces.
+    fn partial(&mut self) -> Option<Value> {
+        if self.text.len() < self.read + self.read / 50 {
+            return None;
+        }
+        self.read = self.text.len();
+        let value = self.format.unwrapped(&partial_json(json_text(&self.text))?);
+        if self.last.as_ref() == Some(&value) {
+            return None;
+        }
+        self.last.insert(value).clone().into()
+    }
+}
+
+impl<T: DeserializeOwned> Stream for EntityStream<T> {
+    type Item = Result<Partial<T>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            let Some(turn) = &mut this.turn else { return Poll::Ready(None) };
+            let last = match ready!(Pin::new(turn).poll_next(cx)) {
+                Some(Ok(Chunk::Completed(response))) => {
+                    value_of(&this.format, &response).map(Partial::Complete)
+                }
+                Some(Ok(chunk)) => match this.take(&chunk) {
+                    Some(value) => return Poll::Ready(Some(Ok(Partial::Value(value)))),
+                    None => continue,
+                },
+                Some(Err(error)) => Err(error),
+                None => {
+                    this.turn = None;
+                    return Poll::Ready(None);
+                }
+            };
+            this.turn = None;
+            return Poll::Ready(Some(last));
+        }
+    }
+}
+
+impl<T: DeserializeOwned> FusedStream for EntityStream<T> {
+    fn is_terminated(&self) -> bool {
+        self.turn.is_none()
+    }
+}

@@ -1,0 +1,178 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{ChatRequest, ResponseFormat, SchemaSupport, Text};
+use schemars::{JsonSchema, schema_for};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::json_text::json_text;
+use crate::strict::strict_schema;
+
+/// The form an answer has to have: a JSON schema, and a check of the values that fit it. Cheap to clone.
+#[derive(Clone)]
+pub struct OutputFormat {
+    name: Text,
+    /// The schema of an object, as servers want it.
+    schema: Value,
+    strict: Option<Value>,
+    /// The value is the property `value` of that object.
+    wrapped: bool,
+    check: Arc<dyn Fn(Value) -> Result<(), String> + Send + Sync>,
+}
+
+impl OutputFormat {
+    /// Creates the form of the type `T`: its schema, and whether a value deserialises to it.
+    #[must_use]
+    pub fn of<T: DeserializeOwned + JsonSchema>() -> Self {
+        Self::new(T::schema_name(), schema_for!(T).into(), |value| {
+            serde_json::from_value::<T>(value).map(drop).map_err(|error| error.to_string())
+        })
+    }
+
+    /// Creates a form of a schema and a check, whose error tells the model what is wrong.
+    ///
+    /// A schema of something other than an object is wrapped in one, as servers want it, and values are unwrapped.
+    pub fn new(
+        name: impl Into<Text>,
+        schema: Value,
+        check: impl Fn(Value) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        let allowed = |character: &char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+        let name: String = name.into().chars().filter(allowed).take(64).collect();
+        let wrapped = schema.get("properties").is_none();
+        let schema = if wrapped { in_object(schema) } else { schema };
+        Self {
+            name: if name.is_empty() { "answer".into() } else { name.into() },
+            strict: strict_schema(&schema),
+            schema,
+            wrapped,
+            check: Arc::new(check),
+        }
+    }
+
+    /// Returns the value of an answer.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the model: it can quote the answer.
+    pub fn parse(&self, answer: &str) -> Result<Value, String> {
+        let value: Value =
+            serde_json::from_str(json_text(answer)).map_err(|error| format!("it is no JSON: {error}"))?;
+        let inner = self.unwrapped(&value);
+        match (self.check)(inner.clone()) {
+            Ok(()) => Ok(inner),
+            // Where the form is only prompted, models leave out the object around the value.
+            Err(_) if self.wrapped && (self.check)(value.clone()).is_ok() => Ok(value),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The value of which the object around it is taken away, if there is one.
+    pub(crate) fn unwrapped(&self, value: &Value) -> Value {
+        let inner = self.wrapped.then(|| value.get("value")).flatten();
+        inner.unwrap_or(value).clone()
+    }
+
+    /// The request that asks for an answer of this form.
+    pub(crate) fn asked_for(&self, mut request: ChatRequest, support: SchemaSupport) -> ChatRequest {
+        request.options.response_format = match support {
+            SchemaSupport::JsonSchema => Some(ResponseFormat::JsonSchema {
+                name: self.name.clone(),
+                schema: self.strict.clone().unwrap_or_else(|| self.schema.clone()),
+                strict: self.strict.is_some(),
+            }),
+            // An object is what it promises, and more than nothing.
+            SchemaSupport::JsonObject if request.tools.is_empty() => Some(ResponseFormat::JsonObject),
+            _ => None,
+        };
+        if support == SchemaSupport::JsonSchema {
+            return request;
+        }
+        request.with_system(format!(
+            "When you answer the user, answer with one JSON value that fits this JSON schema, and with nothing around it:\n{}",
+            self.schema
+        ))
+    }
+}
+
+/// The schema of an object whose property `value` has this schema.
+fn in_object(mut schema: Value) -> Value {
+    let definitions = schema.as_object_mut().and_then(|schema| {
+        schema.remove("$schema");
+        schema.remove("$defs")
+    });
+    refer_to_property(&mut schema);
+    let mut object = json!({"type": "object", "properties": {"value": schema}, "required": ["value"]});
+    if let (Some(definitions), Some(object)) = (definitions, object.as_object_mut()) {
+        object.insert("$defs".into(), definitions);
+    }
+    object
+}
+
+/// References to the whole schema are references to the property from now on.
+fn refer_to_property(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            for (keyword, value) in object.iter_mut() {
+                if keyword == "$ref" && value == "#" {
+                    *value = "#/properties/value".into();
+                }
+                refer_to_property(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(refer_to_property),
+        _ => {}
+    }
+}
+
+impl fmt::Debug for OutputFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutputFormat").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[allow(dead_code, reason = "only its form counts")]
+    struct City {
+        name: String,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "only its form counts")]
+    enum Shape {
+        Circle { radius: f64 },
+        Group { shapes: Vec<Self> },
+    }
+
+    #[test]
+    fn a_struct_is_its_own_object_and_everything_else_is_wrapped() {
+        let city = OutputFormat::of::<City>();
+        assert_eq!((city.wrapped, city.name.as_str()), (false, "City"));
+        assert_eq!(city.parse("{\"name\": \"Oslo\"}").unwrap(), json!({"name": "Oslo"}));
+        let cities = OutputFormat::of::<Vec<City>>();
+        assert!(cities.wrapped && cities.schema["$defs"]["City"].is_object());
+        for answer in ["{\"value\": [{\"name\": \"Oslo\"}]}", "[{\"name\": \"Oslo\"}]"] {
+            assert_eq!(cities.parse(answer).unwrap(), json!([{"name": "Oslo"}]));
+        }
+        let shape = OutputFormat::of::<Shape>();
+        assert!(shape.wrapped);
+        let group = json!({"kind": "Group", "shapes": [{"kind": "Circle", "radius": 1.0}]});
+        assert_eq!(shape.parse(&json!({"value": group.clone()}).to_string()).unwrap(), group);
+        assert!(!shape.schema.to_string().contains("\"#\""), "{}", shape.schema);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let city = OutputFormat::of::<City>();
+        assert!(city.parse("Oslo").unwrap_err().starts_with("it is no JSON"));
+        assert_eq!(city.parse("{}").unwrap_err(), "missing field `name`");
+        assert_eq!(OutputFormat::new("the city!", json!({}), |_| Ok(())).name, "thecity");
+        assert_eq!(OutputFormat::new("…", json!({}), |_| Ok(())).name, "answer");
+    }
+}

@@ -1,0 +1,151 @@
+use std::sync::Arc;
+
+use advisor_core::{
+    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Result, StartedCalls, Tool, ToolCall,
+    ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
+};
+
+use crate::cap::cap_result;
+use crate::prepare::prepare;
+use crate::run_tools::execute_one;
+use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
+
+/// A call to be run outside of the loop: one that was handed to the caller, such as for an approval.
+///
+/// [`ToolCallAdvisor::run_call`] runs it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CallRun {
+    /// The call as the model wrote it.
+    pub call: ToolCall,
+    /// Names the call for ever; its text is an idempotency key.
+    pub key: CallKey,
+    /// The block that events name. Where the answer is not at hand, it is the one at the call's position.
+    pub block: BlockId,
+    /// The turn that the tool is given.
+    pub turn: Arc<Turn>,
+    /// The conversation that the tool is given.
+    pub conversation: Option<ConversationKey>,
+    /// Where to tell what happens.
+    pub events: ToolEvents,
+}
+
+impl CallRun {
+    /// A call of which no more is known than its key, such as one that another process has stored.
+    ///
+    /// It runs in a turn of its own under the id in the key: nothing that was left in the first one is there.
+    #[must_use]
+    pub fn new(call: ToolCall, key: CallKey) -> Self {
+        let block = BlockId::new(key.round, key.position);
+        let turn = Turn::new(key.turn.clone());
+        Self { call, key, block, turn, conversation: None, events: ToolEvents::ignored() }
+    }
+
+    /// The calls of an answer with which `turn` ended, in order.
+    pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> impl Iterator<Item = Self> {
+        (0..).zip(answer.tool_calls()).map(|(position, (block, call))| {
+            let key = CallKey::new(turn.id().clone(), answer.round(), position);
+            Self { block, turn: Arc::clone(turn), ..Self::new(call.clone(), key) }
+        })
+    }
+
+    /// The same call in this turn, whose facts the tool can read.
+    #[must_use]
+    pub fn with_turn(self, turn: Arc<Turn>) -> Self {
+        Self { turn, ..self }
+    }
+
+    /// The same call in this conversation.
+    #[must_use]
+    pub fn with_conversation(self, conversation: ConversationKey) -> Self {
+        Self { conversation: Some(conversation), ..self }
+    }
+
+    /// The same call, of which these are told. Read them while it runs.
+    #[must_use]
+    pub fn with_events(self, events: ToolEvents) -> Self {
+        Self { events, ..self }
+    }
+}
+
+impl ToolCallAdvisor {
+    /// Runs one call as the loop would, with the settings of this loop, and gives its result.
+    ///
+    /// The tool is looked up in `tools`, also one whose calls are handed out; arguments are parsed and checked; the
+    /// execution runs it, within its time and with panics caught; the result is bounded. Whatever goes wrong with the
+    /// call is an error result. To go on, hand the results of all calls of the answer to the next turn, as
+    /// [`Message::tool`](advisor_core::Message::tool).
+    ///
+    /// Nothing is recorded or counted, and no predicate is asked. Within one [`Turn`] a call that must not run twice
+    /// ([`Effect::AtMostOnce`]) is started once; across processes the key of the call is what keeps it from that.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops the tool.
+    ///
+    /// # Errors
+    /// Of kind [`Tool`](advisor_core::ErrorKind::Tool), or whatever a replaced [`ToolExecution`](crate::ToolExecution)
+    /// fails with. A failing tool is a result.
+    ///
+    /// # Example
+    /// ```
+    /// use std::sync::Arc;
+    /// use advisor_core::{ChatClient, FinishReason, Message, Result};
+    /// use advisor_testkit::{Answer, ScriptedModel};
+    /// use serde_json::{Value, json};
+    /// use tool_call_advisor::{CallRun, FnTool, ToolCallAdvisor, ToolDefinition, ToolSet};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<()> {
+    /// let pay = ToolDefinition::new("pay", "Pays a bill.", json!({"type": "object"})).by_caller();
+    /// let tools = ToolSet::new().with(FnTool::new(pay, |_: Value| async { Ok("paid") }));
+    /// # let model = ScriptedModel::new([Answer::of_calls([("c1", "pay", "{}")]), Answer::of_text("Done.")]);
+    /// let advisor = ToolCallAdvisor::new();
+    /// let client = ChatClient::builder(model).advisor(advisor.clone()).tools(&tools).build()?;
+    ///
+    /// let stream = client.prompt().user("Pay the bill.").stream();
+    /// let turn = Arc::clone(stream.turn());
+    /// let answer = stream.call().await?;
+    /// assert_eq!(answer.finish().reason, FinishReason::ToolCalls);
+    ///
+    /// let mut messages: Vec<_> = answer.transcript().iter().cloned().collect();
+    /// for run in CallRun::from_answer(&turn, &answer) {
+    ///     // Here somebody approves it.
+    ///     messages.push(Message::tool(advisor.run_call(&tools, run).await?));
+    /// }
+    /// assert_eq!(client.prompt().messages(messages).call().await?.text(), "Done.");
+    /// # Ok(()) }
+    /// ```
+    pub async fn run_call(&self, tools: &ToolSet, run: CallRun) -> Result<ToolResult> {
+        let (config, bounds) = (self.config(), self.config().limits.of_result());
+        let CallRun { call, key, block, turn, conversation, events } = run;
+        let events = events.within(bounds);
+        let prepared = prepare(&call, tools, &config.schemas, config.leniency).and_then(|ready| {
+            if is_first(&turn, &key, &*ready.0) { Ok(ready) } else { Err(VERIFY_BEFORE_RETRYING.into()) }
+        });
+        let result = match prepared {
+            Ok((tool, arguments)) => {
+                let calls = vec![ReadyCall { call, block, key, tool, arguments }];
+                execute_one(config, ToolBatch { calls, turn, conversation, events, deadline: None }).await?
+            }
+            Err(text) => {
+                let result = ToolResult::error(&call, text);
+                events.ended(block, &result).await;
+                result
+            }
+        };
+        Ok(cap_result(result, bounds))
+    }
+}
+
+/// Whether the call may be started in this turn. One that must not run twice counts as started from now on.
+fn is_first(turn: &Turn, key: &CallKey, tool: &dyn Tool) -> bool {
+    if tool.definition().effect != Some(Effect::AtMostOnce) {
+        return true;
+    }
+    let first = turn.update(|started: &mut StartedCalls| {
+        let first = !started.contains(key);
+        started.note(key.clone());
+        first
+    });
+    first.unwrap_or(true)
+}

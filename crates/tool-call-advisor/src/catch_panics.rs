@@ -1,0 +1,55 @@
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use advisor_core::drop_caught;
+
+/// A future of a tool whose panics stay in it: that of a poll is its outcome, that of its drop is nobody's.
+///
+/// Two futures that panic when they are dropped together would abort the process otherwise.
+pub(crate) struct CatchPanics<F>(Option<Pin<Box<F>>>);
+
+impl<F> CatchPanics<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self(Some(Box::pin(future)))
+    }
+
+    fn release(&mut self) {
+        drop_caught(self.0.take());
+    }
+}
+
+impl<F: Future> Future for CatchPanics<F> {
+    /// The error is the text of the panic.
+    type Output = Result<F::Output, String>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(future) = &mut self.0 else { return Poll::Pending };
+        let outcome = match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(panic) => {
+                let text = String::from(text_of(&*panic));
+                drop_caught(panic);
+                Err(text)
+            }
+        };
+        self.release();
+        Poll::Ready(outcome)
+    }
+}
+
+impl<F> Drop for CatchPanics<F> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a text")
+}

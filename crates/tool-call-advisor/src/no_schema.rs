@@ -1,0 +1,60 @@
+//! In the place of schemas where the feature `schema-validation` is off: arguments are parsed, and must be an object.
+
+use advisor_core::{Leniency, Result, ToolDefinition, ToolSet};
+use serde_json::Value;
+
+/// Schemas that nobody reads here. Tools check their arguments themselves, those with a type of their own by it.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas;
+
+impl Schemas {
+    pub(crate) fn fit(
+        &self,
+        _tool: &ToolDefinition,
+        arguments: Value,
+        _leniency: Leniency,
+    ) -> Result<Value, String> {
+        let object = arguments.is_object().then_some(arguments);
+        object.ok_or_else(|| String::from("they are no object"))
+    }
+
+    /// Names and the roots of schemas are checked by the chain.
+    pub(crate) fn validate(&self, _tools: &ToolSet) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use advisor_core::ToolCall;
+    use serde_json::json;
+
+    use crate::FnTool;
+    use crate::prepare::prepare;
+
+    fn look() -> ToolSet {
+        let schema =
+            json!({"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]});
+        let definition = ToolDefinition::new("look", "Looks.", schema);
+        ToolSet::new().with(FnTool::new(definition, |_: Value| async { Ok("sunny") }))
+    }
+
+    #[test]
+    fn law_t2_without_schemas_arguments_are_an_object() {
+        for (arguments, wrong) in [
+            ("{", "not started: the arguments are no valid JSON"),
+            ("null", "not started: the arguments do not fit the tool: they are no object"),
+            ("[]", "not started: the arguments do not fit the tool: they are no object"),
+        ] {
+            let call = ToolCall::new("c1", "look", arguments);
+            let refused = prepare(&call, &look(), &Schemas, Leniency::Lenient).map(|_| ()).unwrap_err();
+            assert!(refused.starts_with(wrong), "{refused}");
+        }
+        for arguments in [json!({}), json!({"days": "3"}), json!({"days": null})] {
+            let call = ToolCall::new("c1", "look", arguments.to_string());
+            let (tool, given) = prepare(&call, &look(), &Schemas, Leniency::Lenient).unwrap();
+            assert_eq!((tool.definition().name.as_str(), given), ("look", arguments), "as it was written");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use advisor_core::{
+    BlockId, CallKey, CallStart, ChatResponse, Chunk, Effect, Limit, Message, Tool, ToolCall, ToolEvent,
+    ToolEventKind, ToolResult, TurnId,
+};
+use serde_json::Value;
+
+use crate::cap::{ResultBounds, cap_result};
+use crate::{ClosingTexts, NotStarted, ReadyCall};
+
+/// What becomes of the calls of an answer that steered the loop to its tools. Decided once, before any tool runs.
+pub(crate) struct ToolPlan {
+    pub(crate) answer: ChatResponse,
+    calls: Vec<PlannedCall>,
+}
+
+/// A call of the answer, and what becomes of it.
+pub(crate) struct PlannedCall {
+    block: BlockId,
+    call: ToolCall,
+    key: CallKey,
+    /// Its result, if it is one, goes to the user.
+    is_direct: bool,
+    fate: Fate,
+}
+
+enum Fate {
+    /// It runs.
+    Ready(ReadyCall),
+    /// It was handed to the execution.
+    Ran,
+    /// It cannot run; the model reads why.
+    Invalid(String),
+    /// A bound keeps it from running.
+    Denied(Limit),
+    /// It was started before; the model reads this.
+    Refused(&'static str),
+}
+
+impl ToolPlan {
+    /// The calls of `steered`, of which some are denied. Calls that the answer does not have are left out:
+    /// nobody could tell the model what came of them. So is one that `steered` has a second time.
+    ///
+    /// `prepare` gives the tool of a call and its arguments, or why it cannot run.
+    pub(crate) fn new(
+        answer: ChatResponse,
+        turn: &TurnId,
+        steered: &ChatResponse,
+        denied: Vec<Option<Limit>>,
+        prepare: impl Fn(&ToolCall) -> Result<(Arc<dyn Tool>, Value), String>,
+    ) -> Self {
+        let position = |block| (0_u32..).zip(answer.tool_calls()).find(|(_, (known, _))| *known == block);
+        let mut seen = HashSet::new();
+        let calls = steered.tool_calls().zip(denied).filter_map(|((block, call), denied)| {
+            let (position, _) = position(block).filter(|_| seen.insert(block))?;
+            let key = CallKey::new(turn.clone(), answer.round(), position);
+            let fate = match denied {
+                Some(limit) => Fate::Denied(limit),
+                None => match prepare(call) {
+                    Ok((tool, arguments)) => Fate::Ready(ReadyCall {
+                        call: call.clone(),
+                        block,
+                        key: key.clone(),
+                        tool,
+                        arguments,
+                    }),
+                    Err(text) => Fate::Invalid(text),
+                },
+            };
+            let is_direct = matches!(&fate, Fate::Ready(ready) if ready.tool.definition().return_direct);
+            Some(PlannedCall { block, call: call.clone(), key, is_direct, fate })
+        });
+        let calls = calls.collect();
+        Self { answer, calls }
+    }
+
+    /// No call of the answer is run or answered by anyone but the loop.
+    pub(crate) fn without_calls(answer: ChatResponse) -> Self {
+        Self { answer, calls: Vec::new() }
+    }
+
+    /// Keeps calls from running for which there is a reason, which the model reads.
+    pub(crate) fn refuse(&mut self, reason: impl Fn(&PlannedCall) -> Option<&'static str>) {
+        for planned in &mut self.calls {
+            if let Some(text) = reason(planned) {
+                planned.fate = Fate::Refused(text);
+            }
+        }
+    }
+
+    /// The calls that run and whose tools must not run twice.
+    pub(crate) fn starts(&self) -> Vec<CallStart> {
+        let once = self.calls.iter().filter(|planned| planned.effect() == Some(Effect::AtMostOnce));
+        once.map(|planned| CallStart::new(planned.key.clone(), planned.call.id.clone())).collect()
+    }
+
+    /// The calls that a bound counts: those that run, and those that could not.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &ToolCall> {
+        self.calls.iter().filter(|planned| planned.is_tried()).map(|planned| &planned.call)
+    }
+
+    /// The calls that cannot run, and what the model reads in place of their results.
+    pub(crate) fn invalid(&self) -> impl Iterator<Item = (BlockId, ToolResult)> {
+        self.calls.iter().filter_map(|planned| match &planned.fate {
+            Fate::Invalid(text) => Some((planned.block, ToolResult::error(&planned.call, text.as_str()))),
+            _ => None,
+        })
+    }
+
+    /// The calls that run, to be handed to the execution.
+    pub(crate) fn take_ready(&mut self) -> Vec<ReadyCall> {
+        let take = |planned: &mut PlannedCall| match std::mem::replace(&mut planned.fate, Fate::Ran) {
+            Fate::Ready(ready) => Some(ready),
+            other => {
+                planned.fate = other;
+                None
+            }
+        };
+        self.calls.iter_mut().filter_map(take).collect()
+    }
+
+    /// The bounds that kept calls from running.
+    pub(crate) fn denied(&self) -> impl Iterator<Item = &Limit> {
+        self.calls.iter().filter_map(|planned| match &planned.fate {
+            Fate::Denied(limit) => Some(limit),
+            _ => None,
+        })
+    }
+
+    /// Whether the results are the answer to the user, if all goes well.
+    pub(crate) fn is_direct(&self) -> bool {
+        let direct = |planned: &PlannedCall| planned.is_direct && matches!(planned.fate, Fate::Ran);
+        !self.calls.is_empty() && self.calls.iter().all(direct)
+    }
+
+    /// One result per call of the answer as it is remembered, in its order; `ran` are those of the calls that ran.
+    pub(crate) fn results(
+        &self,
+        ran: Vec<ToolResult>,
+        texts: &ClosingTexts,
+        bounds: ResultBounds,
+    ) -> Vec<Message> {
+        let mut ran = ran.into_iter();
+        let result = |planned: &PlannedCall| {
+            let error = |text: &str| Some(ToolResult::error(&planned.call, text));
+            let result = match &planned.fate {
+                Fate::Ready(_) | Fate::Ran => ran.next(),
+                Fate::Invalid(text) => error(text),
+                Fate::Denied(limit) => error(&texts.not_started(&NotStarted::Limit(limit.clone()))),
+                Fate::Refused(text) => error(text),
+            };
+            Some((planned.block, result?))
+        };
+        let mut by_block: HashMap<_, _> = self.calls.iter().filter_map(result).collect();
+        let result = |(block, call): (BlockId, &ToolCall)| {
+            let left_out = || ToolResult::error(call, texts.not_started(&NotStarted::LeftOut));
+            let mut result = by_block.remove(&block).unwrap_or_else(left_out);
+            (result.call_id, result.name) = (call.id.clone(), call.name.clone());
+            Message::tool(cap_result(result, bounds))
+        };
+        self.answer.tool_calls().map(result).collect()
+    }
+
+    /// What those who watch tools are told of the calls that nobody tried to run.
+    pub(crate) fn not_run(&self, results: &[Message]) -> Vec<Chunk> {
+        let tried = |block| self.calls.iter().any(|planned| planned.block == block && planned.is_tried());
+        finished(&self.answer, results, |block| !tried(block))
+    }
+}
+
+impl PlannedCall {
+    pub(crate) fn key(&self) -> &CallKey {
+        &self.key
+    }
+
+    /// Whether it runs or ran.
+    pub(crate) fn runs(&self) -> bool {
+        matches!(self.fate, Fate::Ready(_) | Fate::Ran)
+    }
+
+    /// Whether it runs, ran, or was found to be invalid.
+    pub(crate) fn is_tried(&self) -> bool {
+        self.runs() || matches!(self.fate, Fate::Invalid(_))
+    }
+
+    /// What running it does to the world, if it runs and its tool says so.
+    pub(crate) fn effect(&self) -> Option<Effect> {
+        match &self.fate {
+            Fate::Ready(ready) => ready.tool.definition().effect,
+            _ => None,
+        }
+    }
+}
+
+/// The events that tell how calls of an answer ended.
+pub(crate) fn finished(
+    answer: &ChatResponse,
+    results: &[Message],
+    tell: impl Fn(BlockId) -> bool,
+) -> Vec<Chunk> {
+    let ended = answer.tool_calls().zip(results.iter().filter_map(Message::tool_result));
+    ended
+        .filter(|((block, _), _)| tell(*block))
+        .map(|((block, call), result)| {
+            let kind = ToolEventKind::Finished(result.clone());
+            Chunk::Tool(Box::new(ToolEvent::new(block, call.id.clone(), call.name.clone(), kind)))
+        })
+        .collect()
+}

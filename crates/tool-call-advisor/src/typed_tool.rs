@@ -1,0 +1,163 @@
+use std::future::Future;
+
+use advisor_core::{Text, ToolDefinition, ToolError, ToolInvocation, ToolOutput};
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::FnTool;
+
+impl FnTool {
+    /// Returns a tool whose arguments are a type, from which its schema is made, and that is given its invocation, too.
+    ///
+    /// The invocation has the conversation and its tenant, the turn with its id and what others left in it, the key
+    /// of the call, and where to report progress. When the turn is dropped, so is the future of the tool.
+    /// [`FnTool::from_args`] makes a tool that needs none of this; [`FnTool::map_definition`] sets what else a
+    /// definition has. The type is a struct: servers want an object. Its doc comments are for the model.
+    /// Who has no dependency on `schemars` derives with `#[schemars(crate = "tool_call_advisor::schemars")]`.
+    ///
+    /// # Errors
+    /// Arguments that do not fit are an error result that names the place, and the closure is not called. What the
+    /// closure returns as an error the model reads instead of a result; every error converts with `?`.
+    ///
+    /// # Example
+    /// ```
+    /// use serde::{Deserialize, Serialize};
+    /// use tool_call_advisor::{FnTool, JsonSchema, Tool, ToolOutput};
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Weather {
+    ///     /// The city, in English.
+    ///     city: String,
+    ///     days: Option<u8>,
+    /// }
+    ///
+    /// #[derive(Serialize)]
+    /// struct Forecast {
+    ///     degrees: Vec<i32>,
+    /// }
+    ///
+    /// let weather = FnTool::typed("weather", "Tells the weather.", |args: Weather, call| async move {
+    ///     call.progress.report(format!("looking at {}", args.city)).await;
+    ///     let days = usize::from(args.days.unwrap_or(1));
+    ///     ToolOutput::json(&Forecast { degrees: vec![21; days] })
+    /// });
+    /// let schema = &weather.definition().parameters;
+    /// assert_eq!(schema["properties"]["city"]["description"], "The city, in English.");
+    /// assert_eq!(schema["required"], serde_json::json!(["city"]));
+    /// ```
+    pub fn typed<A, O, F, Fut>(name: impl Into<Text>, description: impl Into<Text>, run: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+        O: Into<ToolOutput>,
+        F: Fn(A, ToolInvocation) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        let definition = ToolDefinition::new(name, description, schema_for::<A>());
+        Self::with_invocation(definition, move |invocation| {
+            // The closure is called before its future is polled, so that no argument type must be `Send`.
+            let running = invocation.parse().map(|arguments| run(arguments, invocation));
+            async move { Ok(running?.await?.into()) }
+        })
+    }
+
+    /// Returns a tool whose arguments are a type, from which its schema is made. See [`FnTool::typed`].
+    ///
+    /// # Example
+    /// ```
+    /// use serde::Deserialize;
+    /// use tool_call_advisor::{FnTool, JsonSchema, ToolError};
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Add {
+    ///     a: i64,
+    ///     b: i64,
+    /// }
+    ///
+    /// let add = FnTool::from_args("add", "Adds two numbers.", |args: Add| async move {
+    ///     let sum = args.a.checked_add(args.b).ok_or(ToolError::new("the sum is too large"))?;
+    ///     Ok(sum.to_string())
+    /// });
+    /// ```
+    pub fn from_args<A, O, F, Fut>(name: impl Into<Text>, description: impl Into<Text>, run: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+        O: Into<ToolOutput>,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        Self::typed(name, description, move |arguments, _| run(arguments))
+    }
+}
+
+/// Returns the JSON schema of a type, as a definition of a tool wants it: draft 2020-12, each time the same.
+///
+/// The schemas of its parts stand where they are used; only a type that holds itself needs `$defs`. Nothing is
+/// fetched from elsewhere. Names of types and the widths of numbers are left out: they say nothing to a model, and some
+/// servers refuse formats such as `uint8`.
+///
+/// # Example
+/// ```
+/// #[derive(serde::Deserialize, tool_call_advisor::JsonSchema)]
+/// struct Weather {
+///     city: String,
+/// }
+///
+/// let schema = tool_call_advisor::schema_for::<Weather>();
+/// let city = serde_json::json!({"city": {"type": "string"}});
+/// assert_eq!(schema, serde_json::json!({"type": "object", "properties": city, "required": ["city"]}));
+/// ```
+#[must_use]
+pub fn schema_for<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        // Who reads it takes this draft where none is named, and some servers refuse the name.
+        settings.meta_schema = None;
+    });
+    let settings = settings.with_transform(RecursiveTransform(without_widths));
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// Formats of numbers are those of Rust's types, not of JSON Schema.
+fn without_widths(schema: &mut Schema) {
+    let is_number = |kind: &Value| kind == "integer" || kind == "number";
+    let numbers = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(is_number),
+        Some(kind) => is_number(kind),
+        None => false,
+    };
+    if numbers {
+        schema.remove("format");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn widths_of_numbers_are_left_out_and_nothing_else_is() {
+        let schema = |schema: Value| {
+            let mut schema: Schema = schema.try_into().unwrap();
+            without_widths(&mut schema);
+            schema.to_value()
+        };
+        for kind in [json!("integer"), json!("number"), json!(["number", "null"]), json!(["null", "integer"])]
+        {
+            let without = schema(json!({"type": kind.clone(), "format": "uint8"}));
+            assert_eq!(without, json!({ "type": kind }));
+        }
+        for kept in [
+            json!({"type": "string", "format": "date"}),
+            json!({"type": ["string", "null"], "format": "uuid"}),
+            json!({"format": "email"}),
+        ] {
+            assert_eq!(schema(kept.clone()), kept);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+use advisor_chain::{
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Message, Phase, Placement, Result,
+    StreamAdvisor, from_fn,
+};
+use futures::{StreamExt, stream};
+
+/// Asks again, once, where an answer that ends a turn lacks a word. What was shown of the first answer is void then.
+pub fn ask_again(word: &'static str) -> impl StreamAdvisor {
+    from_fn("ask-again", move |request: ChatRequest, next: AdvisorChain| async move {
+        let first = next.next_stream(request.clone()).await?;
+        let asking = Asking { live: first, again: Some((request, next)), word };
+        // What `advance` returns goes out at once; `Completed` is the last that it returns.
+        Ok(ChunkStream::new(stream::unfold(asking, |mut asking| async {
+            let chunk = asking.advance().await?;
+            Some((chunk, asking))
+        })))
+    })
+    .placed(Placement::new(Phase::ModelCall).inside_memory())
+}
+
+struct Asking {
+    live: ChunkStream,
+    /// Gone when the model was asked again.
+    again: Option<(ChatRequest, AdvisorChain)>,
+    word: &'static str,
+}
+
+impl Asking {
+    async fn advance(&mut self) -> Option<Result<Chunk>> {
+        let chunk = self.live.next().await?;
+        let Ok(Chunk::Completed(answer)) = &chunk else { return Some(chunk) };
+        if self.is_enough(answer) {
+            return Some(chunk);
+        }
+        let Some((request, next)) = self.again.take() else { return Some(chunk) };
+        let hint = Message::user(format!("Say it again, with the word {}.", self.word)).ephemeral();
+        let request = request.with_message(Message::assistant(answer.text()).ephemeral()).with_message(hint);
+        match next.next_stream(request).await {
+            Ok(second) => self.live = second,
+            Err(error) => return Some(Err(error)),
+        }
+        Some(Ok(Chunk::AttemptRestarted { round: answer.round() }))
+    }
+
+    fn is_enough(&self, answer: &ChatResponse) -> bool {
+        answer.tool_calls().next().is_some() || answer.text().contains(self.word)
+    }
+}

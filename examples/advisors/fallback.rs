@@ -1,0 +1,6 @@
+use advisor_chain::{ChatModel, FallbackModel};
+
+/// Asks the second model if the first fails, also in the middle of an answer.
+pub fn with_fallback(first: impl ChatModel, second: impl ChatModel) -> FallbackModel {
+    FallbackModel::new(first).or(second).restart_after_output()
+}

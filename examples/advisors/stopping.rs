@@ -1,0 +1,18 @@
+use advisor_chain::{
+    AdvisorChain, ChatRequest, Chunk, FinishReason, Phase, Placement, StreamAdvisor, from_fn,
+};
+
+/// Ends the answer where a word begins to be said; what was shown by then is the answer.
+pub fn stopping(word: &'static str) -> impl StreamAdvisor {
+    from_fn("stopping", move |request: ChatRequest, next: AdvisorChain| async move {
+        let mut said = String::new();
+        Ok(next.next_stream(request).await?.end_when(move |chunk| {
+            if matches!(chunk, Chunk::AttemptRestarted { .. }) {
+                said.clear();
+            }
+            said.push_str(chunk.text()?);
+            said.contains(word).then_some(FinishReason::ContentFilter)
+        }))
+    })
+    .placed(Placement::new(Phase::ModelCall).inside_memory())
+}

@@ -1,0 +1,266 @@
+//! The way into a chain: starting a turn, reading its text, naming it, and copies of a client.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk,
+    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, FnTool, InMemoryStore, Message, OnDrop,
+    Spawner, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, TurnId, from_fn,
+};
+use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use serde_json::{Value, json};
+
+fn tool(name: &'static str) -> FnTool {
+    FnTool::new(ToolDefinition::new(name, "Looks.", json!({"type": "object"})), |_: Value| async {
+        Ok("sunny")
+    })
+}
+
+fn down() -> Error {
+    Error::new(ErrorKind::Authentication, "the key is refused")
+}
+
+async fn text_of(turn: impl futures::Stream<Item = Result<Chunk, Error>>) -> String {
+    let chunks: Vec<_> = turn.try_collect().await.unwrap();
+    chunks.iter().filter_map(Chunk::text).collect()
+}
+
+#[tokio::test]
+async fn a_started_turn_gives_every_chunk_once() {
+    let hello = || Answer::new().text("Hel").text("lo").finish(FinishReason::Stop);
+    let client = ChatClient::builder(ScriptedModel::new([hello(), hello()])).build().unwrap();
+    let turn = client.prompt().user("Hi").stream().started().await.unwrap();
+    assert_eq!(text_of(turn.started().await.unwrap()).await, "Hello", "asking twice changes nothing");
+
+    // Between chunks it has started as well.
+    let mut turn = client.prompt().user("Hi").stream();
+    while turn.next().await.unwrap().unwrap().text() != Some("Hel") {}
+    assert_eq!(text_of(turn.started().await.unwrap()).await, "lo");
+}
+
+#[tokio::test]
+async fn an_answer_whose_first_item_is_its_end_starts_and_completes() {
+    let silent = from_fn("silent", |request: ChatRequest, _: AdvisorChain| async move {
+        let nothing = Message::assistant_blocks(Vec::new());
+        Ok(request.answer(ChatResponse::new(0, nothing, FinishReason::Empty)))
+    });
+    let client = ChatClient::builder(ScriptedModel::new([])).advisor(silent).build().unwrap();
+    let mut turn = client.prompt().user("Hi").stream().started().await.unwrap();
+    turn.handle().settled().now_or_never().expect("it is over");
+    assert!(turn.next().await.unwrap().unwrap().completed().is_some());
+    assert!(turn.next().await.is_none());
+    // One that is dropped before its end was read has ended nevertheless.
+    drop(client.prompt().user("Hi").stream().started().await.unwrap());
+}
+
+#[tokio::test]
+async fn what_is_refused_before_the_first_chunk_is_an_error_of_the_start() {
+    for refused in [Answer::refused(down()), Answer::new().error(down())] {
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let model = ScriptedModel::new([refused, Answer::of_text("Hello")]);
+        let client = ChatClient::builder(model).advisor(memory).build().unwrap();
+        let error = client.prompt().user("Hi").conversation("c").stream().started().await.unwrap_err();
+        assert_eq!((error.kind(), error.emitted()), (ErrorKind::Authentication, false));
+        drop(client.prompt().user("Hi").conversation("c").stream().started().await.unwrap());
+    }
+    let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+    let error = client.prompt().conversation("").user("Hi").stream().started().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}
+
+#[tokio::test]
+async fn a_busy_conversation_is_an_error_of_the_start() {
+    let gate = Gate::new();
+    let model =
+        ScriptedModel::new([Answer::new().text("Hel").gate(&gate).text("lo").finish(FinishReason::Stop)]);
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(model).advisor(memory).build().unwrap();
+    let first = client.prompt().user("Hi").conversation("c").stream().started().await.unwrap();
+    let error = client.prompt().user("Hi").conversation("c").stream().started().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConversationBusy);
+    gate.release();
+    assert_eq!(text_of(first).await, "Hello");
+}
+
+/// It waits for the chain to answer, not for a chunk: one may come out only after every tool has run.
+#[tokio::test]
+async fn a_turn_has_started_although_nothing_comes_out_yet() {
+    let gate = Gate::new();
+    let model = ScriptedModel::new([
+        Answer::new().text("I look").gate(&gate).call("c1", "look", "{}").finish(FinishReason::ToolCalls),
+        Answer::of_text("Done."),
+    ]);
+    let client = ChatClient::builder(model)
+        .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::FinalAnswerOnly).build().unwrap())
+        .tool(tool("look"))
+        .build()
+        .unwrap();
+    let turn = client.prompt().user("Hi").stream().started().await.unwrap();
+    gate.release();
+    assert_eq!(text_of(turn).await, "Done.");
+}
+
+/// A chunk that was looked at and not read was not shown.
+#[tokio::test]
+async fn law_k2_k3_a_chunk_that_only_the_start_saw_is_not_remembered() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let model = ScriptedModel::new([Answer::new().text("Hello").hang()]);
+    let client = ChatClient::builder(model).advisor(memory.clone()).build().unwrap();
+    drop(client.prompt().user("Hi").conversation("c").stream().started().await.unwrap());
+    let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+    assert!(transcript.iter().all(|message| !message.text().contains("Hello")), "{transcript:?}");
+}
+
+#[tokio::test]
+async fn dropping_the_start_drops_the_turn() {
+    let journal = Journal::new();
+    let model = ScriptedModel::new([Answer::new().hang()]).with_journal(&journal);
+    let client = ChatClient::builder(model).build().unwrap();
+    let mut start = Box::pin(client.prompt().user("Hi").stream().started());
+    let opened = futures::poll!(&mut start);
+    drop((start, opened));
+    journal.assert_order(&["model.ask r1", "model.drop r1"]);
+}
+
+#[tokio::test]
+async fn the_text_of_a_turn_is_a_stream_with_a_blank_line_between_rounds() {
+    let model = ScriptedModel::new([
+        Answer::new()
+            .reasoning("hm")
+            .text("Let me ")
+            .text("look.")
+            .call("c1", "look", "{}")
+            .finish(FinishReason::ToolCalls),
+        Answer::of_text("Sunny."),
+    ]);
+    let client =
+        ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(tool("look")).build().unwrap();
+    let text: Vec<_> = client.prompt().user("Hi").stream().text().try_collect().await.unwrap();
+    assert_eq!(text, ["Let me ", "look.", "\n\n", "Sunny."]);
+}
+
+#[tokio::test]
+async fn a_text_stream_ends_with_the_error_of_its_turn_or_of_a_restart() {
+    let model = ScriptedModel::new([Answer::new().text("He").error(down())]);
+    let client = ChatClient::builder(model).build().unwrap();
+    let read = |client: ChatClient| async move {
+        let mut text = client.prompt().user("Hi").stream().text();
+        let first = text.next().await.unwrap().unwrap();
+        let error = text.next().await.unwrap().unwrap_err();
+        assert!(text.next().await.is_none());
+        (String::from(first), error.kind(), error.emitted())
+    };
+    assert_eq!(read(client).await, ("He".into(), ErrorKind::Authentication, true));
+    let first = ScriptedModel::new([Answer::new().text("He").error(down())]);
+    let model =
+        FallbackModel::new(first).or(ScriptedModel::new([Answer::of_text("Hello")])).restart_after_output();
+    let client = ChatClient::builder(model).build().unwrap();
+    assert_eq!(read(client).await, ("He".into(), ErrorKind::Configuration, true));
+}
+
+#[tokio::test]
+async fn ids_are_taken_as_keys_texts_and_options_of_them() {
+    let seen = from_fn("seen", |request: ChatRequest, _: AdvisorChain| async move {
+        let names = format!("{:?} {}", request.conversation, request.turn.id());
+        Ok(request.answer(ChatResponse::new(0, Message::assistant(names), FinishReason::Stop)))
+    });
+    let client = ChatClient::builder(ScriptedModel::new([])).advisor(seen).build().unwrap();
+    let owned = String::from("c");
+    let key = ConversationKey::new("c").unwrap();
+    let id = TurnId::new("t").unwrap();
+    let prompt = || client.prompt().user(&owned).turn("t");
+    for prompt in [
+        prompt().conversation("c"),
+        prompt().conversation(&owned),
+        prompt().conversation(owned.clone()),
+        prompt().conversation(&key),
+        prompt().conversation(key.clone()),
+        prompt().conversation(Some("c")),
+        prompt().conversation(Some(owned.clone())),
+        prompt().conversation("c").turn(id.clone()),
+        prompt().conversation("c").turn(Some(&id)),
+        prompt().conversation("c").turn(String::from("t")),
+    ] {
+        let response = prompt.call().await.unwrap();
+        assert_eq!(response.text(), format!("{:?} t", Some(&key)));
+        assert_eq!(response.turn_id(), &id);
+    }
+    let response = prompt().conversation(None::<&str>).call().await.unwrap();
+    assert_eq!(response.text(), "None t");
+    let error = client.prompt().user("Hi").turn("").call().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Seen(u32);
+
+#[tokio::test]
+async fn what_advisors_left_in_a_turn_can_be_read_after_a_call() {
+    let leaves = from_fn("leaves", |request: ChatRequest, next: AdvisorChain| async move {
+        request.turn.put(Seen(7));
+        next.next_stream(request).await
+    });
+    let model = ScriptedModel::new([Answer::of_text("Hello")]);
+    let client = ChatClient::builder(model).advisor(leaves).build().unwrap();
+    let response = client.prompt().user("Hi").call().await.unwrap();
+    assert_eq!(response.turn().fact::<Seen>(), Some(Seen(7)));
+    assert_eq!(response.into_response().text(), "Hello");
+}
+
+#[tokio::test]
+async fn a_changed_copy_of_a_client_leaves_the_first_as_it_is() {
+    let model = ScriptedModel::from_fn(|_| Answer::of_text("Hello"));
+    let client = ChatClient::builder(model.clone())
+        .system("Be polite.")
+        .options(ChatOptions::new().with_seed(7))
+        .tool(tool("look"))
+        .advisor(ToolCallAdvisor::new())
+        .build()
+        .unwrap();
+    assert_eq!(
+        (client.system(), client.options().seed, client.tools().len()),
+        (Some("Be polite."), Some(7), 1)
+    );
+    let other = ScriptedModel::from_fn(|_| Answer::of_text("Other"));
+    let renamed = client
+        .to_builder()
+        .model(other)
+        .system("Be brief.")
+        .tool(tool("look"))
+        .tool(tool("listen"))
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .build()
+        .unwrap();
+    let names: Vec<_> = renamed.tools().definitions().map(|definition| definition.name.as_str()).collect();
+    assert_eq!((names, renamed.explain().entries.len()), (vec!["look", "listen"], 2));
+    assert_eq!(renamed.prompt().user("Hi").conversation("c").call().await.unwrap().text(), "Other");
+    assert_eq!(client.prompt().user("Hi").call().await.unwrap().text(), "Hello");
+    assert_eq!((client.tools().len(), client.explain().entries.len()), (1, 1));
+    let twice = client.to_builder().tool(tool("look")).tool(tool("look")).build();
+    assert_eq!(twice.unwrap_err().kind(), ErrorKind::Configuration);
+}
+
+/// A turn that is to be finished without its reader is, also from its start.
+#[tokio::test]
+async fn law_k3_a_started_turn_that_is_dropped_is_finished_where_that_is_wanted() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let model = ScriptedModel::new([Answer::new().text("Hel").text("lo").finish(FinishReason::Stop)]);
+    let client = ChatClient::builder(model)
+        .advisor(memory.clone())
+        .spawner(Spawner::tokio(tokio::runtime::Handle::current()))
+        .on_drop(OnDrop::FinishTurn)
+        .build()
+        .unwrap();
+    let turn = client.prompt().user("Hi").conversation("c").stream().started().await.unwrap();
+    let settled = turn.handle().settled();
+    drop(turn);
+    settled.await;
+    let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+    assert_eq!(transcript.last().unwrap().text(), "Hello");
+}

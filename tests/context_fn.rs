@@ -1,0 +1,102 @@
+//! `context_fn`: context is found once per turn, sent with each of its requests and never stored, wherever it stands.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
+    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition, check_transcript, context_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+
+fn calling() -> Answer {
+    Answer::new().text("let me see").call("c1", "look", "{}").finish(FinishReason::ToolCalls)
+}
+
+fn look() -> FnTool {
+    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    FnTool::new(look, |_: Value| async { Ok("sunny") })
+}
+
+fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
+    messages.into_iter().map(Message::text).collect()
+}
+
+#[tokio::test]
+async fn law_m2_context_is_sent_in_every_round_found_once_and_never_stored() {
+    for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
+        for remembers in [Some(Phase::Round), Some(Phase::Turn), None] {
+            let found = Arc::new(AtomicU32::new(0));
+            let counter = Arc::clone(&found);
+            let documents = context_fn("documents", move |request: ChatRequest| {
+                let turn = counter.fetch_add(1, Ordering::Relaxed) + 1;
+                async move { Ok(format!("documents of {turn}: {}", request.last_user().unwrap().text())) }
+            });
+            let model = ScriptedModel::new([calling(), Answer::of_text("Sunny."), Answer::of_text("Bye.")]);
+            let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+            let mut client = ChatClient::builder(model.clone())
+                .system("Be polite.")
+                .advisor(ToolCallAdvisor::new())
+                .advisor_in(phase, documents)
+                .tool(look());
+            if let Some(remembers) = remembers {
+                client = client.advisor_in(remembers, memory.clone());
+            }
+            let client = client.build().unwrap();
+            let case = format!("{phase} {remembers:?}");
+            let response = client.prompt().user("Weather?").conversation("c").call().await.unwrap();
+            let turn = ["Weather?", "let me see", "sunny", "Sunny."];
+            assert_eq!(texts(response.transcript()), turn, "{case}");
+            let sent: Vec<_> = model.prompts().iter().map(|prompt| texts(&prompt.messages)).collect();
+            let head = ["Be polite.", "documents of 1: Weather?", "Weather?"];
+            assert_eq!(sent[0], head, "{case}");
+            assert_eq!(sent[1], [&head[..], &["let me see", "sunny"]].concat(), "{case}");
+
+            client.prompt().user("Thanks").conversation("c").call().await.unwrap();
+            let prompts = model.prompts();
+            let system: Vec<_> =
+                prompts[2].messages.iter().filter(|message| message.role() == Role::System).collect();
+            assert_eq!(texts(system), ["Be polite.", "documents of 2: Thanks"], "{case}");
+            assert_eq!(check_transcript(&prompts[2].messages), [], "{case}");
+            assert_eq!(found.load(Ordering::Relaxed), 2, "{case}: once per turn");
+            if remembers.is_some() {
+                let stored = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+                assert_eq!(texts(&stored), [&turn[..], &["Thanks", "Bye."]].concat(), "{case}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn context_that_cannot_be_found_ends_the_turn_and_is_looked_for_again() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&calls);
+    let documents = context_fn("documents", move |_: ChatRequest| {
+        let first = counter.fetch_add(1, Ordering::Relaxed) == 0;
+        async move { if first { Err(Error::new(ErrorKind::Advisor, "the index is down")) } else { Ok("") } }
+    });
+    let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+    let client = ChatClient::builder(model.clone()).advisor(documents).build().unwrap();
+    let error = client.prompt().user("Hi").call().await.unwrap_err();
+    assert_eq!((error.kind(), model.calls()), (ErrorKind::Advisor, 0));
+    client.prompt().user("Hi").call().await.unwrap();
+    assert_eq!(texts(&model.prompts()[0].messages), ["Hi"], "an empty context adds nothing");
+}
+
+#[tokio::test]
+async fn two_contexts_stand_in_their_order() {
+    let context = |text: &'static str| context_fn(text, move |_: ChatRequest| async move { Ok(text) });
+    let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+    let client =
+        ChatClient::builder(model.clone()).advisor(context("one")).advisor(context("two")).build().unwrap();
+    client.prompt().user("Hi").call().await.unwrap();
+    assert_eq!(texts(&model.prompts()[0].messages), ["one", "two", "Hi"]);
+}

@@ -1,0 +1,217 @@
+//! `edit_text`: text is edited block by block, however it is cut, and what is shown is what is told and remembered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+use advisor_chain::{
+    AdvisorChain, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient,
+    ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, ConversationKey,
+    FinishReason, FnTool, HoldBack, InMemoryStore, Message, PendingText, Phase, Placement, StreamAdvisor,
+    ToolCallAdvisor, ToolCallStreaming, ToolDefinition, check_transcript, from_fn,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::{FutureExt, StreamExt, stream};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const WORDS: [(&str, &str); 1] = [("sword", "█")];
+
+fn redact(text: &mut PendingText<'_>) {
+    text.replace_all(&WORDS);
+}
+
+fn redacting() -> impl StreamAdvisor {
+    from_fn("redacting", |request: ChatRequest, next: AdvisorChain| async move {
+        Ok(next.next_stream(request).await?.edit_text(HoldBack::Bytes(4), redact))
+    })
+    .placed(Placement::new(Phase::ModelCall))
+}
+
+/// What a stream shows in each poll that gives text, and what its response says.
+fn read(mut stream: ChunkStream) -> (Vec<String>, ChunkFold, ChatResponse) {
+    let (mut texts, mut fold) = (Vec::new(), ChunkFold::new());
+    loop {
+        let chunk = stream.next().now_or_never().expect("nothing waits").unwrap().unwrap();
+        fold.push(&chunk);
+        match chunk {
+            Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Reasoning(text), .. } => {
+                texts.push(text.into());
+            }
+            Chunk::Completed(response) => return (texts, fold, response),
+            _ => {}
+        }
+    }
+}
+
+fn chunks(chunks: Vec<Chunk>) -> ChunkStream {
+    ChunkStream::new(stream::iter(chunks.into_iter().map(Ok).collect::<Vec<_>>()))
+}
+
+fn opened(block: BlockId, kind: BlockKind) -> Chunk {
+    Chunk::Opened { block, head: BlockHead::new(kind) }
+}
+
+fn text(block: BlockId, text: &str) -> Chunk {
+    Chunk::Delta { block, delta: BlockDelta::Text(text.into()) }
+}
+
+fn closed(block: BlockId, text: &str) -> Chunk {
+    Chunk::Closed { block, content: Block::text(text) }
+}
+
+/// D5: what was held back of one block came out in whichever block closed first.
+#[test]
+fn d5_each_block_holds_back_its_own_text() {
+    let [a, b] = [BlockId::new(1, 0), BlockId::new(1, 1)];
+    let message = Message::assistant_blocks(vec![Block::text("I hold the sword"), Block::text("so")]);
+    let answer = ChatResponse::new(1, message, FinishReason::Stop);
+    let (_, fold, response) = read(
+        chunks(vec![
+            opened(a, BlockKind::Text),
+            text(a, "I hold the sw"),
+            opened(b, BlockKind::Text),
+            text(b, "so"),
+            closed(b, "so"),
+            text(a, "ord"),
+            closed(a, "I hold the sword"),
+            Chunk::Completed(answer),
+        ])
+        .edit_text(HoldBack::Bytes(4), redact),
+    );
+    assert_eq!(
+        response.blocks().map(|(_, block)| block.as_text().unwrap()).collect::<Vec<_>>(),
+        ["I hold the █", "so"]
+    );
+    assert_eq!(fold.blocks(1).len(), 2);
+    assert_eq!(fold.block(a).unwrap().as_text(), Some("I hold the █"));
+}
+
+/// D6: what was held back of an attempt that is void came out with the next one.
+#[test]
+fn d6_nothing_is_left_of_an_attempt_that_was_restarted() {
+    let block = BlockId::new(1, 0);
+    let answer = ChatResponse::new(1, Message::assistant("It was a sword."), FinishReason::Stop);
+    let (texts, fold, response) = read(
+        chunks(vec![
+            opened(block, BlockKind::Text),
+            text(block, "It was a sw"),
+            Chunk::AttemptRestarted { round: 1 },
+            opened(block, BlockKind::Text),
+            text(block, "It was a sw"),
+            text(block, "ord."),
+            closed(block, "It was a sword."),
+            Chunk::Completed(answer),
+        ])
+        .edit_text(HoldBack::Bytes(4), redact),
+    );
+    assert_eq!(texts, ["It was a ", "It was a ", "█."]);
+    assert_eq!((fold.text(1), response.text()), ("It was a █.".into(), "It was a █.".into()));
+}
+
+#[test]
+fn law_s2_no_more_is_held_back_than_is_declared() {
+    let block = BlockId::new(1, 0);
+    let of = |hold_back| {
+        let answer = ChatResponse::new(1, Message::assistant("aébc"), FinishReason::Stop);
+        let edited = chunks(vec![
+            opened(block, BlockKind::Text),
+            text(block, "aé"),
+            text(block, "b"),
+            text(block, "c"),
+            closed(block, "aébc"),
+            Chunk::Completed(answer),
+        ])
+        // An editor that never decides.
+        .edit_text(hold_back, |_: &mut PendingText<'_>| {});
+        read(edited).0
+    };
+    assert_eq!(of(HoldBack::Nothing), ["aé", "b", "c"]);
+    assert_eq!(of(HoldBack::Bytes(1)), ["aé", "b", "c"], "a character is not cut");
+    assert_eq!(of(HoldBack::Bytes(2)), ["a", "é", "bc"]);
+    assert_eq!(of(HoldBack::Bytes(99)), ["aébc"]);
+    assert_eq!(of(HoldBack::Block), ["aébc"]);
+}
+
+#[test]
+fn reasoning_is_edited_as_text_is_and_keeps_its_data_only_unchanged() {
+    let block = |text: &str| {
+        Block::with_data(
+            BlockContent::Reasoning(text.into()),
+            vec![advisor_chain::ProviderData::new("made-up", json!("signature"))],
+        )
+    };
+    let message = Message::assistant_blocks(vec![block("a sword"), block("a shield")]);
+    let answer = ChatResponse::new(1, message, FinishReason::Stop);
+    let (texts, _, response) = read(ChunkStream::answer(answer).edit_text(HoldBack::Bytes(4), redact));
+    assert_eq!(texts, ["a █", "a shield"]);
+    let data: Vec<_> = response.blocks().map(|(_, block)| block.provider_data().len()).collect();
+    assert_eq!(data, [0, 1]);
+}
+
+proptest! {
+    #[test]
+    fn law_s4_s5_however_text_is_cut_the_same_is_shown_and_told(
+        pieces in prop::collection::vec("[sword é]{0,6}", 1..12),
+        hold_back in prop_oneof![(4..9_usize).prop_map(HoldBack::Bytes), Just(HoldBack::Block)],
+    ) {
+        let whole = pieces.concat();
+        let answer = pieces.iter().fold(Answer::new(), |answer, piece| answer.text(piece.as_str()));
+        let model = ScriptedModel::new([answer.finish(FinishReason::Stop)]);
+        let editing = from_fn("editing", move |request: ChatRequest, next: AdvisorChain| async move {
+            Ok(next.next_stream(request).await?.edit_text(hold_back, redact))
+        });
+        let chain = AdvisorChain::builder(model).advisor(editing).build().unwrap();
+        let request = ChatRequest::new(Message::user("?"));
+        let stream = chain.next_stream(request).now_or_never().unwrap().unwrap();
+        let (texts, fold, response) = read(stream);
+        prop_assert_eq!(texts.concat(), whole.replace("sword", "█"));
+        prop_assert_eq!(response.text(), texts.concat());
+        prop_assert_eq!(fold.text(response.round()), texts.concat());
+    }
+}
+
+/// Inside memory, what is shown is what is remembered, also of a turn that is dropped wherever it is.
+#[tokio::test]
+async fn law_k3_s4_of_a_dropped_turn_what_was_shown_of_edited_text_is_remembered() {
+    for cut in 0..12 {
+        let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+        let first = Answer::new().text("a sw").text("ord").call("c1", "look", "{}");
+        let second = Answer::new().text("swo").text("rd, s").text("word").text("s!");
+        let model = ScriptedModel::new([
+            first.finish(FinishReason::ToolCalls),
+            second.finish(FinishReason::Stop),
+            Answer::of_text("Go on."),
+        ]);
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let client = ChatClient::builder(model.clone())
+            .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::TextOnly).build().unwrap())
+            .advisor(memory.clone())
+            .advisor(redacting())
+            .tool(FnTool::new(look, |_: Value| async { Ok("a sword") }))
+            .build()
+            .unwrap();
+        let mut turn = client.prompt().user("go").conversation("c").stream();
+        let (mut shown, mut ended) = (String::new(), false);
+        for _ in 0..cut {
+            let Some(chunk) = turn.next().await else { break };
+            let chunk = chunk.unwrap();
+            shown.push_str(chunk.text().unwrap_or_default());
+            ended = chunk.completed().is_some();
+        }
+        drop(turn);
+        let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(check_transcript(&transcript), []);
+        let answers = transcript.iter().filter(|message| !message.blocks().is_empty());
+        let remembered: String = answers.map(Message::text).collect();
+        eprintln!("{cut}: {shown:?} {remembered:?}");
+        assert!(!remembered.contains("sword"));
+        assert!(remembered.starts_with(&shown), "{shown:?} {remembered:?}");
+        assert_eq!(ended, remembered == "a ██, █s!", "it says so where it was cut: {remembered:?}");
+        client.prompt().user("and").conversation("c").call().await.unwrap();
+    }
+}

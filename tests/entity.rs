@@ -1,0 +1,270 @@
+//! `entity`: a turn whose answer is a value, over tools, memory and restarts; rejected answers are never remembered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, Error,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, OutputFormat, Partial, Phase, PromptExt,
+    ResponseFormat, Result, Role, SchemaSupport, StructuredOutput, ToolCallAdvisor, ToolCallStreaming,
+    ToolDefinition, ToolLimits, async_trait, check_transcript,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use futures::{StreamExt, TryStreamExt};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+struct City {
+    /// Its name in English.
+    name: String,
+    inhabitants: u32,
+    mayor: Option<String>,
+}
+
+const OSLO: &str = r#"{"name": "Oslo", "inhabitants": 717710}"#;
+
+fn oslo() -> City {
+    City { name: "Oslo".into(), inhabitants: 717_710, mayor: None }
+}
+
+/// A model whose server enforces this much.
+struct Enforcing(ScriptedModel, SchemaSupport);
+
+#[async_trait]
+impl ChatModel for Enforcing {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        self.0.stream(request).await
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        self.1
+    }
+}
+
+struct Setting {
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+    model: ScriptedModel,
+}
+
+fn setting(
+    answers: impl IntoIterator<Item = Answer>,
+    remembers: Phase,
+    support: SchemaSupport,
+    tools: ToolCallAdvisor,
+) -> Setting {
+    let (model, memory) = (ScriptedModel::new(answers), ChatMemoryAdvisor::new(InMemoryStore::new()));
+    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    let client = ChatClient::builder(Enforcing(model.clone(), support))
+        .advisor(tools)
+        .advisor_in(remembers, memory.clone())
+        .tool(FnTool::new(look, |_: Value| async { Ok("717710") }))
+        .build()
+        .unwrap();
+    Setting { client, memory, model }
+}
+
+impl Setting {
+    async fn remembered(&self) -> Vec<String> {
+        let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+        transcript.iter().map(Message::text).collect()
+    }
+
+    fn prompt(&self) -> advisor_chain::Prompt {
+        self.client.prompt().user("The capital of Norway?").conversation("c")
+    }
+}
+
+fn calling() -> Answer {
+    Answer::new().text("let me see").call("c1", "look", "{}").finish(FinishReason::ToolCalls)
+}
+
+#[tokio::test]
+async fn law_m2_s6_a_rejected_answer_is_asked_for_again_and_not_remembered() {
+    for remembers in [Phase::Round, Phase::Turn] {
+        for support in [SchemaSupport::None, SchemaSupport::JsonObject, SchemaSupport::JsonSchema] {
+            let answers = [
+                calling(),
+                Answer::new().text("Oslo, ").text("of course").usage(10, 1).finish(FinishReason::Stop),
+                Answer::new().text("{}").usage(20, 2).finish(FinishReason::Stop),
+                Answer::new().text(OSLO).usage(30, 3).finish(FinishReason::Stop),
+                Answer::of_text("Bye."),
+            ];
+            let setting = setting(answers, remembers, support, ToolCallAdvisor::new());
+            let city: City = setting.prompt().entity().await.unwrap();
+            assert_eq!(city, oslo());
+            let turn = ["The capital of Norway?", "let me see", "717710", OSLO];
+            assert_eq!(setting.remembered().await, turn, "{remembers}");
+
+            let prompts = setting.model.prompts();
+            let said: Vec<_> = prompts[3].messages.iter().rev().take(4).map(Message::text).collect();
+            assert_eq!(said[1], "{}");
+            assert!(said[0].contains("missing field `name`"), "{said:?}");
+            assert!(!prompts[3].messages.iter().any(|message| message.text().starts_with("Oslo,")));
+            for prompt in &prompts {
+                assert_eq!(check_transcript(&prompt.messages), []);
+                let first = prompt.messages.iter().next().unwrap();
+                match &prompt.options.response_format {
+                    Some(ResponseFormat::JsonSchema { name, schema, strict }) => {
+                        assert_eq!(
+                            (support, name.as_str(), strict),
+                            (SchemaSupport::JsonSchema, "City", &true)
+                        );
+                        assert_eq!(schema["properties"]["name"]["description"], "Its name in English.");
+                    }
+                    Some(other) => panic!("{other:?}: the tools are offered as well"),
+                    None => {
+                        assert_ne!(support, SchemaSupport::JsonSchema);
+                        assert_eq!(first.role(), Role::System);
+                        assert!(first.text().contains("Its name in English."), "{}", first.text());
+                    }
+                }
+            }
+            // The next turn asks for text, and knows nothing of what was rejected.
+            setting.client.prompt().user("Thanks").conversation("c").call().await.unwrap();
+            let sent: Vec<_> = setting.model.prompts()[4].messages.iter().map(Message::text).collect();
+            assert_eq!(sent, [&turn[..], &["Thanks"]].concat());
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_s4_what_was_shown_of_a_rejected_answer_is_void_and_its_usage_counts() {
+    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+        let answers = [
+            Answer::new().text("Oslo").usage(10, 1).finish(FinishReason::Stop),
+            Answer::new().text(OSLO).usage(20, 2).finish(FinishReason::Stop),
+        ];
+        let tools = ToolCallAdvisor::builder().streaming(mode).build().unwrap();
+        let setting = setting(answers, Phase::Round, SchemaSupport::None, tools);
+        let advisor = StructuredOutput::new(OutputFormat::of::<City>());
+        let mut turn = setting.prompt().advisor(advisor).stream();
+        let mut fold = advisor_chain::ChunkFold::new();
+        let response = loop {
+            let chunk = turn.next().await.unwrap().unwrap();
+            fold.push(&chunk);
+            if let Chunk::Completed(response) = chunk {
+                break response;
+            }
+        };
+        assert_eq!((fold.text(1).as_str(), fold.text(2).as_str()), ("", OSLO), "{mode:?}");
+        let usage = response.usage().unwrap();
+        assert_eq!((usage.input_tokens, usage.output_tokens), (Some(30), Some(3)));
+        let told: Vec<_> = response.transcript().iter().map(Message::text).collect();
+        assert_eq!(told, ["The capital of Norway?", OSLO]);
+    }
+}
+
+#[tokio::test]
+async fn attempts_are_bounded_and_the_last_answer_is_in_the_error() {
+    let answers = || (0..9).map(|_| Answer::of_text("Oslo"));
+    for (attempts, asked) in [(None, 3), (Some(1), 1), (Some(0), 1), (Some(5), 5)] {
+        let setting = setting(answers(), Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+        let entity = setting.prompt().entity::<City>();
+        let entity = match attempts {
+            Some(attempts) => entity.with_attempts(attempts),
+            None => entity,
+        };
+        let error = entity.await.unwrap_err();
+        assert_eq!((error.kind(), setting.model.calls()), (ErrorKind::InvalidOutput, asked));
+        assert_eq!(error.partial().unwrap().text(), "Oslo");
+        assert!(!format!("{error} {error:?}").contains("Oslo"), "no content in errors: {error:?}");
+        assert!(!error.is_retryable());
+        let remembered = setting.remembered().await;
+        assert!(!remembered.concat().contains("Oslo"), "a rejected answer is not remembered: {remembered:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_or_refused_is_not_asked_for_again() {
+    for reason in [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal] {
+        let answers = [Answer::new().text("{\"name\": \"Os").finish(reason.clone())];
+        let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+        let error = setting.prompt().entity::<City>().await.unwrap_err();
+        assert_eq!((error.kind(), setting.model.calls()), (ErrorKind::InvalidOutput, 1), "{reason:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_at_a_limit_has_no_value() {
+    let limits = ToolLimits::default().with_rounds(1);
+    let tools = ToolCallAdvisor::builder().limits(limits).build().unwrap();
+    let setting = setting([calling()], Phase::Round, SchemaSupport::None, tools);
+    let error = setting.prompt().entity::<City>().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOutput);
+    assert!(error.to_string().contains("Limit"), "{error}");
+}
+
+#[tokio::test]
+async fn an_error_while_it_is_asked_again_is_the_turns() {
+    let down = Error::new(ErrorKind::Connection, "the connection broke");
+    let answers = [Answer::of_text("Oslo"), Answer::refused(down)];
+    let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+    let error = setting.prompt().entity::<City>().await.unwrap_err();
+    assert_eq!((error.kind(), error.emitted()), (ErrorKind::Connection, true));
+}
+
+#[tokio::test]
+async fn a_value_is_told_while_it_is_written_and_begins_again_after_a_rejection() {
+    let answers = [
+        Answer::new().text("Well: ").text("{\"na").text("me\": \"Bergen\"}").finish(FinishReason::Stop),
+        Answer::new()
+            .text("{\"name\": \"Os")
+            .text("lo\", \"inhab")
+            .text("itants\": 717710}")
+            .finish(FinishReason::Stop),
+    ];
+    let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+    let told: Vec<_> = setting.prompt().entity::<City>().stream().try_collect().await.unwrap();
+    assert_eq!(
+        told,
+        [
+            Partial::Value(json!({})),
+            Partial::Value(json!({"name": "Bergen"})),
+            Partial::Value(json!({"name": "Os"})),
+            Partial::Value(json!({"name": "Oslo"})),
+            Partial::Value(json!({"name": "Oslo", "inhabitants": 717_710})),
+            Partial::Complete(oslo()),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn values_of_any_shape_can_be_asked_for() {
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Mood {
+        Good,
+        Bad,
+    }
+    let ask = |answer: &'static str| {
+        setting([Answer::of_text(answer)], Phase::Round, SchemaSupport::JsonSchema, ToolCallAdvisor::new())
+    };
+    let cities: Vec<City> = ask(&*Box::leak(format!("{{\"value\": [{OSLO}]}}").into_boxed_str()))
+        .prompt()
+        .entity()
+        .await
+        .unwrap();
+    assert_eq!(cities, [oslo()]);
+    assert_eq!(ask("{\"value\": \"good\"}").prompt().entity::<Mood>().await.unwrap(), Mood::Good);
+    assert_eq!(ask("\"bad\"").prompt().entity::<Mood>().await.unwrap(), Mood::Bad);
+    assert_eq!(ask("{\"value\": 7}").prompt().entity::<u8>().await.unwrap(), 7);
+}
+
+/// A turn that is submitted again is answered by memory, and has the same value.
+#[tokio::test]
+async fn a_turn_that_was_answered_before_has_its_value() {
+    let setting = setting([Answer::of_text(OSLO)], Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+    for _ in 0..2 {
+        let city: City = setting.prompt().turn("t").entity().await.unwrap();
+        assert_eq!(city, oslo());
+    }
+    assert_eq!(setting.model.calls(), 1);
+}

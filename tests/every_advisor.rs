@@ -1,0 +1,258 @@
+//! All advisors that the guide, the examples and the documentation show, in one chain, in every order of theirs: what
+//! was shown is what is told is what is remembered.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+use advisor_chain::{
+    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, Chunk, ChunkFold, ConversationKey, Error,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolCallStreaming,
+    ToolDefinition, check_transcript,
+};
+use advisor_examples::advisors::{
+    Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
+    stopping, with_fallback,
+};
+use advisor_testkit::{Answer, Journal, ReceivedPrompt, ScriptedModel};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+/// What happens in a turn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Plain,
+    /// A round with a tool comes first.
+    Tool,
+    /// The same, and the answer is asked for again: since a model refused, broke off, or did not say enough.
+    Restarted,
+}
+
+const KINDS: [Kind; 3] = [Kind::Plain, Kind::Tool, Kind::Restarted];
+const MODES: [ToolCallStreaming; 3] =
+    [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
+
+type Add = fn(ChatClientBuilder) -> ChatClientBuilder;
+
+/// Those that run once per turn.
+const OUTER: [Add; 6] = [
+    |client| client.advisor(polite()),
+    |client| client.advisor(guard()),
+    |client| client.advisor(retrieval(&["The weather is in the north."])),
+    |client| client.advisor(Stopwatch),
+    |client| client.advisor(first_text()),
+    |client| client.advisor(Permits(Journal::new())),
+];
+
+/// Those that run for each call of the model.
+const INNER: [Add; 5] = [
+    |client| client.advisor(redaction(&[("Mallory", "[name]")])),
+    |client| client.advisor(stopping("forbidden")),
+    |client| client.advisor(Cache::default()),
+    |client| client.advisor(once_more()),
+    |client| client.advisor(ask_again("sunny")),
+];
+
+/// Answers by what it is asked, so that a cache and a model that is asked twice change nothing of it.
+fn reply(kind: Kind) -> impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static {
+    move |prompt| {
+        let last = prompt.messages.last().unwrap();
+        let text = last.text();
+        let sunny = || Answer::new().text("It is sunny, says Mal").text("lory.").finish(FinishReason::Stop);
+        match (last.role(), kind) {
+            (_, Kind::Plain) => sunny(),
+            (Role::Tool, Kind::Restarted) => Answer::of_text("Mallory says that it is grey."),
+            (Role::Tool, _) => sunny(),
+            _ if text.starts_with("Say it again") => sunny(),
+            _ => Answer::new()
+                .text("Mallory, let me look. ")
+                .call("c1", "look", "{}")
+                .finish(FinishReason::ToolCalls),
+        }
+    }
+}
+
+fn model(kind: Kind) -> impl ChatModel {
+    let down = || Error::new(ErrorKind::Connection, "the network is down");
+    let mut asked = 0;
+    let first = ScriptedModel::from_fn(move |prompt| {
+        asked += 1;
+        match (kind, asked % 3) {
+            (Kind::Restarted, 1) => Answer::refused(down()),
+            (Kind::Restarted, 2) => Answer::new().text("It is Mal").error(down()),
+            _ => reply(kind)(prompt),
+        }
+    });
+    with_fallback(first, ScriptedModel::from_fn(reply(kind)))
+}
+
+struct Case {
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+    mode: ToolCallStreaming,
+    kind: Kind,
+    name: String,
+}
+
+impl Case {
+    fn new(kind: Kind, mode: ToolCallStreaming, remembers: Phase, outer: &[usize], inner: &[usize]) -> Self {
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+        let mut client = ChatClient::builder(model(kind))
+            .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
+            .tool(FnTool::new(look, |_: Value| async { Ok("sunny") }));
+        // Between them memory, and an advisor of its phase.
+        for add in outer.iter().map(|place| OUTER[*place]) {
+            client = add(client);
+        }
+        client = client.advisor_in(remembers, memory.clone()).advisor_in(Phase::Round, Logged);
+        for add in inner.iter().map(|place| INNER[*place]) {
+            client = add(client);
+        }
+        let name = format!("{kind:?} {mode:?} {remembers} {outer:?} {inner:?}");
+        Self { client: client.build().unwrap(), memory, mode, kind, name }
+    }
+
+    /// Runs a turn, and checks that what was shown is what is told is what is remembered.
+    async fn ask(&self, conversation: &str, user: &str) {
+        let key = ConversationKey::new(conversation).unwrap();
+        let before = self.memory.transcript(&key).await.unwrap().len();
+        let mut turn = self.client.prompt().user(user).conversation(conversation).stream();
+        let mut fold = ChunkFold::new();
+        let response = loop {
+            let chunk = turn.next().await.expect("it ends with `Completed`").unwrap_or_else(|error| {
+                panic!("{}: {error:?}", self.name);
+            });
+            fold.push(&chunk);
+            if let Chunk::Completed(response) = chunk {
+                break response;
+            }
+        };
+        let shown: String = (1..=response.round()).map(|round| fold.text(round)).collect();
+        let told: Vec<_> = response.transcript().iter().map(line).collect();
+        let transcript = self.memory.transcript(&key).await.unwrap();
+        assert_eq!(check_transcript(&transcript), [], "{}", self.name);
+        let remembered: Vec<_> = transcript.iter().skip(before).map(line).collect();
+        assert_eq!(told, remembered, "{}: told is remembered", self.name);
+        let answers = response.transcript().iter().filter(|message| message.role() == Role::Assistant);
+        let answers: Vec<_> = answers.map(Message::text).collect();
+        let expected = match self.mode {
+            ToolCallStreaming::FinalAnswerOnly => answers.last().cloned().unwrap_or_default(),
+            _ => answers.concat(),
+        };
+        assert_eq!(shown, expected, "{}: shown is told", self.name);
+        let last = "It is sunny, says [name].";
+        let said: &[&str] = if self.kind == Kind::Plain { &[last] } else { &["[name], let me look. ", last] };
+        assert_eq!(answers, said, "{}", self.name);
+    }
+
+    async fn run(&self) {
+        self.ask("one", "How is the weather?").await;
+        // From the cache, where there is one.
+        self.ask("two", "How is the weather?").await;
+        self.ask("one", "And the weather tomorrow?").await;
+    }
+}
+
+fn line(message: &Message) -> String {
+    let calls: String = message.tool_calls().map(|call| format!("({})", call.name)).collect();
+    format!("{:?}: {}{calls}", message.role(), message.text())
+}
+
+fn permutations(of: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for next in 0..of {
+        let insert = |known: &Vec<usize>| {
+            let known = known.clone();
+            (0..=known.len()).map(move |place| {
+                let mut longer = known.clone();
+                longer.insert(place, next);
+                longer
+            })
+        };
+        all = all.iter().flat_map(insert).collect();
+    }
+    all
+}
+
+#[tokio::test]
+async fn d3_d5_d6_what_is_shown_is_told_and_remembered_in_every_order_of_those_around_the_model() {
+    let outer: Vec<_> = (0..OUTER.len()).collect();
+    for (place, inner) in permutations(INNER.len()).iter().enumerate() {
+        for kind in KINDS {
+            // Each order in each kind of turn; modes and places of memory by turns.
+            let (mode, remembers) = (MODES[place % 3], [Phase::Round, Phase::Turn][(place / 3) % 2]);
+            Case::new(kind, mode, remembers, &outer, inner).run().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn d3_what_is_shown_is_told_and_remembered_in_every_order_of_those_around_the_turn() {
+    let inner: Vec<_> = (0..INNER.len()).collect();
+    for (place, outer) in permutations(OUTER.len()).iter().enumerate() {
+        let (mode, kind) = (MODES[place % 3], KINDS[(place / 3) % 3]);
+        let remembers = [Phase::Round, Phase::Turn][place % 2];
+        Case::new(kind, mode, remembers, outer, &inner).run().await;
+    }
+}
+
+/// An order in which something would be shown and not remembered is refused, with what to do.
+#[test]
+fn an_order_that_cannot_be_true_is_refused() {
+    let edits: [Add; 3] = [
+        |client| client.advisor_in(Phase::Turn, redaction(&[("Mallory", "[name]")])),
+        |client| client.advisor_in(Phase::Turn, stopping("forbidden")),
+        |client| client.advisor_in(Phase::Turn, ask_again("sunny")),
+    ];
+    for add in edits {
+        let client = ChatClient::builder(ScriptedModel::new([]));
+        let client = add(client).advisor(ChatMemoryAdvisor::new(InMemoryStore::new()));
+        let error = client.build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.to_string().contains("place it in the model-call phase"), "{error}");
+    }
+}
+
+/// D3: the guard was blind behind an advisor that adds instructions.
+#[tokio::test]
+async fn d3_the_guard_sees_the_users_words_whoever_stands_outside_of_it() {
+    let model = ScriptedModel::new([]);
+    let client = ChatClient::builder(model.clone()).advisor(polite()).advisor(guard()).build().unwrap();
+    let answer = client.prompt().user("The password, please.").call().await.unwrap();
+    assert_eq!((answer.text().as_str(), model.calls()), ("I do not talk about passwords.", 0));
+}
+
+/// D3: without memory, instructions came behind the user's message, which strict chat templates refuse.
+#[tokio::test]
+async fn d3_instructions_come_first() {
+    let model = ScriptedModel::new([Answer::of_text("With pleasure.")]);
+    let client = ChatClient::builder(model.clone()).advisor(polite()).build().unwrap();
+    client.prompt().user("Help me.").call().await.unwrap();
+    let sent: Vec<_> = model.prompts()[0].messages.iter().map(Message::text).collect();
+    assert_eq!(sent, ["Be polite.", "Help me."]);
+}
+
+/// The guide shows these very advisors.
+#[test]
+fn the_guide_shows_the_advisors_of_the_examples() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let guide = std::fs::read_to_string(root.join("docs/writing-an-advisor.md")).unwrap();
+    let files = std::fs::read_dir(root.join("examples/advisors")).unwrap();
+    let mut shown = 0;
+    for path in files.map(|file| file.unwrap().path()) {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if ["mod", "cache"].contains(&name) {
+            continue;
+        }
+        let advisor = &source[source.find("///").unwrap()..];
+        assert!(guide.contains(advisor.trim_end()), "{name} reads otherwise in the guide");
+        shown += 1;
+    }
+    assert_eq!(shown, 12);
+}

@@ -1,0 +1,213 @@
+//! `FallbackModel` and `AdvisorChain::with_model`: another model answers in the same round, under the same promise.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, ChatRequest, Chunk, ChunkFold,
+    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, FnTool, InMemoryStore, Message, Phase,
+    Placement, Result, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, check_transcript, from_fn,
+};
+use advisor_testkit::{Answer, Journal, ScriptedModel};
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+fn failed(kind: ErrorKind) -> Error {
+    Error::new(kind, "the model failed")
+}
+
+fn down() -> Error {
+    failed(ErrorKind::Provider { status: Some(503) })
+}
+
+fn calling() -> Answer {
+    Answer::new().text("let me see").call("c1", "look", "{}").finish(FinishReason::ToolCalls)
+}
+
+struct Setting {
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+    journal: Journal,
+}
+
+impl Setting {
+    fn new(model: impl ChatModel, mode: ToolCallStreaming, remembers: Phase) -> Self {
+        let (journal, memory) = (Journal::new(), ChatMemoryAdvisor::new(InMemoryStore::new()));
+        let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+        let in_tool = journal.clone();
+        let client = ChatClient::builder(model)
+            .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
+            .advisor_in(remembers, memory.clone())
+            .tool(FnTool::new(look, move |_: Value| {
+                in_tool.record("tool");
+                async { Ok("sunny") }
+            }))
+            .build()
+            .unwrap();
+        Self { client, memory, journal }
+    }
+
+    /// Reads a turn to its end: what was shown of its rounds, how often a round was restarted, and its text.
+    async fn ask(&self) -> Result<(ChunkFold, usize, String)> {
+        let mut turn = self.client.prompt().user("go").conversation("c").stream();
+        let (mut shown, mut restarts) = (ChunkFold::new(), 0);
+        loop {
+            let chunk = turn.next().await.expect("a turn ends with `Completed` or an error")?;
+            shown.push(&chunk);
+            restarts += usize::from(matches!(chunk, Chunk::AttemptRestarted { .. }));
+            if let Chunk::Completed(response) = chunk {
+                let text = response.text();
+                assert!(shown.text(response.round()).ends_with(&text));
+                return Ok((shown, restarts, text));
+            }
+        }
+    }
+
+    async fn remembered(&self) -> Vec<String> {
+        let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+        transcript.iter().map(Message::text).collect()
+    }
+}
+
+#[tokio::test]
+async fn the_next_model_is_asked_while_nothing_was_shown() {
+    for broken in [Answer::refused(down()), Answer::new().error(down())] {
+        let first = ScriptedModel::new([broken]);
+        let second = ScriptedModel::new([Answer::refused(failed(ErrorKind::Connection))]);
+        let third = ScriptedModel::new([Answer::of_text("Here.")]);
+        let model = FallbackModel::new(first.clone()).or(second.clone()).or(third.clone());
+        let setting = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round);
+        let (_, restarts, text) = setting.ask().await.unwrap();
+        assert_eq!((restarts, text.as_str()), (0, "Here."));
+        assert_eq!([first.calls(), second.calls(), third.calls()], [1, 1, 1]);
+        assert_eq!(setting.remembered().await, ["go", "Here."]);
+    }
+}
+
+#[tokio::test]
+async fn after_output_the_error_is_passed_on() {
+    let first = ScriptedModel::new([Answer::new().text("He").error(down())]);
+    let second = ScriptedModel::new([Answer::of_text("Here.")]);
+    let model = FallbackModel::new(first).or(second.clone());
+    let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
+    assert_eq!((error.kind(), error.emitted()), (down().kind(), true));
+    assert_eq!(error.partial().unwrap().text(), "He");
+    assert_eq!(second.calls(), 0);
+}
+
+#[tokio::test]
+async fn an_error_that_is_not_the_models_is_passed_on() {
+    for kind in
+        [ErrorKind::InvalidHistory, ErrorKind::InvalidRequest, ErrorKind::Configuration, ErrorKind::Cancelled]
+    {
+        let second = ScriptedModel::new([]);
+        let model =
+            FallbackModel::new(ScriptedModel::new([Answer::refused(failed(kind))])).or(second.clone());
+        let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
+        assert_eq!((error.kind(), second.calls()), (kind, 0));
+    }
+    let limited = ErrorKind::RateLimited { retry_after: None };
+    let (first, second) = (ScriptedModel::new([Answer::refused(failed(limited))]), ScriptedModel::new([]));
+    let model = FallbackModel::new(first).or(second.clone()).when(|error| error.kind() == ErrorKind::Timeout);
+    let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
+    assert_eq!((error.kind(), second.calls()), (limited, 0));
+}
+
+#[tokio::test]
+async fn the_error_of_the_last_model_is_returned() {
+    let models = [ErrorKind::Connection, ErrorKind::Timeout, ErrorKind::Authentication]
+        .map(|kind| ScriptedModel::new([Answer::refused(failed(kind))]));
+    let [first, second, third] = models;
+    let model = FallbackModel::new(first).or(second).or(third);
+    let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
+    assert_eq!((error.kind(), error.emitted()), (ErrorKind::Authentication, false));
+}
+
+/// What was shown of the first attempt is void: it is in no response, no memory and no fold.
+#[tokio::test]
+async fn law_s4_k3_a_restart_after_output_makes_what_was_shown_void() {
+    for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
+        for remembers in [Phase::Round, Phase::Turn] {
+            eprintln!("{mode:?} {remembers}");
+            let first = ScriptedModel::new([
+                Answer::new().text("void").call("c0", "look", "{\"a\":").error(down()),
+                Answer::new().text("void as well").error(down()),
+            ]);
+            let second = ScriptedModel::new([calling(), Answer::of_text("Done.")]);
+            let model = FallbackModel::new(first).or(second).restart_after_output();
+            let setting = Setting::new(model, mode, remembers);
+            let (shown, restarts, text) = setting.ask().await.unwrap();
+            assert_eq!((restarts, text.as_str()), (2, "Done."));
+            let before = if mode == ToolCallStreaming::FinalAnswerOnly { "" } else { "let me see" };
+            assert_eq!((shown.text(1).as_str(), shown.text(2).as_str()), (before, "Done."));
+            setting.journal.assert_count("tool", 1);
+            assert_eq!(setting.remembered().await, ["go", "let me see", "sunny", "Done."]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn law_k2_k3_a_turn_that_is_dropped_after_a_restart_remembers_the_second_attempt() {
+    let first = ScriptedModel::new([Answer::new().text("void").error(down())]);
+    let second = ScriptedModel::new([Answer::new().text("He").hang()]);
+    let model = FallbackModel::new(first).or(second).restart_after_output();
+    let setting = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round);
+    let mut turn = setting.client.prompt().user("go").conversation("c").stream();
+    while turn.next().await.unwrap().unwrap().text() != Some("He") {}
+    drop(turn);
+    let remembered = setting.remembered().await;
+    assert!(remembered[1].starts_with("He") && !remembered.concat().contains("void"), "{remembered:?}");
+}
+
+#[tokio::test]
+async fn a_models_name_is_meant_for_the_first() {
+    let first = ScriptedModel::new([Answer::refused(down())]);
+    let second = ScriptedModel::new([Answer::of_text("Here.")]);
+    let model = FallbackModel::new(first.clone()).or(second.clone());
+    let client = ChatClient::builder(model).build().unwrap();
+    let options = ChatOptions::new().with_model("large").with_temperature(0.5);
+    client.prompt().user("go").options(options.clone()).call().await.unwrap();
+    assert_eq!(first.prompts()[0].options.model.as_deref(), Some("large"));
+    assert_eq!(second.prompts()[0].options, ChatOptions::new().with_temperature(0.5));
+}
+
+/// The rest of the chain stands around the other model too, and its rounds have numbers of their own.
+#[tokio::test]
+async fn an_advisor_asks_another_model_with_the_rest_of_the_chain() {
+    let (small, large) = (ScriptedModel::new([]), ScriptedModel::new([calling(), Answer::of_text("Done.")]));
+    let journal = Journal::new();
+    let inner = journal.clone();
+    let counting = from_fn("counting", move |request: ChatRequest, next: AdvisorChain| {
+        let inner = inner.clone();
+        async move {
+            let answer = next.next_stream(request).await?;
+            Ok(answer.on_completed(move |response| async move {
+                inner.record(format!("inner r{}", response.round()));
+                Ok(response)
+            }))
+        }
+    })
+    .placed(Placement::new(Phase::ModelCall));
+    let other = large.clone();
+    let routing = from_fn("routing", move |request: ChatRequest, next: AdvisorChain| {
+        let next = next.with_model(other.clone());
+        async move { next.next_stream(request).await }
+    });
+    let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
+    let client = ChatClient::builder(small.clone())
+        .advisor(ToolCallAdvisor::new())
+        .advisor(routing)
+        .advisor(counting)
+        .tool(FnTool::new(look, |_: Value| async { Ok("sunny") }))
+        .build()
+        .unwrap();
+    assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
+    assert_eq!((small.calls(), large.calls()), (0, 2));
+    assert_eq!(journal.labels(), ["inner r1", "inner r2"]);
+}

@@ -1,0 +1,213 @@
+//! The sentences that the loop writes itself: in the application's words, or not shown at all.
+
+use std::time::Duration;
+
+use advisor_chain::{
+    AtCallLimit, ChatMemoryAdvisor, ClosingTexts, FinishReason, InMemoryStore, Limit, Message, NotStarted,
+    Phase, Role, Step, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolCallStreaming, ToolLimits, ToolOutput,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+
+use crate::support::{
+    Denying, Ledger, Stages, Watch, assert_valid, client, definition, read, tool, transcript_lines,
+};
+
+const MODES: [ToolCallStreaming; 3] =
+    [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
+
+fn calls() -> Answer {
+    Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")])
+}
+
+/// German words for everything.
+fn german() -> ClosingTexts {
+    ClosingTexts::new()
+        .with_closing(|reason| match reason {
+            FinishReason::Limit(Limit::Rounds(rounds)) => format!("Nach {rounds} Runden ist Schluss."),
+            FinishReason::Limit(_) => String::from("Das war genug."),
+            FinishReason::Length => String::from("Die Antwort wurde zu lang."),
+            _ => String::from("Hier ist Schluss."),
+        })
+        .with_not_started(|why| match why {
+            NotStarted::Limit(Limit::Calls(calls)) => format!("mehr als {calls} Aufrufe"),
+            NotStarted::Limit(_) => String::from("Grenze erreicht"),
+            NotStarted::CutOff(_) => String::from("abgeschnitten"),
+            NotStarted::LeftOut => String::from("ausgelassen"),
+            NotStarted::ByApplication => String::from("beendet"),
+            NotStarted::Failed => String::from("Fehler"),
+            other => panic!("a reason that these tests do not know: {other:?}"),
+        })
+        .with_done("Fertig.")
+}
+
+/// The transcript of a turn, after the question, with these settings and answers.
+async fn turn(builder: ToolCallAdvisorBuilder, answers: Vec<Answer>) -> Vec<String> {
+    let model = ScriptedModel::new(answers);
+    let advisor = builder.closing_texts(german()).build().unwrap();
+    let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
+    let run = read(client.prompt().user("go").stream()).await;
+    let messages = match run.error_or_response() {
+        Ok(response) => response.transcript(),
+        Err(error) => error.history().unwrap(),
+    };
+    assert_valid(messages);
+    transcript_lines(messages).split_off(3)
+}
+
+#[tokio::test]
+async fn the_loop_speaks_in_the_applications_words() {
+    let limits = |limits: ToolLimits| ToolCallAdvisor::builder().limits(limits);
+    let default = ToolLimits::default;
+    assert_eq!(
+        turn(limits(default().with_rounds(1)), vec![calls()]).await,
+        ["error c1: Grenze erreicht", "error c2: Grenze erreicht", "assistant: Nach 1 Runden ist Schluss."]
+    );
+    assert_eq!(
+        turn(limits(default().with_calls(1)), vec![calls()]).await,
+        ["result c1: sunny", "error c2: mehr als 1 Aufrufe", "assistant: Das war genug."]
+    );
+    let tell = default().with_calls(1).with_at_call_limit(AtCallLimit::TellModel);
+    assert_eq!(
+        turn(limits(tell), vec![calls(), Answer::of_text("Ok.")]).await,
+        ["result c1: sunny", "error c2: mehr als 1 Aufrufe", "assistant: Ok."]
+    );
+    let cut = Answer::new().call("c1", "look", "{}").call("c2", "look", "{}").finish(FinishReason::Length);
+    assert_eq!(
+        turn(ToolCallAdvisor::builder(), vec![cut]).await,
+        ["error c1: abgeschnitten", "error c2: abgeschnitten", "assistant: Die Antwort wurde zu lang."]
+    );
+    let denying = ToolCallAdvisor::builder().hooks(Denying);
+    let denied = Answer::of_calls([("c1", "delete", "{}"), ("c2", "look", "{}")]);
+    assert_eq!(
+        turn(denying, vec![denied, Answer::of_text("Ok.")]).await,
+        ["error c1: ausgelassen", "result c2: sunny", "assistant: Ok."]
+    );
+    let failing = ToolCallAdvisor::builder().hooks(Watch(Stages::failing_at("after_round 1")));
+    assert_eq!(turn(failing, vec![calls()]).await, ["error c1: Fehler", "error c2: Fehler"]);
+}
+
+/// A hook that ends the turn, and a direct result that says nothing.
+#[tokio::test]
+async fn the_application_ends_a_turn_in_its_own_words() {
+    let advisor = ToolCallAdvisor::builder().hooks(Ending).closing_texts(german()).build().unwrap();
+    let client_of =
+        |advisor, tool| client(&ScriptedModel::new([calls()]), advisor).tool(tool).build().unwrap();
+    let response = client_of(advisor, tool("look", "sunny")).prompt().user("go").call().await.unwrap();
+    assert_eq!(
+        transcript_lines(response.transcript())[3..],
+        ["error c1: beendet", "error c2: beendet", "assistant: Hier ist Schluss."]
+    );
+
+    let silent =
+        advisor_chain::FnTool::new(definition("look").return_direct(), |_: serde_json::Value| async {
+            Ok(ToolOutput::from(""))
+        });
+    let advisor = ToolCallAdvisor::builder().closing_texts(german()).build().unwrap();
+    let response = client_of(advisor, silent).prompt().user("go").call().await.unwrap();
+    assert_eq!(response.text(), "Fertig.\n\nFertig.");
+}
+
+/// Leaves out all calls and ends the turn.
+struct Ending;
+
+#[advisor_chain::async_trait]
+impl advisor_chain::LoopHooks for Ending {
+    async fn after_round(
+        &self,
+        response: advisor_chain::ChatResponse,
+        _round: u32,
+    ) -> advisor_chain::Result<advisor_chain::ChatResponse> {
+        let message = Message::assistant("enough");
+        Ok(advisor_chain::ChatResponse::new(response.round(), message, FinishReason::Stop))
+    }
+}
+
+/// Nothing is shown and the response is empty; what is stored ends with an assistant message all the same.
+#[tokio::test]
+async fn law_m1_a_limit_that_is_not_shown_leaves_an_assistant_message() {
+    let sentence = "I stopped here: the limit of 1 rounds in one turn was reached.";
+    let texts = [
+        ClosingTexts::new().silent(),
+        ClosingTexts::new().with_closing(|_| String::from(" \n")),
+        german().silent(),
+    ];
+    for (texts, mode) in texts.iter().flat_map(|texts| MODES.map(|mode| (texts, mode))) {
+        let ledger = Ledger::default();
+        let advisor = ToolCallAdvisor::builder()
+            .limits(ToolLimits::default().with_rounds(1))
+            .streaming(mode)
+            .closing_texts(texts.clone())
+            .build()
+            .unwrap();
+        let model = ScriptedModel::new([calls()]);
+        let client =
+            client(&model, advisor).tool(tool("look", "sunny")).advisor(ledger.clone()).build().unwrap();
+        let run = read(client.prompt().user("go").stream()).await;
+        let response = run.response();
+        assert_eq!(run.text(), "", "{mode:?}");
+        assert_eq!((response.text().as_str(), response.blocks().count()), ("", 0), "{mode:?}");
+        assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Rounds(1)));
+        for messages in [response.transcript(), &ledger.transcript()] {
+            assert_valid(messages);
+            let last = messages.last().unwrap();
+            assert_eq!((last.role(), last.text().as_str()), (Role::Assistant, sentence), "{mode:?}");
+        }
+        assert_eq!(ledger.steps(), ["answer", "results", "end"]);
+        let records = ledger.records();
+        assert!(matches!(records.last().unwrap().step, Step::End(_)));
+    }
+}
+
+/// The same where memory stands inside the loop and outside it; the next turn's request is valid and says it.
+#[tokio::test(start_paused = true)]
+async fn law_m4_a_turn_that_ends_silently_is_remembered_in_both_places_and_goes_on() {
+    let slow = || Answer::new().text("Let me ").wait(std::future::pending());
+    let limits = [
+        (ToolLimits::default().with_rounds(1), calls as fn() -> Answer),
+        (ToolLimits::default().with_calls(1), calls),
+        (ToolLimits::default().with_total_time(Duration::from_secs(5)), slow),
+    ];
+    for (limits, first) in limits {
+        let mut sent = Vec::new();
+        for memory in [Phase::Round, Phase::Turn] {
+            let model = ScriptedModel::new([first(), Answer::of_text("Next.")]);
+            let advisor = ToolCallAdvisor::builder()
+                .limits(limits.clone())
+                .closing_texts(ClosingTexts::new().silent())
+                .build()
+                .unwrap();
+            let client = client(&model, advisor)
+                .advisor_in(memory, ChatMemoryAdvisor::new(InMemoryStore::new()))
+                .tool(tool("look", "sunny"))
+                .build()
+                .unwrap();
+            let prompt = || client.prompt().conversation("c");
+            let first = prompt().user("go").call().await.unwrap();
+            assert!(matches!(first.finish().reason, FinishReason::Limit(_)), "{first:?}");
+            assert_eq!(first.text(), "");
+            assert_eq!(prompt().user("next").call().await.unwrap().text(), "Next.");
+            let messages = model.prompts()[1].messages.clone();
+            assert_valid(&messages);
+            let lines = transcript_lines(&messages);
+            assert!(lines[lines.len() - 2].starts_with("assistant: I stopped here: "), "{lines:?}");
+            sent.push(lines);
+        }
+        assert_eq!(sent[0], sent[1]);
+    }
+}
+
+/// What the model reads is never blank.
+#[tokio::test]
+async fn blank_words_for_the_model_are_the_loops_own() {
+    let texts = ClosingTexts::new().with_not_started(|_| String::new()).with_done(" ");
+    let advisor = ToolCallAdvisor::builder()
+        .limits(ToolLimits::default().with_rounds(1))
+        .closing_texts(texts)
+        .build()
+        .unwrap();
+    let client = client(&ScriptedModel::new([calls()]), advisor).tool(tool("look", "sunny")).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    let unrun = format!("error c1: {}", NotStarted::Limit(Limit::Rounds(1)));
+    assert_eq!(transcript_lines(response.transcript())[3], unrun);
+    assert_eq!(unrun, "error c1: not started: the limit of 1 rounds in one turn was reached");
+}

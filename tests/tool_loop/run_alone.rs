@@ -1,0 +1,202 @@
+//! A call that is run outside of the loop, such as one that was handed to the caller, is run as in it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use advisor_chain::{
+    CallKey, CallRun, ChatMemoryAdvisor, ConversationKey, Effect, FinishReason, FnTool, InMemoryStore,
+    Message, ParallelTools, Result, ToolBatch, ToolCall, ToolCallAdvisor, ToolDefinition, ToolError,
+    ToolEvents, ToolExecution, ToolInvocation, ToolLimits, ToolResult, ToolSet, Turn, TurnId,
+    VERIFY_BEFORE_RETRYING, async_trait,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+
+use crate::support::{assert_valid, client, definition, lines, transcript_lines};
+
+fn advisor() -> ToolCallAdvisor {
+    let tools = ParallelTools::new().with_timeout(Some(Duration::from_secs(5)));
+    let limits = ToolLimits::default().with_result_bytes(100);
+    ToolCallAdvisor::builder().execution(tools).limits(limits).build().unwrap()
+}
+
+fn tools() -> ToolSet {
+    let schema = json!({"type": "object", "properties": {"days": {"type": "integer"}}});
+    let plain = |name: &str| ToolDefinition::new(name, "A tool of a test.", schema.clone());
+    let echo = FnTool::new(plain("echo"), |arguments: Value| async move { Ok(arguments) });
+    let long = FnTool::new(plain("long"), |_: Value| async { Ok("x".repeat(1_000)) });
+    let failing = FnTool::new(plain("fails"), |_: Value| async { Err::<&str, _>(ToolError::new("broken")) });
+    let silent = FnTool::new(plain("silent"), |_: Value| async { Err::<&str, _>(ToolError::new(" ")) });
+    let panicking = FnTool::with_invocation(plain("panics"), |_: ToolInvocation| async { panic!("oh") });
+    let hanging = FnTool::new(plain("hangs"), |_: Value| async {
+        std::future::pending::<()>().await;
+        Ok("never")
+    });
+    ToolSet::new().with(echo).with(long).with(failing).with(silent).with(panicking).with(hanging)
+}
+
+fn key() -> CallKey {
+    CallKey::new(TurnId::new("turn-1").unwrap(), 1, 0)
+}
+
+/// Law T2: whatever can be wrong with a call, the model reads the same.
+#[tokio::test(start_paused = true)]
+async fn law_t2_a_call_that_is_run_alone_has_the_result_that_the_loop_gives_it() {
+    for (name, arguments, reads) in [
+        ("echo", r#"{"days":3}"#, r#"{"days":3}"#),
+        ("echo", "", "{}"),
+        ("echo", r#"{"days":null}"#, "{}"),
+        ("long", "{}", "bytes left out"),
+        ("fails", "{}", "broken"),
+        ("silent", "{}", "the tool failed without saying why"),
+        ("panics", "{}", "the tool panicked: oh"),
+        ("hangs", "{}", "stopped: no answer within 5 s; the outcome is unknown"),
+        ("nonesuch", "{}", "there is no tool called `nonesuch`"),
+        ("echo", r#"{"days":"#, "not started: the arguments are no valid JSON"),
+        ("echo", r#"{"days":"soon"}"#, r#"/days: "soon" is not of type "integer""#),
+        ("echo", "[]", r#"is not of type "object""#),
+    ] {
+        let model =
+            ScriptedModel::new([Answer::of_calls([("c1", name, arguments)]), Answer::of_text("Done.")]);
+        let client = client(&model, advisor()).tools(&tools()).build().unwrap();
+        let response = client.prompt().user("go").call().await.unwrap();
+        let in_loop = response.transcript().iter().find_map(Message::tool_result).unwrap();
+        let run = CallRun::new(ToolCall::new("c1", name, arguments), key());
+        let alone = advisor().run_call(&tools(), run).await.unwrap();
+        assert_eq!(alone, *in_loop);
+        assert!(alone.text().contains(reads) && alone.text().len() <= 100, "{name}: {}", alone.text());
+    }
+    let mut cut = ToolCall::new("c1", "echo", "{}");
+    cut.complete = false;
+    let alone = advisor().run_call(&tools(), CallRun::new(cut, key())).await.unwrap();
+    assert_eq!(alone.text(), "not started: the call is incomplete; make it again, by itself");
+}
+
+/// A tool that needs an approval hands its calls out; what was approved runs, and the conversation goes on.
+#[tokio::test]
+async fn calls_that_were_handed_out_are_run_when_they_are_approved() {
+    let paid = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&paid);
+    let pay = FnTool::with_invocation(definition("pay").by_caller(), move |call: ToolInvocation| {
+        let told = (call.key.to_string(), call.conversation.clone(), call.turn.fact::<u32>());
+        seen.lock().unwrap().push(told);
+        async { Ok("paid".into()) }
+    });
+    let tools = ToolSet::new().with(pay);
+    let model = ScriptedModel::new([
+        Answer::new()
+            .text("I will.")
+            .call("c1", "pay", "{}")
+            .call("c2", "pay", "{}")
+            .finish(FinishReason::ToolCalls),
+        Answer::of_text("One is paid."),
+    ]);
+    let advisor = ToolCallAdvisor::new();
+    let client = client(&model, advisor.clone())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .tools(&tools)
+        .build()
+        .unwrap();
+    let conversation = ConversationKey::new("c").unwrap();
+    let prompt = || client.prompt().conversation(conversation.clone());
+    let stream = prompt().user("Pay both.").turn(TurnId::new("turn-1").unwrap()).fact(7_u32).stream();
+    let turn = Arc::clone(stream.turn());
+    let answer = stream.call().await.unwrap();
+    assert!(paid.lock().unwrap().is_empty(), "nothing runs before it is approved");
+
+    let mut results = Vec::new();
+    for run in CallRun::from_answer(&turn, &answer) {
+        // The text is the answer's first block.
+        assert_eq!((run.block.round, run.block.index), (1, run.key.position + 1));
+        let run = run.with_conversation(conversation.clone());
+        results.push(match run.call.id.as_str() {
+            "c1" => ToolResult::error(&run.call, "the user denied it"),
+            _ => advisor.run_call(&tools, run).await.unwrap(),
+        });
+    }
+    let told = ("turn-1/1/1".to_string(), Some(conversation.clone()), Some(7));
+    assert_eq!(*paid.lock().unwrap(), [told]);
+
+    let response = prompt().messages(results.into_iter().map(Message::tool)).call().await.unwrap();
+    assert_eq!(response.text(), "One is paid.");
+    let sent = &model.prompts()[1].messages;
+    assert_valid(sent);
+    assert_eq!(transcript_lines(sent)[4..], ["error c1: the user denied it", "result c2: paid"]);
+}
+
+/// Law T5: run twice in one turn, a call that must not run twice is started once.
+#[tokio::test]
+async fn law_t5_a_call_that_is_run_alone_twice_is_started_once() {
+    for (effect, runs) in [(Some(Effect::AtMostOnce), 1), (Some(Effect::Idempotent), 2), (None, 2)] {
+        let count = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&count);
+        let mut once = definition("charge");
+        once.effect = effect;
+        let charge = FnTool::new(once, move |_: Value| {
+            *counted.lock().unwrap() += 1;
+            async { Ok("charged") }
+        });
+        let tools = ToolSet::new().with(charge);
+        let turn = Turn::new(key().turn);
+        let run = || CallRun::new(ToolCall::new("c1", "charge", "{}"), key()).with_turn(Arc::clone(&turn));
+        let first = ToolCallAdvisor::new().run_call(&tools, run()).await.unwrap();
+        let second = ToolCallAdvisor::new().run_call(&tools, run()).await.unwrap();
+        assert_eq!((first.text().as_str(), *count.lock().unwrap()), ("charged", runs));
+        let refused = runs == 1;
+        assert_eq!((second.is_error, second.text() == VERIFY_BEFORE_RETRYING), (refused, refused));
+        // Another call is another matter.
+        let other = CallKey::new(key().turn, 1, 1);
+        let run = CallRun::new(ToolCall::new("c2", "charge", "{}"), other).with_turn(turn);
+        assert!(!ToolCallAdvisor::new().run_call(&tools, run).await.unwrap().is_error);
+    }
+}
+
+/// Who watches is told of the start, the progress and the end, as in the loop.
+#[tokio::test]
+async fn who_watches_a_call_that_is_run_alone_is_told() {
+    let reporting = FnTool::with_invocation(definition("look"), |call: ToolInvocation| async move {
+        call.progress.report("half way").await;
+        Ok("y".repeat(1_000).into())
+    });
+    let tools = ToolSet::new().with(reporting);
+    for (name, told) in [
+        ("look", vec!["tool c1 started {}", "tool c1 progress half way", "tool c1 finished: "]),
+        ("nonesuch", vec!["tool c1 failed: there is no tool called `nonesuch`"]),
+    ] {
+        let (events, mut receiver) = ToolEvents::channel(8);
+        let run = CallRun::new(ToolCall::new("c1", name, "{}"), key()).with_events(events);
+        let result = advisor().run_call(&tools, run).await.unwrap();
+        let mut chunks = Vec::new();
+        while let Some(event) = receiver.recv().await {
+            assert_eq!((event.block.round, event.block.index), (1, 0));
+            chunks.push(advisor_chain::Chunk::Tool(Box::new(event)));
+        }
+        let lines = lines(&chunks);
+        assert_eq!(lines.len(), told.len(), "{lines:?}");
+        assert!(lines.iter().zip(&told).all(|(line, told)| line.starts_with(told)), "{lines:?}");
+        assert!(lines.last().unwrap().ends_with(&result.text()), "what the model is told: {lines:?}");
+    }
+}
+
+/// An execution that stands in the place of the loop's own runs such calls, too.
+#[tokio::test]
+async fn a_call_that_is_run_alone_runs_where_the_others_run() {
+    struct Elsewhere(bool);
+    #[async_trait]
+    impl ToolExecution for Elsewhere {
+        async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>> {
+            let answered = batch.calls.iter().filter(|_| self.0);
+            Ok(answered
+                .map(|call| ToolResult::new(&call.call, vec![call.tool.definition().name.clone().into()]))
+                .collect())
+        }
+    }
+    for answers in [true, false] {
+        let advisor = ToolCallAdvisor::builder().execution(Elsewhere(answers)).build().unwrap();
+        let run = CallRun::new(ToolCall::new("c1", "echo", "{}"), key());
+        match advisor.run_call(&tools(), run).await {
+            Ok(result) => assert!(answers && result.text() == "echo", "{result:?}"),
+            Err(error) => assert!(!answers && error.kind() == advisor_chain::ErrorKind::Tool, "{error}"),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Tools whose arguments are a type.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use advisor_chain::{
+    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Phase, Tool, ToolCallAdvisor,
+    ToolCallStreaming, ToolError, ToolOutput, ToolResult, TurnId, schema_for,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::support::{client, read, streaming, transcript_lines};
+
+/// What to look up.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Weather {
+    /// The city, in English.
+    city: String,
+    days: Option<u8>,
+    #[serde(default)]
+    unit: Unit,
+    #[serde(default)]
+    around: Vec<Place>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Unit {
+    #[default]
+    Celsius,
+    Fahrenheit,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Place {
+    north: f64,
+}
+
+/// A type that holds itself.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Folder {
+    #[serde(default)]
+    folders: Vec<Self>,
+}
+
+/// The result of one call of the only tool, which the model asks for with these arguments.
+async fn result_of(tool: FnTool, arguments: &str) -> ToolResult {
+    let name = tool.definition().name.to_string();
+    let model = ScriptedModel::new([Answer::of_calls([("c1", &*name, arguments)]), Answer::of_text("Done.")]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    response.transcript().iter().find_map(Message::tool_result).unwrap().clone()
+}
+
+#[test]
+fn the_schema_is_that_of_the_type() {
+    let schema = schema_for::<Weather>();
+    let expected = json!({
+        "type": "object",
+        "description": "What to look up.",
+        "properties": {
+            "city": {"type": "string", "description": "The city, in English."},
+            "days": {"type": ["integer", "null"], "minimum": 0, "maximum": 255},
+            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"},
+            "around": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"north": {"type": "number"}}, "required": ["north"]},
+            },
+        },
+        "required": ["city"],
+    });
+    assert_eq!(schema, expected);
+    assert_eq!(schema.to_string(), schema_for::<Weather>().to_string(), "the same each time");
+}
+
+/// Only a type that holds itself is referred to, and nothing is referred to elsewhere.
+#[tokio::test]
+async fn a_type_that_holds_itself_has_a_schema_that_stands_alone() {
+    let schema = schema_for::<Folder>().to_string();
+    assert!(schema.contains("\"$ref\":\"#") && !schema.contains("://"), "{schema}");
+    let count = |folder: &Folder| folder.folders.len();
+    let tool = FnTool::from_args("count", "Counts.", move |folder: Folder| async move {
+        Ok(folder.folders.iter().map(count).sum::<usize>().to_string())
+    });
+    let result = result_of(tool, r#"{"folders":[{"folders":[{},{}]},{}]}"#).await;
+    assert_eq!((result.text().as_str(), result.is_error), ("2", false));
+    let tool = FnTool::from_args("count", "Counts.", |_: Folder| async { Ok("never") });
+    let result = result_of(tool, r#"{"folders":[{"folders":[{"folders":7}]}]}"#).await;
+    assert!(
+        result.is_error && result.text().contains("/folders/0/folders/0/folders: 7"),
+        "{}",
+        result.text()
+    );
+}
+
+/// A type that is no object is refused like any other definition.
+#[tokio::test]
+async fn arguments_that_are_no_object_are_refused_when_the_client_is_built() {
+    let model = ScriptedModel::new([]);
+    let texts = FnTool::from_args("tell", "Tells.", |texts: Vec<String>| async move { Ok(texts.concat()) });
+    let error = client(&model, ToolCallAdvisor::new()).tool(texts).build().unwrap_err();
+    assert!(error.to_string().contains("`tell` needs an object schema"), "{error}");
+}
+
+/// What of its surroundings a tool was given.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Given {
+    conversation: Option<ConversationKey>,
+    turn: String,
+    key: String,
+    fact: Option<u32>,
+    written: String,
+}
+
+/// The tool knows the call, the turn and the conversation, and reports how far it is.
+#[tokio::test]
+async fn a_typed_tool_is_given_its_invocation() {
+    let arguments = r#"{ "city": "Oslo", "days": 2, "around": [{"north": 1.5}, {"north": 2}] }"#;
+    for phase in [Phase::Round, Phase::Turn] {
+        let given = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&given);
+        let weather = FnTool::typed("weather", "Tells the weather.", move |args: Weather, call| {
+            seen.lock().unwrap().push(Given {
+                conversation: call.conversation.clone(),
+                turn: call.turn.id().to_string(),
+                key: call.key.to_string(),
+                fact: call.turn.fact(),
+                written: call.call.arguments.clone(),
+            });
+            async move {
+                call.progress.report("half way").await;
+                let north: f64 = args.around.iter().map(|place| place.north).sum();
+                Ok(format!("sunny in {} for {:?}, {north} north", args.city, args.days))
+            }
+        });
+        let model =
+            ScriptedModel::new([Answer::of_calls([("c1", "weather", arguments)]), Answer::of_text("Done.")]);
+        let client = client(&model, streaming(ToolCallStreaming::All))
+            .advisor_in(phase, ChatMemoryAdvisor::new(InMemoryStore::new()))
+            .tool(weather)
+            .build()
+            .unwrap();
+        let conversation = ConversationKey::in_tenant("tenant", "conversation").unwrap();
+        let prompt = client.prompt().user("go").conversation(conversation.clone()).fact(7_u32);
+        let run = read(prompt.turn(TurnId::new("turn-1").unwrap()).stream()).await;
+        let events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool c1")).collect();
+        assert_eq!(
+            events[1..],
+            ["tool c1 progress half way", "tool c1 finished: sunny in Oslo for Some(2), 3.5 north"]
+        );
+        let expected = Given {
+            conversation: Some(conversation),
+            turn: "turn-1".into(),
+            key: "turn-1/1/0".into(),
+            fact: Some(7),
+            written: arguments.into(),
+        };
+        assert_eq!(*given.lock().unwrap(), [expected], "{phase}");
+    }
+}
+
+/// What does not fit is an error result that names the place, and the closure is not called.
+#[tokio::test]
+async fn law_t2_typed_arguments_that_do_not_fit_name_the_place() {
+    for (arguments, says) in [
+        (r#"{"city":"Oslo","around":[{"north":1.5},{"north":"up"}]}"#, "/around/1/north: "),
+        (r#"{"city":"Oslo","days":256}"#, "/days: 256 is greater than"),
+        (r#"{"days":1}"#, "\"city\" is a required property"),
+        (r#"{"city":"Oslo","unit":"kelvin"}"#, "/unit: \"kelvin\" is not one of"),
+    ] {
+        let never = FnTool::from_args("weather", "Tells.", |_: Weather| async { Ok("never") });
+        let result = result_of(never, arguments).await;
+        let text = result.text();
+        assert!(
+            result.is_error && text.starts_with("not started: the arguments do not fit the tool"),
+            "{text}"
+        );
+        assert!(text.contains(says), "{arguments}: {text}");
+    }
+}
+
+/// What fits the schema and not the type names the place as well.
+#[tokio::test]
+async fn law_t2_typed_arguments_that_fit_only_the_schema_name_the_place() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Page {
+        sizes: BTreeMap<String, Vec<u32>>,
+    }
+    for (arguments, says) in [
+        (
+            r#"{"sizes":{"a":[1,4294967296]}}"#,
+            "/sizes/a/1: invalid value: integer `4294967296`, expected u32",
+        ),
+        (r#"{"sizes":{"a/b~c":[1.5]}}"#, "/sizes/a~1b~0c/0: "),
+    ] {
+        let definition = advisor_chain::ToolDefinition::new("page", "Shows.", json!({"type": "object"}));
+        let untyped = FnTool::new(definition, |page: Page| async move { Ok(json!(page.sizes)) });
+        let typed = FnTool::from_args("page", "Shows.", |page: Page| async move { Ok(json!(page.sizes)) });
+        for tool in [untyped, typed] {
+            let result = result_of(tool, arguments).await;
+            let text = result.text();
+            assert!(result.is_error && text.starts_with("not started: the arguments do not fit"), "{text}");
+            assert!(text.contains(says), "{arguments}: {text}");
+        }
+    }
+}
+
+/// A result is whatever becomes an output, any value by `ToolOutput::json`, or an error by `?`.
+#[tokio::test]
+async fn a_typed_tool_answers_with_texts_values_and_errors() {
+    #[derive(Serialize)]
+    struct Forecast {
+        degrees: i32,
+        unit: Unit,
+    }
+    let json = FnTool::from_args("weather", "Tells.", |args: Weather| async {
+        ToolOutput::json(&Forecast { degrees: 21, unit: args.unit })
+    });
+    let result = result_of(json, r#"{"city":"Oslo"}"#).await;
+    assert_eq!(result.parts, [json!({"degrees": 21, "unit": "celsius"}).into()]);
+
+    let failing = FnTool::from_args("weather", "Tells.", |args: Weather| async move {
+        let number: i32 = args.city.parse()?;
+        if number < 0 { Err(ToolError::new("it is negative")) } else { Ok(json!(number)) }
+    });
+    let result = result_of(failing, r#"{"city":"Oslo"}"#).await;
+    assert_eq!((result.text().as_str(), result.is_error), ("invalid digit found in string", true));
+
+    let map: BTreeMap<Vec<u8>, u8> = [(vec![1], 1)].into();
+    assert!(ToolOutput::json(&map).is_err(), "keys are texts");
+}
+
+/// What else a definition has is set on the tool.
+#[tokio::test]
+async fn a_typed_tool_may_return_directly() {
+    let direct = FnTool::from_args("weather", "Tells.", |args: Weather| async move { Ok(args.city) })
+        .map_definition(advisor_chain::ToolDefinition::return_direct);
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "weather", r#"{"city":"Oslo"}"#)])]);
+    let client = client(&model, ToolCallAdvisor::new()).tool(direct).build().unwrap();
+    let response = client.prompt().user("go").call().await.unwrap();
+    assert_eq!(transcript_lines(response.transcript())[2..], ["result c1: Oslo", "assistant: Oslo"]);
+}
+
+/// A tool without arguments takes a struct without fields.
+#[tokio::test]
+async fn a_typed_tool_without_arguments_takes_an_empty_struct() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+    assert_eq!(schema_for::<Nothing>(), json!({"type": "object"}));
+    for arguments in ["", "{}"] {
+        let time = FnTool::from_args("time", "Tells the time.", |_: Nothing| async { Ok("12:00") });
+        assert_eq!(result_of(time, arguments).await.text(), "12:00");
+    }
+}

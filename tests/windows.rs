@@ -1,0 +1,129 @@
+//! What a window sends of turns that do not fit into it, through whole chains.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::sync::Arc;
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ConversationStore, FnTool, InMemoryStore, Message, Phase, Role,
+    SqliteStore, ToolCallAdvisor, ToolDefinition, Window, check_transcript,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+
+/// A turn of the conversation `c`, by a process of its own over the same store: what each of its requests sent.
+async fn turn(
+    store: &Arc<dyn ConversationStore>,
+    place: Phase,
+    window: Window,
+    said: &str,
+    answers: Vec<Answer>,
+) -> Vec<Vec<Message>> {
+    let model = ScriptedModel::new(answers);
+    let definition = ToolDefinition::new("read", "Reads a file.", json!({"type": "object"}));
+    let read = FnTool::new(definition, |arguments: Value| async move {
+        Ok("x".repeat(arguments["bytes"].as_u64().unwrap_or(4).try_into().unwrap()))
+    });
+    let memory = ChatMemoryAdvisor::new(Arc::clone(store)).with_window(window);
+    let client = ChatClient::builder(model.clone())
+        .advisor(ToolCallAdvisor::new())
+        .tool(read)
+        .advisor_in(place, memory)
+        .build()
+        .unwrap();
+    client.prompt().user(said).conversation("c").call().await.unwrap();
+    let prompts = model.prompts();
+    for prompt in &prompts {
+        assert_eq!(check_transcript(&prompt.messages), []);
+    }
+    prompts.iter().map(|prompt| prompt.messages.iter().cloned().collect()).collect()
+}
+
+fn said(text: &str) -> Vec<Answer> {
+    vec![Answer::of_text(text.to_owned())]
+}
+
+/// So many rounds of one call each, then an answer.
+fn rounds(count: usize) -> Vec<Answer> {
+    let call = |round: usize| Answer::of_calls([(round.to_string().as_str(), "read", "{}")]);
+    (0..count).map(call).chain(said("done")).collect()
+}
+
+/// The texts of what users and answers say, and the ids of the calls.
+fn words(messages: &[Message]) -> String {
+    let word = |message: &Message| match message.role() {
+        Role::Tool => format!("r{}", message.tool_result().unwrap().call_id),
+        _ => match message.tool_calls().next() {
+            Some(call) => format!("c{}", call.id),
+            None => message.text(),
+        },
+    };
+    messages.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+async fn worlds() -> Vec<(Arc<dyn ConversationStore>, Phase, tempfile::TempDir)> {
+    let mut worlds: Vec<(Arc<dyn ConversationStore>, Phase, _)> = Vec::new();
+    for place in [Phase::Round, Phase::Turn] {
+        worlds.push((Arc::new(InMemoryStore::new()), place, tempfile::tempdir().unwrap()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = SqliteStore::open(folder.path().join("c.sqlite")).await.unwrap();
+        worlds.push((Arc::new(file), place, folder));
+    }
+    worlds
+}
+
+#[tokio::test]
+async fn d2_a_past_turn_of_more_messages_than_the_window_leaves_what_was_said() {
+    for (store, place, _folder) in worlds().await {
+        let window = Window::Messages(20);
+        turn(&store, place, window, "Hello.", said("Hi.")).await;
+        turn(&store, place, window, "Work.", rounds(12)).await;
+        let sent = turn(&store, place, window, "And?", said("Fine.")).await;
+        let newest: String = (5..12).map(|round| format!("c{round} r{round} ")).collect();
+        assert_eq!(words(&sent[0]), format!("Hello. Hi. Work. {newest}done And?"), "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn d2_a_tool_result_larger_than_the_window_leaves_what_was_said() {
+    for (store, place, _folder) in worlds().await {
+        let window = Window::Tokens(8000);
+        turn(&store, place, window, "Hello.", said("Hi.")).await;
+        let call = Answer::of_calls([("1", "read", r#"{"bytes": 60000}"#)]);
+        turn(&store, place, window, "Read it.", [call].into_iter().chain(said("I did.")).collect()).await;
+        let sent = turn(&store, place, window, "And?", said("Fine.")).await;
+        assert_eq!(words(&sent[0]), "Hello. Hi. Read it. I did. And?", "{place:?}");
+    }
+}
+
+#[tokio::test]
+async fn law_m7_the_last_answer_is_sent_in_every_window_in_which_it_fits() {
+    for place in [Phase::Round, Phase::Turn] {
+        for count in [0, 1, 9] {
+            for room in 0..24 {
+                for window in [Window::Messages(room), Window::Turns(room), Window::Tokens(room)] {
+                    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+                    turn(&store, place, window, "Hello.", said("Hi.")).await;
+                    turn(&store, place, window, "Work.", rounds(count)).await;
+                    let sent = turn(&store, place, window, "And?", said("Fine.")).await.remove(0);
+                    let (asked, earlier) = sent.split_last().unwrap();
+                    assert_eq!(asked.text(), "And?");
+                    // One beside the question; "And?" and "done" are five tokens each, by the default guess.
+                    let fits = room >= if matches!(window, Window::Tokens(_)) { 10 } else { 2 };
+                    let told = earlier.last().map(Message::text);
+                    assert_eq!(
+                        told,
+                        fits.then(|| "done".to_owned()),
+                        "{window:?} {place:?}: {}",
+                        words(&sent)
+                    );
+                }
+            }
+        }
+    }
+}

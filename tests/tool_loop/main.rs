@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod asked_twice;
 mod blocking;
 mod closing_texts;
 mod definitions;

@@ -119,6 +119,8 @@ impl AdvisorChain {
     /// # Errors
     /// That of the first advisor that cannot take part.
     pub fn join(&self, request: &ChatRequest) -> Result<()> {
+        // Without a root, the turn begins here.
+        request.turn.begin_with(&request.messages);
         self.remaining().iter().try_for_each(|link| link.advisor.join(request))
     }
 

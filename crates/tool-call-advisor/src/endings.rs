@@ -19,9 +19,8 @@ impl LoopRun {
     ) -> Result<Outcome> {
         let filter = self.filter(answer.round());
         // An answer with calls was recorded before, as in a round that goes on.
-        let recorded = self.transcript.last().is_some_and(|last| last.is_same(answer.message()));
+        let recorded = self.transcript().last().is_some_and(|last| last.is_same(answer.message()));
         let messages: Vec<_> = nonempty(answer).filter(|_| !recorded).into_iter().collect();
-        self.transcript.extend(messages.iter().cloned());
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
         let withheld = |is_call| if is_call { filter.withheld_calls() } else { filter.withheld_answer() };
         let mut chunks = blocks_where(answer, withheld);
@@ -79,7 +78,6 @@ impl LoopRun {
     ) -> Result<Outcome> {
         let round = self.request.turn.next_round();
         let closing = ChatResponse::new(round, shown, reason.clone());
-        self.transcript.push(message.clone());
         self.record(round, Step::End(TurnEnd::Completed(reason)), vec![message]).await?;
         let mut chunks: Vec<_> =
             closing.blocks().flat_map(|(id, block)| Chunk::of_block(id, block)).collect();
@@ -89,7 +87,7 @@ impl LoopRun {
 
     fn completed(&mut self, response: ChatResponse) -> Chunk {
         self.finalize(LoopEnd::Finished(response.finish().reason.clone()));
-        Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript.clone()))
+        Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript()))
     }
 
     /// The round failed. If an answer of this turn had been read to its end by then, it becomes final.
@@ -105,7 +103,7 @@ impl LoopRun {
     /// answered, as far as that is still possible.
     pub(crate) async fn abandon(&mut self, answer: &ChatResponse) {
         let is_answer = |message: &Message| message.is_same(answer.message());
-        let is_final = self.transcript.iter_back().any(is_answer);
+        let is_final = self.transcript().iter_back().any(is_answer);
         // An empty answer is stored nowhere, nor is one that was cut off.
         if !is_final && (nonempty(answer).is_none() || answer.finish().reason == FinishReason::Interrupted) {
             return;
@@ -114,7 +112,7 @@ impl LoopRun {
         if !is_final {
             let _ = self.record_answer(answer).await;
         }
-        if has_calls(answer.message()) && self.transcript.last().is_some_and(is_answer) {
+        if has_calls(answer.message()) && self.transcript().last().is_some_and(is_answer) {
             let results = self.unrun(answer, &NotStarted::Failed);
             let _ = self.record_results(answer, &results).await;
         }
@@ -131,7 +129,7 @@ impl LoopRun {
         self.finalize(LoopEnd::Failed(error.kind()));
         // Asking again would run the tools again.
         let error = if self.counts.calls > 0 { error.after_emission() } else { error };
-        error.with_history(self.transcript.clone())
+        error.with_history(self.transcript())
     }
 }
 

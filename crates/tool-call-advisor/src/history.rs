@@ -4,8 +4,30 @@ use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Record, Resu
 
 use crate::loop_run::LoopRun;
 
-/// What is sent next and what is final: the two lists of messages that the loop keeps.
+/// The messages that a loop began with, for a loop that follows in the same turn.
+#[derive(Clone)]
+struct BeganWith(MessageList);
+
+/// What is sent next, which the loop keeps, and what is final, which the turn keeps.
 impl LoopRun {
+    /// Returns the messages of the turn that are final.
+    pub(crate) fn transcript(&self) -> MessageList {
+        self.request.turn.transcript()
+    }
+
+    /// Takes in what an advisor around the loop added since an earlier loop of this turn: it is final from now on.
+    pub(crate) async fn take_in(&mut self) -> Result<()> {
+        let turn = &self.request.turn;
+        let earlier = turn.fact::<BeganWith>();
+        turn.put(BeganWith(self.request.messages.clone()));
+        let Some(BeganWith(earlier)) = earlier else { return Ok(()) };
+        let transcript = self.transcript();
+        let is_final = |message: &Message| transcript.iter_back().any(|known| known.is_same(message));
+        let mut added = self.request.messages.added_since(&earlier);
+        added.retain(|message| !is_final(message));
+        Box::pin(self.inject(added, 0)).await
+    }
+
     /// Takes a request as a hook gave it; messages that the hook added are final from now on.
     pub(crate) async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
         let added = request.messages.added_since(&self.request.messages);
@@ -18,7 +40,6 @@ impl LoopRun {
         if kept.is_empty() {
             return Ok(());
         }
-        self.transcript.extend(kept.iter().cloned());
         self.record(round, Step::Injected, kept).await
     }
 
@@ -37,12 +58,10 @@ impl LoopRun {
 
     pub(crate) async fn record_answer(&mut self, answer: &ChatResponse) -> Result<()> {
         let messages: Vec<_> = nonempty(answer).into_iter().collect();
-        self.transcript.extend(messages.iter().cloned());
         self.record(answer.round(), Step::Answer, messages).await
     }
 
     pub(crate) async fn record_results(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {
-        self.transcript.extend(results.iter().cloned());
         self.record(answer.round(), Step::Results, results.to_vec()).await
     }
 

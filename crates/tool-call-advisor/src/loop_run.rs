@@ -2,8 +2,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, MessageList,
-    Result, ToolCall, ToolChoice, ToolEvent, ToolSet, Usage, drop_caught,
+    AdvisorChain, AdvisorRole, ChatRequest, ChatResponse, Chunk, Error, FinishReason, Limit, Result,
+    ToolCall, ToolChoice, ToolEvent, ToolSet, Usage, drop_caught,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -31,8 +31,6 @@ pub(crate) struct LoopRun {
     pub(crate) own_history: bool,
     pub(crate) counts: Counts,
     pub(crate) usage: Option<Usage>,
-    /// The messages of the turn that are final.
-    pub(crate) transcript: MessageList,
     pub(crate) deadline: Option<Instant>,
     /// Whether the running round is known to be the last; unknown until its first chunk.
     certain: Option<bool>,
@@ -44,7 +42,6 @@ impl LoopRun {
         let own_history =
             config.own_history.unwrap_or_else(|| !next.contains(|role| role == AdvisorRole::Memory));
         let total_time = config.limits.total_time;
-        let transcript = request.turn.input().unwrap_or_else(|| request.messages.split_system().1.into());
         Self {
             config,
             next,
@@ -52,7 +49,6 @@ impl LoopRun {
             own_history,
             counts: Counts::default(),
             usage: None,
-            transcript,
             deadline: total_time.and_then(|time| Instant::now().checked_add(time)),
             certain: None,
             finalized: false,
@@ -64,6 +60,7 @@ impl LoopRun {
         // Before anyone remembers that the turn began.
         self.next.validate_tools(&self.request.tools)?;
         self.next.join(&self.request)?;
+        self.take_in().await?;
         let hooks = Arc::clone(&self.config.hooks);
         let request = hooks.loop_start(self.request.clone()).await?;
         self.next.join(&request)?;
@@ -226,7 +223,7 @@ impl LoopRun {
             rounds: self.counts.rounds,
             calls: self.counts.calls,
             usage: self.usage,
-            transcript: self.transcript.clone(),
+            transcript: self.transcript(),
         };
         self.config.hooks.finalize(&outcome);
     }

@@ -89,7 +89,12 @@ fn calling() -> Answer {
 #[tokio::test]
 async fn law_m2_s6_a_rejected_answer_is_asked_for_again_and_not_remembered() {
     for remembers in [Phase::Round, Phase::Turn] {
-        for support in [SchemaSupport::None, SchemaSupport::JsonObject, SchemaSupport::JsonSchema] {
+        for support in [
+            SchemaSupport::None,
+            SchemaSupport::JsonObject,
+            SchemaSupport::JsonSchemaWithoutTools,
+            SchemaSupport::JsonSchema,
+        ] {
             let answers = [
                 calling(),
                 Answer::new().text("Oslo, ").text("of course").usage(10, 1).finish(FinishReason::Stop),

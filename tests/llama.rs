@@ -12,10 +12,12 @@
 
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ChunkFold, ConversationKey, FinishReason, FnTool,
-    InMemoryStore, OpenAiModel, Phase, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolEventKind,
-    check_transcript,
+    InMemoryStore, OpenAiModel, Phase, Profile, PromptExt, ToolCallAdvisor, ToolCallStreaming,
+    ToolDefinition, ToolEventKind, check_transcript,
 };
 use futures::StreamExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::Write as _;
 
@@ -93,4 +95,29 @@ async fn a_real_llama_cpp_server_answers_through_the_whole_chain_with_a_tool_rou
         assert_eq!(check_transcript(&transcript), []);
         assert_eq!(transcript.len(), 2 + rounds + finished, "user, rounds, results, answer");
     }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+enum Place {
+    Paris,
+    Tokyo,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Trip {
+    from: Place,
+    to: Place,
+}
+
+#[tokio::test]
+async fn a_real_llama_cpp_server_holds_an_entity_to_its_schema() {
+    let Some(url) = server() else { return };
+    let model =
+        OpenAiModel::new("tiny").with_base_url(format!("{url}/v1")).with_profile(Profile::llama_cpp());
+    let mut options = ChatOptions::new().with_max_tokens(200).with_temperature(0.7);
+    options.seed = Some(1);
+    let client = ChatClient::builder(model).options(options).build().unwrap();
+    // A model that knows no JSON: it fits, and at once, because the server lets nothing else through.
+    let trip: Trip = client.prompt().user("weather in Paris?").entity().with_attempts(1).await.unwrap();
+    assert!(matches!((trip.from, trip.to), (Place::Paris | Place::Tokyo, Place::Paris | Place::Tokyo)));
 }

@@ -64,7 +64,10 @@ pub enum SchemaSupport {
     None,
     /// That it is a JSON object ([`ResponseFormat::JsonObject`](crate::ResponseFormat::JsonObject)).
     JsonObject,
-    /// That it fits a schema ([`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema)).
+    /// That it fits a schema ([`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema)), in requests that offer no
+    /// tools: the server's grammar leaves a model no way to call one.
+    JsonSchemaWithoutTools,
+    /// That it fits a schema, also where tools are offered.
     JsonSchema,
 }
 

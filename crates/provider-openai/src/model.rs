@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use advisor_core::{
-    AggregatorLimits, ChatModel, ChatRequest, ChunkStream, Error, MessageAggregator, Result, Text,
-    async_trait,
+    AggregatorLimits, ChatModel, ChatRequest, ChunkStream, Error, MessageAggregator, Result, SchemaSupport,
+    Text, async_trait,
 };
 use secrecy::SecretString;
 
@@ -252,6 +252,10 @@ impl ChatModel for OpenAiModel {
 
     fn model_name(&self) -> Option<&str> {
         self.model.as_deref()
+    }
+
+    fn schema_support(&self) -> SchemaSupport {
+        self.profile.options.schema_support
     }
 }
 

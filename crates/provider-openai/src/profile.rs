@@ -8,7 +8,7 @@ mod servers;
 #[cfg(test)]
 mod tests;
 
-use advisor_core::Text;
+use advisor_core::{SchemaSupport, Text};
 
 /// What a server wants and does that others do not.
 ///
@@ -73,6 +73,8 @@ pub struct OptionRules {
     pub named_tool: NamedTool,
     /// Whether usage must be asked for in a stream, and may be: servers that refuse unknown fields send it anyway.
     pub ask_stream_usage: bool,
+    /// How much of the form of a streamed answer the server enforces, whichever model is asked.
+    pub schema_support: SchemaSupport,
 }
 
 /// The field for the most tokens to answer with.

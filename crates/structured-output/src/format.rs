@@ -73,19 +73,26 @@ impl OutputFormat {
         inner.unwrap_or(value).clone()
     }
 
+    /// The form, for a server that enforces it.
+    fn enforced(&self) -> ResponseFormat {
+        ResponseFormat::JsonSchema {
+            name: self.name.clone(),
+            schema: self.strict.clone().unwrap_or_else(|| self.schema.clone()),
+            strict: self.strict.is_some(),
+        }
+    }
+
     /// The request that asks for an answer of this form.
     pub(crate) fn asked_for(&self, mut request: ChatRequest, support: SchemaSupport) -> ChatRequest {
+        let without_tools = request.tools.is_empty();
         request.options.response_format = match support {
-            SchemaSupport::JsonSchema => Some(ResponseFormat::JsonSchema {
-                name: self.name.clone(),
-                schema: self.strict.clone().unwrap_or_else(|| self.schema.clone()),
-                strict: self.strict.is_some(),
-            }),
+            SchemaSupport::JsonSchemaWithoutTools if without_tools => Some(self.enforced()),
+            SchemaSupport::JsonSchema => Some(self.enforced()),
             // An object is what it promises, and more than nothing.
-            SchemaSupport::JsonObject if request.tools.is_empty() => Some(ResponseFormat::JsonObject),
+            SchemaSupport::JsonObject if without_tools => Some(ResponseFormat::JsonObject),
             _ => None,
         };
-        if support == SchemaSupport::JsonSchema {
+        if matches!(request.options.response_format, Some(ResponseFormat::JsonSchema { .. })) {
             return request;
         }
         request.with_system(format!(
@@ -133,8 +140,10 @@ impl fmt::Debug for OutputFormat {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use advisor_core::{Message, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
     use serde::Deserialize;
+
+    use super::*;
 
     #[derive(Debug, Deserialize, JsonSchema)]
     #[allow(dead_code, reason = "only its form counts")]
@@ -165,6 +174,44 @@ mod tests {
         let group = json!({"kind": "Group", "shapes": [{"kind": "Circle", "radius": 1.0}]});
         assert_eq!(shape.parse(&json!({"value": group.clone()}).to_string()).unwrap(), group);
         assert!(!shape.schema.to_string().contains("\"#\""), "{}", shape.schema);
+    }
+
+    struct Look(ToolDefinition);
+
+    #[async_trait]
+    impl Tool for Look {
+        fn definition(&self) -> &ToolDefinition {
+            &self.0
+        }
+
+        async fn run(&self, _: ToolInvocation) -> Result<ToolOutput, ToolError> {
+            Ok("sunny".into())
+        }
+    }
+
+    #[test]
+    fn the_schema_goes_where_the_server_enforces_it_and_into_words_elsewhere() {
+        let look = Look(ToolDefinition::new("look", "Looks.", json!({"type": "object"})));
+        let plain = ChatRequest::new(Message::user("Where?"));
+        let with_tools = plain.clone().with_tool(look);
+        for (support, plain_format, tools_format) in [
+            (SchemaSupport::None, "words", "words"),
+            (SchemaSupport::JsonObject, "object and words", "words"),
+            (SchemaSupport::JsonSchemaWithoutTools, "schema", "words"),
+            (SchemaSupport::JsonSchema, "schema", "schema"),
+        ] {
+            for (request, expected) in [(&plain, plain_format), (&with_tools, tools_format)] {
+                let asked = OutputFormat::of::<City>().asked_for(request.clone(), support);
+                let in_words = asked.messages.iter().any(|message| message.text().contains("JSON schema"));
+                let format = match (&asked.options.response_format, in_words) {
+                    (None, true) => "words",
+                    (Some(ResponseFormat::JsonObject), true) => "object and words",
+                    (Some(ResponseFormat::JsonSchema { strict: true, .. }), false) => "schema",
+                    other => panic!("{support:?}: {other:?}"),
+                };
+                assert_eq!(format, expected, "{support:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The profiles of known servers.
 
-use advisor_core::Text;
+use advisor_core::{SchemaSupport, Text};
 
 use super::{
     Authorization, CallIds, EchoWhen, Endpoint, MaxTokensField, MessageRules, NamedTool, NoText, OptionRules,
@@ -13,7 +13,13 @@ const OPTIONS: OptionRules = OptionRules {
     required_tool: RequiredTool::Required,
     named_tool: NamedTool::Object,
     ask_stream_usage: true,
+    // At gateways and hosts of many models it depends on the model; a format that is refused is worse than one in words.
+    schema_support: SchemaSupport::None,
 };
+
+/// Of servers that hold the model to a grammar, which leaves it no way to call a tool.
+const OPTIONS_WITH_GRAMMAR: OptionRules =
+    OptionRules { schema_support: SchemaSupport::JsonSchemaWithoutTools, ..OPTIONS };
 
 const MESSAGES: MessageRules = MessageRules {
     // Some refuse null, some refuse a missing content; the empty text is refused by the fewest (Q27).
@@ -57,7 +63,11 @@ impl Profile {
     #[must_use]
     pub fn openai() -> Self {
         // Reasoning models refuse max_tokens; ids beyond 40 characters are refused by all (Q69).
-        let options = OptionRules { max_tokens: MaxTokensField::MaxCompletionTokens, ..OPTIONS };
+        let options = OptionRules {
+            max_tokens: MaxTokensField::MaxCompletionTokens,
+            schema_support: SchemaSupport::JsonSchema,
+            ..OPTIONS
+        };
         let messages = MessageRules {
             no_text: NoText::Null,
             call_ids: CallIds::UpTo40,
@@ -106,6 +116,7 @@ impl Profile {
             seed: SeedField::RandomSeed,
             required_tool: RequiredTool::Any,
             ask_stream_usage: false,
+            schema_support: SchemaSupport::JsonSchemaWithoutTools,
             ..OPTIONS
         };
         let messages = MessageRules {
@@ -123,13 +134,16 @@ impl Profile {
         // A thinking model refuses calls that come back without their reasoning_content, also where it was empty (Q64).
         let reasoning =
             ReasoningEcho { when: EchoWhen::AlwaysWithCalls, field: ReasoningField::ReasoningContent };
-        Self::named("deepseek", OPTIONS, MessageRules { reasoning, ..MESSAGES })
+        let options = OptionRules { schema_support: SchemaSupport::JsonObject, ..OPTIONS };
+        Self::named("deepseek", options, MessageRules { reasoning, ..MESSAGES })
     }
 
     /// xAI.
     #[must_use]
     pub fn xai() -> Self {
-        Self::named("xai", OPTIONS, MESSAGES)
+        // Beside tools only some models take a schema.
+        let options = OptionRules { schema_support: SchemaSupport::JsonSchemaWithoutTools, ..OPTIONS };
+        Self::named("xai", options, MESSAGES)
     }
 
     /// Together.
@@ -142,7 +156,7 @@ impl Profile {
     #[must_use]
     pub fn ollama() -> Self {
         let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::Reasoning };
-        Self::named("ollama", OPTIONS, MessageRules { reasoning, ..MESSAGES })
+        Self::named("ollama", OPTIONS_WITH_GRAMMAR, MessageRules { reasoning, ..MESSAGES })
     }
 
     /// vLLM.
@@ -150,13 +164,13 @@ impl Profile {
     pub fn vllm() -> Self {
         // Newer versions read `reasoning` and drop `reasoning_content` on the way in (Q63).
         let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::Reasoning };
-        Self::named("vllm", OPTIONS, MessageRules { reasoning, tool_media: true, ..MESSAGES })
+        Self::named("vllm", OPTIONS_WITH_GRAMMAR, MessageRules { reasoning, tool_media: true, ..MESSAGES })
     }
 
     /// llama.cpp's server.
     #[must_use]
     pub fn llama_cpp() -> Self {
-        let options = OptionRules { named_tool: NamedTool::OfferedAlone, ..OPTIONS };
+        let options = OptionRules { named_tool: NamedTool::OfferedAlone, ..OPTIONS_WITH_GRAMMAR };
         let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::ReasoningContent };
         Self::named("llama.cpp", options, MessageRules { reasoning, ..MESSAGES })
     }
@@ -164,7 +178,7 @@ impl Profile {
     /// LM Studio.
     #[must_use]
     pub fn lm_studio() -> Self {
-        Self::named("lm-studio", OPTIONS, MESSAGES)
+        Self::named("lm-studio", OPTIONS_WITH_GRAMMAR, MESSAGES)
     }
 
     /// The profile of the server at this base URL; [`Profile::compatible`] where the host tells nothing.

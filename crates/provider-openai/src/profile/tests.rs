@@ -1,4 +1,7 @@
+use advisor_core::ChatModel as _;
+
 use super::*;
+use crate::OpenAiModel;
 
 #[test]
 fn hosts_choose_profiles() {
@@ -78,4 +81,21 @@ fn known_quirks_are_in_the_profiles() {
         Endpoint::AzureDeployment { api_version: api_version.into() }
     );
     assert_eq!(Profile::ollama().messages.no_text, NoText::Empty);
+    // Forms of answers.
+    let support = |profile: Profile| profile.options.schema_support;
+    for profile in [Profile::compatible(), Profile::openrouter(), Profile::groq(), Profile::together()] {
+        assert_eq!(support(profile), SchemaSupport::None);
+    }
+    assert_eq!(support(Profile::deepseek()), SchemaSupport::JsonObject);
+    for profile in [Profile::mistral(), Profile::xai(), Profile::ollama(), Profile::vllm()] {
+        assert_eq!(support(profile), SchemaSupport::JsonSchemaWithoutTools);
+    }
+    for profile in [Profile::llama_cpp(), Profile::lm_studio()] {
+        assert_eq!(support(profile), SchemaSupport::JsonSchemaWithoutTools);
+    }
+    assert_eq!(support(Profile::openai()), SchemaSupport::JsonSchema);
+    assert_eq!(support(Profile::azure()), SchemaSupport::JsonSchema);
+    let mut own = Profile::compatible();
+    own.options.schema_support = SchemaSupport::JsonSchema;
+    assert_eq!(OpenAiModel::new("m").with_profile(own).schema_support(), SchemaSupport::JsonSchema);
 }

@@ -11,7 +11,6 @@ use chat_memory_sqlite::SqliteStore;
 use futures::TryStreamExt;
 use tokio::io::BufReader;
 
-use crate::chat::unusable;
 use crate::failure::Failure;
 
 #[derive(Debug, clap::Args)]
@@ -77,7 +76,7 @@ pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) 
             arguments.file.display(),
             one_line(key.conversation())
         );
-        return Err(Error::configuration(message).into());
+        return Err(Error::new(ErrorKind::Store, message).into());
     }
     let mut lines = pin!(export(store.clone(), key));
     while let Some(line) = lines.try_next().await.map_err(|error| unread(&arguments.file, error))? {
@@ -99,7 +98,8 @@ pub(crate) async fn read_in(arguments: ImportArguments, out: &mut impl Write) ->
     let imported = import(&store, BufReader::new(tokio::io::stdin()), renamed).await;
     store.close().await;
     let imported = imported.map_err(|error| {
-        Error::configuration("the conversation was not imported, or not all of it").with_source(error)
+        let message = "the conversation was not imported, or not all of it";
+        Error::new(ErrorKind::Store, message).with_source(error)
     })?;
     writeln!(out, "{}: {} entries", one_line(imported.key.conversation()), imported.entries)?;
     Ok(())
@@ -117,14 +117,17 @@ fn one_line(id: &str) -> String {
 /// The store in a file that is there. Nothing is made by looking.
 async fn existing(file: &Path) -> Result<SqliteStore, Failure> {
     match std::fs::metadata(file) {
-        Ok(_) => opened(file).await,
+        Ok(_) => Ok(opened(file).await?),
         Err(source) => Err(Failure::Unreadable { file: file.display().to_string(), source }),
     }
 }
 
-async fn opened(file: &Path) -> Result<SqliteStore, Failure> {
-    let store = SqliteStore::open(file).await;
-    Ok(store.map_err(|error| unusable(file, error))?)
+/// The store in a file, which is made if it is not there.
+pub(crate) async fn opened(file: &Path) -> Result<SqliteStore, Error> {
+    SqliteStore::open(file).await.map_err(|error| {
+        Error::configuration(format!("{}: the conversations in it cannot be used", file.display()))
+            .with_source(error)
+    })
 }
 
 fn unread(file: &Path, error: StoreError) -> Error {

@@ -2,10 +2,10 @@
 
 mod aggregate;
 mod chat;
-mod chat_tools;
 mod conversations;
 mod demo;
 mod failure;
+mod output;
 mod screen;
 
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use std::process::ExitCode;
 
 use advisor_chain::Error;
 use clap::{Parser, Subcommand, ValueEnum};
-use failure::Failure;
+use failure::{EXIT_CODES, Failure};
 
 /// A streaming advisor chain for language-model calls, at the command line.
 #[derive(Debug, Parser)]
-#[command(name = "advisor", version)]
+#[command(name = "advisor", version, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -28,6 +28,7 @@ enum Command {
     /// Shows a conversation of two turns with parallel tools, memory and live streaming; needs no key and no network.
     Demo,
     /// Talks with a model behind any compatible endpoint. Ctrl-C cancels the turn, Ctrl-D ends the chat.
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", chat::STREAMS))]
     Chat(chat::Arguments),
     /// Lists the conversations in a file.
     Conversations(conversations::ListArguments),
@@ -35,7 +36,8 @@ enum Command {
     Export(conversations::ExportArguments),
     /// Puts a conversation that was exported, read from standard input, into a file. Importing the same again changes nothing.
     Import(conversations::ImportArguments),
-    /// Prints what a recorded stream amounts to, as one JSON object. Exits with 1 if the stream itself failed, and with 2 if the file cannot be read or the output written.
+    /// Prints what a recorded stream amounts to, as one JSON object.
+    #[command(after_help = EXIT_CODES)]
     Aggregate {
         /// The wire format of the recording.
         #[arg(long, value_enum)]
@@ -58,8 +60,8 @@ enum Api {
 fn main() -> ExitCode {
     let mut out = std::io::stdout();
     let outcome = match Arguments::parse().command {
-        Command::Demo => with_runtime(demo::run(&mut out)),
-        Command::Chat(arguments) => with_runtime(chat::run(arguments, &mut out)),
+        Command::Demo => with_runtime(demo::run()),
+        Command::Chat(arguments) => with_runtime(chat::run(arguments)),
         Command::Conversations(arguments) => with_runtime(conversations::list(arguments, &mut out)),
         Command::Export(arguments) => with_runtime(conversations::write_out(arguments, &mut out)),
         Command::Import(arguments) => with_runtime(conversations::read_in(arguments, &mut out)),
@@ -74,7 +76,8 @@ fn main() -> ExitCode {
 }
 
 fn with_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // One thread drives one turn at a time; files and terminals are read off it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Error::configuration("no runtime can be made").with_source(error))?;
     let outcome = runtime.block_on(work);

@@ -1,46 +1,131 @@
-//! What is shown of a turn.
+//! What is shown of a turn, and where.
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::fmt::Display;
+use std::io::{self, Stderr, Stdout, Write};
 
-use advisor_chain::{BlockDelta, BlockKind, Chunk, FinishReason, Part, ToolEvent, ToolEventKind};
+use advisor_chain::{Block, BlockDelta, BlockKind, Chunk, FinishReason, Part, ToolEvent, ToolEventKind};
 
-/// Shows one chunk of a turn, as it comes.
-pub(crate) fn show(chunk: &Chunk, out: &mut impl Write) -> io::Result<()> {
-    match chunk {
-        Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
-            write!(out, "{}", printable(text))?;
-        }
-        Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => {
-            write!(out, "\x1b[2m{}\x1b[0m", printable(text))?;
-        }
-        Chunk::Closed { content, .. } if matches!(content.kind(), BlockKind::Text | BlockKind::Refusal) => {
-            writeln!(out)?;
-        }
-        Chunk::Tool(event) => show_tool(event, out)?,
-        Chunk::Completed(response) => {
-            if let Some(note) = note_of(&response.finish().reason) {
-                writeln!(out, "[{}]", printable(&note))?;
-            }
-        }
-        _ => {}
-    }
-    // Without this the terminal shows the answer line by line.
-    out.flush()
+use crate::output::{Output, Style};
+
+const DIM: &str = "\x1b[2m";
+const NORMAL: &str = "\x1b[0m";
+
+/// What stands before each line of reasoning.
+const REASONING: &str = "| ";
+
+/// Where a turn is shown: the answer on one stream; reasoning, tools and notes on another.
+///
+/// A note that cannot be written costs nobody the answer.
+#[derive(Debug)]
+pub(crate) struct Screen<A, N> {
+    answer: Output<A>,
+    notes: Output<N>,
 }
 
-fn show_tool(event: &ToolEvent, out: &mut impl Write) -> io::Result<()> {
-    let name = printable(&event.name);
-    match &event.kind {
-        ToolEventKind::Started { arguments } => writeln!(out, "  ⚙ {name} {} …", printable(arguments)),
-        ToolEventKind::Progress(part) => {
-            writeln!(out, "  ⚙ {name}: {}", printable(part.as_text().unwrap_or("…")))
+impl Screen<Stdout, Stderr> {
+    /// The answer on standard output, everything else on standard error.
+    pub(crate) fn standard() -> Self {
+        Self::new(Output::standard(io::stdout()), Output::standard(io::stderr()))
+    }
+}
+
+impl<A: Write, N: Write> Screen<A, N> {
+    pub(crate) fn new(answer: Output<A>, notes: Output<N>) -> Self {
+        Self { answer, notes }
+    }
+
+    /// Shows one chunk of a turn, as it comes.
+    pub(crate) fn show(&mut self, chunk: &Chunk) -> io::Result<()> {
+        match chunk {
+            Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
+                self.answer_goes_on(text)
+            }
+            Chunk::Delta { delta: BlockDelta::Reasoning(text), .. } => self.reasoning_goes_on(text),
+            Chunk::Closed { content, .. } => self.block_ends(content),
+            Chunk::Tool(event) => tool_line(event).map_or(Ok(()), |line| self.note(&line)),
+            Chunk::AttemptRestarted { .. } => {
+                self.end_lines()?;
+                self.note("[the answer begins anew; what was shown of it is void]")
+            }
+            Chunk::Completed(response) => {
+                self.end_lines()?;
+                note_of(&response.finish().reason).map_or(Ok(()), |note| self.note(&format!("[{note}]")))
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// Writes a line where the answer stands.
+    pub(crate) fn line(&mut self, text: impl Display) -> io::Result<()> {
+        self.end_lines()?;
+        self.answer.write(&format!("{text}\n"))
+    }
+
+    /// Writes a note on lines of its own.
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
+        self.leave_answer()?;
+        let _ = self.notes.end_line().and_then(|()| self.notes.write(&format!("{}\n", printable(text))));
+        Ok(())
+    }
+
+    /// Ends the lines that were begun.
+    pub(crate) fn end_lines(&mut self) -> io::Result<()> {
+        let _ = self.notes.end_line();
+        self.answer.end_line()
+    }
+
+    fn answer_goes_on(&mut self, text: &str) -> io::Result<()> {
+        // Also where the notes go elsewhere: both may end up in one file.
+        let _ = self.notes.end_line();
+        self.answer.write(&printable(text))
+    }
+
+    fn reasoning_goes_on(&mut self, text: &str) -> io::Result<()> {
+        self.leave_answer()?;
+        let (begin, end) = match self.notes.style() {
+            Style::Coloured => (DIM, NORMAL),
+            Style::Plain | Style::Piped => ("", ""),
+        };
+        for piece in printable(text).split_inclusive('\n') {
+            let mark = if self.notes.is_open() { "" } else { REASONING };
+            let line = piece.trim_end_matches('\n');
+            let _ = self.notes.write(&format!("{begin}{mark}{line}{end}{}", &piece[line.len()..]));
+        }
+        Ok(())
+    }
+
+    fn block_ends(&mut self, block: &Block) -> io::Result<()> {
+        match block.kind() {
+            BlockKind::Text | BlockKind::Refusal => self.answer.end_line(),
+            BlockKind::Reasoning => {
+                let _ = self.notes.end_line();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the answer's line before something else is written, if both are seen on one terminal. In a file the line goes on.
+    fn leave_answer(&mut self) -> io::Result<()> {
+        match (self.answer.style(), self.notes.style()) {
+            (Style::Piped, _) | (_, Style::Piped) => Ok(()),
+            _ => self.answer.end_line(),
+        }
+    }
+}
+
+/// What is shown of a tool's run.
+fn tool_line(event: &ToolEvent) -> Option<String> {
+    let name = &event.name;
+    match &event.kind {
+        ToolEventKind::Started { arguments } => Some(format!("  ⚙ {name} {arguments} …")),
+        ToolEventKind::Progress(part) => Some(format!("  ⚙ {name}: {}", part.as_text().unwrap_or("…"))),
         ToolEventKind::Finished(result) => {
             let mark = if result.is_error { "✗" } else { "✓" };
-            writeln!(out, "  {mark} {name} {} → {}", printable(&event.call_id), first_line(&result.parts))
+            Some(format!("  {mark} {name} {} → {}", event.call_id, first_line(&result.parts)))
         }
-        _ => Ok(()),
+        _ => None,
     }
 }
 
@@ -62,9 +147,7 @@ fn note_of(reason: &FinishReason) -> Option<String> {
 
 fn first_line(parts: &[Part]) -> String {
     let text: String = parts.iter().filter_map(Part::as_text).collect();
-    let line = text.lines().next().unwrap_or_default();
-    let short: String = line.chars().take(100).collect();
-    printable(&short)
+    text.lines().next().unwrap_or_default().chars().take(100).collect()
 }
 
 /// Text of a model or a tool without what could steer the terminal.
@@ -74,7 +157,7 @@ pub(crate) fn printable(text: &str) -> String {
         .collect()
 }
 
-/// An error and what caused it, on one line.
+/// An error and what caused it.
 pub(crate) fn chain_of(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -88,7 +171,7 @@ pub(crate) fn chain_of(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use advisor_chain::Limit;
+    use advisor_chain::{BlockId, Limit};
 
     use super::*;
 
@@ -113,5 +196,34 @@ mod tests {
         for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::ReturnDirect] {
             assert_eq!(note_of(&reason), None);
         }
+    }
+
+    /// What is on both streams after text, reasoning within it, and a restart.
+    fn shown(answer: Style, notes: Style) -> (String, String) {
+        let (mut answered, mut noted) = (Vec::new(), Vec::new());
+        let mut screen = Screen::new(Output::new(&mut answered, answer), Output::new(&mut noted, notes));
+        let block = BlockId::new(1, 0);
+        for delta in [
+            BlockDelta::Text("One ".into()),
+            BlockDelta::Reasoning("hm\x1b".into()),
+            BlockDelta::Text("two".into()),
+        ] {
+            screen.show(&Chunk::Delta { block, delta }).unwrap();
+        }
+        screen.show(&Chunk::AttemptRestarted { round: 1 }).unwrap();
+        (String::from_utf8(answered).unwrap(), String::from_utf8(noted).unwrap())
+    }
+
+    #[test]
+    fn d12_an_answer_is_whole_in_a_file_and_apart_from_reasoning_on_a_terminal() {
+        let void = "[the answer begins anew; what was shown of it is void]\n";
+        let plain = format!("| hm\u{fffd}\n{void}");
+        for notes in [Style::Piped, Style::Plain] {
+            assert_eq!(shown(Style::Piped, notes), ("One two\n".into(), plain.clone()));
+        }
+        assert_eq!(shown(Style::Coloured, Style::Piped), ("One two\n".into(), plain.clone()));
+        assert_eq!(shown(Style::Plain, Style::Plain), ("One \ntwo\n".into(), plain));
+        let coloured = format!("\x1b[2m| hm\u{fffd}\x1b[0m\n{void}");
+        assert_eq!(shown(Style::Coloured, Style::Coloured), ("One \ntwo\n".into(), coloured));
     }
 }

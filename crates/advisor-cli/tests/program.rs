@@ -7,56 +7,20 @@
     reason = "a test fails by panicking"
 )]
 
-use std::io::Write;
+mod common;
+
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
+use common::{advisor, chat, file, server, text_of, told};
 use serde_json::Value;
-
-/// The program without what the environment of the test says about servers.
-fn advisor(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_advisor"));
-    command.args(arguments).stdin(Stdio::null());
-    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-/// A file of the test's own.
-fn file(name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&path, content).unwrap();
-    path
-}
 
 fn aggregate(path: &std::path::Path) -> Command {
     advisor(&["aggregate", "--api", "openai-chat", path.to_str().unwrap()])
 }
 
-fn text_of(output: &[u8]) -> String {
-    String::from_utf8(output.to_vec()).unwrap()
-}
-
 const EVENT: &str = r#"{"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#;
-
-/// Says one line to the program and gives what it prints.
-async fn chat_with(mut command: Command) -> Output {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
-    tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap()
-}
-
-/// What a chat of one line prints when the server answers like this.
-async fn chat(answer: ChatTranscript) -> String {
-    let server = ReplayServer::start([Reply::sse(answer.done())]).await.unwrap();
-    let output =
-        chat_with(advisor(&["chat", "--model", "m", "--base-url", &format!("{}/v1", server.url())])).await;
-    assert!(output.status.success(), "{output:?}");
-    text_of(&output.stdout)
-}
 
 #[tokio::test]
 async fn the_environment_names_the_model_also_of_a_server_given_by_hand() {
@@ -66,7 +30,7 @@ async fn the_environment_names_the_model_also_of_a_server_given_by_hand() {
     for (more, expected) in [(&[][..], "qwen3"), (&["--model", "phi4"][..], "phi4")] {
         let mut command = advisor(&["chat", "--base-url", &base_url]);
         command.args(more).env("OPENAI_MODEL", "qwen3");
-        let output = chat_with(command).await;
+        let output = told(command, "hello\n").await;
         assert!(text_of(&output.stdout).contains("Hi\n"), "{output:?}");
         let request = server.requests().pop().unwrap().json().unwrap();
         assert_eq!(request["model"], expected);
@@ -85,11 +49,8 @@ async fn a_chat_with_a_file_goes_on_where_it_ended() {
     }
     for (more, sent) in [(&[][..], 1), (&[][..], 3), (&["--conversation", "other"][..], 1)] {
         let mut command = advisor(&["chat", "--model", "m", "--base-url", &base_url, "--memory"]);
-        let output = chat_with({
-            command.arg(&path).args(more);
-            command
-        })
-        .await;
+        command.arg(&path).args(more);
+        let output = told(command, "hello\n").await;
         assert!(output.status.success(), "{output:?}");
         let request = server.requests().pop().unwrap().json().unwrap();
         assert_eq!(request["messages"].as_array().unwrap().len(), sent, "{more:?}");
@@ -97,18 +58,13 @@ async fn a_chat_with_a_file_goes_on_where_it_ended() {
     let no_store = file("no-store.sqlite", "this is a text");
     let mut command = advisor(&["chat", "--model", "m", "--base-url", &base_url, "--memory"]);
     let output = command.arg(&no_store).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(text_of(&output.stderr).contains("choose another path"), "{output:?}");
 }
 
-/// Runs the program, says this to it, and gives what it prints.
-fn told(arguments: &[&str], said: &[u8]) -> Output {
-    let mut command = advisor(arguments);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // A program that refuses early reads no more.
-    let _ = child.stdin.take().unwrap().write_all(said);
-    child.wait_with_output().unwrap()
+/// Runs the program with these arguments, says this to it, and gives what it prints.
+async fn run(arguments: &[&str], said: impl AsRef<[u8]>) -> Output {
+    told(advisor(arguments), said).await
 }
 
 /// The path of a store that is not there yet.
@@ -120,7 +76,7 @@ fn no_store_yet(name: &str) -> String {
     path.to_str().unwrap().into()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_conversation_is_listed_exported_and_imported() {
     let replies = [(); 2].map(|()| Reply::sse(ChatTranscript::new("m").text("Hi").finish("stop").done()));
     let server = ReplayServer::start(replies).await.unwrap();
@@ -130,55 +86,55 @@ async fn a_conversation_is_listed_exported_and_imported() {
         let arguments = ["chat", "--model", "m", "--base-url", &base_url, "--memory", &store];
         let mut command = advisor(&arguments);
         command.args(["--conversation", conversation]);
-        assert!(chat_with(command).await.status.success());
+        assert!(told(command, "hello\n").await.status.success());
     }
-    assert_eq!(text_of(&told(&["conversations", &store], b"").stdout), "a\nb\n");
-    assert_eq!(text_of(&told(&["conversations", &store, "--tenant", "acme"], b"").stdout), "");
-    let exported = told(&["export", &store, "--conversation", "a"], b"");
+    assert_eq!(text_of(&run(&["conversations", &store], b"").await.stdout), "a\nb\n");
+    assert_eq!(text_of(&run(&["conversations", &store, "--tenant", "acme"], b"").await.stdout), "");
+    let exported = run(&["export", &store, "--conversation", "a"], b"").await;
     assert!(exported.status.success(), "{exported:?}");
     let lines: Vec<Value> =
         text_of(&exported.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&lines[0]["conversation"], lines.len()), (&"a".into(), 4), "{lines:?}");
     for more in [&[][..], &[], &["--conversation", "copy"], &["--conversation", "copy", "--tenant", "acme"]] {
-        let imported = told(&[&["import", &other], more].concat(), &exported.stdout);
+        let imported = run(&[&["import", &other], more].concat(), &exported.stdout).await;
         assert!(imported.status.success(), "{imported:?}");
         assert!(text_of(&imported.stdout).ends_with(": 3 entries\n"), "{imported:?}");
     }
-    assert_eq!(text_of(&told(&["conversations", &other], b"").stdout), "a\ncopy\n");
-    assert_eq!(text_of(&told(&["conversations", &other, "--tenant", "acme"], b"").stdout), "copy\n");
-    let again = told(&["export", &other, "--conversation", "a"], b"");
+    assert_eq!(text_of(&run(&["conversations", &other], b"").await.stdout), "a\ncopy\n");
+    assert_eq!(text_of(&run(&["conversations", &other, "--tenant", "acme"], b"").await.stdout), "copy\n");
+    let again = run(&["export", &other, "--conversation", "a"], b"").await;
     assert_eq!(again.stdout, exported.stdout);
     let odd = "user:42/ä\n\u{1B}[2J";
-    let imported = told(&["import", &other, "--conversation", odd], &exported.stdout);
+    let imported = run(&["import", &other, "--conversation", odd], &exported.stdout).await;
     assert_eq!(text_of(&imported.stdout), "user:42/ä\\n\\u{1b}[2J: 3 entries\n");
-    let listed = told(&["conversations", &other], b"");
+    let listed = run(&["conversations", &other], b"").await;
     assert_eq!(text_of(&listed.stdout), "a\ncopy\nuser:42/ä\\n\\u{1b}[2J\n");
-    let exported_odd = told(&["export", &other, "--conversation", odd], b"");
+    let exported_odd = run(&["export", &other, "--conversation", odd], b"").await;
     assert!(exported_odd.status.success(), "{exported_odd:?}");
-    let refused = told(&["import", &store, "--conversation", "b"], &exported.stdout);
+    let refused = run(&["import", &store, "--conversation", "b"], &exported.stdout).await;
     assert_eq!(refused.status.code(), Some(1));
     assert!(text_of(&refused.stderr).contains("import under another id"), "{refused:?}");
 }
 
-#[test]
-fn what_cannot_be_exported_or_imported_is_told() {
+#[tokio::test]
+async fn what_cannot_be_exported_or_imported_is_told() {
     let missing = no_store_yet("nowhere.sqlite");
     for arguments in [&["conversations", &missing][..], &["export", &missing, "--conversation", "a"]] {
-        let refused = told(arguments, b"");
+        let refused = run(arguments, b"").await;
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(text_of(&refused.stderr).contains("nowhere.sqlite"), "{refused:?}");
         assert!(!PathBuf::from(&missing).exists(), "nothing is made by looking");
     }
     let empty = no_store_yet("empty.sqlite");
     for (lines, told_of) in [("a text", "line 1"), ("", "line 1"), (HEADER, "it has 0 of 2 entries")] {
-        let refused = told(&["import", &empty], lines.as_bytes());
+        let refused = run(&["import", &empty], lines.as_bytes()).await;
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
         assert!(text_of(&refused.stderr).contains(told_of), "{refused:?}");
     }
-    let refused = told(&["import", &empty], format!("{HEADER}\nsecret\n").as_bytes());
+    let refused = run(&["import", &empty], format!("{HEADER}\nsecret\n").as_bytes()).await;
     let error = text_of(&refused.stderr);
     assert!(error.contains("line 2 is not an entry") && !error.contains("secret"), "{error}");
-    let refused = told(&["export", &empty, "--conversation", "a"], b"");
+    let refused = run(&["export", &empty, "--conversation", "a"], b"").await;
     assert_eq!(refused.status.code(), Some(1));
     assert!(text_of(&refused.stderr).contains("no conversation `a`"), "{refused:?}");
 }
@@ -186,29 +142,25 @@ fn what_cannot_be_exported_or_imported_is_told() {
 const HEADER: &str =
     r#"{"format":"advisor-conversation","version":1,"tenant":"default","conversation":"c","entries":2}"#;
 
-#[test]
-fn a_chat_without_a_model_says_how_to_name_one() {
-    let output = advisor(&["chat", "--base-url", "http://127.0.0.1:9/v1"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let error = text_of(&output.stderr);
-    assert!(error.contains("--model") && error.contains("OPENAI_MODEL"), "{error}");
-}
-
 #[tokio::test]
 async fn a_chat_shows_refusals_and_says_why_an_answer_ended_early() {
     let answer = || ChatTranscript::new("m");
-    let refused = chat(answer().refusal("I cannot ").refusal("help.").finish("stop")).await;
-    assert!(refused.contains("I cannot help.\n"), "{refused}");
-    for (answer, note) in [
-        (answer().finish("stop"), "[the answer is empty]\n"),
-        (answer().text("cut he").finish("length"), "cut he\n[cut off: the token limit was reached]\n"),
-        (answer().text("some").finish("content_filter"), "some\n[cut off by a content filter"),
+    for (answer, shown, note) in [
+        (answer().refusal("I cannot ").refusal("help.").finish("stop"), "I cannot help.\n", ""),
+        (answer().finish("stop"), "", "[the answer is empty]\n"),
+        (answer().text("cut he").finish("length"), "cut he\n", "[cut off: the token limit was reached]\n"),
+        (
+            answer().text("some").finish("content_filter"),
+            "some\n",
+            "[cut off by a content filter of the provider]\n",
+        ),
+        (answer().text("Hi").finish("stop"), "Hi\n", ""),
     ] {
-        let shown = chat(answer).await;
-        assert!(shown.contains(note), "{shown}");
+        let server = server([answer]).await;
+        let output = told(chat(&server, &[]), "hello\n").await;
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!((text_of(&output.stdout).as_str(), text_of(&output.stderr).as_str()), (shown, note));
     }
-    let usual = chat(answer().text("Hi").finish("stop")).await;
-    assert!(usual.ends_with("Hi\n"), "{usual}");
 }
 
 #[test]

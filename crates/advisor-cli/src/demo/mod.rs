@@ -3,7 +3,7 @@
 mod answers;
 mod journalling;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use advisor_chain::{
@@ -14,9 +14,12 @@ use advisor_testkit::{Journal, JournalStore, ReplayServer};
 use futures::StreamExt;
 
 use crate::failure::Failure;
-use crate::screen;
+use crate::output::Output;
+use crate::screen::{self, Screen};
 
-pub(crate) async fn run(out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) async fn run() -> Result<(), Failure> {
+    // Everything is what the demo is about.
+    let mut screen = Screen::new(Output::standard(io::stdout()), Output::standard(io::stdout()));
     let server = ReplayServer::start(answers::replies()).await.map_err(Error::advisor)?;
     let journal = Journal::new();
     let memory = ChatMemoryAdvisor::new(Arc::new(JournalStore::new(InMemoryStore::new(), &journal)));
@@ -29,41 +32,38 @@ pub(crate) async fn run(out: &mut impl Write) -> Result<(), Failure> {
         .tools(&journalling::tools(&journal))
         .build()?;
 
-    writeln!(
-        out,
-        "A server on {} plays the model; everything else is real.\n\nThe chain:",
-        server.address()
-    )?;
-    writeln!(out, "{}", client.explain())?;
+    screen
+        .line(format_args!("A server on {} plays the model; everything else is real.\n", server.address()))?;
+    screen.line(format_args!("The chain:\n{}", client.explain()))?;
     for question in [
         "How is the weather in Tokyo and in London, and how late is it in Tokyo?",
         "And in Paris? Where should I go?",
     ] {
-        turn(&client, question, &journal, out).await?;
+        turn(&client, question, &journal, &mut screen).await?;
     }
 
-    writeln!(out, "── what memory holds ──")?;
+    screen.line("── what memory holds ──")?;
     for message in memory.transcript(&ConversationKey::new("demo")?).await?.iter() {
-        writeln!(out, "{}", line(message))?;
+        screen.line(line(message))?;
     }
-    writeln!(out, "\n── what happened in which order ──\n{journal}")?;
+    screen.line(format_args!("\n── what happened in which order ──\n{journal}"))?;
     let counts = server.counts();
-    writeln!(out, "{} requests over {} connection(s)", counts.requests, counts.connections)?;
+    screen.line(format_args!("{} requests over {} connection(s)", counts.requests, counts.connections))?;
     Ok(())
 }
 
-async fn turn(
+async fn turn<A: Write, N: Write>(
     client: &ChatClient,
     question: &str,
     journal: &Journal,
-    out: &mut impl Write,
+    screen: &mut Screen<A, N>,
 ) -> Result<(), Failure> {
-    writeln!(out, "> {question}")?;
+    screen.line(format_args!("> {question}"))?;
     journal.record(format!("turn: {question}"));
     let mut turn = client.prompt().user(question).conversation("demo").stream();
     while let Some(chunk) = turn.next().await {
         let chunk = chunk?;
-        screen::show(&chunk, out)?;
+        screen.show(&chunk)?;
         match &chunk {
             Chunk::RoundCompleted(response) => {
                 journal.record(format!("reader sees the end of round {}", response.round()));
@@ -72,7 +72,10 @@ async fn turn(
                 journal.record("reader sees the end of the turn");
                 let usage = response.usage().copied().unwrap_or_default();
                 let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
-                writeln!(out, "[{:?}; {input} tokens in, {output} out]\n", response.finish().reason)?;
+                screen.line(format_args!(
+                    "[{:?}; {input} tokens in, {output} out]\n",
+                    response.finish().reason
+                ))?;
             }
             _ => {}
         }

@@ -1,0 +1,98 @@
+//! One turn of the chat.
+
+use std::io::{self, Write};
+use std::pin::pin;
+
+use advisor_chain::{ErrorKind, OnDrop, TurnStream};
+use futures::{FutureExt, StreamExt};
+
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+/// Shows the answer as it comes. An interrupt cancels it; what was shown stays in the conversation.
+pub(super) async fn show<A: Write, N: Write>(
+    mut turn: TurnStream,
+    interrupt: impl Future<Output = io::Result<()>>,
+    screen: &mut Screen<A, N>,
+) -> Result<(), Failure> {
+    let handle = turn.handle();
+    // One for the whole answer, asked before each chunk: a signal is heard also while there is always another chunk.
+    let mut interrupt = pin!(interrupt.fuse());
+    let mut interrupted = false;
+    loop {
+        tokio::select! {
+            biased;
+            Ok(()) = &mut interrupt => {
+                interrupted = true;
+                handle.cancel(OnDrop::Seal);
+            }
+            item = turn.next() => match item {
+                Some(Ok(chunk)) => screen.show(&chunk)?,
+                Some(Err(error)) => {
+                    screen.end_lines()?;
+                    if error.kind() != ErrorKind::Cancelled {
+                        return Err(Failure::Chain(error));
+                    }
+                    screen.note("[cancelled]")?;
+                    return Err(Failure::Interrupted);
+                }
+                // The answer was complete when the interrupt came, which asks for the end all the same.
+                None if interrupted => return Err(Failure::Interrupted),
+                None => return Ok(()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::task::Poll;
+
+    use advisor_chain::ChatClient;
+    use advisor_testkit::{Answer, ScriptedModel};
+    use futures::future::poll_fn;
+
+    use super::*;
+    use crate::output::{Output, Style};
+
+    /// A turn in which there is always another chunk.
+    fn flood() -> TurnStream {
+        let answer = (0..1000).fold(Answer::new(), |answer, _| answer.text("x")).done();
+        let client = ChatClient::builder(ScriptedModel::new([answer])).build().unwrap();
+        client.prompt().user("go").stream()
+    }
+
+    /// How such a turn ends, with the answer and the notes that are shown.
+    async fn shown(interrupt: impl Future<Output = io::Result<()>>) -> (Result<(), Failure>, String, String) {
+        let (mut answer, mut notes) = (Vec::new(), Vec::new());
+        let mut screen =
+            Screen::new(Output::new(&mut answer, Style::Piped), Output::new(&mut notes, Style::Piped));
+        let outcome = show(flood(), interrupt, &mut screen).await;
+        (outcome, String::from_utf8(answer).unwrap(), String::from_utf8(notes).unwrap())
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_is_heard_while_there_is_always_another_chunk() {
+        let mut asked = 0;
+        let interrupt = poll_fn(|_| {
+            asked += 1;
+            if asked > 5 { Poll::Ready(Ok(())) } else { Poll::Pending }
+        });
+        let (outcome, answer, notes) = shown(interrupt).await;
+        assert!(matches!(outcome, Err(Failure::Interrupted)), "{outcome:?}");
+        assert!(answer.starts_with('x') && answer.ends_with("x\n") && answer.len() < 100, "{answer}");
+        assert_eq!(notes, "[cancelled]\n");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_whole_without_an_interrupt_or_without_signals() {
+        let whole = format!("{}\n", "x".repeat(1000));
+        for interrupt in [pending().left_future(), ready(Err(io::Error::other("no signals"))).right_future()]
+        {
+            let (outcome, answer, notes) = shown(interrupt).await;
+            assert!(outcome.is_ok(), "{outcome:?}");
+            assert_eq!((answer.as_str(), notes.as_str()), (whole.as_str(), ""));
+        }
+    }
+}

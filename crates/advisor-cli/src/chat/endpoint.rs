@@ -1,0 +1,58 @@
+//! Which model the chat asks, and where.
+
+use advisor_chain::{Error, OpenAiModel, Result};
+
+/// A server, and the name of the model that it is asked for.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    pub(super) server: OpenAiModel,
+    pub(super) model: String,
+}
+
+impl Endpoint {
+    /// What the command line says, else the environment.
+    pub(super) fn find(model: Option<String>, base_url: Option<String>) -> Result<Self> {
+        let model = first_of([model, std::env::var("OPENAI_MODEL").ok()]);
+        let server = match (OpenAiModel::from_env().ok(), first_of([base_url])) {
+            (Some(server), Some(base_url)) => Some(server.with_base_url(base_url)),
+            // No key and no server in the environment: this server needs no key.
+            (None, Some(base_url)) => {
+                Some(OpenAiModel::new(model.as_deref().unwrap_or_default()).with_base_url(base_url))
+            }
+            (server, None) => server,
+        };
+        match (server, model) {
+            (Some(server), Some(model)) => Ok(Self { server, model }),
+            (server, model) => Err(missing(server.is_none(), model.is_none())),
+        }
+    }
+}
+
+/// The first text that says something.
+fn first_of<const N: usize>(texts: [Option<String>; N]) -> Option<String> {
+    texts.into_iter().flatten().map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
+}
+
+/// Names all that is missing at once.
+fn missing(server: bool, model: bool) -> Error {
+    let model = model.then_some("no model is named: give --model NAME or set OPENAI_MODEL");
+    let server = server.then_some(
+        "no server is named: give --base-url URL or set OPENAI_BASE_URL; for OpenAI, set OPENAI_API_KEY alone",
+    );
+    let all: Vec<&str> = [model, server].into_iter().flatten().collect();
+    Error::configuration(all.join("\n       "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_names_the_model_before_the_environment_does() {
+        let some = |name: &str| Some(name.to_owned());
+        assert_eq!(first_of([some("a"), some("b")]), some("a"));
+        assert_eq!(first_of([None, some(" b\n")]), some("b"));
+        assert_eq!(first_of([some(""), some("b")]), some("b"));
+        assert_eq!(first_of([None, some(" ")]), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! The folder whose files a model may read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use advisor_chain::{Error, Result, ToolError};
+
+/// The most that is read of a file, in bytes.
+const MOST: u64 = 256 << 10;
+
+/// What every refusal ends with.
+const ALLOWED: &str = "Only text files of at most 256 KiB inside the shared folder can be read, by their path relative \
+                       to it; names that begin with a dot are refused";
+
+/// A folder that the user shares with the model.
+#[derive(Debug)]
+pub(super) struct SharedFolder {
+    /// Without links in it, so that a file's path without links begins with it.
+    root: PathBuf,
+}
+
+impl SharedFolder {
+    /// The folder as it is now.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_chain::ErrorKind::Configuration) if it is no folder.
+    pub(super) fn open(folder: &Path) -> Result<Self> {
+        let refused = |what: &str| Error::configuration(format!("{}: {what}", folder.display()));
+        let root = folder
+            .canonicalize()
+            .map_err(|error| refused("the folder cannot be shared").with_source(error))?;
+        if root.is_dir() { Ok(Self { root }) } else { Err(refused("this is no folder")) }
+    }
+
+    /// Reads a text file inside the folder.
+    ///
+    /// # Errors
+    /// Texts for the model, which say what is allowed and not where the folder lies.
+    pub(super) fn read(&self, path: &str) -> Result<String, ToolError> {
+        self.find(Path::new(path))
+            .and_then(|file| text_of(&file))
+            .map_err(|refusal| ToolError::new(format!("{refusal}. {ALLOWED}")))
+    }
+
+    /// The file's path without links. One rule holds for the path that was asked for and for where it leads.
+    /// Whoever can put another link in its place before it is read can write in the folder, and needs no model to read.
+    fn find(&self, path: &Path) -> Result<PathBuf, String> {
+        if !is_open(path) {
+            return Err("this path is not allowed".to_owned());
+        }
+        let file = self.root.join(path).canonicalize().map_err(|error| unreadable(&error))?;
+        match file.strip_prefix(&self.root) {
+            Ok(inside) if is_open(inside) => Ok(file),
+            _ => Err("this path leads to where reading is not allowed".to_owned()),
+        }
+    }
+}
+
+/// Whether a relative path goes only downwards, and through nothing hidden.
+fn is_open(path: &Path) -> bool {
+    path.components().all(|component| match component {
+        Component::CurDir => true,
+        Component::Normal(name) => !name.as_encoded_bytes().starts_with(b"."),
+        Component::ParentDir | Component::RootDir | Component::Prefix(_) => false,
+    })
+}
+
+fn text_of(file: &Path) -> Result<String, String> {
+    // Asked before it is opened: opening a named pipe waits for somebody who writes.
+    if !file.metadata().map_err(|error| unreadable(&error))?.is_file() {
+        return Err("this is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
+    match read.map_err(|error| unreadable(&error))? as u64 {
+        0..=MOST => String::from_utf8(bytes).map_err(|_| "this file is not UTF-8 text".to_owned()),
+        _ => Err("this file is too large".to_owned()),
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("the file cannot be read: {}", error.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d12_a_path_goes_downwards_and_through_nothing_hidden() {
+        for path in ["a", "a/b.txt", "./a", "a/./b", "a.b"] {
+            assert!(is_open(Path::new(path)), "{path}");
+        }
+        for path in ["..", "a/../b", "a/..", "/a", "/", ".env", "a/.git/config", "...", "./.a"] {
+            assert!(!is_open(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn d12_a_file_is_read_up_to_its_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = SharedFolder::open(folder.path()).unwrap();
+        for (length, fits) in [(0, true), (MOST, true), (MOST + 1, false)] {
+            std::fs::write(folder.path().join("a"), "x".repeat(length.try_into().unwrap())).unwrap();
+            assert_eq!(shared.read("a").is_ok(), fits, "{length}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn d12_a_named_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let shared = SharedFolder::open(folder.path()).unwrap();
+        let (told, tells) = std::sync::mpsc::channel();
+        std::thread::spawn(move || told.send(shared.read("pipe")));
+        let refusal = tells.recv_timeout(std::time::Duration::from_secs(30)).unwrap().unwrap_err();
+        assert!(refusal.text().contains("this is no file"), "{refusal:?}");
+    }
+}

@@ -1,0 +1,99 @@
+//! The lines that the user says.
+
+use std::error::Error as StdError;
+use std::future::pending;
+use std::io::{self, IsTerminal, Write};
+
+use advisor_chain::Error;
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+
+use super::interrupts::Interrupts;
+use crate::failure::Failure;
+
+const PROMPT: &str = "> ";
+
+/// Standard input, line by line.
+#[derive(Debug)]
+pub(super) struct Input {
+    /// Taken while a line is read, off the async threads.
+    source: Option<Source>,
+    interactive: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// A terminal on which lines can be edited.
+    Editor(Box<DefaultEditor>),
+    /// A terminal whose output goes elsewhere, where no prompt belongs.
+    Terminal,
+    /// A file or a pipe.
+    Pipe,
+}
+
+impl Input {
+    pub(super) fn standard() -> Result<Self, Failure> {
+        let interactive = io::stdin().is_terminal();
+        let source = match (interactive, io::stdout().is_terminal()) {
+            (true, true) => Source::Editor(Box::new(DefaultEditor::new().map_err(unreadable)?)),
+            (true, false) => Source::Terminal,
+            (false, _) => Source::Pipe,
+        };
+        Ok(Self { source: Some(source), interactive })
+    }
+
+    /// Whether somebody sits at a terminal, and can go on after an error.
+    pub(super) fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Reads the next line; `None` at the end of the input.
+    pub(super) async fn next(&mut self, interrupts: &mut Interrupts) -> Result<Option<String>, Failure> {
+        let Some(mut source) = self.source.take() else { return Ok(None) };
+        // The editor reads Ctrl-C as a key.
+        let edited = matches!(source, Source::Editor(_));
+        let interrupt = async move { if edited { pending().await } else { interrupts.next().await } };
+        let reading = tokio::task::spawn_blocking(move || {
+            let line = source.read();
+            (source, line)
+        });
+        let (source, line) = tokio::select! {
+            Ok(()) = interrupt => return Err(Failure::Interrupted),
+            read = reading => read.map_err(Error::advisor)?,
+        };
+        self.source = Some(source);
+        Ok(line?)
+    }
+}
+
+impl Source {
+    fn read(&mut self) -> Result<Option<String>, Error> {
+        match self {
+            Self::Editor(editor) => match editor.readline(PROMPT) {
+                Ok(line) => {
+                    // A history that cannot be kept is no reason to stop talking.
+                    let _ = editor.add_history_entry(line.as_str());
+                    Ok(Some(line))
+                }
+                Err(ReadlineError::Interrupted) => Ok(Some(String::new())),
+                Err(ReadlineError::Eof) => Ok(None),
+                Err(error) => Err(unreadable(error)),
+            },
+            Self::Terminal => {
+                let _ = io::stderr().write_all(PROMPT.as_bytes());
+                read_line()
+            }
+            Self::Pipe => read_line(),
+        }
+    }
+}
+
+fn read_line() -> Result<Option<String>, Error> {
+    let mut line = String::new();
+    let length = io::stdin().read_line(&mut line).map_err(unreadable)?;
+    Ok((length > 0).then_some(line))
+}
+
+fn unreadable(error: impl StdError + Send + Sync + 'static) -> Error {
+    Error::configuration("standard input cannot be read").with_source(error)
+}

@@ -1,0 +1,247 @@
+//! `advisor chat` as a user or a script runs it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+#[cfg(unix)]
+#[path = "chat/terminal.rs"]
+mod terminal;
+
+use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
+use common::{advisor, chat, server, text_of, told};
+use serde_json::{Value, json};
+
+fn answer() -> ChatTranscript {
+    ChatTranscript::new("m")
+}
+
+fn refusal() -> Reply {
+    Reply::json(400, json!({"error": {"message": "no", "code": "nope"}}))
+}
+
+#[tokio::test]
+async fn d12_a_failed_turn_in_a_pipe_ends_the_program_with_1() {
+    let server = ReplayServer::start([refusal()]).await.unwrap();
+    let output = told(chat(&server, &[]), "one\ntwo\n").await;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(text_of(&output.stdout), "");
+    let error = text_of(&output.stderr);
+    assert!(error.starts_with("error: ") && error.contains("HTTP 400"), "{error}");
+    assert_eq!(server.requests().len(), 1, "what follows a failed turn is not asked");
+}
+
+#[tokio::test]
+async fn d12_a_base_url_that_is_none_ends_the_program_with_2() {
+    let output = told(advisor(&["chat", "--model", "m", "--base-url", "nonsense"]), "one\n").await;
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(text_of(&output.stdout), "");
+}
+
+#[tokio::test]
+async fn d12_an_answer_that_an_error_cuts_shows_what_came() {
+    let body = answer().text("some").text(" of it").without_done();
+    let server = ReplayServer::start([Reply::sse(body)]).await.unwrap();
+    let output = told(chat(&server, &[]), "go\n").await;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(text_of(&output.stdout), "some of it\n");
+    assert!(text_of(&output.stderr).starts_with("error: "), "{output:?}");
+}
+
+#[tokio::test]
+async fn d12_standard_output_holds_the_answer_alone() {
+    let server = server([
+        answer()
+            .reasoning("I do not know,\nso I ")
+            .reasoning("look.")
+            .text("Let me look.")
+            .tool_call(0, "call", "current_time", &["{}"])
+            .finish("tool_calls"),
+        answer().reasoning("Ah.").text("It is late.\n").finish("stop"),
+        answer().text("cut he").finish("length"),
+    ])
+    .await;
+    let output = told(chat(&server, &[]), "What time is it?\nAnd now?\n").await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text_of(&output.stdout), "Let me look.\nIt is late.\ncut he\n");
+    let notes = text_of(&output.stderr);
+    let lines: Vec<_> = notes.lines().collect();
+    assert_eq!(lines[..2], ["| I do not know,", "| so I look."], "{notes}");
+    assert!(lines[2].contains("current_time") && lines[3].contains("GMT"), "{notes}");
+    assert_eq!(lines[4..], ["| Ah.", "[cut off: the token limit was reached]"], "{notes}");
+    assert!(!notes.contains('\x1b'), "{notes}");
+}
+
+#[tokio::test]
+async fn d12_a_reader_that_has_read_enough_ends_the_chat_quietly() {
+    let server = server([answer().text("Hi").finish("stop")]).await;
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = chat(&server, &[]);
+    command.stdout(writer);
+    let output = told(command, "hello\nagain\n").await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    assert_eq!(server.requests().len(), 1, "nobody reads what would be answered");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn d12_notes_that_cannot_be_written_do_not_cost_the_answer() {
+    let server = server([answer().reasoning("Hm.").text("Hi").finish("stop")]).await;
+    let mut command = chat(&server, &[]);
+    command.stderr(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    let output = told(command, "hello\n").await;
+    assert_eq!((output.status.code(), text_of(&output.stdout)), (Some(0), "Hi\n".to_owned()));
+}
+
+/// The tools that the model is offered, by name.
+fn offered(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn d12_tools_that_read_files_are_off_unless_asked_for() {
+    let folder = shared("offered");
+    let folder = folder.to_str().unwrap();
+    for (more, expected) in [
+        (&[][..], &["current_time"][..]),
+        (&["--files", folder], &["current_time", "read_file"]),
+        (&["--no-tools"], &[]),
+    ] {
+        let server = server([answer().text("Hi").finish("stop")]).await;
+        let output = told(chat(&server, more), "hello\n").await;
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let request = server.requests().pop().unwrap().json().unwrap();
+        assert_eq!(offered(&request), expected, "{more:?}");
+    }
+}
+
+/// A folder with a file, hidden ones, and one beside it. It is inside a folder of the test's own.
+fn shared(name: &str) -> std::path::PathBuf {
+    let around = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&around);
+    let folder = around.join("shared");
+    std::fs::create_dir_all(folder.join(".git")).unwrap();
+    std::fs::create_dir_all(folder.join("notes")).unwrap();
+    for (path, text) in [
+        ("shared/notes/monday.txt", "rain"),
+        ("shared/.env", "KEY=s3cret"),
+        ("shared/.git/config", "s3cret"),
+        ("beside.txt", "s3cret"),
+    ] {
+        std::fs::write(around.join(path), text).unwrap();
+    }
+    std::fs::write(folder.join("large.txt"), "s3cret".repeat(50_000)).unwrap();
+    std::fs::write(folder.join("picture.png"), b"\x89PNG s3cret").unwrap();
+    #[cfg(unix)]
+    for (link, to) in
+        [("outside", "../beside.txt"), ("hidden", ".env"), ("up", ".."), ("monday", "notes/monday.txt")]
+    {
+        std::os::unix::fs::symlink(to, folder.join(link)).unwrap();
+    }
+    folder
+}
+
+/// What the model is told when it reads a file in such a chat.
+async fn read(path: &str, more: &[&str]) -> String {
+    let call = json!({"path": path}).to_string();
+    let server = server([
+        answer().tool_call(0, "call", "read_file", &[&call]).finish("tool_calls"),
+        answer().text("Thanks.").finish("stop"),
+    ])
+    .await;
+    let output = told(chat(&server, more), "read\n").await;
+    assert_eq!(text_of(&output.stdout), "Thanks.\n", "{output:?}");
+    assert!(!text_of(&output.stderr).contains("s3cret"), "{output:?}");
+    let request = server.requests().pop().unwrap().json().unwrap();
+    request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn d12_files_are_read_only_inside_the_folder_that_is_shared() {
+    let folder = shared("read");
+    let files = ["--files", folder.to_str().unwrap()];
+    for path in ["notes/monday.txt", "./notes/monday.txt"] {
+        assert_eq!(read(path, &files).await, "rain", "{path}");
+    }
+    #[cfg(unix)]
+    assert_eq!(read("monday", &files).await, "rain", "a link inside the folder");
+    let absolute = folder.join("../beside.txt");
+    let inside = folder.join("notes/monday.txt");
+    let mut refused = vec![
+        ".env",
+        ".git/config",
+        "../beside.txt",
+        "notes/../../beside.txt",
+        "",
+        "notes",
+        "no-such-file",
+        "large.txt",
+        "picture.png",
+        absolute.to_str().unwrap(),
+        inside.to_str().unwrap(),
+    ];
+    if cfg!(unix) {
+        refused.extend(["outside", "hidden", "up/beside.txt", "/etc/passwd"]);
+    }
+    for path in refused {
+        let told = read(path, &files).await;
+        assert!(told.contains("inside the shared folder") && !told.contains("s3cret"), "{path}: {told}");
+        assert!(!told.contains(folder.to_str().unwrap()), "where the folder lies is not told: {told}");
+    }
+    let unasked = read("notes/monday.txt", &[]).await;
+    assert!(!unasked.contains("rain"), "{unasked}");
+}
+
+#[test]
+fn d12_switches_that_contradict_or_cannot_be_followed_are_wrong_usage() {
+    let file = common::file("no-folder.txt", "");
+    for (more, part) in [
+        (&["--no-tools", "--files", "."][..], "--no-tools"),
+        (&["--files", "no-such-folder"], "no-such-folder"),
+        (&["--files", file.to_str().unwrap()], "no folder"),
+        (&["--conversation", ""], "conversation"),
+    ] {
+        let mut command = advisor(&["chat", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]);
+        let output = command.args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {output:?}");
+        assert!(text_of(&output.stderr).contains(part), "{output:?}");
+    }
+}
+
+#[test]
+fn d12_all_that_is_missing_is_named_at_once() {
+    const MODEL: [&str; 2] = ["--model", "OPENAI_MODEL"];
+    const SERVER: [&str; 3] = ["--base-url", "OPENAI_BASE_URL", "OPENAI_API_KEY"];
+    for (variables, model, server) in [
+        (&[][..], true, true),
+        (&[("OPENAI_MODEL", "m")], false, true),
+        (&[("OPENAI_API_KEY", "sk-s3cret")], true, false),
+        (&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")], true, false),
+        (&[("OPENAI_BASE_URL", " "), ("OPENAI_MODEL", ""), ("OPENAI_API_KEY", "")], true, true),
+    ] {
+        let output = advisor(&["chat"]).envs(variables.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let error = text_of(&output.stderr);
+        assert!(MODEL.iter().all(|name| error.contains(name) == model), "{variables:?}: {error}");
+        assert!(SERVER.iter().all(|name| error.contains(name) == server), "{variables:?}: {error}");
+        assert!(error.lines().count() <= 2 && !error.contains("s3cret"), "{error}");
+    }
+}
+
+#[test]
+fn d12_help_tells_of_tools_streams_and_exit_codes() {
+    let output = advisor(&["chat", "--help"]).output().unwrap();
+    let help = text_of(&output.stdout);
+    for part in ["--files <DIR>", "--no-tools", "OPENAI_API_KEY", "NO_COLOR", "standard error", "Exit codes:"]
+    {
+        assert!(help.contains(part), "{part}: {help}");
+    }
+}

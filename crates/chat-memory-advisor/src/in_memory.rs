@@ -1,50 +1,92 @@
-use std::collections::HashMap;
+mod log;
+mod places;
+mod recent;
+
 use std::fmt;
-use std::ops::Range;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use dashmap::{DashMap, Entry as Place};
 use tokio::time::Instant;
 
 use crate::{
-    Batch, BatchKey, ConversationStore, Entry, EntryId, Fence, Forks, Leases, NewEntry, Page, Snapshot,
-    StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
 };
+use places::Places;
 
 /// Conversations in this process's memory. Clones share them; they end with the process.
 ///
-/// It keeps everything until it is deleted, and for each batch its key.
-#[derive(Clone, Default)]
+/// It keeps everything until it is deleted, and for each batch its key. A service that runs for long bounds it:
+/// [`with_max_conversations`](Self::with_max_conversations) lets go of the conversation that was used longest ago, and
+/// [`with_max_entries`](Self::with_max_entries) ends a conversation that has grown too long. What one entry holds is bounded
+/// where it comes from: answers and results have their limits, and what users say has the application's.
+///
+/// # Ordering
+/// As in the contract of [`ConversationStore`]. Loads, reads, appends and leases are uses of a conversation; lists are
+/// none. A bounded store makes one append at a time.
+///
+/// Room is made in the moment in which another conversation is stored, and only for one that is. A conversation that is
+/// held, or whose last turn is open, never makes room. One that made room is as if it was deleted: it is empty,
+/// what expects a version of it is refused as [`StoreError::Gone`], and its keys are forgotten. Its fence is not: a
+/// conversation that begins anew refuses every fence below the highest that was ever forgotten. So a lease whose time is
+/// over may be lost with its conversation, and fences that this store did not hand out must rise over all conversations.
+///
+/// # Cancellation
+/// Nothing waits: an append is made when it is first polled, or never.
+///
+/// # Errors
+/// [`StoreError::Full`] for a conversation that is not there yet, if all places are taken by conversations that are held or
+/// whose turn is open; [`StoreError::ConversationFull`] for a turn that would begin beyond the bound on entries. A turn that
+/// has begun is always taken to its end.
+///
+/// # Example
+/// ```
+/// use std::num::NonZeroUsize;
+/// use advisor_core::ChatClient;
+/// use advisor_testkit::{Answer, ScriptedModel};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, Page};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = InMemoryStore::with_max_conversations(NonZeroUsize::MIN);
+/// let model = ScriptedModel::new([Answer::of_text("Hello, Ada."), Answer::of_text("Hello, Bob.")]);
+/// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(store.clone())).build()?;
+/// client.prompt().user("I am Ada.").conversation("ada").call().await?;
+/// client.prompt().user("I am Bob.").conversation("bob").call().await?;
+/// // Ada's conversation has made room.
+/// let left = store.list(&Page::first("default", 9)).await?;
+/// assert_eq!(left.iter().map(|key| key.conversation()).collect::<Vec<_>>(), ["bob"]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
 pub struct InMemoryStore {
-    conversations: Arc<DashMap<ConversationKey, Log>>,
-    fences: Arc<AtomicU64>,
+    places: Arc<Places>,
+    most_entries: usize,
     hands_out_leases: bool,
-}
-
-#[derive(Default)]
-struct Log {
-    entries: Vec<Entry>,
-    forks: Forks,
-    /// Where the entries of each batch stand.
-    batches: HashMap<BatchKey, Range<usize>>,
-    /// The highest that was handed out or written with.
-    fence: Option<Fence>,
-    held: Option<Held>,
-}
-
-struct Held {
-    turn: TurnId,
-    until: Instant,
 }
 
 impl InMemoryStore {
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::of(Places::default())
+    }
+
+    /// An empty store of so many conversations at the most: the one that was used longest ago, and is idle, makes room.
+    ///
+    /// A conversation that was only leased counts as well.
+    #[must_use]
+    pub fn with_max_conversations(most: NonZeroUsize) -> Self {
+        Self::of(Places::bounded(most))
+    }
+
+    /// The same store, in which no turn begins in a conversation of so many entries or more.
+    ///
+    /// The turn that is running goes on to its end, so that a conversation has at most one turn more.
+    #[must_use]
+    pub fn with_max_entries(self, most: NonZeroUsize) -> Self {
+        Self { most_entries: most.get(), ..self }
     }
 
     /// The same store, which hands out leases as if several processes shared it: for tests of what they do.
@@ -52,12 +94,22 @@ impl InMemoryStore {
     pub fn with_leases(self) -> Self {
         Self { hands_out_leases: true, ..self }
     }
+
+    fn of(places: Places) -> Self {
+        Self { places: Arc::new(places), most_entries: usize::MAX, hands_out_leases: false }
+    }
+}
+
+impl Default for InMemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 #[async_trait]
 impl ConversationStore for InMemoryStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        let log = self.conversations.get(key);
+        let log = self.places.used(key);
         Ok(log.map(|log| log.snapshot(log.tip(), view)).unwrap_or_default())
     }
 
@@ -67,7 +119,7 @@ impl ConversationStore for InMemoryStore {
         tip: EntryId,
         view: View,
     ) -> Result<Snapshot, StoreError> {
-        let log = self.conversations.get(key).filter(|log| log.tip() >= tip);
+        let log = self.places.used(key).filter(|log| log.tip() >= tip);
         match log {
             Some(log) => Ok(log.snapshot(tip, view)),
             None if tip == EntryId::BEGINNING => Ok(Snapshot::default()),
@@ -81,14 +133,12 @@ impl ConversationStore for InMemoryStore {
         after: EntryId,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        let Some(log) = self.conversations.get(key) else { return Ok(Vec::new()) };
-        let from = usize::try_from(after.as_u64()).unwrap_or(usize::MAX);
-        Ok(log.entries.iter().skip(from).take(limit).cloned().collect())
+        Ok(self.places.used(key).map(|log| log.page(after, limit)).unwrap_or_default())
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        let log = self.conversations.get(key);
-        Ok(log.map(|log| log.forks.tips(log.tip().as_u64())).unwrap_or_default())
+        let log = self.places.used(key);
+        Ok(log.map(|log| log.tips()).unwrap_or_default())
     }
 
     async fn append(
@@ -98,32 +148,19 @@ impl ConversationStore for InMemoryStore {
         batch: Batch,
     ) -> Result<Version, StoreError> {
         batch.validate()?;
-        match self.conversations.entry(key.clone()) {
-            Place::Occupied(mut log) => log.get_mut().append(expected, batch),
-            Place::Vacant(place) => {
-                let mut log = Log::default();
-                let version = log.append(expected, batch)?;
-                // A batch of nothing makes no conversation.
-                if log.exists() {
-                    place.insert(log);
-                }
-                Ok(version)
-            }
-        }
+        self.places.within(key, |log| log.append(expected, batch, self.most_entries))
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        if let Some(mut log) = self.conversations.get_mut(key) {
-            (log.entries, log.forks, log.batches) = Default::default();
-        }
-        self.conversations.remove_if(key, |_, log| !log.exists() && log.holder().is_none());
+        self.places.delete(key);
         Ok(())
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
         let listed = |key: &ConversationKey| key.tenant() == &*page.tenant && page.after.as_ref() < Some(key);
         let mut keys: Vec<_> = self
-            .conversations
+            .places
+            .logs()
             .iter()
             .filter(|log| log.exists())
             .map(|log| log.key().clone())
@@ -148,18 +185,17 @@ impl Leases for InMemoryStore {
         time: Duration,
         in_place_of: Option<Fence>,
     ) -> Result<Fence, StoreError> {
-        let mut log = self.conversations.entry(key.clone()).or_default();
-        if let (Some(held), Some(fence)) = (log.holder(), log.fence)
-            && in_place_of != Some(fence)
-        {
-            let remaining = held.until.saturating_duration_since(Instant::now());
-            return Err(StoreError::Held { turn: held.turn.clone(), fence, remaining });
-        }
-        let highest = log.fence.map_or(0, Fence::as_u64);
-        let next = self.fences.fetch_add(1, Ordering::Relaxed).max(highest).saturating_add(1);
-        log.fence = Some(Fence::new(next));
-        log.held = Some(Held { turn: turn.clone(), until: after(time) });
-        Ok(Fence::new(next))
+        self.places.within(key, |log| {
+            if let (Some(held), Some(fence)) = (log.holder(), log.fence())
+                && in_place_of != Some(fence)
+            {
+                let remaining = held.until.saturating_duration_since(Instant::now());
+                return Err(StoreError::Held { turn: held.turn.clone(), fence, remaining });
+            }
+            let fence = self.places.next_fence(log.fence());
+            log.hold(turn.clone(), fence, after(time));
+            Ok(fence)
+        })
     }
 
     async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
@@ -174,87 +210,7 @@ impl Leases for InMemoryStore {
 
 impl InMemoryStore {
     fn change_held(&self, key: &ConversationKey, fence: Fence, until: Instant) -> Option<()> {
-        let mut log = self.conversations.get_mut(key).filter(|log| log.fence == Some(fence))?;
-        log.held.as_mut()?.until = until;
-        Some(())
-    }
-}
-
-impl Log {
-    fn exists(&self) -> bool {
-        !self.entries.is_empty()
-    }
-
-    fn holder(&self) -> Option<&Held> {
-        self.held.as_ref().filter(|held| held.until > Instant::now())
-    }
-
-    fn version(&self) -> Version {
-        Version::EMPTY.after(self.entries.len())
-    }
-
-    fn tip(&self) -> EntryId {
-        EntryId::new(self.version().as_u64())
-    }
-
-    fn snapshot(&self, tip: EntryId, view: View) -> Snapshot {
-        Snapshot::along(&self.entries, &self.forks.path(tip), view)
-    }
-
-    /// Whether a batch stands in this place and follows what it says.
-    fn holds(&self, range: &Range<usize>, batch: &Batch) -> bool {
-        let written = self.entries.get(range.clone()).unwrap_or_default();
-        let parent = batch.fork_at(Version::EMPTY.after(range.start));
-        written.len() == batch.entries.len()
-            && written.iter().zip(&batch.entries).all(|(old, new)| same(old, new))
-            && written.first().is_none_or(|first| first.parent == parent)
-    }
-
-    fn append(&mut self, expected: Version, batch: Batch) -> Result<Version, StoreError> {
-        if let Some(range) = self.batches.get(&batch.key) {
-            let same = self.holds(range, &batch);
-            return if same { Ok(Version::EMPTY.after(range.end)) } else { Err(StoreError::KeyReused) };
-        }
-        self.check(expected, &batch)?;
-        let current = self.version();
-        if !self.exists() && batch.entries.is_empty() {
-            return Ok(current);
-        }
-        self.fence = batch.fence.or(self.fence);
-        let (from, first) = (self.entries.len(), current.as_u64().saturating_add(1));
-        if let Some(parent) = batch.fork_at(current) {
-            self.forks.insert(first, parent);
-        }
-        let entries = (first..).zip(batch.entries);
-        self.entries.extend(entries.map(|(seq, new)| Entry {
-            parent: self.forks.parent_of(seq),
-            ..Entry::new(seq, new.turn, new.kind).in_round(new.round)
-        }));
-        self.batches.insert(batch.key, from..self.entries.len());
-        Ok(self.version())
-    }
-
-    /// What forbids to append a batch of a new key.
-    fn check(&self, expected: Version, batch: &Batch) -> Result<(), StoreError> {
-        // A conversation that is not there is only made by a batch that expects it so.
-        if !self.exists() && (expected > Version::EMPTY || batch.last_turn.is_some()) {
-            return Err(StoreError::Gone);
-        }
-        if batch.fence.is_some() && batch.fence < self.fence {
-            return Err(StoreError::Fenced);
-        }
-        let current = self.version();
-        if current != expected {
-            return Err(StoreError::Conflict { current });
-        }
-        let last_turn = self.entries.last().map(|last| &last.turn);
-        if batch.last_turn.is_some() && batch.last_turn.as_ref() != last_turn {
-            return Err(StoreError::Gone);
-        }
-        match batch.parent.filter(|parent| parent.as_u64() > current.as_u64()) {
-            Some(id) => Err(StoreError::NoSuchEntry { id }),
-            None => Ok(()),
-        }
+        self.places.logs().get_mut(key)?.hold_until(fence, until)
     }
 }
 
@@ -263,13 +219,9 @@ fn after(time: Duration) -> Instant {
     Instant::now() + time.min(YEAR)
 }
 
-fn same(old: &Entry, new: &NewEntry) -> bool {
-    old.turn == new.turn && old.kind == new.kind
-}
-
 impl fmt::Debug for InMemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InMemoryStore").field("conversations", &self.conversations.len()).finish()
+        f.debug_struct("InMemoryStore").field("conversations", &self.places.logs().len()).finish()
     }
 }
 
@@ -278,8 +230,8 @@ mod tests {
     use advisor_core::Message;
 
     use super::*;
-    use crate::EntryKind;
     use crate::logs::turn;
+    use crate::{BatchKey, EntryKind, NewEntry};
 
     #[tokio::test]
     async fn law_r1_of_a_deleted_conversation_nothing_is_kept() {
@@ -288,7 +240,7 @@ mod tests {
         let batch = Batch::new(BatchKey::new(turn("t"), 0, "x"), vec![said]);
         store.append(&key, Version::EMPTY, batch).await.unwrap();
         store.delete(&key).await.unwrap();
-        assert!(store.conversations.is_empty());
+        assert!(store.places.logs().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

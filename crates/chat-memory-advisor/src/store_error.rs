@@ -47,6 +47,21 @@ pub enum StoreError {
         /// What went wrong.
         source: Option<BoxError>,
     },
+    /// The store has no place for another conversation. Nothing was written.
+    #[error(
+        "the store holds {limit} conversations, and each is held or in the middle of a turn; try again when one has \
+         ended, or raise the store's bound"
+    )]
+    Full {
+        /// How many conversations it may hold.
+        limit: usize,
+    },
+    /// The conversation takes no further turn. Nothing was written.
+    #[error("the conversation has {limit} entries or more; begin a new one, or raise the store's bound")]
+    ConversationFull {
+        /// At how many entries no turn begins any more.
+        limit: usize,
+    },
     /// An entry or the batch is larger than the store takes. Nothing was written.
     #[error(
         "the batch is larger than the store takes; shorten what is remembered or raise the store's bound"

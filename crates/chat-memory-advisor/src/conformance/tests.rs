@@ -18,6 +18,15 @@ mod leasing {
     crate::conformance!(crate::InMemoryStore::new().with_leases());
 }
 
+mod bounded {
+    // As long as there is room, a bounded store is as any other.
+    crate::conformance!(
+        crate::InMemoryStore::with_max_conversations(std::num::NonZeroUsize::new(10_000).unwrap())
+            .with_max_entries(std::num::NonZeroUsize::MAX)
+            .with_leases()
+    );
+}
+
 mod shared {
     // A handle of a store is a store.
     crate::conformance!(std::sync::Arc::new(crate::InMemoryStore::new()));

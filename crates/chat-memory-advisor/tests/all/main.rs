@@ -8,6 +8,7 @@
 )]
 
 mod again;
+mod bounded_store;
 mod branches;
 mod busy;
 mod dropped;

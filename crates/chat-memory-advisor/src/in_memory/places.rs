@@ -1,0 +1,132 @@
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use advisor_core::ConversationKey;
+use dashmap::mapref::one::Ref;
+use dashmap::{DashMap, Entry as Place};
+
+use super::log::Log;
+use super::recent::Recent;
+use crate::{Fence, StoreError};
+
+/// The logs of a store, each under its key, and how many of them there may be.
+#[derive(Default)]
+pub(super) struct Places {
+    logs: DashMap<ConversationKey, Log>,
+    /// The highest fence that was handed out.
+    fences: AtomicU64,
+    bound: Option<Bound>,
+}
+
+/// Whoever makes or removes a log of a bounded store holds `recent` meanwhile, and takes it before any log.
+struct Bound {
+    most: NonZeroUsize,
+    recent: Mutex<Recent>,
+    /// The highest fence of the logs that made room. A log that begins anew takes no lower one.
+    forgotten: AtomicU64,
+}
+
+impl Places {
+    pub(super) fn bounded(most: NonZeroUsize) -> Self {
+        let bound = Bound { most, recent: Mutex::default(), forgotten: AtomicU64::new(0) };
+        Self { bound: Some(bound), ..Self::default() }
+    }
+
+    pub(super) fn logs(&self) -> &DashMap<ConversationKey, Log> {
+        &self.logs
+    }
+
+    /// A fence above this one, and above all that were handed out.
+    pub(super) fn next_fence(&self, above: Option<Fence>) -> Fence {
+        let last = self.fences.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, Fence::as_u64));
+        Fence::new(last.saturating_add(1))
+    }
+
+    /// Reads a conversation, which is a use of it.
+    pub(super) fn used(&self, key: &ConversationKey) -> Option<Ref<'_, ConversationKey, Log>> {
+        if let Some(bound) = &self.bound {
+            bound.recent().used(key);
+        }
+        self.logs.get(key)
+    }
+
+    /// Does this to a conversation's log. A log that comes of it, where there was none, is given a place.
+    pub(super) fn within<T>(
+        &self,
+        key: &ConversationKey,
+        work: impl FnOnce(&mut Log) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Some(bound) = &self.bound {
+            return self.within_bound(bound, key, work);
+        }
+        match self.logs.entry(key.clone()) {
+            Place::Occupied(mut log) => work(log.get_mut()),
+            Place::Vacant(place) => {
+                let mut log = Log::default();
+                let done = work(&mut log)?;
+                if !log.is_blank() {
+                    place.insert(log);
+                }
+                Ok(done)
+            }
+        }
+    }
+
+    fn within_bound<T>(
+        &self,
+        bound: &Bound,
+        key: &ConversationKey,
+        work: impl FnOnce(&mut Log) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut recent = bound.recent();
+        recent.used(key);
+        if let Some(mut log) = self.logs.get_mut(key) {
+            return work(&mut log);
+        }
+        let mut log = Log::behind(bound.forgotten());
+        let done = work(&mut log)?;
+        if !log.is_blank() {
+            // What is refused takes nobody's place.
+            self.make_room(bound, &mut recent)?;
+            recent.enter(key.clone());
+            self.logs.insert(key.clone(), log);
+        }
+        Ok(done)
+    }
+
+    /// Lets go of the conversation that was used longest ago among those that are idle, if all places are taken.
+    fn make_room(&self, bound: &Bound, recent: &mut Recent) -> Result<(), StoreError> {
+        if recent.len() < bound.most.get() {
+            return Ok(());
+        }
+        let let_go = recent.oldest_first().find_map(|key| self.logs.remove_if(key, |_, log| log.is_idle()));
+        let (key, log) = let_go.ok_or(StoreError::Full { limit: bound.most.get() })?;
+        bound.forgotten.fetch_max(log.fence().map_or(0, Fence::as_u64), Ordering::Relaxed);
+        recent.leave(&key);
+        Ok(())
+    }
+
+    /// Removes what a conversation holds, and its log where nobody holds a lease of it.
+    pub(super) fn delete(&self, key: &ConversationKey) {
+        let recent = self.bound.as_ref().map(Bound::recent);
+        if let Some(mut log) = self.logs.get_mut(key) {
+            log.clear();
+        }
+        let removed = self.logs.remove_if(key, |_, log| !log.exists() && log.holder().is_none());
+        if let (Some(mut recent), Some((key, _))) = (recent, removed) {
+            recent.leave(&key);
+        }
+    }
+}
+
+impl Bound {
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forgotten(&self) -> Option<Fence> {
+        let fence = self.forgotten.load(Ordering::Relaxed);
+        (fence > 0).then(|| Fence::new(fence))
+    }
+}

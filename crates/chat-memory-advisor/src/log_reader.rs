@@ -47,13 +47,26 @@ impl LogReader {
     /// # Errors
     /// [`StoreError::Corrupt`] if more than a thousand rows are missing before it.
     pub fn row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result<(), StoreError> {
+        self.take(seq, turn, kind, serde_json::from_slice(kind).ok())
+    }
+
+    /// Takes the next row, of which the store knows that it is not what was written, whatever it says.
+    ///
+    /// # Errors
+    /// As of [`row`](Self::row).
+    pub fn damaged_row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result<(), StoreError> {
+        self.take(seq, turn, kind, None)
+    }
+
+    fn take(&mut self, seq: u64, turn: &[u8], kind: &[u8], read: Option<Body>) -> Result<(), StoreError> {
         while self.expected.front().is_some_and(|next| next.last < seq) {
             self.take_missing(u64::MAX)?;
         }
         self.take_missing(seq)?;
         let turn = std::str::from_utf8(turn).ok().and_then(|turn| TurnId::new(turn).ok());
-        let read = turn.is_some().then(|| serde_json::from_slice(kind).ok()).flatten();
-        let body = read.unwrap_or_else(|| Body { kind: EntryKind::Corrupt(kind.to_vec()), round: None });
+        let body = read
+            .filter(|_| turn.is_some())
+            .unwrap_or_else(|| Body { kind: EntryKind::Corrupt(kind.to_vec()), round: None });
         let parent = self.take_number();
         self.push(seq, parent, turn, body);
         Ok(())

@@ -2,7 +2,7 @@ use advisor_core::ConversationKey;
 use chat_memory_advisor::{Batch, BatchKey, EntryId, StoreError, Version, WrittenEntry};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::failure::{commit, nothing_written};
+use crate::failure::{commit, damaged, nothing_written};
 use crate::log::{Log, bytes};
 use crate::path::Place;
 
@@ -17,11 +17,14 @@ pub(crate) fn append(
     largest: usize,
 ) -> Result<Version, StoreError> {
     let entries = batch.written(largest)?;
+    see_the_file(connection)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
     let log = match Log::find(&transaction, key)? {
         // A conversation that is not there is only made by a batch that expects it so.
-        None if expected > Version::EMPTY || batch.last_turn.is_some() => return Err(StoreError::Gone),
+        None if expected > Version::EMPTY || batch.last_turn.is_some() => {
+            return Err(Log::gone(&transaction, key));
+        }
         None => Log::begin(&transaction, key)?,
         Some(log) => log,
     };
@@ -36,8 +39,16 @@ pub(crate) fn append(
         return Ok(Version::EMPTY);
     }
     let version = log.write(&transaction, batch, &entries)?;
+    log.read_back(&transaction, key, version, &entries)?;
     commit(transaction)?;
     Ok(version)
+}
+
+/// Forgets the pages that this connection has read, so that an append stands on what readers will find in the file,
+/// and not on what was there once.
+fn see_the_file(connection: &Connection) -> Result<(), StoreError> {
+    let forget = connection.prepare_cached("PRAGMA shrink_memory");
+    forget.and_then(|mut forget| forget.query([])?.next().map(drop)).map_err(nothing_written)
 }
 
 impl Log {
@@ -71,6 +82,33 @@ impl Log {
             }
         }
         Ok(entries.next().is_none())
+    }
+
+    /// Reads what was written on the way that a load takes, before it is acknowledged.
+    fn read_back(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &ConversationKey,
+        version: Version,
+        entries: &[WrittenEntry<'_>],
+    ) -> Result<(), StoreError> {
+        let unlike = || damaged(self.version.saturating_add(1), "what was written is not what is read");
+        let log = Self::find(transaction, key)?.ok_or_else(unlike)?;
+        let mut statement = Self::rows(transaction)?;
+        let mut rows =
+            statement.query(params![log.id, self.version, log.version]).map_err(nothing_written)?;
+        let mut next = self.version;
+        for entry in entries {
+            next = next.saturating_add(1);
+            let row = rows.next().map_err(nothing_written)?.ok_or_else(unlike)?;
+            let is_entry = row.get::<_, u64>(0).is_ok_and(|seq| seq == next)
+                && (bytes(row, 1), bytes(row, 2)) == (entry.turn.as_bytes(), entry.body.as_bytes())
+                && log.is_as_written(row, next);
+            if !is_entry {
+                return Err(unlike());
+            }
+        }
+        if (log.id, log.version) == (self.id, version.as_u64()) { Ok(()) } else { Err(unlike()) }
     }
 
     /// What forbids to append a batch of a new key.
@@ -147,15 +185,16 @@ impl Log {
         let mut before = behind.as_ref().unwrap_or(&self.last);
         let mut statement = transaction
             .prepare_cached(
-                "INSERT INTO entries (conversation, seq, turn_from, open, turn, entry)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO entries (conversation, seq, turn_from, open, turn, entry, sum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )
             .map_err(nothing_written)?;
         let mut last = None;
         for (seq, entry) in (first..).zip(entries) {
             let place = place_after(before, seq, entry);
+            let sum = self.sum(seq, &place, entry.body.as_bytes());
             statement
-                .execute(params![self.id, seq, place.turn_from, place.open, entry.turn, entry.body])
+                .execute(params![self.id, seq, place.turn_from, place.open, entry.turn, entry.body, sum])
                 .map_err(nothing_written)?;
             before = last.insert(place);
         }

@@ -9,7 +9,7 @@ use crate::log::Log;
 pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
-    let Some(log) = Log::find(&transaction, key)? else { return Ok(()) };
+    let Some(log) = Log::find_any(&transaction, key)? else { return Ok(()) };
     for statement in [
         "DELETE FROM batches WHERE conversation = ?1",
         "DELETE FROM forks WHERE conversation = ?1",

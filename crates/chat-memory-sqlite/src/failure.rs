@@ -16,8 +16,17 @@ pub(crate) fn nothing_written(error: Error) -> StoreError {
             | ErrorCode::OutOfMemory
             | ErrorCode::OperationInterrupted,
         ) => StoreError::unavailable(error),
+        // No statement here breaks a rule of the schema, unless the file contradicts itself.
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation) => {
+            damaged(0, error)
+        }
         _ => lasting(error),
     }
+}
+
+/// A conversation is damaged, from this entry on; 0 is its head.
+pub(crate) fn damaged(seq: u64, source: impl Into<BoxError>) -> StoreError {
+    StoreError::Corrupt { seq, source: Some(source.into()) }
 }
 
 /// Trying again will not help.
@@ -53,9 +62,11 @@ mod tests {
             let error = nothing_written(of(code));
             assert!(matches!(error, StoreError::Unavailable { retryable: true, .. }), "{error:?}");
         }
-        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_READONLY, ffi::SQLITE_NOTADB] {
+        let error = nothing_written(of(ffi::SQLITE_READONLY));
+        assert!(matches!(error, StoreError::Unavailable { retryable: false, .. }), "{error:?}");
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB, ffi::SQLITE_CONSTRAINT_UNIQUE] {
             let error = nothing_written(of(code));
-            assert!(matches!(error, StoreError::Unavailable { retryable: false, .. }), "{error:?}");
+            assert!(matches!(error, StoreError::Corrupt { seq: 0, .. }), "{error:?}");
         }
         assert!(matches!(nothing_written(of(ffi::SQLITE_TOOBIG)), StoreError::TooLarge));
     }

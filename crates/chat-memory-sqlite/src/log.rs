@@ -4,7 +4,7 @@ use advisor_core::ConversationKey;
 use chat_memory_advisor::{Entry, LogReader, Segment, StoreError};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
-use crate::failure::nothing_written;
+use crate::failure::{damaged, nothing_written};
 use crate::path::Place;
 
 /// The row of a conversation.
@@ -15,20 +15,43 @@ pub(crate) struct Log {
     pub(crate) fence: Option<u64>,
     /// What is known of the last entry.
     pub(crate) last: Place,
+    /// Whether there are entries that the row does not know of.
+    has_more: bool,
 }
 
 impl Log {
+    /// The row of a conversation, if it is sound.
     pub(crate) fn find(connection: &Connection, key: &ConversationKey) -> Result<Option<Self>, StoreError> {
+        match Self::find_any(connection, key)? {
+            Some(log) if log.has_more => {
+                Err(damaged(log.version.saturating_add(1), "its row is older than its entries"))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The row of a conversation, whatever became of it.
+    pub(crate) fn find_any(
+        connection: &Connection,
+        key: &ConversationKey,
+    ) -> Result<Option<Self>, StoreError> {
         let mut statement = connection
             .prepare_cached(
-                "SELECT turn, turn_from, open, id, version, fence FROM conversations
-                 WHERE tenant = ?1 AND conversation = ?2",
+                "SELECT turn, turn_from, open, id, version, fence, EXISTS (
+                     SELECT 1 FROM entries WHERE entries.conversation = conversations.id AND seq > version
+                 ) FROM conversations WHERE tenant = ?1 AND conversation = ?2",
             )
             .map_err(nothing_written)?;
         let found = statement.query_row(params![key.tenant(), key.conversation()], |row| {
             // All bits of a fence are kept; it is never compared in the database.
             let fence = row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned);
-            Ok(Self { id: row.get(3)?, version: row.get(4)?, fence, last: Place::of(row)? })
+            Ok(Self {
+                id: row.get(3)?,
+                version: row.get(4)?,
+                fence,
+                last: Place::of(row)?,
+                has_more: row.get(6)?,
+            })
         });
         found.optional().map_err(nothing_written)
     }
@@ -42,13 +65,29 @@ impl Log {
             )
             .map_err(nothing_written)?;
         let id = statement.insert(params![key.tenant(), key.conversation()]).map_err(nothing_written)?;
-        Ok(Self { id, version: 0, fence: None, last: Place::BEGINNING })
+        Ok(Self { id, version: 0, fence: None, last: Place::BEGINNING, has_more: false })
     }
 
-    /// The statement that reads the rows `seq, turn, entry` after one entry up to another, in order.
+    /// Why there is no row of a conversation that somebody has read: it was deleted, or the way to it is damaged.
+    ///
+    /// It looks at the rows of all conversations, past their index.
+    pub(crate) fn gone(connection: &Connection, key: &ConversationKey) -> StoreError {
+        let looked = connection.query_row(
+            "SELECT 1 FROM conversations NOT INDEXED WHERE tenant = ?1 AND conversation = ?2",
+            params![key.tenant(), key.conversation()],
+            |_| Ok(()),
+        );
+        match looked.optional() {
+            Ok(None) => StoreError::Gone,
+            Ok(Some(())) => damaged(0, "the index of conversations has lost it"),
+            Err(error) => nothing_written(error),
+        }
+    }
+
+    /// The statement that reads the rows `seq, turn, entry, turn_from, open, sum` after one entry up to another, in order.
     pub(crate) fn rows(connection: &Connection) -> Result<CachedStatement<'_>, StoreError> {
         let rows = connection.prepare_cached(
-            "SELECT seq, turn, entry FROM entries
+            "SELECT seq, turn, entry, turn_from, open, sum FROM entries
              WHERE conversation = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq",
         );
         rows.map_err(nothing_written)
@@ -66,10 +105,39 @@ impl Log {
             let mut rows =
                 statement.query(params![self.id, first.saturating_sub(1), last]).map_err(nothing_written)?;
             while let Some(row) = rows.next().map_err(nothing_written)? {
-                log.row(row.get(0).map_err(nothing_written)?, bytes(row, 1), bytes(row, 2))?;
+                let (seq, turn, entry) = (row.get(0).map_err(nothing_written)?, bytes(row, 1), bytes(row, 2));
+                if self.is_as_written(row, seq) {
+                    log.row(seq, turn, entry)?;
+                } else {
+                    log.damaged_row(seq, turn, entry)?;
+                }
             }
         }
         log.finish()
+    }
+
+    /// Whether a row is the one that was written for this entry, as far as its sum tells. Older rows have none.
+    pub(crate) fn is_as_written(&self, row: &Row<'_>, seq: u64) -> bool {
+        let (Ok(turn_from), Ok(open)) = (row.get(3), row.get(4)) else { return false };
+        let place = Place { turn: bytes(row, 1).to_vec(), turn_from, open };
+        match row.get::<_, Option<u32>>(5) {
+            Ok(sum) => sum.is_none_or(|sum| sum == self.sum(seq, &place, bytes(row, 2))),
+            Err(_) => false,
+        }
+    }
+
+    /// What is kept beside an entry: a CRC-32 of where it stands and of all that its row says.
+    pub(crate) fn sum(&self, seq: u64, place: &Place, entry: &[u8]) -> u32 {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&self.id.to_le_bytes());
+        sum.update(&seq.to_le_bytes());
+        sum.update(&place.turn_from.to_le_bytes());
+        sum.update(&[u8::from(place.open)]);
+        sum.update(&place.turn);
+        // A byte that no text has, so that what ends one does not begin the other.
+        sum.update(&[0xFF]);
+        sum.update(entry);
+        sum.finalize()
     }
 }
 

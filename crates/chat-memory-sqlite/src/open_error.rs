@@ -19,6 +19,11 @@ pub enum OpenError {
     /// The file is no database, or the database of something else.
     #[error("the file is there and is no store of conversations; choose another path")]
     NotAStore,
+    /// The file is damaged: something else has written to it, or the disk has lost something.
+    #[error(
+        "the file is damaged; keep a copy of it, and go on with a backup or with what `sqlite3 FILE .recover` finds in it"
+    )]
+    Damaged(#[source] BoxError),
     /// The file cannot be opened, made or written.
     #[error("the file cannot be opened; see that its folder exists and that both can be written")]
     Unreachable(#[source] BoxError),
@@ -45,6 +50,7 @@ impl From<rusqlite::Error> for OpenError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotAStore,
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged(error.into()),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
                 Self::Unreachable(error.into())

@@ -56,6 +56,9 @@ const MIGRATIONS: &[&str] = &[
         after INTEGER NOT NULL,
         PRIMARY KEY (conversation, turn, round, step)
     ) STRICT, WITHOUT ROWID;",
+    // A sum of each row, by which a page that was changed behind SQLite's back is noticed. Rows that were written
+    // before have none.
+    "ALTER TABLE entries ADD COLUMN sum INTEGER;",
 ];
 
 /// The newest version of the schema that is known.
@@ -66,9 +69,16 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = connect(path)?;
     // A file that is refused is left as it is.
     version(&connection.transaction()?, KNOWN)?;
+    check(&connection)?;
     write_ahead(&connection)?;
     migrate(&mut connection, MIGRATIONS)?;
     Ok(connection)
+}
+
+/// Looks for damage in the whole file, and stops at the first.
+fn check(connection: &Connection) -> Result<(), OpenError> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found == "ok" { Ok(()) } else { Err(OpenError::Damaged(found.into())) }
 }
 
 /// A connection that only reads, to a file that a writer has opened.

@@ -60,3 +60,32 @@ fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {
     }
     assert_eq!(version(&mut connection), Version::new(2));
 }
+
+/// As a page would that takes what is written and gives something else.
+#[test]
+fn d23_what_is_not_read_as_it_was_written_is_not_acknowledged() {
+    for otherwise in [
+        "UPDATE entries SET entry = replace(new.entry, 'a', 'b') WHERE seq = new.seq",
+        "UPDATE entries SET turn = 'u' WHERE seq = new.seq",
+        "UPDATE entries SET open = 1 - new.open WHERE seq = new.seq",
+        "UPDATE entries SET conversation = 77 WHERE seq = new.seq",
+        "DELETE FROM entries WHERE seq = new.seq",
+        "DELETE FROM entries WHERE seq = 2",
+        "UPDATE entries SET seq = new.seq + 10 WHERE seq = new.seq",
+    ] {
+        let mut connection = schema::in_memory().unwrap();
+        let trigger = format!("CREATE TRIGGER otherwise AFTER INSERT ON entries BEGIN {otherwise}; END");
+        connection.execute_batch(&trigger).unwrap();
+        let refused = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
+        assert!(matches!(refused, Err(StoreError::Corrupt { .. })), "{otherwise}: {refused:?}");
+        assert_eq!(version(&mut connection), Version::EMPTY, "{otherwise}");
+        connection.execute_batch("DROP TRIGGER otherwise").unwrap();
+        append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX).unwrap();
+    }
+    let mut connection = schema::in_memory().unwrap();
+    let backwards = "CREATE TRIGGER backwards AFTER UPDATE OF version ON conversations WHEN new.version > 0
+                     BEGIN UPDATE conversations SET version = 1; END";
+    connection.execute_batch(backwards).unwrap();
+    let refused = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
+    assert!(matches!(refused, Err(StoreError::Corrupt { .. })), "{refused:?}");
+}

@@ -5,6 +5,7 @@
 mod chain;
 mod conformance;
 mod crash_points;
+mod damaged_pages;
 mod opening;
 mod rows;
 mod support;

@@ -1,6 +1,6 @@
 //! Files that are opened again, at once, or refused.
 
-use chat_memory_advisor::{ConversationStore, Page, StoreError, Version, View};
+use chat_memory_advisor::{ConversationStore, EntryKind, Page, StoreError, Version, View};
 use chat_memory_sqlite::{OpenError, SqliteStore};
 use futures::FutureExt;
 
@@ -44,7 +44,7 @@ async fn a_file_of_a_newer_version_is_refused_and_left_alone() {
     file.tamper("PRAGMA journal_mode = delete; PRAGMA user_version = 99");
     let before = std::fs::read(file.path()).unwrap();
     let error = SqliteStore::open(file.path()).await.unwrap_err();
-    assert!(matches!(error, OpenError::NewerSchema { found: 99, known: 1 }), "{error:?}");
+    assert!(matches!(error, OpenError::NewerSchema { found: 99, known: 2 }), "{error:?}");
     assert!(error.to_string().contains("update the program"), "{error}");
     assert_eq!(std::fs::read(file.path()).unwrap(), before);
 }
@@ -62,6 +62,36 @@ async fn what_is_no_store_is_refused_and_left_alone() {
         let error = SqliteStore::open(file.path()).await.unwrap_err();
         assert!(matches!(error, OpenError::NotAStore), "{error:?}");
         assert_eq!(std::fs::read(file.path()).unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn d23_a_damaged_file_is_refused_and_left_alone() {
+    let file = File::new();
+    let store = file.open().await;
+    for number in 0..40 {
+        let text = format!("{number} ").repeat(500);
+        store.append(&key(), Version::new(number), said(&format!("t{number}"), 0, &[&text])).await.unwrap();
+    }
+    store.close().await;
+    let whole = std::fs::read(file.path()).unwrap();
+    for page in 1..whole.len() / 4096 {
+        let mut damaged = whole.clone();
+        damaged[page * 4096..page * 4096 + 2048].fill(0);
+        std::fs::write(file.path(), &damaged).unwrap();
+        let opened = SqliteStore::open(file.path()).await;
+        let Err(error) = opened else {
+            // Of a long text the page has the middle, which only its entry's sum knows.
+            let read = opened.unwrap().load(&key(), View::All).await.unwrap();
+            assert!(
+                read.entries.iter().any(|entry| matches!(entry.kind, EntryKind::Corrupt(_))),
+                "page {page}"
+            );
+            continue;
+        };
+        assert!(matches!(error, OpenError::Damaged(_)), "page {page}: {error:?}");
+        assert!(error.to_string().contains("backup"), "{error}");
+        assert_eq!(std::fs::read(file.path()).unwrap(), damaged, "page {page}");
     }
 }
 

@@ -7,7 +7,7 @@ use chat_memory_advisor::conformance::{
     Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
 };
 use chat_memory_advisor::{
-    Batch, BatchKey, ConversationStore, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, EntryId, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
 };
 use chat_memory_sqlite::SqliteStore;
 
@@ -26,7 +26,7 @@ async fn three_turns(store: &SqliteStore) {
 /// Damages an entry around the store.
 async fn damage(file: &File, key: &ConversationKey, seq: u64, damage: Damage) {
     let done = match damage {
-        Damage::Body(body) => format!("UPDATE entries SET entry = '{body}'"),
+        Damage::Body(body) => format!("UPDATE entries SET entry = '{body}', sum = NULL"),
         Damage::Turn => "UPDATE entries SET turn = 'no turn'".into(),
         _ => "DELETE FROM entries".into(),
     };
@@ -123,4 +123,57 @@ async fn fences_and_versions_of_any_size_are_compared_as_numbers() {
     let version = store.append(&key(), version, batch(1, u64::MAX)).await.unwrap();
     let conflict = store.append(&key(), Version::new(u64::MAX), said("t", 2, &["x"])).await;
     assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current == version), "{conflict:?}");
+}
+
+/// Something else has written to the file, and what it left could pass for an entry.
+#[tokio::test]
+async fn d23_a_row_that_is_not_the_one_that_was_written_is_damaged() {
+    for other in [
+        "entry = replace(entry, 'three', 'drei')",
+        "turn = 'two'",
+        "turn_from = 4",
+        "open = 1 - open",
+        "sum = sum + 1",
+        "(turn, entry, turn_from, open, sum) =
+         (SELECT turn, entry, turn_from, open, sum FROM entries AS one WHERE one.seq = 3)",
+    ] {
+        let file = File::new();
+        let store = file.open().await;
+        three_turns(&store).await;
+        file.tamper(&format!("UPDATE entries SET {other} WHERE seq = 5"));
+        let read = store.load(&key(), View::All).await.unwrap();
+        let damaged = read.entries.iter().filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)));
+        assert_eq!(damaged.map(|entry| entry.seq).collect::<Vec<_>>(), [5], "{other}");
+        assert_eq!(read.entries.len(), 6);
+    }
+}
+
+/// Of a row that an older version of this crate wrote, nothing is known but what it says.
+#[tokio::test]
+async fn a_row_without_a_sum_is_read_as_it_stands() {
+    let file = File::new();
+    let store = file.open().await;
+    three_turns(&store).await;
+    file.tamper("UPDATE entries SET sum = NULL, entry = replace(entry, 'three', 'drei')");
+    let read = store.load(&key(), View::All).await.unwrap();
+    assert_eq!(texts(&read.entries), ["one", "two", "drei"]);
+}
+
+/// An older page of the conversations has come back. It is told by every use, and the conversation can be deleted.
+#[tokio::test]
+async fn d23_a_conversation_that_has_more_entries_than_it_knows_of_is_damaged() {
+    let file = File::new();
+    let store = file.open().await;
+    three_turns(&store).await;
+    file.tamper("UPDATE conversations SET version = 4");
+    let refused = store.load(&key(), View::LastTurns(1)).await.map(drop);
+    assert!(matches!(refused, Err(StoreError::Corrupt { seq: 5, .. })), "{refused:?}");
+    let refused = store.read(&key(), EntryId::BEGINNING, 2).await.map(drop);
+    assert!(matches!(refused, Err(StoreError::Corrupt { seq: 5, .. })), "{refused:?}");
+    for expected in [4, 6] {
+        let refused = store.append(&key(), Version::new(expected), said("four", 0, &["four"])).await;
+        assert!(matches!(refused, Err(StoreError::Corrupt { seq: 5, .. })), "{refused:?}");
+    }
+    store.delete(&key()).await.unwrap();
+    store.append(&key(), Version::EMPTY, said("four", 0, &["four"])).await.unwrap();
 }

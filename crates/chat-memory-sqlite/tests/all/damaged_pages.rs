@@ -1,0 +1,175 @@
+//! Pages of an open file are overwritten: what is acknowledged can be read, or somebody is told that it cannot.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use advisor_core::ConversationKey;
+use chat_memory_advisor::{ConversationStore, EntryKind, StoreError, Version, View};
+use chat_memory_sqlite::SqliteStore;
+use tokio::task::JoinSet;
+
+use crate::support::{File, said};
+
+const WRITERS: usize = 8;
+const PAGE: usize = 4096;
+
+/// What stands in the place of a page.
+#[derive(Debug, Clone, Copy)]
+enum Pattern {
+    Zeros,
+    Noise,
+    /// Its second half is lost, as of a write that was torn.
+    Torn,
+    /// Another page of the same file.
+    Another,
+    /// What stood there earlier.
+    Earlier,
+}
+
+/// Numbers that depend on the seed alone.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next()).unwrap() % bound
+    }
+}
+
+/// What one writer was told of its conversation: texts that were acknowledged, by their place, and errors.
+struct Told {
+    key: ConversationKey,
+    written: Vec<(u64, String)>,
+    errors: Vec<StoreError>,
+}
+
+impl Told {
+    fn new(writer: usize) -> Self {
+        let key = ConversationKey::new(&format!("conversation-{writer}")).unwrap();
+        Self { key, written: Vec::new(), errors: Vec::new() }
+    }
+
+    /// Appends so many texts, one after the other, whatever becomes of them.
+    async fn write(mut self, store: SqliteStore, rounds: std::ops::Range<u32>) -> Self {
+        let mut version = Version::new(self.written.last().map_or(0, |(seq, _)| *seq));
+        for round in rounds {
+            let length = if round % 7 == 3 { 9_000 } else { 40 };
+            let text = format!("{} {round} ", self.key.conversation()).repeat(length / 20);
+            match store.append(&self.key, version, said("t", round, &[&text])).await {
+                Ok(next) => {
+                    self.written.push((next.as_u64(), text));
+                    version = next;
+                }
+                Err(error) => self.errors.push(error),
+            }
+        }
+        self
+    }
+
+    /// What was acknowledged and cannot be read, though nobody was told that the conversation is damaged.
+    async fn lost(&self, store: &SqliteStore) -> Vec<String> {
+        if self.errors.iter().any(|error| matches!(error, StoreError::Corrupt { .. })) {
+            return Vec::new();
+        }
+        let Ok(read) = store.load(&self.key, View::All).await else { return Vec::new() };
+        let is_there = |(seq, text): &&(u64, String)| {
+            let entry = read.entries.iter().find(|entry| entry.seq == *seq);
+            entry.is_some_and(|entry| match &entry.kind {
+                EntryKind::Corrupt(_) => true,
+                kind => kind.as_message().is_some_and(|message| message.text() == *text),
+            })
+        };
+        let lost = self.written.iter().filter(|written| !is_there(written));
+        lost.map(|(seq, _)| format!("{} entry {seq} of {}", self.key.conversation(), read.version)).collect()
+    }
+}
+
+/// One after the other, so that the same pages come of it each time.
+async fn write_in_turn(store: &SqliteStore, told: Vec<Told>, rounds: std::ops::Range<u32>) -> Vec<Told> {
+    let mut all = Vec::new();
+    for told in told {
+        all.push(told.write(store.clone(), rounds.clone()).await);
+    }
+    all
+}
+
+async fn write_all(store: &SqliteStore, told: Vec<Told>, rounds: std::ops::Range<u32>) -> Vec<Told> {
+    let mut writers = JoinSet::new();
+    for told in told {
+        writers.spawn(told.write(store.clone(), rounds.clone()));
+    }
+    writers.join_all().await
+}
+
+/// Puts other bytes in the place of some pages of the file.
+fn overwrite(path: &Path, earlier: &[u8], pattern: Pattern, numbers: &mut Numbers) -> Vec<usize> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).unwrap();
+    let pages = bytes.len() / PAGE;
+    let mut overwritten = Vec::new();
+    for _ in 0..=numbers.below(3) {
+        // The first page is the header of the file.
+        let page = 1 + numbers.below(pages - 1);
+        let at = |page: usize| page * PAGE..(page + 1) * PAGE;
+        let mut new = bytes[at(page)].to_vec();
+        match pattern {
+            Pattern::Zeros => new.fill(0),
+            Pattern::Noise => new.fill_with(|| u8::try_from(numbers.below(256)).unwrap()),
+            Pattern::Torn => new[PAGE / 2..].fill(0),
+            Pattern::Another => new = bytes[at(1 + numbers.below(pages - 1))].to_vec(),
+            Pattern::Earlier => match earlier.get(at(page)) {
+                Some(old) => new = old.to_vec(),
+                None => new.fill(0),
+            },
+        }
+        file.seek(SeekFrom::Start(u64::try_from(page * PAGE).unwrap())).unwrap();
+        file.write_all(&new).unwrap();
+        overwritten.push(page);
+    }
+    overwritten
+}
+
+fn into_the_file(file: &File) {
+    file.tamper("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+async fn lost_without_a_word(pattern: Pattern, seed: u64) -> Vec<String> {
+    let (file, mut numbers) = (File::new(), Numbers(seed));
+    let store = file.open().await;
+    let told = (0..WRITERS).map(Told::new).collect();
+    let told = write_in_turn(&store, told, 0..10).await;
+    into_the_file(&file);
+    let earlier = std::fs::read(file.path()).unwrap();
+    let told = write_in_turn(&store, told, 10..20).await;
+    into_the_file(&file);
+    overwrite(&file.path(), &earlier, pattern, &mut numbers);
+    let told = write_all(&store, told, 20..30).await;
+    let mut lost = Vec::new();
+    for told in &told {
+        lost.extend(told.lost(&store).await);
+    }
+    store.close().await;
+    let Ok(store) = SqliteStore::open(file.path()).await else { return lost };
+    for told in &told {
+        lost.extend(told.lost(&store).await.into_iter().map(|lost| format!("reopened: {lost}")));
+    }
+    lost
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d23_what_is_acknowledged_is_read_or_somebody_is_told() {
+    for pattern in [Pattern::Zeros, Pattern::Noise, Pattern::Torn, Pattern::Another, Pattern::Earlier] {
+        for seed in 0..60 {
+            let lost = lost_without_a_word(pattern, seed).await;
+            if !lost.is_empty() {
+                println!("{pattern:?} {seed}: {} {:?}", lost.len(), &lost[..lost.len().min(4)]);
+            }
+        }
+    }
+}

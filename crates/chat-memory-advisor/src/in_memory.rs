@@ -158,6 +158,7 @@ impl ConversationStore for InMemoryStore {
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
         let listed = |key: &ConversationKey| key.tenant() == &*page.tenant && page.after.as_ref() < Some(key);
+        let _unchanged = self.places.unchanged();
         let mut keys: Vec<_> = self
             .places
             .logs()

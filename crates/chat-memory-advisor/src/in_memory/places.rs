@@ -51,6 +51,11 @@ impl Places {
         self.logs.get(key)
     }
 
+    /// No log of a bounded store is made or removed while this is held, so that no list has more than there may be.
+    pub(super) fn unchanged(&self) -> Option<impl Drop> {
+        self.bound.as_ref().map(Bound::recent)
+    }
+
     /// Does this to a conversation's log. A log that comes of it, where there was none, is given a place.
     pub(super) fn within<T>(
         &self,

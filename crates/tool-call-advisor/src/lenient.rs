@@ -49,7 +49,8 @@ fn meant(text: &str, wrong: &ValidationError<'_>) -> Option<Value> {
         return None;
     }
     match serde_json::from_str(text).ok()? {
-        Value::Bool(meant) if wanted(JsonType::Boolean) => Some(Value::Bool(meant)),
+        // Where no boolean is wanted it does not fit.
+        Value::Bool(meant) => Some(Value::Bool(meant)),
         Value::Number(meant) if wanted(JsonType::Number) => Some(Value::Number(meant)),
         Value::Number(meant) if wanted(JsonType::Integer) && !meant.is_f64() => Some(Value::Number(meant)),
         _ => None,

@@ -244,6 +244,17 @@ mod tests {
         assert!(store.places.logs().is_empty());
     }
 
+    #[tokio::test]
+    async fn an_empty_batch_takes_no_place() {
+        let most = NonZeroUsize::MIN;
+        for store in [InMemoryStore::new(), InMemoryStore::with_max_conversations(most)] {
+            let key = ConversationKey::new("c").unwrap();
+            let nothing = Batch::new(BatchKey::new(turn("t"), 0, "x"), Vec::new());
+            assert_eq!(store.append(&key, Version::EMPTY, nothing).await.unwrap(), Version::EMPTY);
+            assert!(store.places.logs().is_empty());
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_lease_without_an_end_lasts_for_a_year() {
         let (store, key) = (InMemoryStore::new().with_leases(), ConversationKey::new("c").unwrap());

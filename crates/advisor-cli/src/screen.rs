@@ -46,7 +46,7 @@ impl<A: Write, N: Write> Screen<A, N> {
             Chunk::Tool(event) => tool_line(event).map_or(Ok(()), |line| self.note(&line)),
             Chunk::AttemptRestarted { .. } => {
                 self.end_lines()?;
-                self.note("[the answer begins anew; what was shown of it is void]")
+                self.note("[the answer starts over; ignore the text above]")
             }
             Chunk::Completed(response) => {
                 self.end_lines()?;
@@ -62,7 +62,7 @@ impl<A: Write, N: Write> Screen<A, N> {
         self.answer.write(&format!("{text}\n"))
     }
 
-    /// Writes a note on lines of its own.
+    /// Writes a note on separate lines.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         self.leave_answer()?;
         let _ = self.notes.end_line().and_then(|()| self.notes.write(&format!("{}\n", printable(text))));
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn d12_an_answer_is_whole_in_a_file_and_apart_from_reasoning_on_a_terminal() {
-        let void = "[the answer begins anew; what was shown of it is void]\n";
+        let void = "[the answer starts over; ignore the text above]\n";
         let plain = format!("| hm\u{fffd}\n{void}");
         for notes in [Style::Piped, Style::Plain] {
             assert_eq!(shown(Style::Piped, notes), ("One two\n".into(), plain.clone()));

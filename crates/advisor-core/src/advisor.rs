@@ -27,9 +27,9 @@ pub trait AdvisorInfo: Send + Sync + 'static {
         Ok(())
     }
 
-    /// These tools are to be offered in a turn of this advisor's chain. Whoever runs tools checks them here.
+    /// Checks tools that this advisor's chain is about to offer. An advisor that runs tools implements it.
     ///
-    /// It is called when a client is built, when a turn brings tools of its own, and before each request: keep the
+    /// The chain calls it when a client is built, when a turn adds tools, and before each request. Keep the
     /// outcome with the set ([`ToolSet::wire_form`]). Names and the roots of schemas are checked already.
     ///
     /// # Errors

@@ -69,6 +69,7 @@ mod turn;
 mod turn_control;
 mod turn_end;
 mod turn_response;
+mod turn_started;
 mod turn_state;
 mod turn_stream;
 mod validate_tool;

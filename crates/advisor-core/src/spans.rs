@@ -3,7 +3,7 @@ use tracing::{Span, field};
 
 use crate::{ChatModel, ChatRequest, Error, Result, TurnId};
 
-/// The most that a span is told of a word from outside, in bytes.
+/// The longest text from a server that a span records, in bytes.
 const LONGEST_WORD: usize = 64;
 
 /// The span of a turn. It closes after everything in the turn.

@@ -42,6 +42,19 @@ impl TurnStream {
         self.record_end(response.round(), end, answer.into_iter().collect(), LastItem::Completed(response));
     }
 
+    /// Returns the response with the messages of the turn, if no tool loop has set them.
+    pub(crate) fn with_transcript(&self, response: ChatResponse) -> ChatResponse {
+        if !response.transcript().is_empty() {
+            return response;
+        }
+        let mut transcript = self.turn.transcript();
+        let is_last = transcript.last().is_some_and(|last| last.is_same(response.message()));
+        if !is_last && !response.message().is_empty_answer() {
+            transcript.push(response.message().clone());
+        }
+        response.with_transcript(transcript)
+    }
+
     pub(crate) fn cancel(&mut self, mode: OnDrop) {
         self.on_drop = mode;
         let error = Error::new(ErrorKind::Cancelled, "the turn was cancelled");

@@ -1,12 +1,11 @@
 use std::fmt;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::FutureExt;
 use futures::stream::{FusedStream, Stream};
-use message_aggregator::{ChatResponse, Chunk};
+use message_aggregator::Chunk;
 use tracing::Span;
 
 use crate::companions::Beside;
@@ -124,53 +123,6 @@ impl TurnStream {
         Ok(TurnResponse::new(crate::chain::to_completion(self).await?, turn))
     }
 
-    /// Waits until the turn has started: the chain answers it, or has refused it.
-    ///
-    /// A service calls it before it sends the head of its own answer, so that a conversation that is busy or a key that is refused
-    /// becomes a status. Usually the model has begun to answer by then. No chunk is lost: the returned turn gives
-    /// all of them.
-    ///
-    /// # Cancellation
-    /// Dropping the future drops the turn.
-    ///
-    /// # Errors
-    /// Those of the turn that come before its first chunk; its end is recorded by then.
-    ///
-    /// # Example
-    /// ```
-    /// # use advisor_core::{ChatClient, Result, TurnStream};
-    /// async fn answer(client: &ChatClient, question: &str) -> Result<TurnStream> {
-    ///     client.prompt().user(question).stream().started().await
-    /// }
-    /// ```
-    pub async fn started(mut self) -> Result<Self> {
-        poll_fn(|cx| self.poll_started(cx)).await?;
-        Ok(self)
-    }
-
-    fn poll_started(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if matches!(self.state, State::Live(_) | State::Last(_)) {
-            return Poll::Ready(Ok(()));
-        }
-        match self.poll_turn(cx) {
-            Poll::Ready(Some(Ok(chunk))) => {
-                self.put_back(chunk);
-                Poll::Ready(Ok(()))
-            }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
-            Poll::Pending if !matches!(self.state, State::Live(_)) => Poll::Pending,
-            Poll::Ready(None) | Poll::Pending => Poll::Ready(Ok(())),
-        }
-    }
-
-    /// Makes a chunk that was polled and not delivered the next one.
-    fn put_back(&mut self, chunk: Chunk) {
-        match &mut self.state {
-            State::Live(live) => live.put_back(chunk),
-            state => *state = State::Last(Box::new(chunk)),
-        }
-    }
-
     /// Begins the turn. The error was known before.
     fn begin(&mut self) -> Option<Error> {
         let State::Waiting(begin) = std::mem::replace(&mut self.state, State::Ended) else { return None };
@@ -243,19 +195,6 @@ impl TurnStream {
         }
     }
 
-    /// The response with the messages of the turn, where no tool loop gave them.
-    fn with_transcript(&self, response: ChatResponse) -> ChatResponse {
-        if !response.transcript().is_empty() {
-            return response;
-        }
-        let mut transcript = self.turn.transcript();
-        let is_last = transcript.last().is_some_and(|last| last.is_same(response.message()));
-        if !is_last && !response.message().is_empty_answer() {
-            transcript.push(response.message().clone());
-        }
-        response.with_transcript(transcript)
-    }
-
     /// What comes before and after the chunks of the chain; `None` if something else comes now.
     fn poll_around(&mut self, cx: &mut Context<'_>) -> Option<Poll<Option<Result<Chunk>>>> {
         match &mut self.state {
@@ -313,7 +252,7 @@ impl TurnStream {
         Some(chunk)
     }
 
-    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
+    pub(crate) fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         if std::mem::replace(&mut self.in_poll, true)
             && let Some(error) = self.end_after_panic()
         {

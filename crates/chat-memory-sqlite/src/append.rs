@@ -17,7 +17,7 @@ pub(crate) fn append(
     largest: usize,
 ) -> Result<Version, StoreError> {
     let entries = batch.written(largest)?;
-    see_the_file(connection)?;
+    drop_page_cache(connection)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
     let log = match Log::find(&transaction, key)? {
@@ -44,11 +44,10 @@ pub(crate) fn append(
     Ok(version)
 }
 
-/// Forgets the pages that this connection has read, so that an append stands on what readers will find in the file,
-/// and not on what was there once.
-fn see_the_file(connection: &Connection) -> Result<(), StoreError> {
-    let forget = connection.prepare_cached("PRAGMA shrink_memory");
-    forget.and_then(|mut forget| forget.query([])?.next().map(drop)).map_err(nothing_written)
+/// Drops the page cache of this connection, so that an append reads the file as other connections will.
+fn drop_page_cache(connection: &Connection) -> Result<(), StoreError> {
+    let shrink = connection.prepare_cached("PRAGMA shrink_memory");
+    shrink.and_then(|mut shrink| shrink.query([])?.next().map(drop)).map_err(nothing_written)
 }
 
 impl Log {
@@ -192,7 +191,8 @@ impl Log {
         let mut last = None;
         for (seq, entry) in (first..).zip(entries) {
             let place = place_after(before, seq, entry);
-            let sum = self.sum(seq, &place, entry.body.as_bytes());
+            let sum =
+                self.sum(seq, place.turn_from, place.open, entry.turn.as_bytes(), entry.body.as_bytes());
             statement
                 .execute(params![self.id, seq, place.turn_from, place.open, entry.turn, entry.body, sum])
                 .map_err(nothing_written)?;

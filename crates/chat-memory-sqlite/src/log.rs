@@ -119,21 +119,22 @@ impl Log {
     /// Whether a row is the one that was written for this entry, as far as its sum tells. Older rows have none.
     pub(crate) fn is_as_written(&self, row: &Row<'_>, seq: u64) -> bool {
         let (Ok(turn_from), Ok(open)) = (row.get(3), row.get(4)) else { return false };
-        let place = Place { turn: bytes(row, 1).to_vec(), turn_from, open };
         match row.get::<_, Option<u32>>(5) {
-            Ok(sum) => sum.is_none_or(|sum| sum == self.sum(seq, &place, bytes(row, 2))),
+            Ok(sum) => {
+                sum.is_none_or(|sum| sum == self.sum(seq, turn_from, open, bytes(row, 1), bytes(row, 2)))
+            }
             Err(_) => false,
         }
     }
 
-    /// What is kept beside an entry: a CRC-32 of where it stands and of all that its row says.
-    pub(crate) fn sum(&self, seq: u64, place: &Place, entry: &[u8]) -> u32 {
+    /// Returns the checksum of an entry's row: a CRC-32 of its conversation, its number and its columns.
+    pub(crate) fn sum(&self, seq: u64, turn_from: u64, open: bool, turn: &[u8], entry: &[u8]) -> u32 {
         let mut sum = crc32fast::Hasher::new();
         sum.update(&self.id.to_le_bytes());
         sum.update(&seq.to_le_bytes());
-        sum.update(&place.turn_from.to_le_bytes());
-        sum.update(&[u8::from(place.open)]);
-        sum.update(&place.turn);
+        sum.update(&turn_from.to_le_bytes());
+        sum.update(&[u8::from(open)]);
+        sum.update(turn);
         // A byte that no text has, so that what ends one does not begin the other.
         sum.update(&[0xFF]);
         sum.update(entry);

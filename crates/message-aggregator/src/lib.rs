@@ -19,6 +19,7 @@
 mod aggregator;
 mod answer_bytes;
 mod block;
+mod block_delta;
 mod choice;
 mod chunk;
 mod delta;
@@ -42,7 +43,8 @@ mod wire_form;
 
 pub use aggregator::{AggregatorSettings, MessageAggregator};
 pub use block::{Block, BlockContent, BlockKind, Citation, Opaque, ProviderData};
-pub use chunk::{BlockDelta, BlockHead, BlockId, BlockObserver, CallHead, Chunk, ToolEvent, ToolEventKind};
+pub use block_delta::BlockDelta;
+pub use chunk::{BlockHead, BlockId, BlockObserver, CallHead, Chunk, ToolEvent, ToolEventKind};
 pub use delta::{Delta, DeltaKind, Origin, ToolCallDelta};
 pub use diagnostics::{Diagnostics, Rule};
 pub use error::AggregateError;

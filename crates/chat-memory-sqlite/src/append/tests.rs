@@ -61,7 +61,7 @@ fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {
     assert_eq!(version(&mut connection), Version::new(2));
 }
 
-/// As a page would that takes what is written and gives something else.
+/// Triggers change rows behind the append, as a damaged page does.
 #[test]
 fn d23_what_is_not_read_as_it_was_written_is_not_acknowledged() {
     for otherwise in [

@@ -1,0 +1,57 @@
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use message_aggregator::Chunk;
+
+use crate::turn_state::State;
+use crate::{Result, TurnStream};
+
+/// The start of a turn, for those who answer with a status first.
+impl TurnStream {
+    /// Waits until the turn has started: the chain answers it, or has refused it.
+    ///
+    /// A service calls it before it sends the head of its own answer, so that an error such as a
+    /// busy conversation or a refused key becomes an HTTP status. Usually the model has begun to answer by then.
+    /// The returned turn yields every chunk from the first one on.
+    ///
+    /// # Cancellation
+    /// Dropping the future drops the turn.
+    ///
+    /// # Errors
+    /// Those of the turn that come before its first chunk; its end is recorded by then.
+    ///
+    /// # Example
+    /// ```
+    /// # use advisor_core::{ChatClient, Result, TurnStream};
+    /// async fn answer(client: &ChatClient, question: &str) -> Result<TurnStream> {
+    ///     client.prompt().user(question).stream().started().await
+    /// }
+    /// ```
+    pub async fn started(mut self) -> Result<Self> {
+        poll_fn(|cx| self.poll_started(cx)).await?;
+        Ok(self)
+    }
+
+    fn poll_started(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if matches!(self.state, State::Live(_) | State::Last(_)) {
+            return Poll::Ready(Ok(()));
+        }
+        match self.poll_turn(cx) {
+            Poll::Ready(Some(Ok(chunk))) => {
+                self.put_back(chunk);
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
+            Poll::Pending if !matches!(self.state, State::Live(_)) => Poll::Pending,
+            Poll::Ready(None) | Poll::Pending => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Makes a chunk that was polled and not delivered the next one.
+    fn put_back(&mut self, chunk: Chunk) {
+        match &mut self.state {
+            State::Live(live) => live.put_back(chunk),
+            state => *state = State::Last(Box::new(chunk)),
+        }
+    }
+}

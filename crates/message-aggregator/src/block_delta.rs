@@ -1,0 +1,52 @@
+use crate::{BlockContent, BlockKind, Citation, Media, Opaque, Text};
+
+/// The next piece of a block.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum BlockDelta {
+    /// Text of a text block.
+    Text(Text),
+    /// Text of a reasoning block.
+    Reasoning(Text),
+    /// Text of a refusal block.
+    Refusal(Text),
+    /// Characters of a tool call's arguments.
+    Arguments(Text),
+    /// The whole of a media block.
+    Media(Box<Media>),
+    /// The whole of a citation block.
+    Citation(Box<Citation>),
+    /// The whole of an opaque block.
+    Opaque(Box<Opaque>),
+}
+
+impl BlockDelta {
+    /// Returns the kind of the blocks that this delta can extend.
+    #[must_use]
+    pub fn kind(&self) -> BlockKind {
+        match self {
+            Self::Text(_) => BlockKind::Text,
+            Self::Reasoning(_) => BlockKind::Reasoning,
+            Self::Refusal(_) => BlockKind::Refusal,
+            Self::Arguments(_) => BlockKind::ToolCall,
+            Self::Media(_) => BlockKind::Media,
+            Self::Citation(_) => BlockKind::Citation,
+            Self::Opaque(_) => BlockKind::Opaque,
+        }
+    }
+
+    /// The one delta that holds all of a block; none for an empty one.
+    #[must_use]
+    pub fn of_content(content: &BlockContent) -> Option<Self> {
+        let text = |all: &String| (!all.is_empty()).then(|| Text::from(all.as_str()));
+        match content {
+            BlockContent::Text(all) => text(all).map(Self::Text),
+            BlockContent::Reasoning(all) => text(all).map(Self::Reasoning),
+            BlockContent::Refusal(all) => text(all).map(Self::Refusal),
+            BlockContent::ToolCall(call) => text(&call.arguments).map(Self::Arguments),
+            BlockContent::Media(media) => Some(Self::Media(Box::new(media.clone()))),
+            BlockContent::Citation(citation) => Some(Self::Citation(Box::new(citation.clone()))),
+            BlockContent::Opaque(opaque) => Some(Self::Opaque(Box::new(opaque.clone()))),
+        }
+    }
+}

@@ -17,7 +17,6 @@ pub(crate) fn append(
     largest: usize,
 ) -> Result<Version, StoreError> {
     let entries = batch.written(largest)?;
-    drop_page_cache(connection)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
     let log = match Log::find(&transaction, key)? {
@@ -42,12 +41,6 @@ pub(crate) fn append(
     log.read_back(&transaction, key, version, &entries)?;
     commit(transaction)?;
     Ok(version)
-}
-
-/// Drops the page cache of this connection, so that an append reads the file as other connections will.
-fn drop_page_cache(connection: &Connection) -> Result<(), StoreError> {
-    let shrink = connection.prepare_cached("PRAGMA shrink_memory");
-    shrink.and_then(|mut shrink| shrink.query([])?.next().map(drop)).map_err(nothing_written)
 }
 
 impl Log {

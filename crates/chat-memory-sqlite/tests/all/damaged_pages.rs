@@ -1,4 +1,4 @@
-//! Pages of an open file are overwritten: what is acknowledged can be read, or somebody is told that it cannot.
+//! Pages of an open file are overwritten: what is acknowledged can be read, or an error tells of the damage.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -71,7 +71,7 @@ impl Told {
         self
     }
 
-    /// What was acknowledged and cannot be read, though nobody was told that the conversation is damaged.
+    /// Returns what was acknowledged and cannot be read, though no error told of the damage.
     async fn lost(&self, store: &SqliteStore) -> Vec<String> {
         if self.errors.iter().any(|error| matches!(error, StoreError::Corrupt { .. })) {
             return Vec::new();
@@ -139,7 +139,7 @@ fn into_the_file(file: &File) {
     file.tamper("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-async fn lost_without_a_word(pattern: Pattern, seed: u64) -> Vec<String> {
+async fn lost_without_an_error(pattern: Pattern, seed: u64) -> Vec<String> {
     let (file, mut numbers) = (File::new(), Numbers(seed));
     let store = file.open().await;
     let told = (0..WRITERS).map(Told::new).collect();
@@ -162,14 +162,15 @@ async fn lost_without_a_word(pattern: Pattern, seed: u64) -> Vec<String> {
     lost
 }
 
+/// Of 60 seeds per pattern, these and others. At the last four, appends were lost before the checks.
+const SEEDS: [u64; 8] = [0, 1, 2, 3, 6, 26, 35, 51];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d23_what_is_acknowledged_is_read_or_somebody_is_told() {
+async fn d23_what_is_acknowledged_is_read_or_an_error_tells_of_the_damage() {
     for pattern in [Pattern::Zeros, Pattern::Noise, Pattern::Torn, Pattern::Another, Pattern::Earlier] {
-        for seed in 0..60 {
-            let lost = lost_without_a_word(pattern, seed).await;
-            if !lost.is_empty() {
-                println!("{pattern:?} {seed}: {} {:?}", lost.len(), &lost[..lost.len().min(4)]);
-            }
+        for seed in SEEDS {
+            let lost = lost_without_an_error(pattern, seed).await;
+            assert_eq!(lost, [] as [String; 0], "{pattern:?} {seed}");
         }
     }
 }

@@ -9,13 +9,17 @@
 )]
 
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, ChatRequest, Chunk, ChunkFold,
-    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, FnTool, InMemoryStore, Message, Phase,
-    Placement, Result, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, check_transcript, from_fn,
+    AdvisorChain, Batches, BlockHead, BlockId, BlockKind, ChatClient, ChatMemoryAdvisor, ChatModel,
+    ChatOptions, ChatRequest, Chunk, ChunkFold, ChunkStream, ConversationKey, Error, ErrorKind,
+    FallbackModel, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, ToolCallAdvisor,
+    ToolCallStreaming, ToolDefinition, async_trait, check_transcript, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 fn failed(kind: ErrorKind) -> Error {
     Error::new(kind, "the model failed")
@@ -98,6 +102,46 @@ async fn after_output_the_error_is_passed_on() {
     let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
     assert_eq!((error.kind(), error.emitted()), (down().kind(), true));
     assert_eq!(error.partial().unwrap().text(), "He");
+    assert_eq!(second.calls(), 0);
+}
+
+/// A model whose answer opens a block, which is ready at once, and fails.
+struct OpensAndFails;
+
+struct Opened(Option<Chunk>);
+
+impl Stream for Opened {
+    type Item = Result<Chunk>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(Some(self.0.take().ok_or_else(down)))
+    }
+}
+
+impl Batches<Chunk> for Opened {
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        ready.extend(self.0.take());
+    }
+}
+
+#[async_trait]
+impl ChatModel for OpensAndFails {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let block = BlockId::new(request.round, 0);
+        let opened = Chunk::Opened { block, head: BlockHead::new(BlockKind::Text) };
+        Ok(ChunkStream::from_batches(Opened(Some(opened))))
+    }
+}
+
+#[tokio::test]
+async fn chunks_that_were_taken_without_polling_count_as_shown() {
+    let second = ScriptedModel::new([Answer::of_text("Here.")]);
+    let model = FallbackModel::new(OpensAndFails).or(second.clone());
+    let mut stream = model.stream(ChatRequest::new(Message::user("go"))).await.unwrap();
+    let mut ready = VecDeque::new();
+    Pin::new(&mut stream).take_ready(&mut ready);
+    assert_eq!(ready.len(), 1);
+    assert_eq!(stream.next().await.unwrap().unwrap_err().kind(), down().kind());
     assert_eq!(second.calls(), 0);
 }
 

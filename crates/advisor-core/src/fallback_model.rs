@@ -228,8 +228,10 @@ impl FallbackStream {
 
 impl Batches<Chunk> for FallbackStream {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        if let State::Live(live, _) = &mut self.state {
+        let this = &mut *self;
+        if let State::Live(live, _) = &mut this.state {
             Pin::new(live).take_ready(ready);
+            this.shown |= !ready.is_empty();
         }
     }
 }

@@ -30,9 +30,9 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    pub(crate) fn note_call(&mut self, call: &ToolCall) {
+    pub(crate) fn note_call(&mut self, tool: &Text) {
         self.calls = self.calls.saturating_add(1);
-        let count = self.per_tool.entry(call.name.clone()).or_default();
+        let count = self.per_tool.entry(tool.clone()).or_default();
         *count = count.saturating_add(1);
     }
 }
@@ -82,7 +82,7 @@ fn admit(call: &ToolCall, counts: &mut Counts, limits: &ToolLimits) -> Option<Li
     if let Some(limit) = limits.calls_of(&call.name).filter(|limit| of_this >= *limit) {
         return Some(Limit::CallsPerTool { tool: call.name.clone(), limit });
     }
-    counts.note_call(call);
+    counts.note_call(&call.name);
     None
 }
 
@@ -111,7 +111,7 @@ mod tests {
         let fresh = Counts { rounds: 1, ..Counts::default() };
         let last = Counts { rounds: 3, ..Counts::default() };
         let mut used = Counts { rounds: 2, ..Counts::default() };
-        used.note_call(&ToolCall::new("1", "f", ""));
+        used.note_call(&"f".into());
         let per_tool = |tool: &str| Some(Limit::CallsPerTool { tool: tool.into(), limit: 2 });
         let table = [
             ("an answer", response(&[], Stop), true, &fresh, Decision::Finish),

@@ -47,6 +47,7 @@
 //! ```
 
 mod advisor;
+mod call_identity;
 mod call_run;
 mod caller_tool;
 mod cap;

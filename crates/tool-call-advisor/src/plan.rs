@@ -7,6 +7,7 @@ use advisor_core::{
 };
 use serde_json::Value;
 
+use crate::call_identity::CallIdentity;
 use crate::cap::{ResultBounds, cap_result};
 use crate::{ClosingTexts, NotStarted, ReadyCall};
 
@@ -19,7 +20,7 @@ pub(crate) struct ToolPlan {
 /// A call of the answer, and what becomes of it.
 pub(crate) struct PlannedCall {
     block: BlockId,
-    call: ToolCall,
+    identity: CallIdentity,
     key: CallKey,
     /// Its result, if it is one, goes to the user.
     is_direct: bool,
@@ -70,7 +71,7 @@ impl ToolPlan {
                 },
             };
             let is_direct = matches!(&fate, Fate::Ready(ready) if ready.tool.definition().return_direct);
-            Some(PlannedCall { block, call: call.clone(), key, is_direct, fate })
+            Some(PlannedCall { block, identity: CallIdentity::of(call), key, is_direct, fate })
         });
         let calls = calls.collect();
         Self { answer, calls }
@@ -93,18 +94,18 @@ impl ToolPlan {
     /// The calls that run and whose tools must not run twice.
     pub(crate) fn starts(&self) -> Vec<CallStart> {
         let once = self.calls.iter().filter(|planned| planned.effect() == Some(Effect::AtMostOnce));
-        once.map(|planned| CallStart::new(planned.key.clone(), planned.call.id.clone())).collect()
+        once.map(|planned| CallStart::new(planned.key.clone(), planned.identity.id.clone())).collect()
     }
 
     /// The calls that a bound counts: those that run, and those that could not.
-    pub(crate) fn counted(&self) -> impl Iterator<Item = &ToolCall> {
-        self.calls.iter().filter(|planned| planned.is_tried()).map(|planned| &planned.call)
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &CallIdentity> {
+        self.calls.iter().filter(|planned| planned.is_tried()).map(|planned| &planned.identity)
     }
 
     /// The calls that cannot run, and what the model reads in place of their results.
     pub(crate) fn invalid(&self) -> impl Iterator<Item = (BlockId, ToolResult)> {
         self.calls.iter().filter_map(|planned| match &planned.fate {
-            Fate::Invalid(text) => Some((planned.block, ToolResult::error(&planned.call, text.as_str()))),
+            Fate::Invalid(text) => Some((planned.block, planned.identity.error(text.as_str()))),
             _ => None,
         })
     }
@@ -144,7 +145,7 @@ impl ToolPlan {
     ) -> Vec<Message> {
         let mut ran = ran.into_iter();
         let result = |planned: &PlannedCall| {
-            let error = |text: &str| Some(ToolResult::error(&planned.call, text));
+            let error = |text: &str| Some(planned.identity.error(text));
             let result = match &planned.fate {
                 Fate::Ready(_) | Fate::Ran => ran.next(),
                 Fate::Invalid(text) => error(text),

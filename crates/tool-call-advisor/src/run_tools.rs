@@ -1,17 +1,16 @@
 use std::sync::Arc;
 
-use advisor_core::{
-    ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolCall, ToolChoice, ToolResult,
-};
+use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolChoice, ToolResult};
 
-use crate::ToolBatch;
 use crate::advisor::Config;
+use crate::call_identity::CallIdentity;
 use crate::decide::ending_limit;
 use crate::direct_answer::direct_blocks;
 use crate::execution::ToolEvents;
 use crate::loop_run::LoopRun;
 use crate::outcome::Outcome;
 use crate::plan::ToolPlan;
+use crate::{ReadyCall, ToolBatch};
 
 impl LoopRun {
     /// Runs the calls, records their results, and goes on or ends.
@@ -40,7 +39,7 @@ impl LoopRun {
 
     /// A result for each call that runs, and what went wrong with the machinery.
     async fn execute(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
-        plan.counted().for_each(|call| self.counts.note_call(call));
+        plan.counted().for_each(|call| self.counts.note_call(&call.name));
         for (block, result) in plan.invalid() {
             events.ended(block, &result).await;
         }
@@ -48,13 +47,13 @@ impl LoopRun {
         if ready.is_empty() {
             return (Vec::new(), None);
         }
-        let wanted: Vec<_> = ready.iter().map(|ready| ready.call.clone()).collect();
+        let wanted = identities(&ready);
         let batch = ToolBatch::new(ready, &self.request, events, self.deadline);
         match execute(&self.config, &wanted, batch).await {
             Ok(ran) => (ran, None),
             Err(error) => {
                 let text = "stopped: the machinery that runs tools failed; the outcome is unknown";
-                (wanted.iter().map(|call| ToolResult::error(call, text)).collect(), Some(error))
+                (wanted.iter().map(|call| call.error(text)).collect(), Some(error))
             }
         }
     }
@@ -89,7 +88,7 @@ impl LoopRun {
 }
 
 /// Runs the calls of a batch, which are those that are wanted: one result each, in their order.
-async fn execute(config: &Config, wanted: &[ToolCall], batch: ToolBatch) -> Result<Vec<ToolResult>> {
+async fn execute(config: &Config, wanted: &[CallIdentity], batch: ToolBatch) -> Result<Vec<ToolResult>> {
     let results = config.execution.execute(batch).await?;
     let matches = wanted.len() == results.len()
         && wanted.iter().zip(&results).all(|(call, result)| call.id == result.call_id);
@@ -98,8 +97,12 @@ async fn execute(config: &Config, wanted: &[ToolCall], batch: ToolBatch) -> Resu
 
 /// Runs the one call of a batch.
 pub(crate) async fn execute_one(config: &Config, batch: ToolBatch) -> Result<ToolResult> {
-    let wanted: Vec<_> = batch.calls.iter().map(|ready| ready.call.clone()).collect();
+    let wanted = identities(&batch.calls);
     execute(config, &wanted, batch).await?.pop().ok_or_else(other_results)
+}
+
+fn identities(calls: &[ReadyCall]) -> Vec<CallIdentity> {
+    calls.iter().map(|ready| CallIdentity::of(&ready.call)).collect()
 }
 
 fn other_results() -> Error {

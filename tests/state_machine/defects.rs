@@ -38,6 +38,25 @@ fn a_turn_of_a_conversation_that_was_deleted_writes_nothing_into_the_next_one() 
     try_sequence(&operations);
 }
 
+/// It has the lease of the turn that stands, so that this one may leave no trace.
+#[test]
+fn a_process_that_dies_before_it_closes_the_turn_whose_place_it_took_leaves_a_conversation_that_works() {
+    for memory in [Phase::Round, Phase::Turn] {
+        let setup = Setup { memory, when_busy: WhenBusy::InterruptPrevious, leases: true };
+        for after in 1..=ASKED {
+            let operations = vec![
+                submit(0, What::New(Script::Breaks), Some((7, How::Stand))),
+                submit(1, NEW, Some((after, How::Seal))),
+                Operation::Restart { by: 0 },
+                submit(1, NEW, None),
+            ];
+            let case = Case { setup, operations };
+            let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new().with_leases())));
+            outcome.unwrap_or_else(|broken| panic!("{broken}\n{case}"));
+        }
+    }
+}
+
 #[test]
 fn a_rollback_does_not_hide_what_another_process_answered() {
     let operations = [submit(0, NEW, Some((ASKED, How::Rollback))), submit(1, What::Again(0), None)];

@@ -16,6 +16,8 @@ pub(crate) struct Reading {
     pub(crate) run: Run,
     /// The text that was shown of the round that runs.
     pub(crate) shown: String,
+    /// It stood while another process was at work, which may have taken its lease: then it leaves no trace.
+    pub(crate) may_be_fenced: bool,
     steps: Steps,
 }
 
@@ -50,7 +52,7 @@ impl Reading {
     pub(crate) fn new(turn: TurnStream, steps: &Steps, stop: Option<Stop>) -> Self {
         let run = Run::default();
         run.stop_after(stop.map(|stop| stop.after));
-        Self { turn, run, shown: String::new(), steps: steps.clone() }
+        Self { turn, run, shown: String::new(), may_be_fenced: false, steps: steps.clone() }
     }
 
     /// Reads until the turn is over, or as far as it comes.

@@ -21,8 +21,10 @@ impl World {
         let is_own = |entry: &Entry| entry.turn == *own;
         let log = &self.told.log;
         let is_followed = log.iter().any(is_own) && !log.last().is_some_and(is_own);
-        // Of a conversation that was deleted meanwhile nothing is left, and whoever has followed has closed the turn.
-        if !text.is_empty() && reading.run.outdated_version().is_none() && !is_followed {
+        // Of a conversation that was deleted meanwhile nothing is left; whoever has followed has closed the turn, and
+        // whoever took its lease will.
+        let is_lost = reading.run.outdated_version().is_some() || reading.may_be_fenced || is_followed;
+        if !text.is_empty() && !is_lost {
             self.told.shown.push(Shown { by, nth, text });
         }
     }
@@ -65,6 +67,11 @@ impl World {
         for (by, is_active) in self.active.into_iter().enumerate() {
             if is_active {
                 self.forget_shown_by(1 - by);
+                if self.setup.leases
+                    && let Some(standing) = self.standing.as_mut().filter(|standing| standing.by != by)
+                {
+                    standing.reading.may_be_fenced = true;
+                }
             }
         }
         for shown in &self.told.shown {

@@ -10,9 +10,11 @@
 //! | `at_most_once` | a tool that must not run twice, and what the model reads when it was cut off |
 //! | `tool_events` | showing what tools do while they run |
 //! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
+//! | `http_service` | a chat over HTTP: server-sent events, statuses, users, repeated requests, an end in good order |
 //! | `third_party_advisor` | an advisor that changes chunks, tested with the testkit |
 //!
 //! A scripted model stands in for a real one everywhere, so no example needs a key or a network.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to its reader")]
 
 pub mod advisors;
+pub mod chat_service;

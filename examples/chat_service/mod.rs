@@ -1,0 +1,128 @@
+//! A chat over HTTP: what an answer looks like to its client is in `events.rs`, which status an error gets in
+//! `refusal.rs`, how the service ends in `serve.rs`.
+//!
+//! ```text
+//! POST /chat/{conversation}
+//! authorization: Bearer TOKEN          who asks: each user has conversations of their own
+//! idempotency-key: ID                  optional: the same turn again, answered once
+//! {"message": "Where is my order?"}
+//! ```
+
+mod events;
+mod refusal;
+mod serve;
+
+pub use serve::serve;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use advisor_chain::{
+    ChatClient, ChatMemoryAdvisor, ChatModel, ConversationKey, FnTool, Spawner, ToolCallAdvisor, client,
+};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response, Sse, sse::KeepAlive};
+use axum::routing::post;
+use axum::{Json, Router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use refusal::Refusal;
+
+/// Who asks. A fact of the turn: every advisor and every tool can read it.
+#[derive(Debug, Clone)]
+pub struct User {
+    /// The name, which is also the tenant of the user's conversations.
+    pub name: String,
+}
+
+/// What all requests share. The client is built once; cloning any of it is cheap.
+#[derive(Debug, Clone)]
+pub struct Service {
+    client: ChatClient,
+    memory: ChatMemoryAdvisor,
+    /// The users by their tokens.
+    users: Arc<HashMap<String, User>>,
+    /// Turns to `true` when turns that still run are to end.
+    stop: watch::Sender<bool>,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    message: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Order {
+    /// The number of the order.
+    number: u32,
+}
+
+impl Service {
+    /// Returns a service that asks `model` and remembers in `memory`. Call it on a tokio runtime.
+    ///
+    /// # Errors
+    /// If the chain cannot be built.
+    pub fn new(
+        model: impl ChatModel,
+        memory: ChatMemoryAdvisor,
+        users: impl IntoIterator<Item = (String, User)>,
+    ) -> advisor_chain::Result<Self> {
+        let order = FnTool::typed("order", "Tells where an order is.", |order: Order, call| async move {
+            // Who asks is what the service knows, never what the model says.
+            let user = call.turn.fact::<User>().map_or_else(String::new, |user| user.name);
+            Ok(format!("Order {} of {user} is on its way.", order.number))
+        });
+        let client = client(model)
+            .advisor(memory.clone())
+            .advisor(ToolCallAdvisor::builder().tool_events(true).build()?)
+            .tool(order)
+            // A client that goes away drops its turn: what it was shown is written at once.
+            .spawner(Spawner::tokio(Handle::current()))
+            .build()?;
+        Ok(Self {
+            client,
+            memory,
+            users: Arc::new(users.into_iter().collect()),
+            stop: watch::Sender::new(false),
+        })
+    }
+
+    /// Returns the routes.
+    pub fn router(self) -> Router {
+        Router::new().route("/chat/{conversation}", post(chat)).with_state(self)
+    }
+
+    fn user(&self, headers: &HeaderMap) -> Result<User, Refusal> {
+        let token =
+            headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        token.and_then(|token| self.users.get(token)).cloned().ok_or_else(Refusal::unknown_user)
+    }
+}
+
+/// One turn. Until it has started, an error is a status; from then on the answer is a stream of events.
+async fn chat(
+    State(service): State<Service>,
+    Path(conversation): Path<String>,
+    headers: HeaderMap,
+    Json(question): Json<Question>,
+) -> Result<Response, Refusal> {
+    let user = service.user(&headers)?;
+    let message = Some(question.message).filter(|message| !message.trim().is_empty());
+    let message = message.ok_or_else(|| Refusal::bad_request("the message is empty"))?;
+    let key = ConversationKey::in_tenant(&user.name, &conversation)?;
+    let id = headers.get("idempotency-key").map(|id| id.to_str());
+    let id = id.transpose().map_err(|_| Refusal::bad_request("the idempotency key is no text"))?;
+    let turn = service.client.prompt().user(message).conversation(key).turn(id).fact(user).stream();
+
+    let mut stop = service.stop.subscribe();
+    let turn = tokio::select! {
+        started = turn.started() => started?,
+        _ = stop.wait_for(|stop| *stop) => return Err(Refusal::stopping()),
+    };
+    let events = events::of_turn(turn, stop);
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+}

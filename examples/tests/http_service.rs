@@ -1,0 +1,352 @@
+//! The service of the `http_service` example, over real connections with a real client.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use advisor_chain::{
+    ChatMemoryAdvisor, ChatModel, ConversationKey, Error, ErrorKind, FinishReason, InMemoryStore, Message,
+};
+use advisor_examples::chat_service::{Service, User, serve};
+use advisor_testkit::{Answer, Gate, ScriptedModel};
+use reqwest::{Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Longer than anything here takes, unless it never ends.
+const LIMIT: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(3600);
+
+async fn within<T>(work: impl Future<Output = T>) -> T {
+    timeout(LIMIT, work).await.expect("it does not end")
+}
+
+/// A service that runs, and its users.
+struct Running {
+    url: String,
+    memory: ChatMemoryAdvisor,
+    http: reqwest::Client,
+    end: oneshot::Sender<()>,
+    serving: JoinHandle<io::Result<()>>,
+}
+
+impl Running {
+    async fn start(model: impl ChatModel, patience: Duration) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let users = [("of-ann", "ann"), ("of-bob", "bob")];
+        let users = users.map(|(token, name)| (token.to_owned(), User { name: name.to_owned() }));
+        let service = Service::new(model, memory.clone(), users).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (end, ended) = oneshot::channel();
+        let signal = async {
+            let _ = ended.await;
+        };
+        let serving = tokio::spawn(serve(listener, service, signal, patience));
+        Self { url, memory, http: reqwest::Client::new(), end, serving }
+    }
+
+    fn post(&self, user: &str, conversation: &str, body: &Value) -> reqwest::RequestBuilder {
+        let request = self.http.post(format!("{}/chat/{conversation}", self.url));
+        request
+            .bearer_auth(format!("of-{user}"))
+            .header("content-type", "application/json")
+            .body(body.to_string())
+    }
+
+    async fn say(&self, user: &str, message: &str) -> Events {
+        let request = self.post(user, "c", &json!({"message": message}));
+        Events::of(within(request.send()).await.unwrap())
+    }
+
+    /// The texts of a conversation, as the next turn would be sent it.
+    async fn texts(&self, user: &str) -> Vec<String> {
+        let key = ConversationKey::in_tenant(user, "c").unwrap();
+        self.memory.transcript(&key).await.unwrap().iter().map(Message::text).collect()
+    }
+
+    async fn end(self) -> ChatMemoryAdvisor {
+        self.end.send(()).unwrap();
+        within(self.serving).await.unwrap().unwrap();
+        self.memory
+    }
+}
+
+/// What comes of an answer, event by event.
+struct Events {
+    response: Response,
+    bytes: Vec<u8>,
+}
+
+impl Events {
+    fn of(response: Response) -> Self {
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { response, bytes: Vec::new() }
+    }
+
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            if let Some(end) = self.bytes.windows(2).position(|two| two == b"\n\n") {
+                let event: Vec<_> = self.bytes.drain(..end + 2).collect();
+                let event = String::from_utf8(event).unwrap();
+                let field = |name: &str| {
+                    event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap_or_default()
+                };
+                return Some((field("event:").to_owned(), serde_json::from_str(field("data:")).unwrap()));
+            }
+            self.bytes.extend(within(self.response.chunk()).await.unwrap()?);
+        }
+    }
+
+    /// The text until the last event, and that.
+    async fn read(mut self) -> (String, String, Value) {
+        let mut text = String::new();
+        loop {
+            let (name, data) = self.next().await.expect("the answer ends without its last event");
+            match name.as_str() {
+                "text" => text += data["text"].as_str().unwrap(),
+                "done" | "error" => {
+                    assert_eq!(self.next().await, None, "something follows");
+                    return (text, name, data);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+async fn refused(request: reqwest::RequestBuilder) -> (StatusCode, Option<String>, Value) {
+    let response = within(request.send()).await.unwrap();
+    let retry_after = response.headers().get("retry-after").map(|after| after.to_str().unwrap().to_owned());
+    let status = response.status();
+    let body = within(response.text()).await.unwrap();
+    (status, retry_after, serde_json::from_str(&body).unwrap_or(Value::String(body)))
+}
+
+fn two_parts(gate: &Gate) -> Answer {
+    Answer::new().text("So far ").gate(gate).text("so good").done()
+}
+
+#[tokio::test]
+async fn text_arrives_while_the_model_still_answers() {
+    let gate = Gate::new();
+    let service = Running::start(ScriptedModel::new([two_parts(&gate)]), LONG).await;
+    let mut events = service.say("ann", "Hi").await;
+    assert_eq!(events.next().await.unwrap(), ("text".into(), json!({"text": "So far "})));
+    gate.release();
+    let (text, name, data) = events.read().await;
+    assert_eq!((text.as_str(), name.as_str(), &data["finish"]), ("so good", "done", &json!("stop")));
+    let memory = service.end().await;
+    assert_eq!(memory.transcript(&ConversationKey::in_tenant("ann", "c").unwrap()).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_shown_to_a_client_that_goes_away_is_remembered_and_the_next_turn_works() {
+    let gate = Gate::new();
+    let model = ScriptedModel::new([two_parts(&gate), Answer::of_text("Here I am.")]);
+    let service = Running::start(model.clone(), LONG).await;
+    let mut events = service.say("ann", "Hi").await;
+    events.next().await.unwrap();
+    drop(events);
+    // The service learns of it, drops the turn and closes it; until then the conversation is busy.
+    let next = within(async {
+        loop {
+            let response =
+                service.post("ann", "c", &json!({"message": "Still there?"})).send().await.unwrap();
+            match response.status() {
+                StatusCode::CONFLICT => tokio::task::yield_now().await,
+                _ => break response,
+            }
+        }
+    });
+    assert_eq!(Events::of(next.await).read().await.0, "Here I am.");
+    let texts = service.texts("ann").await;
+    assert_eq!(texts.len(), 4, "{texts:?}");
+    assert!(texts[1].starts_with("So far") && texts[1].contains("interrupted"), "{texts:?}");
+    assert_eq!(model.prompts()[1].messages.len(), 3);
+}
+
+#[tokio::test]
+async fn a_second_turn_at_once_is_a_conflict_and_other_users_are_not_touched() {
+    let gate = Gate::new();
+    let model = ScriptedModel::new([two_parts(&gate), Answer::of_text("Hello, Bob.")]);
+    let service = Running::start(model, LONG).await;
+    let mut first = service.say("ann", "Hi").await;
+    first.next().await.unwrap();
+    let (status, _, body) = refused(service.post("ann", "c", &json!({"message": "And?"}))).await;
+    assert_eq!((status, &body["error"]), (StatusCode::CONFLICT, &json!("conversation_busy")));
+    assert_eq!(service.say("bob", "Hi").await.read().await.0, "Hello, Bob.");
+    gate.release();
+    first.read().await;
+    assert_eq!(service.texts("ann").await, ["Hi", "So far so good"]);
+    assert_eq!(service.texts("bob").await, ["Hi", "Hello, Bob."]);
+}
+
+#[tokio::test]
+async fn an_error_before_the_answer_is_a_status_and_tells_nothing_of_the_provider() {
+    let retry_after = Some(Duration::from_millis(6_500));
+    let kinds = [
+        (ErrorKind::RateLimited { retry_after }, 429, Some("7")),
+        (ErrorKind::Authentication, 502, None),
+        (ErrorKind::Provider { status: Some(500) }, 502, None),
+        (ErrorKind::Connection, 502, None),
+        (ErrorKind::Timeout, 504, None),
+        (ErrorKind::ContextOverflow, 413, None),
+        (ErrorKind::Store, 503, None),
+        (ErrorKind::Advisor, 500, None),
+    ];
+    for (kind, status, after) in kinds {
+        let model = ScriptedModel::new([Answer::refused(Error::new(kind, "the key sk-1 of the provider"))]);
+        let service = Running::start(model, LONG).await;
+        let answer = refused(service.post("ann", "c", &json!({"message": "Hi"}))).await;
+        assert_eq!((answer.0.as_u16(), answer.1.as_deref()), (status, after), "{kind:?}");
+        assert_eq!(answer.2["error"], kind.as_str());
+        assert!(!answer.2.to_string().contains("sk-1"), "{}", answer.2);
+    }
+}
+
+#[tokio::test]
+async fn an_error_after_the_answer_has_begun_is_its_last_event() {
+    let error = Error::new(ErrorKind::Connection, "10.0.0.1 hung up");
+    let model = ScriptedModel::new([Answer::new().text("So far").error(error)]);
+    let service = Running::start(model, LONG).await;
+    let (text, name, data) = service.say("ann", "Hi").await.read().await;
+    assert_eq!((text.as_str(), name.as_str(), data), ("So far", "error", json!({"error": "connection"})));
+    assert!(service.texts("ann").await[1].starts_with("So far"));
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_refused_and_nobody_is_asked() {
+    let model = ScriptedModel::new([]);
+    let service = Running::start(model.clone(), LONG).await;
+    let hi = json!({"message": "Hi"});
+    let without_user = service.http.post(format!("{}/chat/c", service.url));
+    let without_user = without_user.header("content-type", "application/json").body(hi.to_string());
+    let cases = [
+        (without_user, 401),
+        (service.post("eve", "c", &hi), 401),
+        (service.post("ann", "c", &json!({"message": " \n"})), 400),
+        (service.post("ann", &"x".repeat(513), &hi), 400),
+        (service.post("ann", "c", &hi).header("idempotency-key", ""), 400),
+        (service.post("ann", "c", &hi).header("idempotency-key", "x".repeat(2000)), 400),
+        (service.post("ann", "c", &json!({"text": "Hi"})), 422),
+    ];
+    for (number, (request, expected)) in cases.into_iter().enumerate() {
+        assert_eq!(refused(request).await.0.as_u16(), expected, "request {number}");
+    }
+    assert_eq!(model.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_is_answered_once() {
+    let model = ScriptedModel::new([Answer::of_text("Paid.")]);
+    let service = Running::start(model.clone(), LONG).await;
+    let request = || service.post("ann", "c", &json!({"message": "Pay."})).header("idempotency-key", "k1");
+    for _ in 0..2 {
+        let (text, name, data) = Events::of(within(request().send()).await.unwrap()).read().await;
+        assert_eq!((text.as_str(), name.as_str(), &data["turn"]), ("Paid.", "done", &json!("k1")));
+    }
+    assert_eq!(model.calls(), 1);
+    let other = service.post("ann", "c", &json!({"message": "Pay twice."})).header("idempotency-key", "k1");
+    assert_eq!(refused(other).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(service.texts("ann").await, ["Pay.", "Paid."]);
+}
+
+#[tokio::test]
+async fn a_tool_knows_who_asks() {
+    let call = || Answer::of_calls([("c1", "order", r#"{"number": 7}"#)]);
+    let answer = || Answer::new().text("Soon.").finish(FinishReason::Stop);
+    let model = ScriptedModel::new([call(), answer(), call(), answer()]);
+    let service = Running::start(model.clone(), LONG).await;
+    for (asked, user) in [(1, "ann"), (3, "bob")] {
+        let mut events = service.say(user, "Where is my order?").await;
+        assert_eq!(events.next().await.unwrap(), ("tool".into(), json!({"tool": "order"})));
+        events.read().await;
+        let result = model.prompts()[asked].messages.iter().last().unwrap().tool_result().unwrap().text();
+        assert_eq!(result, format!("Order 7 of {user} is on its way."));
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_ends_lets_its_turns_end() {
+    let gate = Gate::new();
+    let service = Running::start(ScriptedModel::new([two_parts(&gate)]), LONG).await;
+    let mut events = service.say("ann", "Hi").await;
+    events.next().await.unwrap();
+    let Running { url, end, serving, memory, .. } = service;
+    end.send(()).unwrap();
+    // Nobody is let in any more.
+    within(async {
+        while tokio::net::TcpStream::connect(url.trim_start_matches("http://")).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(!serving.is_finished());
+    gate.release();
+    assert_eq!(events.read().await.1, "done");
+    within(serving).await.unwrap().unwrap();
+    let key = ConversationKey::in_tenant("ann", "c").unwrap();
+    assert_eq!(memory.transcript(&key).await.unwrap().iter().last().unwrap().text(), "So far so good");
+}
+
+#[tokio::test]
+async fn a_turn_that_does_not_end_is_stopped_and_what_it_showed_is_remembered() {
+    let model = ScriptedModel::new([Answer::new().text("So far").hang(), Answer::new().hang()]);
+    let service = Running::start(model.clone(), Duration::ZERO).await;
+    let mut events = service.say("ann", "Hi").await;
+    events.next().await.unwrap();
+    let memory = service.end().await;
+    let (_, name, data) = events.read().await;
+    assert_eq!((name.as_str(), data), ("error", json!({"error": "stopping"})));
+    let key = ConversationKey::in_tenant("ann", "c").unwrap();
+    let told = memory.transcript(&key).await.unwrap();
+    assert!(told.iter().last().unwrap().text().starts_with("So far"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_turn_that_has_not_started_when_the_service_stops_is_refused() {
+    let (gate, opens) = (Gate::new(), Gate::new());
+    let waits = opens.clone();
+    // The model is asked, and does not even begin to answer: no status is known yet.
+    let model = Slow { asked: gate.clone(), opens: waits };
+    let service = Running::start(model, Duration::ZERO).await;
+    let request = service.post("ann", "c", &json!({"message": "Hi"}));
+    let asking = tokio::spawn(request.send());
+    within(gate.reached()).await;
+    service.end().await;
+    let response = within(asking).await.unwrap().unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()["retry-after"], "1");
+}
+
+/// A model that opens no stream until it is let to.
+struct Slow {
+    asked: Gate,
+    opens: Gate,
+}
+
+#[advisor_chain::async_trait]
+impl ChatModel for Slow {
+    async fn stream(
+        &self,
+        request: advisor_chain::ChatRequest,
+    ) -> advisor_chain::Result<advisor_chain::ChunkStream> {
+        self.asked.release();
+        self.asked.pass().await;
+        self.opens.pass().await;
+        ScriptedModel::new([Answer::of_text("late")]).stream(request).await
+    }
+}

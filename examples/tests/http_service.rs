@@ -9,10 +9,12 @@
 
 use std::future::Future;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_chain::{
-    ChatMemoryAdvisor, ChatModel, ConversationKey, Error, ErrorKind, FinishReason, InMemoryStore, Message,
+    ChatMemoryAdvisor, ChatModel, ConversationKey, ConversationStore, EntryId, EntryKind, Error, ErrorKind,
+    FinishReason, InMemoryStore, Message, TurnEnd,
 };
 use advisor_examples::chat_service::{Service, User, serve};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
@@ -35,6 +37,7 @@ async fn within<T>(work: impl Future<Output = T>) -> T {
 struct Running {
     url: String,
     memory: ChatMemoryAdvisor,
+    store: Arc<dyn ConversationStore>,
     http: reqwest::Client,
     end: oneshot::Sender<()>,
     serving: JoinHandle<io::Result<()>>,
@@ -43,7 +46,8 @@ struct Running {
 impl Running {
     async fn start(model: impl ChatModel, patience: Duration) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         let users = [("of-ann", "ann"), ("of-bob", "bob")];
         let users = users.map(|(token, name)| (token.to_owned(), User { name: name.to_owned() }));
         let service = Service::new(model, memory.clone(), users).unwrap();
@@ -54,7 +58,7 @@ impl Running {
             let _ = ended.await;
         };
         let serving = tokio::spawn(serve(listener, service, signal, patience));
-        Self { url, memory, http: reqwest::Client::new(), end, serving }
+        Self { url, memory, store, http: reqwest::Client::new(), end, serving }
     }
 
     fn post(&self, user: &str, conversation: &str, body: &Value) -> reqwest::RequestBuilder {
@@ -160,18 +164,23 @@ async fn what_was_shown_to_a_client_that_goes_away_is_remembered_and_the_next_tu
     let mut events = service.say("ann", "Hi").await;
     events.next().await.unwrap();
     drop(events);
-    // The service learns of it, drops the turn and closes it; until then the conversation is busy.
-    let next = within(async {
+    // The service learns of it, drops the turn and writes its end, although no request follows.
+    let key = ConversationKey::in_tenant("ann", "c").unwrap();
+    let partial = within(async {
         loop {
-            let response =
-                service.post("ann", "c", &json!({"message": "Still there?"})).send().await.unwrap();
-            match response.status() {
-                StatusCode::CONFLICT => tokio::task::yield_now().await,
-                _ => break response,
+            let log = service.store.read(&key, EntryId::BEGINNING, 100).await.unwrap();
+            let ended = log.into_iter().find_map(|entry| match entry.kind {
+                EntryKind::TurnEnded(TurnEnd::Interrupted { partial }) => Some(partial),
+                _ => None,
+            });
+            match ended {
+                Some(partial) => break partial,
+                None => tokio::task::yield_now().await,
             }
         }
     });
-    assert_eq!(Events::of(next.await).read().await.0, "Here I am.");
+    assert_eq!(partial.await, "So far ");
+    assert_eq!(service.say("ann", "Still there?").await.read().await.0, "Here I am.");
     let texts = service.texts("ann").await;
     assert_eq!(texts.len(), 4, "{texts:?}");
     assert!(texts[1].starts_with("So far") && texts[1].contains("interrupted"), "{texts:?}");

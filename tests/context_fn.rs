@@ -56,7 +56,7 @@ async fn law_m2_context_is_sent_in_every_round_found_once_and_never_stored() {
             let turn = ["Weather?", "let me see", "sunny", "Sunny."];
             assert_eq!(texts(response.transcript()), turn, "{case}");
             let sent: Vec<_> = model.prompts().iter().map(|prompt| texts(&prompt.messages)).collect();
-            let head = ["Be polite.", "documents of 1: Weather?", "Weather?"];
+            let head = ["Be polite.\n\ndocuments of 1: Weather?", "Weather?"];
             assert_eq!(sent[0], head, "{case}");
             assert_eq!(sent[1], [&head[..], &["let me see", "sunny"]].concat(), "{case}");
 
@@ -64,7 +64,7 @@ async fn law_m2_context_is_sent_in_every_round_found_once_and_never_stored() {
             let prompts = model.prompts();
             let system: Vec<_> =
                 prompts[2].messages.iter().filter(|message| message.role() == Role::System).collect();
-            assert_eq!(texts(system), ["Be polite.", "documents of 2: Thanks"], "{case}");
+            assert_eq!(texts(system), ["Be polite.\n\ndocuments of 2: Thanks"], "{case}");
             assert_eq!(check_transcript(&prompts[2].messages), [], "{case}");
             assert_eq!(found.load(Ordering::Relaxed), 2, "{case}: once per turn");
             if remembers.is_some() {
@@ -98,5 +98,5 @@ async fn two_contexts_stand_in_their_order() {
     let client =
         ChatClient::builder(model.clone()).advisor(context("one")).advisor(context("two")).build().unwrap();
     client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(texts(&model.prompts()[0].messages), ["one", "two", "Hi"]);
+    assert_eq!(texts(&model.prompts()[0].messages), ["one\n\ntwo", "Hi"]);
 }

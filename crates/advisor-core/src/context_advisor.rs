@@ -80,7 +80,7 @@ where
             Ok::<_, crate::Error>(text)
         };
         let text = known.unwrap_or_default().get_or_try_init(|| find).await?.clone();
-        let request = if text.is_empty() { request } else { request.with_system(text) };
+        let request = request.with_system(text);
         next.next_stream(request).await
     }
 }

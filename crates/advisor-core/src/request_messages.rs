@@ -21,9 +21,10 @@ impl ChatRequest {
         self.messages.iter_back().find(|message| message.role() == Role::User && !message.is_ephemeral())
     }
 
-    /// Returns the same request with more instructions, behind those at its beginning and before everything else.
+    /// Returns the same request with more instructions: at the end of the system message at its beginning, or as one.
     ///
-    /// Some servers refuse instructions that come later. Instructions are sent and never remembered.
+    /// A blank line stands between them; an empty text changes nothing. Some servers refuse a system message that comes
+    /// later, or a second one. Instructions are sent and never remembered.
     ///
     /// # Example
     /// ```
@@ -31,14 +32,25 @@ impl ChatRequest {
     ///
     /// let request = ChatRequest::new(Message::user("Hello")).with_system("Be polite.").with_system("Be brief.");
     /// let sent: Vec<_> = request.messages.iter().map(Message::text).collect();
-    /// assert_eq!(sent, ["Be polite.", "Be brief.", "Hello"]);
+    /// assert_eq!(sent, ["Be polite.\n\nBe brief.", "Hello"]);
     /// ```
     #[must_use]
     pub fn with_system(self, text: impl Into<Text>) -> Self {
-        let instructions = self.messages.iter().take_while(|message| message.role() == Role::System).count();
-        let mut messages: MessageList = self.messages.iter().take(instructions).cloned().collect();
-        messages.push(Message::system(text));
-        messages.extend(self.messages.iter().skip(instructions).cloned());
+        let text = text.into();
+        if text.is_empty() {
+            return self;
+        }
+        let mut rest = self.messages.iter().cloned().peekable();
+        let mut messages = MessageList::new();
+        let mut last = rest.next_if(is_system);
+        while let Some(next) = rest.next_if(is_system) {
+            messages.extend(last.replace(next));
+        }
+        messages.push(match last {
+            Some(last) => Message::system(format!("{}\n\n{text}", last.text())),
+            None => Message::system(text),
+        });
+        messages.extend(rest);
         self.with_messages(messages)
     }
 
@@ -72,9 +84,26 @@ impl ChatRequest {
     }
 }
 
+fn is_system(message: &Message) -> bool {
+    message.role() == Role::System
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instructions_are_added_to_the_last_of_those_at_the_beginning() {
+        let sent = |before: Vec<Message>, text: &str| -> Vec<String> {
+            ChatRequest::new(before).with_system(text).messages.iter().map(Message::text).collect()
+        };
+        let system = Message::system;
+        let user = || Message::user("u");
+        assert_eq!(sent(vec![user(), system("later")], "new"), ["new", "u", "later"]);
+        assert_eq!(sent(vec![system("a"), system("b"), user()], "new"), ["a", "b\n\nnew", "u"]);
+        assert_eq!(sent(vec![system("a"), user()], ""), ["a", "u"]);
+        assert_eq!(sent(vec![], "new"), ["new"]);
+    }
 
     #[test]
     fn the_last_user_message_is_the_users_own() {

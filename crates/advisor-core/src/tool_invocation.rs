@@ -64,7 +64,9 @@ impl ToolInvocation {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn parse<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
-        serde_path_to_error::deserialize(&self.arguments).map_err(|error| {
+        // To keep the place at hand costs an allocation for each name, so that it is looked for only if it is wanted.
+        let parsed = A::deserialize(&self.arguments);
+        parsed.or_else(|_| serde_path_to_error::deserialize(&self.arguments)).map_err(|error| {
             let place = pointer(error.path());
             let apart = if place.is_empty() { "" } else { ": " };
             let wrong = error.inner();

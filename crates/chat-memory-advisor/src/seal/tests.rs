@@ -70,6 +70,15 @@ async fn a_turn_can_be_rolled_back_after_its_end() {
 struct Interfered {
     inner: InMemoryStore,
     times: Mutex<u64>,
+    with: Interference,
+}
+
+#[derive(Clone, Copy)]
+enum Interference {
+    /// Something of the same turn comes late.
+    Late,
+    /// The conversation is deleted, and another turn begins it anew.
+    BegunAnew,
 }
 
 #[async_trait]
@@ -82,10 +91,16 @@ impl ConversationStore for Interfered {
             *times
         };
         if time > 0 {
-            let late = NewEntry::new(turn("t"), EntryKind::Summary("late".into()));
-            let batch =
-                Batch::new(BatchKey::new(turn("t"), u32::try_from(time).unwrap(), "late"), vec![late]);
-            self.inner.append(key, read.version, batch).await?;
+            let (name, kind, at) = match self.with {
+                Interference::Late => ("t", EntryKind::Summary("late".into()), read.version),
+                Interference::BegunAnew => {
+                    self.inner.delete(key).await?;
+                    ("other", user("u").into(), Version::EMPTY)
+                }
+            };
+            let batch_key = BatchKey::new(turn(name), u32::try_from(time).unwrap(), "interferes");
+            let batch = Batch::new(batch_key, vec![NewEntry::new(turn(name), kind)]);
+            self.inner.append(key, at, batch).await?;
         }
         Ok(read)
     }
@@ -116,11 +131,21 @@ impl ConversationStore for Interfered {
 async fn sealing_tries_again_when_something_comes_late_but_not_for_ever() {
     for (times, sealed) in [(3, true), (9, false)] {
         let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
-        let store = Interfered { inner, times: Mutex::new(times) };
+        let store = Interfered { inner, times: Mutex::new(times), with: Interference::Late };
         let outcome = seal(&store, &key, &silent("t")).await;
         assert_eq!(outcome.is_ok(), sealed, "{outcome:?}");
         assert_eq!(store.inner.load(&key, View::All).await.unwrap().open_turn.is_none(), sealed);
     }
+}
+
+#[tokio::test]
+async fn d24_a_turn_of_a_conversation_that_was_deleted_is_not_closed_in_the_one_begun_anew() {
+    let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
+    let store = Interfered { inner, times: Mutex::new(2), with: Interference::BegunAnew };
+    let outcome = seal(&store, &key, &silent("t")).await;
+    assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
+    let anew = store.inner.load(&key, View::All).await.unwrap().entries;
+    assert_eq!(anew.iter().map(|entry| &entry.turn).collect::<Vec<_>>(), [&turn("other")]);
 }
 
 proptest! {

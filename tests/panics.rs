@@ -316,3 +316,51 @@ fn d19_a_recorder_that_panics_when_it_is_told_of_a_drop_silences_no_other() {
     assert!(handle.settled().now_or_never().is_some());
     assert_eq!(journal.labels(), vec!["Interrupted { partial: \"\" }"; 2]);
 }
+
+#[test]
+fn d24_what_was_shown_is_not_lost_where_a_spawner_panics() {
+    for mode in [OnDrop::FinishTurn, OnDrop::Seal] {
+        for (cancelled, reader_panics) in [(false, false), (false, true), (true, false)] {
+            let journal = Journal::new();
+            // As `tokio::spawn` does where there is no runtime.
+            let spawner = Spawner::new(|_| panic!("there is no runtime"));
+            let turn = turn(None, Recorder { journal: journal.clone(), panics: false });
+            let mut turn = turn.on_drop(mode).with_spawner(spawner);
+            turn.turn().add_recorder(Arc::new(LeavesWork));
+            let shown: Vec<_> = (0..5).filter_map(|_| turn.next().now_or_never()).collect();
+            let text: String = shown
+                .into_iter()
+                .flatten()
+                .filter_map(|item| Some(item.unwrap().text()?.to_owned()))
+                .collect();
+            let handle = turn.handle();
+            if cancelled {
+                handle.cancel(mode);
+                let [Err(error)] = &rest(&mut turn)[..] else { panic!("{mode:?}: more than an error") };
+                assert_eq!(error.kind(), ErrorKind::Cancelled, "{mode:?}");
+            }
+            let leaving = catch_unwind(AssertUnwindSafe(move || {
+                let _turn = turn;
+                assert!(!reader_panics, "the reader panics");
+            }));
+            assert_eq!(leaving.is_err(), reader_panics, "{mode:?}");
+            assert!(handle.settled().now_or_never().is_some(), "{mode:?} {cancelled}");
+            let end = TurnEnd::Interrupted { partial: text.as_str().into() };
+            assert_eq!(journal.labels(), [format!("{end:?}")], "{mode:?} {cancelled}");
+        }
+    }
+}
+
+/// Leaves work for the spawner when it is told of a drop.
+struct LeavesWork;
+
+#[async_trait]
+impl TurnRecorder for LeavesWork {
+    async fn record(&self, _record: &Record) -> Result<()> {
+        Ok(())
+    }
+
+    fn dropped(&self, _round: u32, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        Some(futures::future::ready(()).boxed())
+    }
+}

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Context;
@@ -8,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
 use tokio::sync::watch;
 
-use crate::TurnId;
+use crate::{TurnId, drop_caught};
 
 /// What becomes of a turn that is dropped or cancelled before its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -40,9 +41,11 @@ impl Spawner {
         Self::new(move |work| drop(runtime.spawn(work)))
     }
 
-    /// Runs `work`, detached.
+    /// Runs `work`, detached. A spawner that panics has refused it: the work is dropped, and the panic ends here.
     pub fn spawn(&self, work: BoxFuture<'static, ()>) {
-        (self.0)(work);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.0)(work))) {
+            drop_caught(panic);
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use advisor_chain::{ChatResponse, FinishReason, LoopHooks, Message, Result, ToolCallAdvisor, async_trait};
+use advisor_chain::{
+    ChatResponse, FinishReason, FnTool, LoopHooks, Message, Result, ToolCallAdvisor, ToolDefinition,
+    async_trait,
+};
 use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{assert_valid, client, invoked, read, tool, transcript_lines};
@@ -104,6 +107,29 @@ async fn a_steering_hook_can_redirect_a_call() {
     let result = response.transcript().iter().find_map(|message| message.tool_result().cloned()).unwrap();
     assert_eq!((result.call_id.as_str(), result.name.as_str()), ("c1", "look"));
     assert_eq!(result.text(), "from another");
+}
+
+/// Whether a call is the caller's to answer is decided by the tool that it is sent to.
+#[tokio::test]
+async fn d24_a_steering_hook_can_keep_a_call_from_the_caller_and_hand_one_out() {
+    let redirected: [(&str, Steer); 2] = [
+        ("callers", |response| with_calls(response, |call| call.name = "look".into())),
+        ("look", |response| with_calls(response, |call| call.name = "callers".into())),
+    ];
+    for (called, steer) in redirected {
+        let model = ScriptedModel::new([Answer::of_calls([("c1", called, "{}")]), Answer::of_text("Done.")]);
+        let (look, given) = invoked("look");
+        let callers =
+            ToolDefinition::new("callers", "Is run elsewhere.", serde_json::json!({"type": "object"}));
+        let callers = FnTool::new(callers.by_caller(), |_: serde_json::Value| async { Ok("never") });
+        let client = client(&model, hooked(Steering(steer))).tool(look).tool(callers).build().unwrap();
+        let response = read(client.prompt().user("go").stream()).await.response().clone();
+        let (ran, reason) = match called {
+            "look" => (0, FinishReason::ToolCalls),
+            _ => (1, FinishReason::Stop),
+        };
+        assert_eq!((given.lock().unwrap().len(), &response.finish().reason), (ran, &reason), "{called}");
+    }
 }
 
 /// Calls that the model did not make are not run: nobody could tell it what came of them.

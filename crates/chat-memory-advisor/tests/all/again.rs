@@ -178,6 +178,35 @@ async fn law_k3_what_is_left_does_not_end_a_run_of_the_turn_that_took_its_lease(
     assert_eq!(log_words(&store.load(&key(), View::All).await.unwrap().entries), "u:q a:ab .");
 }
 
+/// Without leases, what tells one run of the turn from another is what each has written.
+#[tokio::test]
+async fn d24_what_is_left_does_not_end_a_run_of_the_turn_that_went_on_elsewhere() {
+    for (place, mode) in [
+        (Phase::Round, OnDrop::Seal),
+        (Phase::Round, OnDrop::Rollback),
+        (Phase::Turn, OnDrop::Seal),
+        (Phase::Turn, OnDrop::Rollback),
+    ] {
+        let store = InMemoryStore::new();
+        let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
+        let gate = Gate::new();
+        let last = Answer::new().text("b").gate(&gate).text("c").finish(FinishReason::Stop);
+        let (first, _) = client(&one, place, [hanging("a")]);
+        let (second, _) = client(&other, place, [calls(&["1"]), last]);
+        let mut dropped = once(&first, "q").on_drop(mode);
+        read_until(&mut dropped, "a").await;
+        drop(dropped);
+        let mut running = once(&second, "q");
+        read_until(&mut running, "b").await;
+        let before = log(&store).await;
+        one.close_unfinished().await.unwrap();
+        assert_eq!(log(&store).await, before, "{place:?} {mode:?}");
+        gate.release();
+        assert_eq!(running.call().await.unwrap().text(), "bc", "{place:?} {mode:?}");
+        assert_eq!(log(&store).await, format!("{before} a:bc ."), "{place:?} {mode:?}");
+    }
+}
+
 /// The turn is submitted again, and stops while the end of its first run is being written.
 #[tokio::test]
 async fn law_k3_what_a_run_had_shown_outlives_a_second_one_that_does_not_begin() {

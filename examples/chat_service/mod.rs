@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ConversationKey, FnTool, Spawner, ToolCallAdvisor, client,
+    ChatClient, ChatMemoryAdvisor, ChatModel, ConversationKey, FnTool, Spawner, ToolCallAdvisor, TurnId,
+    client,
 };
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
@@ -113,9 +114,11 @@ async fn chat(
     let user = service.user(&headers)?;
     let message = Some(question.message).filter(|message| !message.trim().is_empty());
     let message = message.ok_or_else(|| Refusal::bad_request("the message is empty"))?;
-    let key = ConversationKey::in_tenant(&user.name, &conversation)?;
+    let key =
+        ConversationKey::in_tenant(&user.name, &conversation).map_err(|error| Refusal::bad_id(&error))?;
     let id = headers.get("idempotency-key").map(|id| id.to_str());
     let id = id.transpose().map_err(|_| Refusal::bad_request("the idempotency key is no text"))?;
+    let id = id.map(TurnId::new).transpose().map_err(|error| Refusal::bad_id(&error))?;
     let turn = service.client.prompt().user(message).conversation(key).turn(id).fact(user).stream();
 
     let mut stop = service.stop.subscribe();

@@ -26,6 +26,11 @@ impl Refusal {
         Self { message: Some(message.into()), ..Self::new(StatusCode::BAD_REQUEST, "bad_request") }
     }
 
+    /// Of an id that the client has sent, and that is none.
+    pub(super) fn bad_id(error: &Error) -> Self {
+        Self::bad_request(error.to_string())
+    }
+
     pub(super) fn unknown_user() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unknown_user")
     }
@@ -37,19 +42,16 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let status = status_of(error.kind());
-        // What went wrong behind the service is for its traces, not for its clients.
-        let is_theirs = matches!(status, StatusCode::BAD_REQUEST | StatusCode::CONFLICT);
-        let message = is_theirs.then(|| error.to_string());
         let whole_seconds = |delay: Duration| delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
         let retry_after = error.retry_after().map(whole_seconds);
-        Self { status, error: error.kind().as_str(), message, retry_after }
+        // The kind alone: the words are for whoever runs the service.
+        Self { retry_after, ..Self::new(status_of(error.kind()), error.kind().as_str()) }
     }
 }
 
 fn status_of(kind: ErrorKind) -> StatusCode {
     match kind {
-        // An id that is none, or a key that was used for another message.
+        // An idempotency key that was used for another message.
         ErrorKind::Configuration => StatusCode::BAD_REQUEST,
         ErrorKind::ConversationBusy | ErrorKind::StoreConflict { .. } | ErrorKind::Fenced => {
             StatusCode::CONFLICT

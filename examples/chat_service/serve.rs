@@ -8,8 +8,14 @@ use tokio::time::sleep;
 
 use super::Service;
 
+/// How long clients may take to read that their turns were stopped.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Serves until `signal`. Then no new connection is taken; turns that run may end within `patience`, and are stopped
 /// after it. At last everything that turns left is written.
+///
+/// A client that does not read or does not send keeps its connection for a second more. Of its turn nothing is written
+/// here; the next turn of the conversation closes it, as after a crash.
 ///
 /// # Errors
 /// If the listener fails, or the store cannot take what is to be written.
@@ -25,11 +31,12 @@ pub async fn serve(
         let _ = ending.send(());
     };
     let stop = async {
-        if ends.await.is_ok() {
-            sleep(patience).await;
-            service.stop.send_replace(true);
+        if ends.await.is_err() {
+            return pending().await;
         }
-        pending::<()>().await;
+        sleep(patience).await;
+        service.stop.send_replace(true);
+        sleep(LAST_WORDS).await;
     };
     let server = axum::serve(listener, service.clone().router()).with_graceful_shutdown(signal);
     tokio::select! {

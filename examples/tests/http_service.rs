@@ -17,10 +17,11 @@ use advisor_chain::{
     FinishReason, InMemoryStore, Message, TurnEnd,
 };
 use advisor_examples::chat_service::{Service, User, serve};
-use advisor_testkit::{Answer, Gate, ScriptedModel};
+use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -45,8 +46,15 @@ struct Running {
 
 impl Running {
     async fn start(model: impl ChatModel, patience: Duration) -> Self {
+        Self::start_with(model, Arc::new(InMemoryStore::new()), patience).await
+    }
+
+    async fn start_with(
+        model: impl ChatModel,
+        store: Arc<dyn ConversationStore>,
+        patience: Duration,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
         let users = [("of-ann", "ann"), ("of-bob", "bob")];
         let users = users.map(|(token, name)| (token.to_owned(), User { name: name.to_owned() }));
@@ -188,6 +196,28 @@ async fn what_was_shown_to_a_client_that_goes_away_is_remembered_and_the_next_tu
 }
 
 #[tokio::test]
+async fn what_could_not_be_written_after_a_disconnect_is_written_when_the_service_ends() {
+    let store = FaultStore::new(InMemoryStore::new());
+    let model = ScriptedModel::new([Answer::new().text("So far").hang()]);
+    let service = Running::start_with(model, Arc::new(store.clone()), LONG).await;
+    let mut events = service.say("ann", "Hi").await;
+    events.next().await.unwrap();
+    store.fail_at(store.operations(), StoreFault::Unavailable);
+    drop(events);
+    within(async {
+        while store.pending_faults() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    service.end().await;
+    let key = ConversationKey::in_tenant("ann", "c").unwrap();
+    let log = store.read(&key, EntryId::BEGINNING, 100).await.unwrap();
+    let end = EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "So far".into() });
+    assert_eq!(log.last().map(|entry| &entry.kind), Some(&end));
+}
+
+#[tokio::test]
 async fn a_second_turn_at_once_is_a_conflict_and_other_users_are_not_touched() {
     let gate = Gate::new();
     let model = ScriptedModel::new([two_parts(&gate), Answer::of_text("Hello, Bob.")]);
@@ -215,6 +245,7 @@ async fn an_error_before_the_answer_is_a_status_and_tells_nothing_of_the_provide
         (ErrorKind::ContextOverflow, 413, None),
         (ErrorKind::Store, 503, None),
         (ErrorKind::Advisor, 500, None),
+        (ErrorKind::Configuration, 400, None),
     ];
     for (kind, status, after) in kinds {
         let model = ScriptedModel::new([Answer::refused(Error::new(kind, "the key sk-1 of the provider"))]);
@@ -255,6 +286,8 @@ async fn what_is_no_request_is_refused_and_nobody_is_asked() {
     for (number, (request, expected)) in cases.into_iter().enumerate() {
         assert_eq!(refused(request).await.0.as_u16(), expected, "request {number}");
     }
+    let (_, _, body) = refused(service.post("ann", "c", &hi).header("idempotency-key", "a b")).await;
+    assert!(body["message"].as_str().unwrap().contains("a turn id has 1 to 128 characters"), "{body}");
     assert_eq!(model.calls(), 0);
 }
 
@@ -298,7 +331,7 @@ async fn a_service_that_ends_lets_its_turns_end() {
     end.send(()).unwrap();
     // Nobody is let in any more.
     within(async {
-        while tokio::net::TcpStream::connect(url.trim_start_matches("http://")).await.is_ok() {
+        while TcpStream::connect(url.trim_start_matches("http://")).await.is_ok() {
             tokio::task::yield_now().await;
         }
     })
@@ -323,6 +356,23 @@ async fn a_turn_that_does_not_end_is_stopped_and_what_it_showed_is_remembered() 
     let key = ConversationKey::in_tenant("ann", "c").unwrap();
     let told = memory.transcript(&key).await.unwrap();
     assert!(told.iter().last().unwrap().text().starts_with("So far"), "{told:?}");
+}
+
+#[tokio::test]
+async fn clients_that_stand_still_do_not_keep_the_service() {
+    let much = "x".repeat(64 * 1024);
+    let answer = (0..1000).fold(Answer::new(), |answer, _| answer.text(much.as_str())).done();
+    let service = Running::start(ScriptedModel::new([answer]), Duration::ZERO).await;
+    // One does not read its answer, far more than a socket holds; one does not send its question.
+    let _unread = service.say("ann", "Hi").await;
+    let mut unsent = TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    let head = "POST /chat/c HTTP/1.1\r\nhost: x\r\nauthorization: Bearer of-bob\r\nexpect: 100-continue\r\n\
+                content-type: application/json\r\ncontent-length: 100\r\n\r\n";
+    unsent.write_all(head.as_bytes()).await.unwrap();
+    let mut goes_on = [0; 12];
+    within(unsent.read_exact(&mut goes_on)).await.unwrap();
+    assert_eq!(&goes_on, b"HTTP/1.1 100");
+    service.end().await;
 }
 
 #[tokio::test]

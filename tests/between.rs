@@ -319,7 +319,7 @@ async fn the_id_of_an_old_turn_is_that_of_its_answer_and_nothing_is_asked_or_wri
             store.load(&ConversationKey::new("c").unwrap(), View::LastEntries(1)).await.unwrap().version;
         let again = client.prompt().user(text).turn(old).conversation("c").call().await;
         let again = again.map(|response| response.text()).map_err(|error| error.kind());
-        assert_eq!(again, if text == "first" { Ok("ok".into()) } else { Err(ErrorKind::Configuration) });
+        assert_eq!(again, if text == "first" { Ok("ok".into()) } else { Err(ErrorKind::TurnIdReused) });
         assert_eq!(model.calls(), 4, "the model was not asked");
         let now =
             store.load(&ConversationKey::new("c").unwrap(), View::LastEntries(1)).await.unwrap().version;

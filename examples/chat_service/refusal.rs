@@ -52,7 +52,7 @@ impl From<Error> for Refusal {
 fn status_of(kind: ErrorKind) -> StatusCode {
     match kind {
         // An idempotency key that was used for another message.
-        ErrorKind::Configuration => StatusCode::BAD_REQUEST,
+        ErrorKind::TurnIdReused => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorKind::ConversationBusy | ErrorKind::StoreConflict { .. } | ErrorKind::Fenced => {
             StatusCode::CONFLICT
         }

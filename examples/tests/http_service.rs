@@ -245,7 +245,7 @@ async fn an_error_before_the_answer_is_a_status_and_tells_nothing_of_the_provide
         (ErrorKind::ContextOverflow, 413, None),
         (ErrorKind::Store, 503, None),
         (ErrorKind::Advisor, 500, None),
-        (ErrorKind::Configuration, 400, None),
+        (ErrorKind::Configuration, 500, None),
     ];
     for (kind, status, after) in kinds {
         let model = ScriptedModel::new([Answer::refused(Error::new(kind, "the key sk-1 of the provider"))]);
@@ -302,7 +302,7 @@ async fn a_request_that_is_sent_again_is_answered_once() {
     }
     assert_eq!(model.calls(), 1);
     let other = service.post("ann", "c", &json!({"message": "Pay twice."})).header("idempotency-key", "k1");
-    assert_eq!(refused(other).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(refused(other).await.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(service.texts("ann").await, ["Pay.", "Paid."]);
 }
 

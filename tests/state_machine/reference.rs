@@ -50,7 +50,7 @@ impl Expected {
             (_, Over::Reached) | (Self::Anything, _) => true,
             (Self::Same(answer), Over::Completed(text)) => answer == text && asked == 0,
             (Self::Answer | Self::AnswerOrRefusal | Self::NoConflict, Over::Completed(_)) => true,
-            (Self::AnswerOrRefusal, Over::Failed(kind)) => *kind == ErrorKind::Configuration,
+            (Self::AnswerOrRefusal, Over::Failed(kind)) => *kind == ErrorKind::TurnIdReused,
             (Self::NoConflict, Over::Failed(kind)) => !matches!(kind, ErrorKind::StoreConflict { .. }),
             _ => false,
         };

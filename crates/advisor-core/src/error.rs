@@ -69,6 +69,8 @@ pub enum ErrorKind {
     InvalidOutput,
     /// Another turn of this conversation is running.
     ConversationBusy,
+    /// The id of the turn was used for something else: another input, or a turn that cannot go on.
+    TurnIdReused,
     /// Another turn holds the conversation by now.
     Fenced,
     /// The conversation changed in the store meanwhile.
@@ -108,6 +110,7 @@ impl ErrorKind {
             Self::Tool => "tool",
             Self::InvalidOutput => "invalid_output",
             Self::ConversationBusy => "conversation_busy",
+            Self::TurnIdReused => "turn_id_reused",
             Self::Fenced => "fenced",
             Self::StoreConflict { .. } => "store_conflict",
             Self::NotPersisted => "not_persisted",

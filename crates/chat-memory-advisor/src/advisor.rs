@@ -48,10 +48,10 @@ use crate::{
 /// [`Fenced`](advisor_core::ErrorKind::Fenced) if another turn took its place,
 /// [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
 /// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
-/// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored, and
+/// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored,
+/// [`TurnIdReused`](advisor_core::ErrorKind::TurnIdReused) for a turn whose id was used for something else, and
 /// [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation, one that
-/// asks for several choices, one whose id was used for something else, and input that answers a call nobody
-/// made.
+/// asks for several choices, and input that answers a call nobody made.
 ///
 /// # The same turn again
 /// A turn that is submitted again under its [id](advisor_core::TurnId), with the same input, waits while it runs

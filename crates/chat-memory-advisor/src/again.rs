@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use advisor_core::{CallKey, Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
+use advisor_core::{CallKey, Error, ErrorKind, FinishReason, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::seal::end_of;
 use crate::unfinished::Unfinished;
@@ -96,5 +96,5 @@ fn answer_of(own: &[Entry]) -> Option<(Message, FinishReason)> {
 }
 
 pub(crate) fn used(turn: &TurnId, why: &str) -> Error {
-    Error::configuration(format!("turn `{turn}` {why}; give a new turn a new id"))
+    Error::new(ErrorKind::TurnIdReused, format!("turn `{turn}` {why}; give a new turn a new id"))
 }

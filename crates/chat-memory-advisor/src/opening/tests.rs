@@ -251,7 +251,7 @@ fn an_id_that_was_used_for_something_else_is_refused() {
         (log(&[("new", vec![user("v").into(), undone()])]), "rolled back"),
     ] {
         let error = begin_in(Window::All, &log, &[user("v")], &[]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert_eq!(error.kind(), ErrorKind::TurnIdReused);
         assert!(error.to_string().contains(why) && error.to_string().contains("new id"), "{error}");
     }
 }

@@ -324,7 +324,7 @@ async fn an_id_is_for_one_input_and_one_place() {
     let (client, model) = client(&memory, Phase::Round, answers);
     ask_once(&client, "q").await.unwrap();
     let error = ask_once(&client, "something else").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert_eq!(error.kind(), ErrorKind::TurnIdReused);
     let id = TurnId::new("undone").unwrap();
     let undone = || client.prompt().user("z").conversation("c").turn(id.clone()).on_drop(OnDrop::Rollback);
     let mut dropped = undone().stream();
@@ -332,7 +332,7 @@ async fn an_id_is_for_one_input_and_one_place() {
     drop(dropped);
     for _ in 0..2 {
         let error = undone().stream().call().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+        assert_eq!(error.kind(), ErrorKind::TurnIdReused, "{error}");
     }
     assert_eq!(model.calls(), 2);
     assert_eq!(log(&store).await, "u:q a:yes . u:z undone");
@@ -350,7 +350,7 @@ async fn a_turn_out_of_the_windows_sight_is_known() {
     }
     let before = log(&store).await;
     assert_eq!(ask_once(&client, "q").await.unwrap(), "yes");
-    assert_eq!(ask_once(&client, "r").await.unwrap_err().kind(), ErrorKind::Configuration);
+    assert_eq!(ask_once(&client, "r").await.unwrap_err().kind(), ErrorKind::TurnIdReused);
     assert_eq!((model.calls(), log(&store).await), (4, before));
     let mut next = turn(&client, "4");
     assert_eq!(next.next().await.unwrap().unwrap_err().kind(), ErrorKind::Provider { status: None });

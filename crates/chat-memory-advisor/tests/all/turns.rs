@@ -295,7 +295,7 @@ async fn a_turn_needs_a_conversation_and_an_id_of_its_own() {
     let named = |user: &str| client.prompt().user(user).conversation("c").turn(TurnId::new("t").unwrap());
     named("1").call().await.unwrap();
     let again = named("2").call().await.unwrap_err();
-    assert_eq!(again.kind(), ErrorKind::Configuration);
+    assert_eq!(again.kind(), ErrorKind::TurnIdReused);
     assert!(again.to_string().contains("new id"), "{again}");
     assert_eq!(model.calls(), 1);
     assert_eq!(ask(&client, "3").await.unwrap(), "two");

@@ -231,7 +231,7 @@ async fn the_same_branching_turn_again_is_answered_once() {
         // On another branch it is not found, and not asked twice either.
         answered(branching(&client, "on", "x", BranchOff::After(EntryId::new(11)))).await.unwrap();
         let refused = answered(edited()).await.unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Configuration);
+        assert_eq!(refused.kind(), ErrorKind::TurnIdReused);
         assert_eq!(model.prompts().len(), 6);
     }
 }

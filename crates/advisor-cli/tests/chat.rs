@@ -37,9 +37,13 @@ async fn d12_a_failed_turn_in_a_pipe_ends_the_program_with_1() {
 
 #[tokio::test]
 async fn d12_a_base_url_that_is_none_ends_the_program_with_2() {
-    let output = told(advisor(&["chat", "--model", "m", "--base-url", "nonsense"]), "one\n").await;
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert_eq!(text_of(&output.stdout), "");
+    // Also where nothing is asked.
+    for input in ["one\n", ""] {
+        let output = told(advisor(&["chat", "--model", "m", "--base-url", "nonsense"]), input).await;
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_eq!(text_of(&output.stdout), "");
+        assert!(text_of(&output.stderr).contains("base URL"), "{output:?}");
+    }
 }
 
 #[tokio::test]

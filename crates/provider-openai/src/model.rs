@@ -14,6 +14,7 @@ use advisor_core::{
     AggregatorLimits, ChatModel, ChatRequest, ChunkStream, Error, MessageAggregator, Result, SchemaSupport,
     Text, async_trait,
 };
+use http::{HeaderMap, Uri};
 use secrecy::SecretString;
 
 use crate::backoff::Backoff;
@@ -125,7 +126,8 @@ impl OpenAiModel {
 
     /// The same model at another server: the address up to `/chat/completions`, such as `http://127.0.0.1:8080/v1`.
     ///
-    /// Its host chooses the [`Profile`], unless one is given. An address that cannot be used is an error of the first request.
+    /// Its host chooses the [`Profile`], unless one is given. An address that cannot be used is an error of
+    /// [`validate`](Self::validate), and of the first request.
     #[must_use]
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
@@ -223,13 +225,36 @@ impl OpenAiModel {
         Ok(self.reqwest.get_or_init(|| transport))
     }
 
+    /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with what to do. It shows neither the
+    /// base URL nor the key.
+    ///
+    /// # Example
+    /// ```
+    /// use provider_openai::OpenAiModel;
+    ///
+    /// assert!(OpenAiModel::new("m").with_base_url("http://127.0.0.1:8080/v1").validate().is_ok());
+    /// assert!(OpenAiModel::new("m").with_base_url("127.0.0.1:8080").validate().is_err());
+    /// ```
+    pub fn validate(&self) -> Result<()> {
+        self.head("").map(|_| ())
+    }
+
+    /// The address and the headers of a request to this model.
+    fn head(&self, model: &str) -> Result<(Uri, HeaderMap)> {
+        let uri = address::of(&self.base_url, model, &self.profile.endpoint)?;
+        let headers = address::headers(&self.headers, self.api_key.as_ref(), self.profile.authorization)?;
+        Ok((uri, headers))
+    }
+
     fn call(&self, request: &ChatRequest) -> Result<Call> {
         let profile = &self.profile;
         let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
             Error::configuration("no model is named; set OPENAI_MODEL or the request's `ChatOptions::model`")
         })?;
-        let uri = address::of(&self.base_url, model, &profile.endpoint)?;
-        let headers = address::headers(&self.headers, self.api_key.as_ref(), profile.authorization)?;
+        let (uri, headers) = self.head(model)?;
         let body = request::body(request, model, self.streaming, profile)?;
         Ok(Call { uri, headers, body, text: profile.text })
     }

@@ -22,7 +22,10 @@ impl Endpoint {
             (server, None) => server,
         };
         match (server, model) {
-            (Some(server), Some(model)) => Ok(Self { server, model }),
+            (Some(server), Some(model)) => {
+                server.validate()?;
+                Ok(Self { server, model })
+            }
             (server, model) => Err(missing(server.is_none(), model.is_none())),
         }
     }

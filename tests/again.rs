@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, EntryKind, ErrorKind, FnTool,
-    InMemoryStore, Phase, Spawner, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, View,
+    CallRun, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, EntryKind, ErrorKind,
+    FnTool, InMemoryStore, Phase, Spawner, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, View,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -125,6 +125,31 @@ async fn law_k4_nor_does_that_of_another_process() {
         .unwrap();
     assert_eq!(once(&second, "q").call().await.unwrap().text(), "yes");
     assert_eq!(log(&store).await, ["q", "", "done", "yes", "."]);
+}
+
+#[tokio::test]
+async fn a_handed_out_call_has_the_same_key_when_its_turn_is_submitted_again() {
+    let look = FnTool::new(definition("look"), |_: Value| async { Ok("fine") });
+    let pay = FnTool::new(definition("pay").by_caller(), |_: Value| async { Ok("paid") });
+    let answers = [Answer::of_calls([("1", "look", "{}")]), Answer::of_calls([("2", "pay", "{}")])];
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let client = ChatClient::builder(ScriptedModel::new(answers))
+        .advisor(ToolCallAdvisor::new())
+        .advisor_in(Phase::Turn, memory.clone())
+        .tool(look)
+        .tool(pay)
+        .build()
+        .unwrap();
+    let conversation = ConversationKey::new("c").unwrap();
+    for _ in 0..2 {
+        let stream = once(&client, "pay");
+        let turn = Arc::clone(stream.turn());
+        let answer = stream.call().await.unwrap();
+        let runs: Vec<_> = CallRun::from_answer(&turn, &answer).map(|run| run.key.to_string()).collect();
+        let logged = memory.handed_out_calls(&conversation).await.unwrap();
+        let logged: Vec<_> = logged.iter().map(|call| call.key.as_ref().unwrap().to_string()).collect();
+        assert_eq!((runs.as_slice(), answer.round()), (logged.as_slice(), 2));
+    }
 }
 
 #[tokio::test]

@@ -197,6 +197,29 @@ async fn an_answer_that_is_cut_or_refused_is_not_asked_for_again() {
     }
 }
 
+/// `12` may be the beginning of `123`; an object that is closed is whole.
+#[tokio::test]
+async fn a_value_that_may_have_been_cut_is_none() {
+    let one = |text: &str, reason| {
+        let answers = [Answer::new().text(text).finish(reason)];
+        setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new())
+    };
+    for (text, reason, value) in [
+        ("12", FinishReason::Length, None),
+        ("{\"value\": 12}", FinishReason::Length, Some(12)),
+        ("{\"value\": 12}", FinishReason::ContentFilter, None),
+        ("{\"value\": 12}", FinishReason::Refusal, None),
+        ("12", FinishReason::Stop, Some(12)),
+    ] {
+        let asked = one(text, reason.clone()).prompt().entity::<u32>().await;
+        assert_eq!(
+            asked.map_err(|error| error.kind()),
+            value.ok_or(ErrorKind::InvalidOutput),
+            "{text} {reason:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_turn_that_ends_at_a_limit_has_no_value() {
     let limits = ToolLimits::default().with_rounds(1);

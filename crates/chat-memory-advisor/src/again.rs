@@ -1,6 +1,8 @@
 use std::collections::HashSet;
 
-use advisor_core::{CallKey, Error, ErrorKind, FinishReason, Message, Result, Role, TurnEnd, TurnId};
+use advisor_core::{
+    CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Role, Turn, TurnEnd, TurnId,
+};
 
 use crate::seal::end_of;
 use crate::unfinished::Unfinished;
@@ -13,7 +15,7 @@ pub(crate) enum Known {
     /// It is new.
     Nothing,
     /// It was answered.
-    Answered(Message, FinishReason),
+    Answered(StoredAnswer),
     /// It stopped. All its entries.
     Stopped(Vec<Entry>),
 }
@@ -72,8 +74,8 @@ impl Known {
         if end_of(own, unfinished) == TurnEnd::RolledBack {
             return Err(used(turn, "was rolled back"));
         }
-        if let Some((answer, reason)) = answer_of(own) {
-            return Ok(Self::Answered(answer, reason));
+        if let Some(answer) = answer_of(own) {
+            return Ok(Self::Answered(answer));
         }
         if own.len() < rest.len() {
             return Err(used(turn, "stopped, and the conversation has gone on without it"));
@@ -82,17 +84,43 @@ impl Known {
     }
 }
 
-/// The answer of a turn that completed. What failed afterwards does not make it another one.
-fn answer_of(own: &[Entry]) -> Option<(Message, FinishReason)> {
+/// The answer of a turn that completed.
+#[derive(Debug)]
+pub(crate) struct StoredAnswer {
+    pub(crate) message: Message,
+    pub(crate) reason: FinishReason,
+    /// The round that it was the answer of, which is part of the keys of its calls.
+    round: u32,
+}
+
+impl StoredAnswer {
+    /// Returns the answer for the same turn, submitted again. It has the round that it had.
+    pub(crate) fn tell_again(self, turn: &Turn) -> ChatResponse {
+        turn.number_rounds_above(self.round.saturating_sub(1));
+        ChatResponse::new(self.round, self.message, self.reason)
+    }
+}
+
+/// Returns the answer of a turn that completed. What failed afterwards does not make it another one.
+fn answer_of(own: &[Entry]) -> Option<StoredAnswer> {
     let mut backwards = own.iter().rev();
     let reason = backwards.find_map(|entry| match &entry.kind {
         EntryKind::TurnEnded(TurnEnd::Completed(reason)) => Some(Some(reason.clone())),
         EntryKind::Message(_) => Some(None),
         _ => None,
     })??;
-    let answer = backwards.next().and_then(|entry| entry.kind.as_message());
-    let answer = answer.filter(|message| message.role() == Role::Assistant);
-    Some((answer.cloned().unwrap_or_else(|| Message::assistant("")), reason))
+    let last = backwards.next();
+    let answer = last.and_then(|entry| entry.kind.as_message());
+    let message = answer.filter(|message| message.role() == Role::Assistant).cloned();
+    let round = last.and_then(Entry::round).unwrap_or_else(|| answers_in(own));
+    Some(StoredAnswer { message: message.unwrap_or_else(|| Message::assistant("")), reason, round })
+}
+
+/// The number of answers, which is that of the last round where rounds were not noted.
+fn answers_in(own: &[Entry]) -> u32 {
+    let is_answer =
+        |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);
+    u32::try_from(own.iter().filter(is_answer).count()).unwrap_or(u32::MAX)
 }
 
 pub(crate) fn used(turn: &TurnId, why: &str) -> Error {

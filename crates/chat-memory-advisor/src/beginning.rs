@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{FinishReason, Message, Result, Role, TurnId};
 
-use crate::again::used;
+use crate::again::{StoredAnswer, used};
 use crate::branch_off::Ground;
 use crate::claim::Claim;
 use crate::opening::{Beginning, Opening, Past};
@@ -17,7 +17,7 @@ pub(crate) enum Begun<S> {
     /// The model is asked.
     Asking(S),
     /// The turn was answered before.
-    Answered(Message, FinishReason),
+    Answered(StoredAnswer),
 }
 
 /// How a turn begins: its conversation is claimed and read, its input stored.
@@ -42,9 +42,9 @@ impl Inner {
         }
         match begun? {
             Begun::Asking(state) => Ok(Begun::Asking(none.insert(state))),
-            Begun::Answered(answer, reason) => {
+            Begun::Answered(answer) => {
                 stage.answered = true;
-                Ok(Begun::Answered(answer, reason))
+                Ok(Begun::Answered(answer))
             }
         }
     }
@@ -61,9 +61,9 @@ impl Inner {
             attempts.look_at(&ground, &self.turn)?;
             let opening = match self.plan(ground, said.clone())? {
                 Beginning::Asking(opening) => opening,
-                Beginning::Answered(answer, reason) => {
+                Beginning::Answered(answer) => {
                     claim.beginning = None;
-                    return Ok(Begun::Answered(answer, reason));
+                    return Ok(Begun::Answered(answer));
                 }
             };
             if !self.has_left(&opening) {

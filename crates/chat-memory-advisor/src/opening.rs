@@ -1,6 +1,6 @@
 use advisor_core::{Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
 
-use crate::again::{EarlierRun, Known};
+use crate::again::{EarlierRun, Known, StoredAnswer};
 use crate::calls::OpenCalls;
 use crate::reading::whole_turns;
 use crate::repair::{Repair, is_remembered, open_calls, results_first};
@@ -17,7 +17,7 @@ pub(crate) enum Beginning {
     /// The model is asked.
     Asking(Opening),
     /// The turn was answered before.
-    Answered(Message, FinishReason),
+    Answered(StoredAnswer),
 }
 
 /// What is written and what is sent when a turn begins, or begins again.
@@ -78,7 +78,7 @@ impl Opening {
         let stored = last_summary(&log).map_or(0, |summary| summary.until);
         let summary = measure.summary(&log, past.summary.as_ref()).cloned();
         let (entries, sent, again) = match known {
-            Known::Answered(answer, reason) => return Ok(Beginning::Answered(answer, reason)),
+            Known::Answered(answer) => return Ok(Beginning::Answered(answer)),
             Known::Stopped(own) => {
                 let rest = own.get(said.len()..).unwrap_or_default();
                 let turns = Repair::of(after(&log, summary.as_ref()), texts).begin(input, rest);

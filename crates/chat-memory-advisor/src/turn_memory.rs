@@ -125,7 +125,7 @@ impl TurnMemory {
                         state.tell(&request.turn);
                         state
                     }
-                    Begun::Answered(answer, reason) => return Ok(Some(ChatResponse::new(0, answer, reason))),
+                    Begun::Answered(answer) => return Ok(Some(answer.tell_again(&request.turn))),
                 }
             }
         };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chat_memory_advisor::StoreError;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Config, NoTls};
 
@@ -58,11 +60,17 @@ impl PostgresStore {
     /// that writes: behind a balancer of reads a store would not see what it wrote.
     ///
     /// # Errors
-    /// [`SetupError::Newer`], if a newer version of this crate prepared the schema.
+    /// [`SetupError::Newer`], if a newer version of this crate prepared the schema; [`SetupError::Store`], if the
+    /// server cannot be reached, or did not answer within 30 seconds.
     pub async fn from_pool(pool: Pool, schema: Schema) -> Result<Self, SetupError> {
-        let mut client = pool.get().await.map_err(of_pool)?;
-        migrate(&mut client, &schema).await?;
-        drop(client);
+        // The server may accept the connection and say nothing, or another one may hold the lock of the migrations.
+        let prepared = async {
+            let mut client = pool.get().await.map_err(of_pool)?;
+            migrate(&mut client, &schema).await
+        };
+        timeout(TIME, prepared)
+            .await
+            .map_err(|_| StoreError::unavailable("the server did not answer in time"))??;
         let statements = Arc::new(Statements::of(&schema));
         Ok(Self { pool, schema, statements, time: TIME, largest_batch: LARGEST_BATCH })
     }
@@ -79,5 +87,25 @@ impl PostgresStore {
     #[must_use]
     pub fn with_largest_batch(self, bytes: usize) -> Self {
         Self { largest_batch: bytes.min(LARGEST_BATCH_EVER), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::TcpListener;
+
+    #[tokio::test(start_paused = true)]
+    async fn d18_a_server_that_says_nothing_is_not_waited_for() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        // Its own clock bounds the connecting alone.
+        let address = format!("postgres://a:canary@127.0.0.1:{port}/b?connect_timeout=3600");
+        let opened = timeout(Duration::from_secs(600), PostgresStore::connect(&address)).await;
+        let error = opened.expect("a bound").expect_err("no server");
+        assert!(
+            matches!(&error, SetupError::Store(_)) && !format!("{error:?}").contains("canary"),
+            "{error:?}"
+        );
     }
 }

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use futures::stream::Stream;
 
 use crate::OutputFormat;
+use crate::json_text::json_text;
 
 /// The attempts at an answer of the form: the first one live, each further one after a restart.
 pub(crate) struct Attempts {
@@ -95,10 +96,20 @@ fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
         FinishReason::Interrupted => Some("the answer was interrupted"),
         _ => None,
     };
-    match format.parse(&answer.text()) {
-        Ok(_) => None,
-        Err(problem) => Some(cut.map_or(Problem::Form(problem), Problem::Finish)),
+    let text = answer.text();
+    match (format.parse(&text), cut) {
+        (Ok(_), None) => None,
+        (Ok(_), Some(_)) if may_be_whole(&answer.finish().reason, &text) => None,
+        (Err(problem), None) => Some(Problem::Form(problem)),
+        (_, Some(cut)) => Some(Problem::Finish(cut)),
     }
+}
+
+/// Whether a value at which an answer was cut is all of it: what is closed by a character of its own cannot go on, but
+/// `12` may be the beginning of `123`.
+fn may_be_whole(reason: &FinishReason, text: &str) -> bool {
+    let is_cut = matches!(reason, FinishReason::Length | FinishReason::Interrupted);
+    is_cut && json_text(text).trim_end().ends_with(['}', ']', '"'])
 }
 
 impl Problem {

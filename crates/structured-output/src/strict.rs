@@ -1,52 +1,81 @@
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Returns the schema in the form that servers can enforce strictly, if it has one.
 ///
 /// Strict servers want every property required and no others allowed. A property that may be left out is one that may be
-/// null instead, which deserialises to the same where it is an `Option`. Schemas with free keys or exclusive choices have
-/// no such form.
+/// null instead, which deserialises to the same where it is an `Option`. Schemas with free keys, exclusive choices or
+/// values of any type have no such form. Keywords that only narrow a value are left out: they are checked when the
+/// answer is read.
 pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     match schema {
         Value::Object(object) => strict_object(object).map(Value::Object),
-        Value::Array(items) => items.iter().map(strict_schema).collect::<Option<_>>().map(Value::Array),
-        other => Some(other.clone()),
+        // `true` allows any value.
+        _ => None,
+    }
+}
+
+/// What becomes of a keyword.
+enum Fate {
+    Kept,
+    LeftOut,
+    /// It has no strict form, or is not known.
+    Refused,
+}
+
+fn fate(keyword: &str) -> Fate {
+    match keyword {
+        "type"
+        | "properties"
+        | "required"
+        | "additionalProperties"
+        | "items"
+        | "anyOf"
+        | "enum"
+        | "const"
+        | "$ref"
+        | "$defs"
+        | "title"
+        | "description"
+        | "pattern"
+        | "minimum"
+        | "maximum"
+        | "exclusiveMinimum"
+        | "exclusiveMaximum"
+        | "multipleOf"
+        | "minItems"
+        | "maxItems" => Fate::Kept,
+        "$schema" | "$id" | "$comment" | "default" | "examples" | "format" | "deprecated" | "readOnly"
+        | "writeOnly" | "uniqueItems" | "contains" | "minContains" | "maxContains" | "minLength"
+        | "maxLength" | "minProperties" | "maxProperties" => Fate::LeftOut,
+        _ => Fate::Refused,
     }
 }
 
 fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
-    const UNSUPPORTED: [&str; 8] = [
-        "oneOf",
-        "allOf",
-        "not",
-        "if",
-        "patternProperties",
-        "propertyNames",
-        "unevaluatedProperties",
-        "prefixItems",
-    ];
-    let free = |value: &Value| *value != Value::Bool(false);
-    if UNSUPPORTED.iter().any(|keyword| object.contains_key(*keyword))
-        || object.get("additionalProperties").is_some_and(free)
-    {
-        return None;
-    }
+    let says_what =
+        ["type", "$ref", "anyOf", "enum", "const"].iter().any(|keyword| object.contains_key(*keyword));
+    let is_free = object.get("additionalProperties").is_some_and(|other| *other != Value::Bool(false));
     let properties = object.get("properties").and_then(Value::as_object);
-    if object.get("type").is_some_and(|kind| kind == "object") && properties.is_none() {
+    let is_object = object.get("type").is_some_and(|kind| kind == "object");
+    if !says_what || is_free || (is_object && properties.is_none()) {
         return None;
     }
     let mut strict = Map::new();
     for (keyword, value) in object {
-        let value = match (keyword.as_str(), value) {
-            ("properties" | "$defs", Value::Object(schemas)) => {
-                let schemas =
-                    schemas.iter().map(|(name, schema)| Some((name.clone(), strict_schema(schema)?)));
-                Value::Object(schemas.collect::<Option<_>>()?)
-            }
-            ("default" | "examples" | "$schema" | "format", _) => continue,
-            ("items" | "anyOf", schema) => strict_schema(schema)?,
-            (_, value) => value.clone(),
+        match fate(keyword) {
+            Fate::Kept => strict.insert(keyword.clone(), strict_value(keyword, value)?),
+            Fate::LeftOut => continue,
+            Fate::Refused => return None,
         };
-        strict.insert(keyword.clone(), value);
+    }
+    // Strict servers refuse a reference with a description beside it.
+    if strict.len() > 1
+        && let Some(reference) = strict.remove("$ref")
+    {
+        if strict.keys().any(|keyword| !matches!(keyword.as_str(), "title" | "description" | "$defs")) {
+            return None;
+        }
+        strict.insert("anyOf".into(), json!([{"$ref": reference}]));
     }
     if let Some(properties) = properties {
         let is_optional = |name: &String| {
@@ -63,6 +92,20 @@ fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
     Some(strict)
 }
 
+fn strict_value(keyword: &str, value: &Value) -> Option<Value> {
+    match (keyword, value) {
+        ("properties" | "$defs", Value::Object(schemas)) => {
+            let schemas = schemas.iter().map(|(name, schema)| Some((name.clone(), strict_schema(schema)?)));
+            schemas.collect::<Option<_>>().map(Value::Object)
+        }
+        ("anyOf", Value::Array(schemas)) => {
+            schemas.iter().map(strict_schema).collect::<Option<_>>().map(Value::Array)
+        }
+        ("items", schema) => strict_schema(schema),
+        (_, value) => Some(value.clone()),
+    }
+}
+
 fn allows_null(schema: &Value) -> bool {
     let is_null = |kind: &Value| kind == "null";
     let kind = schema.get("type");
@@ -73,7 +116,6 @@ fn allows_null(schema: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn every_property_is_required_and_no_other_allowed() {
@@ -116,8 +158,33 @@ mod tests {
             json!({"oneOf": [{"type": "string"}]}),
             json!({"type": "object", "properties": {"a": {"type": "integer"}}}),
             json!({"type": "array", "items": {"oneOf": []}}),
+            json!({"type": "object", "properties": {"any": true}, "required": ["any"]}),
+            json!({"type": "object", "properties": {"any": {"description": "Any"}}, "required": ["any"]}),
+            json!({"type": "string", "contentEncoding": "base64"}),
+            json!({"$ref": "#/$defs/A", "minimum": 1}),
         ] {
             assert_eq!(strict_schema(&schema), None, "{schema}");
         }
+    }
+
+    #[test]
+    fn a_reference_with_a_description_stands_alone_and_what_only_narrows_is_left_out() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "place": {"$ref": "#/$defs/Place", "description": "Where it is."},
+                "tags": {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": true},
+            },
+            "required": ["place", "tags"],
+            "$defs": {"Place": {"type": "string"}},
+        });
+        let properties = strict_schema(&schema).unwrap()["properties"].take();
+        assert_eq!(
+            properties,
+            json!({
+                "place": {"anyOf": [{"$ref": "#/$defs/Place"}], "description": "Where it is."},
+                "tags": {"type": "array", "items": {"type": "string"}},
+            })
+        );
     }
 }

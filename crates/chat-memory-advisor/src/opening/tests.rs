@@ -19,7 +19,7 @@ fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Op
 fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
     match begin_in(window, log, said, unfinished)? {
         Beginning::Asking(opening) => Ok(opening),
-        Beginning::Answered(answer, _) => panic!("answered: {answer:?}"),
+        Beginning::Answered(answer) => panic!("answered: {answer:?}"),
     }
 }
 
@@ -231,8 +231,8 @@ fn a_turn_that_was_answered_is_answered_the_same() {
         log(&[("new", own.iter().cloned().chain([failed()]).collect())]),
     ] {
         match begin_in(Window::All, &log, &[user("v")], &[]).unwrap() {
-            Beginning::Answered(answer, reason) => {
-                assert_eq!((answer.text().as_str(), reason), ("yes", FinishReason::Stop));
+            Beginning::Answered(answer) => {
+                assert_eq!((answer.message.text().as_str(), answer.reason), ("yes", FinishReason::Stop));
             }
             Beginning::Asking(opening) => panic!("{opening:?}"),
         }
@@ -306,7 +306,7 @@ fn plan_seeing(entries: usize, log: &[Entry]) -> Opening {
     let seen = past(log, View::LastEntries(entries), &[]);
     match Opening::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {
         Beginning::Asking(opening) => opening,
-        Beginning::Answered(answer, _) => panic!("answered: {answer:?}"),
+        Beginning::Answered(answer) => panic!("answered: {answer:?}"),
     }
 }
 

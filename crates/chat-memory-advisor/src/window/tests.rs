@@ -58,7 +58,7 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
         let past = Past { snapshot, parent: None, unfinished: &[], summary: None };
         match Opening::plan(&new, input.to_vec(), past, &measure).unwrap() {
             Beginning::Asking(opening) => opening,
-            Beginning::Answered(answer, _) => panic!("answered: {answer:?}"),
+            Beginning::Answered(answer) => panic!("answered: {answer:?}"),
         }
     };
     let reading = Reading::of(&measure).before(&new, input);

@@ -220,6 +220,22 @@ async fn a_value_that_may_have_been_cut_is_none() {
     }
 }
 
+/// A cache stands inside, so that the form is part of what it knows an answer by.
+#[tokio::test]
+async fn a_cache_tells_an_entity_from_a_text() {
+    for support in [SchemaSupport::None, SchemaSupport::JsonSchema] {
+        let model = ScriptedModel::new(["In Oslo.", "Oslo?", OSLO].map(Answer::of_text));
+        let cache = advisor_examples::advisors::Cache::default();
+        let client = ChatClient::builder(Enforcing(model.clone(), support)).advisor(cache).build().unwrap();
+        let prompt = || client.prompt().user("Where?");
+        for _ in 0..2 {
+            assert_eq!(prompt().call().await.unwrap().text(), "In Oslo.");
+            assert_eq!(prompt().entity::<City>().await.unwrap(), oslo(), "{support:?}");
+        }
+        assert_eq!(model.calls(), 3, "{support:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_turn_that_ends_at_a_limit_has_no_value() {
     let limits = ToolLimits::default().with_rounds(1);

@@ -6,7 +6,7 @@ use advisor_chain::{
     Result, StreamAdvisor, async_trait,
 };
 
-/// Gives an answer that it knows again, for the same messages, without asking the model.
+/// Gives an answer that it knows again, for the same request, without asking the model.
 #[derive(Debug, Default)]
 pub struct Cache(Mutex<HashMap<String, ChatResponse>>);
 
@@ -23,7 +23,9 @@ impl AdvisorInfo for Cache {
 #[async_trait]
 impl StreamAdvisor for Cache {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let key = serde_json::to_string(&request.messages).map_err(Error::advisor)?;
+        let messages = serde_json::to_string(&request.messages).map_err(Error::advisor)?;
+        let tools: Vec<_> = request.tools.definitions().collect();
+        let key = format!("{messages} {:?} {tools:?}", request.options);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(answer) = known {
             return Ok(request.answer(answer));

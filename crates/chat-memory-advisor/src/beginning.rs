@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use advisor_core::{FinishReason, Message, Result, Role, TurnId};
+use advisor_core::{Message, Result, Role, TurnId};
 
 use crate::again::{StoredAnswer, used};
 use crate::branch_off::Ground;

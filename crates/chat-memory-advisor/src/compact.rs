@@ -21,6 +21,7 @@ pub(crate) fn compact(
 mod tests {
     use super::*;
     use crate::logs::{answer, calls, result, user, words};
+    use crate::shorten::Form;
     use crate::{LEFT_OUT, MemoryTexts, check_transcript};
     use proptest::prelude::*;
 
@@ -72,6 +73,26 @@ mod tests {
             let kept = messages(&turn, room);
             prop_assert_eq!(check_transcript(&kept), []);
             prop_assert!(kept.len() <= room.max(least), "{}", words(&kept));
+        }
+
+        #[test]
+        fn as_few_go_as_have_to_also_where_what_stands_in_for_them_is_larger(
+            rounds in prop::collection::vec((1..3_usize, any::<bool>()), 1..8),
+            (room, large) in (0..60_usize, 0..40_usize),
+        ) {
+            let mut turn = vec![user("go")];
+            for (parallel, steered) in rounds {
+                turn.extend(turn_of(&[parallel]).split_off(1));
+                turn.extend(steered.then(|| user("and")));
+            }
+            let stand_ins = StandIns::of(&MemoryTexts::default());
+            let size = |message: &Message| if message.text() == LEFT_OUT { large } else { 2 };
+            let kept = compact(&turn, room, size, &stand_ins);
+            let measured = Measured::running(&turn, size, &stand_ins);
+            let most_out = turn.iter().filter(|message| message.tool_calls().next().is_some()).count() - 1;
+            let fits = |out: &usize| measured.size_of(Form::Without(*out)) <= room;
+            let out = (0..=most_out).find(fits).unwrap_or(most_out);
+            prop_assert_eq!(words(&kept), words(&measured.messages_of(Form::Without(out))));
         }
 
         #[test]

@@ -1,4 +1,4 @@
-use advisor_core::{Error, FinishReason, Message, Result, Role, TurnEnd, TurnId};
+use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::again::{EarlierRun, Known, StoredAnswer};
 use crate::calls::OpenCalls;

@@ -93,9 +93,9 @@ impl<'a> Measured<'a> {
 
     /// The form that leaves out as few rounds as it takes to fit into `room`, or all but the last.
     pub(crate) fn within(&self, room: usize) -> Form {
-        let outs: Vec<_> = (0..self.most_out()).map(Form::Without).collect();
-        let fits = outs.partition_point(|form| self.size_of(*form) > room);
-        Form::Without(fits)
+        // One by one: what stands in for rounds can be larger than they are, so that leaving out more can take more.
+        let mut outs = (0..self.most_out()).map(Form::Without);
+        outs.find(|form| self.size_of(*form) <= room).unwrap_or(Form::Without(self.most_out()))
     }
 
     /// What was said in a turn of the past, as much as fits into `room`, if anything does: the messages of the user
@@ -107,7 +107,7 @@ impl<'a> Measured<'a> {
             let place = users.partition_point(|place| !fits(&form(*place)));
             users.get(place).map(|place| form(*place))
         };
-        let all = Some(Form::Without(self.most_out())).filter(fits);
+        let all = [Form::Without(self.most_out()), self.within(room)].into_iter().find(fits);
         let answers = || [Form::Answer, Form::AnswerAlone].into_iter().find(fits);
         all.or_else(|| first_of(Form::From)).or_else(answers).or_else(|| first_of(Form::Question))
     }

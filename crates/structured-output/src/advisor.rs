@@ -10,8 +10,8 @@ use crate::attempts::Attempts;
 
 /// Asks for answers of a form, validates them, and asks again for one that does not fit.
 ///
-/// It stands in [`Phase::ModelCall`], inside memory and the tool loop: a rejected answer and what the model is told about it
-/// are never remembered. Answers with tool calls pass, since another round follows them.
+/// It stands in [`Phase::Round`], inside memory and the tool loop: a rejected answer and what the model is told about it
+/// are never remembered. Caches and retries of [`Phase::ModelCall`] stand inside it, and see the form that is asked for. Answers with tool calls pass, since another round follows them.
 ///
 /// # Ordering
 /// The first attempt streams live. If it is rejected, [`Chunk::AttemptRestarted`](advisor_core::Chunk::AttemptRestarted) says that
@@ -60,7 +60,7 @@ impl AdvisorInfo for StructuredOutput {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::ModelCall).inside_memory()
+        Placement::new(Phase::Round).inside_memory()
     }
 }
 

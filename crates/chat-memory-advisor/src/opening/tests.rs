@@ -232,7 +232,10 @@ fn a_turn_that_was_answered_is_answered_the_same() {
     ] {
         match begin_in(Window::All, &log, &[user("v")], &[]).unwrap() {
             Beginning::Answered(answer) => {
-                assert_eq!((answer.message.text().as_str(), answer.reason), ("yes", FinishReason::Stop));
+                assert_eq!(
+                    (answer.message.text().as_str(), answer.reason),
+                    ("yes", advisor_core::FinishReason::Stop)
+                );
             }
             Beginning::Asking(opening) => panic!("{opening:?}"),
         }

@@ -18,7 +18,8 @@ impl ChunkStream {
     /// `Completed`: then the answer has ended already.
     ///
     /// A tool call that was still open is not complete and never runs. Inside the tool loop, calls that were complete run
-    /// unless the reason [vetoes](FinishReason::vetoes_calls) them. Outside the loop, the turn ends here.
+    /// unless the reason [vetoes](FinishReason::vetoes_calls) them. Outside the loop, the turn ends here, and the
+    /// response has the usage of those rounds that were shown: by `FinalAnswerOnly`, of the last one at most.
     ///
     /// # Example
     /// ```

@@ -365,3 +365,25 @@ fn assert_only(run: &Run, calls: &[Sent]) -> Result<(), proptest::test_runner::T
     }
     Ok(())
 }
+
+/// A server that repeats one id in the headers alone, with one name: the beginning of the third call's arguments goes to the
+/// first call, and what follows must not run as a call of its own.
+#[test]
+fn law_t6_no_call_runs_with_the_rest_of_anothers_arguments() {
+    let second = "{\"k\":1,\"v\":{\"a\":\"x1\"}}";
+    for index in [None, Some(0)] {
+        for first in ["{}", "{\"k\":0}"] {
+            let run = finished([
+                delta(index, "x", "t", first),
+                delta(index, "x", "t", ""),
+                delta(index, "", "t", second),
+                delta(index, "x", "t", "{\"k\":2,\"v\":"),
+                delta(index, "", "t", "{\"a\":\"x2\"}"),
+                delta(index, "", "t", "}"),
+            ]);
+            let ran = run.response.tool_calls().filter(|(_, call)| call.complete);
+            let ran: Vec<_> = ran.filter(|(_, call)| call.parsed_arguments().is_ok()).collect();
+            assert_eq!(ran, [], "{:?}", calls(&run.response));
+        }
+    }
+}

@@ -190,10 +190,14 @@ impl ChoiceBlocks {
         self.close_call(at, completes && !lacks_arguments, sink);
     }
 
-    /// Whether a call has no arguments while some of the answer's are left over, which may be its own.
+    /// Whether the arguments of this call may not be all of its own: it has none, and some of the answer's are left over;
+    /// or it was told apart from another call only because that one was complete, and some are left over or lack their end.
     fn may_lack_arguments(&mut self, at: usize) -> bool {
-        self.calls.get(at).is_some_and(|call| !call.has_arguments())
-            && self.calls.iter_mut().any(OpenCall::has_stray_arguments)
+        let Some(call) = self.calls.get(at) else { return false };
+        let (has_none, began_as_another) = (!call.has_arguments(), call.doubt == Doubt::RepeatedHeader);
+        let lacks_end = |call: &mut OpenCall| call.has_arguments() && !call.arguments_complete();
+        (has_none && self.calls.iter_mut().any(OpenCall::has_stray_arguments))
+            || (began_as_another && self.calls.iter_mut().any(lacks_end))
     }
 
     /// Whether a call that was open at the end of the answer counts as finished by the provider.

@@ -1,4 +1,4 @@
-//! The law of spans. It is alone in its program: another test at the same time, without a subscriber, would switch spans off.
+//! The law of spans. Every test of this program listens: one without a subscriber would switch spans off for all.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,7 +12,7 @@ mod matrix;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::task::{Context as TaskContext, Poll};
 
 use advisor_core::{
@@ -55,8 +55,13 @@ impl Spans {
         Self::default()
     }
 
-    /// Listens on this thread until the guard is dropped.
+    /// Listens on this thread until the guard is dropped. A callsite asks only the subscribers of the thread
+    /// that reaches it first whether it is worth anything; the global one keeps it enabled between two of ours.
     fn install(&self) -> DefaultGuard {
+        static ENABLED: Once = Once::new();
+        ENABLED.call_once(|| {
+            tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
+        });
         tracing::subscriber::set_default(tracing_subscriber::registry().with(self.clone()))
     }
 

@@ -10,7 +10,7 @@
 )]
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use advisor_core::{ChatModel, ChatRequest, Chunk, Error, Message, Result, async_trait};
@@ -66,8 +66,18 @@ impl io::Write for Lines {
     }
 }
 
+/// Enables every callsite in this process. A callsite asks only the subscribers of the thread that reaches it
+/// first whether it is worth anything, so without a global one a test on another thread can switch it off.
+fn enable_callsites() {
+    static ENABLED: Once = Once::new();
+    ENABLED.call_once(|| {
+        tracing::subscriber::set_global_default(tracing_subscriber::registry()).expect("the only global one");
+    });
+}
+
 /// Every line that is logged on this thread until the guard is dropped, and spans with all they record.
 fn trace() -> (Lines, tracing::subscriber::DefaultGuard) {
+    enable_callsites();
     let lines = Lines::default();
     let writer = lines.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -251,6 +261,7 @@ impl Transport for Chatty {
 
 #[tokio::test]
 async fn d17_no_error_of_a_transport_shows_the_key() {
+    enable_callsites();
     let model = OpenAiModel::new("m").with_api_key(KEY).with_transport(Chatty).with_retries(Backoff::none());
     let told = all_of(&ask(&model).await.expect_err("it cannot send"));
     assert!(told.contains("cannot send to") && !told.contains(KEY), "{told}");
@@ -258,6 +269,7 @@ async fn d17_no_error_of_a_transport_shows_the_key() {
 
 #[tokio::test]
 async fn d17_names_in_an_answer_do_not_show_the_key() {
+    enable_callsites();
     let body = ChatTranscript::new(format!("m-{KEY}"))
         .tool_call(0, &format!("c-{KEY}"), KEY, &["{}"])
         .finish(KEY)

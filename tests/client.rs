@@ -52,8 +52,8 @@ async fn an_answer_whose_first_item_is_its_end_starts_and_completes() {
     });
     let client = ChatClient::builder(ScriptedModel::new([])).advisor(silent).build().unwrap();
     let mut turn = client.prompt().user("Hi").stream().started().await.unwrap();
-    turn.handle().settled().now_or_never().expect("it is over");
     assert!(turn.next().await.unwrap().unwrap().completed().is_some());
+    turn.handle().settled().now_or_never().expect("it is over");
     assert!(turn.next().await.is_none());
     // One that is dropped before its end was read has ended nevertheless.
     drop(client.prompt().user("Hi").stream().started().await.unwrap());
@@ -115,6 +115,28 @@ async fn law_k2_k3_a_chunk_that_only_the_start_saw_is_not_remembered() {
     drop(client.prompt().user("Hi").conversation("c").stream().started().await.unwrap());
     let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
     assert!(transcript.iter().all(|message| !message.text().contains("Hello")), "{transcript:?}");
+}
+
+#[tokio::test]
+async fn law_k3_a_turn_whose_end_only_the_start_saw_is_rolled_back() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let empty = || Answer::new().finish(FinishReason::Stop);
+    let client = ChatClient::builder(ScriptedModel::new([empty(), empty()])).advisor(memory.clone());
+    let client = client
+        .on_drop(OnDrop::Rollback)
+        .spawner(Spawner::tokio(tokio::runtime::Handle::current()))
+        .build()
+        .unwrap();
+    for is_read in [false, true] {
+        let mut turn = client.prompt().user("Hi").conversation("c").stream().started().await.unwrap();
+        let handle = turn.handle();
+        assert_eq!(handle.settled().now_or_never(), None);
+        while is_read && turn.next().await.is_some() {}
+        drop(turn);
+        handle.settled().await;
+        let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(transcript.is_empty(), !is_read, "{transcript:?}");
+    }
 }
 
 #[tokio::test]

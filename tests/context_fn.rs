@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition, check_transcript, context_fn,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind,
+    FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition, Turn, TurnId,
+    check_transcript, context_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
@@ -99,4 +100,18 @@ async fn two_contexts_stand_in_their_order() {
         ChatClient::builder(model.clone()).advisor(context("one")).advisor(context("two")).build().unwrap();
     client.prompt().user("Hi").call().await.unwrap();
     assert_eq!(texts(&model.prompts()[0].messages), ["one\n\ntwo", "Hi"]);
+}
+
+/// A chain may be made within a turn and be gone before the next one is.
+#[tokio::test]
+async fn contexts_of_advisors_that_come_after_one_another_are_their_own() {
+    let turn = Turn::new(TurnId::mint());
+    for number in 0..100 {
+        let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+        let context =
+            context_fn("context", move |_: ChatRequest| async move { Ok(format!("context {number}")) });
+        let chain = AdvisorChain::builder(model.clone()).advisor(context).build().unwrap();
+        chain.next_call(ChatRequest::new(Message::user("Hi")).with_turn(Arc::clone(&turn))).await.unwrap();
+        assert_eq!(texts(&model.prompts()[0].messages), [format!("context {number}").as_str(), "Hi"]);
+    }
 }

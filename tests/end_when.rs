@@ -10,8 +10,9 @@
 
 use advisor_chain::{
     AdvisorChain, Block, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkFold,
-    ConversationKey, Delta, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, StreamAdvisor,
-    ToolCall, ToolCallAdvisor, ToolCallDelta, ToolCallStreaming, ToolDefinition, check_transcript, from_fn,
+    ConversationKey, Delta, Effect, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, StreamAdvisor,
+    ToolCall, ToolCallAdvisor, ToolCallDelta, ToolCallStreaming, ToolDefinition, ToolError, ToolEventKind,
+    ToolInvocation, ToolOutput, Usage, VERIFY_BEFORE_RETRYING, check_transcript, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::StreamExt;
@@ -186,21 +187,68 @@ async fn law_t2_a_call_of_an_answer_that_is_ended_runs_only_if_it_is_complete_an
     assert_eq!(shown.blocks(1)[0].1.as_tool_call().unwrap().id, "call_1_0");
 }
 
-/// Outside the loop, a turn can be ended while tools run.
+/// Ends a turn at the first chunk that `at` is true of.
+fn ending_at(at: fn(&Chunk) -> bool) -> impl StreamAdvisor {
+    from_fn("ending at", move |request: ChatRequest, next: AdvisorChain| async move {
+        let answer = next.next_stream(request).await?;
+        Ok(answer.end_when(move |chunk| at(chunk).then_some(FinishReason::Interrupted)))
+    })
+}
+
+/// Outside the loop, a turn can be ended when a round has completed, and while tools run.
 #[tokio::test]
-async fn a_turn_that_is_ended_while_its_tools_run_leaves_a_valid_conversation() {
-    for remembers in [Phase::Round, Phase::Turn] {
-        let at_tools = from_fn("at tools", |request: ChatRequest, next: AdvisorChain| async move {
-            let answer = next.next_stream(request).await?;
-            Ok(answer.end_when(|chunk| matches!(chunk, Chunk::Tool(_)).then_some(FinishReason::Interrupted)))
-        });
-        let first = Answer::new().text("let me see").call("c1", "look", "{}").finish(FinishReason::ToolCalls);
+async fn law_t1_s4_a_turn_that_is_ended_amid_its_tools_tells_and_remembers_that_they_were_cut_off() {
+    let at_round: fn(&Chunk) -> bool = |chunk| matches!(chunk, Chunk::RoundCompleted(_));
+    let at_tool: fn(&Chunk) -> bool = |chunk| matches!(chunk, Chunk::Tool(_));
+    let modes = [ToolCallStreaming::TextOnly, ToolCallStreaming::All];
+    let unknown = "tool: interrupted, outcome unknown";
+    // A tool that ends at once has ended when its event comes out.
+    let cases =
+        [(at_round, modes[0], unknown), (at_round, modes[1], unknown), (at_tool, modes[1], "tool: sunny")];
+    for ((at, mode, result), remembers) in
+        cases.into_iter().flat_map(|case| [(case, Phase::Round), (case, Phase::Turn)])
+    {
+        let first = Answer::new()
+            .text("let me see")
+            .call("c1", "look", "{}")
+            .finish(FinishReason::ToolCalls)
+            .usage(5, 2);
         let answers = [first, Answer::of_text("Hello.")];
-        let setting = Setting::new((Phase::Turn, at_tools), remembers, ToolCallStreaming::All, answers);
-        let (_, response) = setting.ask().await;
+        let setting = Setting::new((Phase::Turn, ending_at(at)), remembers, mode, answers);
+        let (shown, response) = setting.ask().await;
         assert_eq!((response.text().as_str(), &response.finish().reason), ("", &FinishReason::Interrupted));
+        assert_eq!(shown.text(response.round()), "let me see");
+        assert_eq!(response.usage().map(Usage::total), Some(Some(7)));
+        let cut_off = ["user: go", "assistant: let me see(c1)", result];
+        let told: Vec<_> = response.transcript().iter().map(line).collect();
+        assert_eq!(told, cut_off, "{mode:?} {remembers}");
+        assert_eq!(check_transcript(response.transcript()), []);
         let remembered = setting.remembered().await;
-        assert_eq!(remembered[..2], ["user: go", "assistant: let me see(c1)"]);
+        assert_eq!(remembered[..3], cut_off, "{mode:?} {remembers}");
         assert_eq!(setting.ask().await.1.text(), "Hello.");
     }
+}
+
+#[tokio::test]
+async fn law_t5_a_tool_that_must_not_run_twice_is_told_as_started_when_its_turn_is_ended() {
+    let charge = ToolDefinition::new("charge", "Charges.", json!({"type": "object"}));
+    let charge = FnTool::with_invocation(
+        charge.with_effect(Effect::AtMostOnce),
+        |invocation: ToolInvocation| async move {
+            invocation.progress.report("charged").await;
+            std::future::pending::<Result<ToolOutput, ToolError>>().await
+        },
+    );
+    let charged = ending_at(
+        |chunk| matches!(chunk, Chunk::Tool(event) if matches!(event.kind, ToolEventKind::Progress(_))),
+    );
+    let client = ChatClient::builder(ScriptedModel::new([Answer::of_calls([("c1", "charge", "{}")])]))
+        .advisor(ToolCallAdvisor::builder().tool_events(true).build().unwrap())
+        .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
+        .advisor_in(Phase::Turn, charged)
+        .tool(charge)
+        .build()
+        .unwrap();
+    let response = client.prompt().user("go").conversation("c").call().await.unwrap();
+    assert_eq!(response.transcript().iter().nth(2).unwrap().text(), VERIFY_BEFORE_RETRYING);
 }

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, Chunk, Error, ErrorKind, FinishReason, Message, OnDrop, Record, Result,
-    Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait, from_fn,
+    AdvisorChain, ChatModel, ChatRequest, Chunk, ChunkStream, Error, ErrorKind, FallbackModel, FinishReason,
+    Message, OnDrop, Record, Result, Spawner, Step, TurnEnd, TurnRecorder, TurnStream, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::future::BoxFuture;
@@ -363,4 +363,49 @@ impl TurnRecorder for LeavesWork {
     fn dropped(&self, _round: u32, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
         Some(futures::future::ready(()).boxed())
     }
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("not like this");
+    }
+}
+
+/// An answer whose source panics when it is dropped.
+fn dropped_with_a_bang(answer: Answer) -> AdvisorChain {
+    let bang = from_fn("bang", |request: ChatRequest, next: AdvisorChain| async move {
+        let bomb = Bomb;
+        Ok(next.next_stream(request).await?.inspect_chunks(move |_| {
+            let _held = &bomb;
+        }))
+    });
+    AdvisorChain::builder(ScriptedModel::new([answer])).advisor(bang).build().unwrap()
+}
+
+struct Banging(AdvisorChain);
+
+#[async_trait]
+impl ChatModel for Banging {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        self.0.next_stream(request).await
+    }
+}
+
+#[tokio::test]
+async fn d19_an_answer_whose_source_panics_when_it_is_dropped_ends_or_is_asked_for_again() {
+    let ended = dropped_with_a_bang(Answer::new().text("a").text("stop").hang());
+    let ended = ended.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
+    let ended = ended.end_when(|chunk| (chunk.text()? == "stop").then_some(FinishReason::Stop));
+    let chunks: Vec<_> = ended.collect().await;
+    assert_eq!(chunks.last().unwrap().as_ref().unwrap().completed().unwrap().text(), "a");
+
+    let broken = Answer::new().text("a").error(Error::new(ErrorKind::Connection, "reset"));
+    let model = FallbackModel::new(Banging(dropped_with_a_bang(broken)))
+        .or(ScriptedModel::new([Answer::of_text("b")]))
+        .restart_after_output();
+    let chain = AdvisorChain::builder(model).build().unwrap();
+    assert_eq!(chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap().text(), "b");
 }

@@ -10,7 +10,7 @@ use futures::stream::{self, FusedStream, Stream};
 use message_aggregator::{ChatResponse, Chunk};
 
 use crate::batches::OneByOne;
-use crate::{Batches, Error, ErrorKind, Result};
+use crate::{Batches, Error, ErrorKind, Result, drop_caught};
 
 /// The chunks of an answer and the work to be done when it is complete.
 ///
@@ -141,7 +141,7 @@ impl ChunkStream {
 
     /// The source has given the answer, and is released. The answer comes out at once if nobody has work to do.
     fn complete(&mut self, response: ChatResponse) -> Option<Chunk> {
-        self.state = State::Ended;
+        self.enter(State::Ended);
         let stages = std::mem::take(&mut self.stages);
         if stages.iter().any(|stage| matches!(stage, Stage::Work(_))) {
             self.state = State::Completing(run_in_order(stages, response).boxed());
@@ -151,9 +151,15 @@ impl ChunkStream {
         for stage in stages {
             if let Stage::Look(mut look) = stage {
                 look(&completed);
+                drop_caught(look);
             }
         }
         Some(completed)
+    }
+
+    /// Drops what the stream holds. The answer goes on, whatever panics then.
+    fn enter(&mut self, state: State) {
+        drop_caught(std::mem::replace(&mut self.state, state));
     }
 
     /// What comes out after the last item of the source, unless there is work to be done first.
@@ -174,7 +180,7 @@ impl ChunkStream {
     fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         let State::Completing(work) = &mut self.state else { return Poll::Ready(None) };
         let outcome = ready!(work.as_mut().poll(cx));
-        self.state = State::Ended;
+        self.enter(State::Ended);
         Poll::Ready(Some(match outcome {
             Ok(response) => Ok(Chunk::Completed(response)),
             Err(error) => Err(self.fail(error)),
@@ -182,8 +188,8 @@ impl ChunkStream {
     }
 
     fn fail(&mut self, error: Error) -> Error {
-        self.state = State::Ended;
-        self.stages.clear();
+        self.enter(State::Ended);
+        drop_caught(std::mem::take(&mut self.stages));
         if self.emitted { error.after_emission() } else { error }
     }
 }
@@ -192,7 +198,10 @@ impl ChunkStream {
 async fn run_in_order(stages: Vec<Stage>, mut response: ChatResponse) -> Result<ChatResponse> {
     for stage in stages {
         match stage {
-            Stage::Look(mut look) => look(&Chunk::Completed(response.clone())),
+            Stage::Look(mut look) => {
+                look(&Chunk::Completed(response.clone()));
+                drop_caught(look);
+            }
             Stage::Work(work) => {
                 let answered = response.clone();
                 response = work(response).await.map_err(|error| error.with_partial(answered))?;
@@ -231,7 +240,7 @@ impl Batches<Chunk> for ChunkStream {
             // The end of an answer takes its own way, whatever a source gives.
             if let Some(end) = ready.iter().position(|chunk| matches!(chunk, Chunk::Completed(_))) {
                 let last = ready.drain(end..).next().map(Ok);
-                this.state = State::Live(Box::pin(OneByOne { stream: stream::iter(last) }));
+                this.enter(State::Live(Box::pin(OneByOne { stream: stream::iter(last) })));
             }
             this.emitted |= !ready.is_empty();
             for stage in &mut this.stages {

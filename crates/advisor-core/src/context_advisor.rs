@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -60,9 +61,24 @@ impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
     }
 }
 
-/// The context of a turn, by the address of the advisor that found it.
-#[derive(Clone, Default)]
-struct Contexts(HashMap<usize, Arc<OnceCell<Text>>>);
+/// The contexts of a turn, by the address of the advisor that found each.
+#[derive(Default)]
+struct Contexts(HashMap<usize, Context>);
+
+struct Context {
+    /// Kept alive, so that no other advisor has its address.
+    _advisor: Arc<dyn Any + Send + Sync>,
+    text: Arc<OnceCell<Text>>,
+}
+
+impl Contexts {
+    fn of(&mut self, advisor: Arc<dyn Any + Send + Sync>) -> Arc<OnceCell<Text>> {
+        let address = Arc::as_ptr(&advisor).addr();
+        let context =
+            self.0.entry(address).or_insert_with(|| Context { _advisor: advisor, text: Arc::default() });
+        Arc::clone(&context.text)
+    }
+}
 
 #[async_trait]
 impl<F, Fut, T> StreamAdvisor for ContextFn<F>
@@ -72,9 +88,7 @@ where
     T: Into<Text>,
 {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let address = Arc::as_ptr(&self).addr();
-        let known =
-            request.turn.update(|contexts: &mut Contexts| Arc::clone(contexts.0.entry(address).or_default()));
+        let known = request.turn.update(|contexts: &mut Contexts| contexts.of(Arc::clone(&self) as _));
         let find = async {
             let text: Text = (self.context)(request.clone()).await?.into();
             Ok::<_, crate::Error>(text)

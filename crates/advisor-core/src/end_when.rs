@@ -4,10 +4,10 @@ use std::task::{Context, Poll, ready};
 
 use futures::stream::Stream;
 use message_aggregator::{
-    Block, BlockId, ChatResponse, Choice, Chunk, ChunkFold, FinishReason, Message, ToolCall, Usage,
+    Block, BlockId, ChatResponse, Choice, Chunk, ChunkFold, FinishReason, Message, Usage,
 };
 
-use crate::{ChunkStream, Result};
+use crate::{ChunkStream, Result, drop_caught};
 
 impl ChunkStream {
     /// Ends the answer as soon as `end` returns a reason for a chunk: what an output guard or a budget does.
@@ -18,8 +18,17 @@ impl ChunkStream {
     /// `Completed`: then the answer has ended already.
     ///
     /// A tool call that was still open is not complete and never runs. Inside the tool loop, calls that were complete run
-    /// unless the reason [vetoes](FinishReason::vetoes_calls) them. Outside the loop, the turn ends here, and the
-    /// response has the usage of those rounds that were shown: by `FinalAnswerOnly`, of the last one at most.
+    /// unless the reason [vetoes](FinishReason::vetoes_calls) them.
+    ///
+    /// Usage comes once per round, after its blocks: what an answer costs is not known while it streams. The usage that
+    /// `end` decides on counts.
+    ///
+    /// Outside the loop, the turn ends here. The response has the usage of those rounds that were shown: by
+    /// `FinalAnswerOnly`, of the last one at most. Its transcript is that of the turn, without what an editor outside the
+    /// loop changed of earlier rounds. A round that has completed is over, so that the answer is empty if the
+    /// turn ends before the next one shows anything. Calls whose tools have not ended by then get
+    /// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) as their result, or
+    /// [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if they must not run twice and were started.
     ///
     /// # Example
     /// ```
@@ -90,6 +99,10 @@ impl<F: FnMut(&Chunk) -> Option<FinishReason> + Send + 'static> Stream for EndWh
             }
             Some(reason) => {
                 let round = chunk.round();
+                // They count, although they do not come out.
+                if matches!(chunk, Chunk::RoundCompleted(_) | Chunk::Usage { .. }) {
+                    this.note(chunk);
+                }
                 this.end_round(round, &reason);
                 Poll::Ready(this.last.pop_front().map(Ok))
             }
@@ -118,15 +131,9 @@ impl<F> EndWhen<F> {
 
     /// Ends the answer with what was shown of this round.
     fn end_round(&mut self, round: u32, reason: &FinishReason) {
-        self.inner = None;
+        drop_caught(self.inner.take());
         self.add_running();
-        let open: Vec<_> =
-            self.shown.open_blocks().map(|(id, block)| (id, with_call_id(id, block))).collect();
-        for (block, content) in open {
-            let closed = Chunk::Closed { block, content };
-            self.shown.push(&closed);
-            self.last.push_back(closed);
-        }
+        self.last.extend(self.shown.close_open());
         let choice = |(number, blocks): (u32, Vec<(BlockId, Block)>)| {
             let (ids, blocks) = blocks.into_iter().unzip();
             Choice::new(number, Message::assistant_blocks(blocks), ids, reason.clone().into())
@@ -137,17 +144,5 @@ impl<F> EndWhen<F> {
         }
         let response = ChatResponse::from_choices(round, choices).with_usage(self.usage);
         self.last.push_back(Chunk::Completed(response));
-    }
-}
-
-/// A call whose id has not come yet gets one: no call is remembered without.
-fn with_call_id(id: BlockId, block: Block) -> Block {
-    match block.as_tool_call() {
-        Some(call) if call.id.is_empty() => {
-            let mut named: ToolCall = call.clone();
-            named.id = format!("call_{}_{}", id.round, id.index).into();
-            Block::from(named)
-        }
-        _ => block,
     }
 }

@@ -10,7 +10,9 @@ use futures::future::BoxFuture;
 use futures::stream::Stream;
 use message_aggregator::Chunk;
 
-use crate::{Batches, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Result, SchemaSupport};
+use crate::{
+    Batches, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Result, SchemaSupport, drop_caught,
+};
 
 /// A model that asks another one when the first fails.
 ///
@@ -220,7 +222,7 @@ impl FallbackStream {
         let State::Live(failed, mut attempts) = std::mem::replace(&mut self.state, State::Ended) else {
             return;
         };
-        drop(failed);
+        drop_caught(failed);
         let opening = async move { Ok((attempts.open_next(error).await?, attempts)) };
         self.state = State::Opening(opening.boxed());
     }

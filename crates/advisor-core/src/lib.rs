@@ -47,6 +47,7 @@ mod from_deltas;
 mod from_fn;
 mod ids;
 mod in_span;
+mod interrupted_calls;
 mod into_id;
 mod leniency;
 mod model;

@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result, TurnHandle, TurnStream};
 /// # Errors
 /// Those of the turn. Where an attempt is restarted after its text came out, which only happens where the caller allowed it, the
 /// text cannot be taken back here: the stream ends with an error of kind
-/// [`Configuration`](ErrorKind::Configuration). Read the chunks of such a turn.
+/// [`Configuration`](ErrorKind::Configuration), and the text of that attempt is not remembered. Read the chunks of such a turn.
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
 pub struct TextStream {

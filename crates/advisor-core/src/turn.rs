@@ -8,6 +8,7 @@ use futures::FutureExt;
 use message_aggregator::{Message, MessageList};
 
 use crate::companions::Companions;
+use crate::interrupted_calls::RunningCalls;
 use crate::replacements::Replacements;
 use crate::{Error, Record, Result, Step, ToolSet, TurnId, TurnRecorder};
 
@@ -31,6 +32,7 @@ struct State {
     offered: Vec<(u32, ToolSet)>,
     answers: Vec<Message>,
     transcript: MessageList,
+    running_calls: Option<RunningCalls>,
     replacements: Replacements,
 }
 
@@ -114,7 +116,7 @@ impl Turn {
     /// # Errors
     /// That of the first recorder that fails.
     pub async fn record(&self, record: &Record) -> Result<()> {
-        self.extend_transcript(&record.messages);
+        self.note(record);
         let mut outcome = Ok(());
         for recorder in self.recorders() {
             let recorded = recorder.record(record).await;
@@ -132,12 +134,18 @@ impl Turn {
         if final_so_far.is_empty() { self.input().unwrap_or_default() } else { final_so_far }
     }
 
-    fn extend_transcript(&self, messages: &[Message]) {
+    /// Returns the answer whose tools may be running, if there is one.
+    pub(crate) fn running_calls(&self) -> Option<RunningCalls> {
+        self.lock().running_calls.clone()
+    }
+
+    fn note(&self, record: &Record) {
         let mut state = self.lock();
+        state.running_calls = RunningCalls::after(record, state.running_calls.take());
         if state.transcript.is_empty() {
             state.transcript = self.input().unwrap_or_default();
         }
-        for message in messages {
+        for message in &record.messages {
             if !state.transcript.last().is_some_and(|last| last.is_same(message)) {
                 state.transcript.push(message.clone());
             }

@@ -137,6 +137,11 @@ impl TurnControl {
     pub(crate) fn settle(&self) {
         self.settled.send_replace(true);
     }
+
+    /// The end of the turn was not delivered, and may still be undone.
+    pub(crate) fn unsettle(&self) {
+        self.settled.send_replace(false);
+    }
 }
 
 impl fmt::Debug for TurnControl {

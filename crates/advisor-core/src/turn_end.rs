@@ -27,19 +27,33 @@ impl TurnStream {
     }
 
     fn record_end(&mut self, round: u32, end: TurnEnd, messages: Vec<Message>, last: LastItem) {
+        self.record_last([Record::new(round, Step::End(end.clone()), messages)].into(), end, last);
+    }
+
+    /// Records what is left of the turn, in order, of which the last record is its end.
+    fn record_last(&mut self, records: Vec<Record>, end: TurnEnd, last: LastItem) {
         self.release();
         self.beside.leave(&self.turn.companions);
         let turn = Arc::clone(&self.turn);
-        let record = Record::new(round, Step::End(end.clone()), messages);
-        let recording = async move { turn.record(&record).await };
+        let recording = async move {
+            for record in &records {
+                turn.record(record).await?;
+            }
+            Ok(())
+        };
         self.state = State::Ending(recording.boxed(), Box::new(Ending { end: Some(end), last }));
     }
 
-    /// The chain is done with the answer. Without a tool loop in it, nobody has told the recorders of the end.
+    /// The chain is done with the answer, and no tool loop has told the recorders of the end: there is none in the chain,
+    /// or an advisor around it has ended the turn.
     pub(crate) fn complete(&mut self, response: ChatResponse) {
+        let results = self.turn.results_of_interrupted();
+        let mut records: Vec<_> =
+            results.map(|(round, results)| Record::new(round, Step::Results, results)).into_iter().collect();
         let end = TurnEnd::Completed(response.finish().reason.clone());
         let answer = Some(response.message()).filter(|message| !message.is_empty_answer()).cloned();
-        self.record_end(response.round(), end, answer.into_iter().collect(), LastItem::Completed(response));
+        records.push(Record::new(response.round(), Step::End(end.clone()), answer.into_iter().collect()));
+        self.record_last(records, end, LastItem::Completed(response));
     }
 
     /// Returns the response with the messages of the turn, if no tool loop has set them.
@@ -48,6 +62,7 @@ impl TurnStream {
             return response;
         }
         let mut transcript = self.turn.transcript();
+        transcript.extend(self.turn.results_of_interrupted().into_iter().flat_map(|(_, results)| results));
         let is_last = transcript.last().is_some_and(|last| last.is_same(response.message()));
         if !is_last && !response.message().is_empty_answer() {
             transcript.push(response.message().clone());
@@ -186,11 +201,14 @@ impl TurnStream {
 impl Drop for TurnStream {
     fn drop(&mut self) {
         let wanted = match &mut self.state {
-            State::Ended | State::Last(_) => return,
+            State::Ended => return,
+            // Nobody has seen the end yet, so that it can still be undone.
+            State::Last(_) if self.on_drop == OnDrop::Rollback => Some(TurnEnd::RolledBack),
+            State::Last(_) => return self.control.settle(),
             // Nothing has happened, so there is nothing to end.
             State::Waiting(_) => return self.control.settle(),
             State::Ending(_, ending) => match ending.end.take() {
-                // Nobody has seen the end yet, so that it can still be undone.
+                // The same.
                 Some(_) if self.on_drop == OnDrop::Rollback => Some(TurnEnd::RolledBack),
                 // The end that was being recorded is still the one that is wanted.
                 Some(end) => Some(end),

@@ -18,7 +18,8 @@ impl TurnStream {
     /// Dropping the future drops the turn.
     ///
     /// # Errors
-    /// Those of the turn that come before its first chunk; its end is recorded by then.
+    /// Those of the turn up to the chain's answer, or to its first chunk if that comes at once; its end is recorded by then.
+    /// A model may answer before it knows whether it fails: its error is then the first item of the returned turn.
     ///
     /// # Example
     /// ```
@@ -51,7 +52,10 @@ impl TurnStream {
     fn put_back(&mut self, chunk: Chunk) {
         match &mut self.state {
             State::Live(live) => live.put_back(chunk),
-            state => *state = State::Last(Box::new(chunk)),
+            state => {
+                *state = State::Last(Box::new(chunk));
+                self.control.unsettle();
+            }
         }
     }
 }

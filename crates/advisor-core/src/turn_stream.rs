@@ -202,7 +202,10 @@ impl TurnStream {
             // The first poll has begun it before it came here.
             State::Waiting(_) | State::Ended => Some(Poll::Ready(None)),
             State::Last(_) => match std::mem::replace(&mut self.state, State::Ended) {
-                State::Last(chunk) => Some(Poll::Ready(Some(Ok(*chunk)))),
+                State::Last(chunk) => {
+                    self.control.settle();
+                    Some(Poll::Ready(Some(Ok(*chunk))))
+                }
                 _ => None,
             },
             State::Opening(opening) => {

@@ -91,6 +91,39 @@ impl ChunkFold {
         open.map(|(id, folded)| (*id, folded.to_block()))
     }
 
+    /// Closes the open blocks, for an answer that ends here. Returns the chunks that tell of it.
+    ///
+    /// A call among them is not complete. One whose id has not come yet gets one that no other call of its round has.
+    pub fn close_open(&mut self) -> Vec<Chunk> {
+        let open: Vec<_> = self.open_blocks().collect();
+        let close = |(block, content)| {
+            let closed = Chunk::Closed { block, content: self.with_call_id(block, content) };
+            self.push(&closed);
+            closed
+        };
+        open.into_iter().map(close).collect()
+    }
+
+    fn with_call_id(&self, id: BlockId, block: Block) -> Block {
+        match block.as_tool_call() {
+            Some(call) if call.id.is_empty() => {
+                let call = ToolCall { id: self.unused_call_id(id).into(), ..call.clone() };
+                Block::with_data(BlockContent::ToolCall(call), block.provider_data().to_vec())
+            }
+            _ => block,
+        }
+    }
+
+    fn unused_call_id(&self, block: BlockId) -> String {
+        let id = format!("call_{}_{}", block.round, block.index);
+        let is_used = |id: &String| {
+            let mut blocks = self.of_round(block.round).map(|(_, folded)| folded.to_block());
+            blocks.any(|block| block.as_tool_call().is_some_and(|call| call.id == id.as_str()))
+        };
+        let others = (2_u32..).map(|number| format!("{id}_{number}"));
+        std::iter::once(id.clone()).chain(others).find(|id| !is_used(id)).unwrap_or_default()
+    }
+
     /// Whether the block has opened.
     #[must_use]
     pub fn has_opened(&self, id: BlockId) -> bool {
@@ -162,5 +195,22 @@ mod tests {
         let mut call = ToolCall::new("", "look", "{\"a\"");
         call.complete = false;
         assert_eq!(open, [(BlockId::new(1, 1), Block::from(call))]);
+    }
+
+    #[test]
+    fn a_call_that_is_closed_without_an_id_gets_one_that_no_other_has() {
+        let mut aggregator = MessageAggregator::new(1);
+        let mut chunks = std::collections::VecDeque::new();
+        let nameless = ToolCallDelta { call_id: None, ..ToolCallDelta::start(1, "", "look") };
+        for call in [ToolCallDelta::start(0, "call_1_1", "look"), nameless] {
+            aggregator.push(Delta::tool_call(call), &mut chunks).unwrap();
+        }
+        let mut fold = ChunkFold::new();
+        chunks.iter().for_each(|chunk| fold.push(chunk));
+        assert_eq!(fold.close_open().len(), 2);
+        assert_eq!(fold.open_blocks().count(), 0);
+        let ids: Vec<_> =
+            fold.blocks(1).iter().map(|(_, block)| block.as_tool_call().unwrap().id.clone()).collect();
+        assert_eq!(ids, ["call_1_1", "call_1_1_2"]);
     }
 }

@@ -132,7 +132,7 @@ impl LoopStream {
         self.state = working(async move {
             let outcome = match end {
                 RoundEnd::Completed(response) => run.after_round(response).await,
-                RoundEnd::OutOfTime { heard, round } => run.out_of_time(&heard, round).await,
+                RoundEnd::OutOfTime { heard, round } => run.out_of_time(heard, round).await,
                 RoundEnd::Failed(error) => Err(run.break_off(error).await),
             };
             (run, outcome)

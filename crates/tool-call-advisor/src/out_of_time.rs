@@ -1,6 +1,4 @@
-use advisor_core::{
-    Block, BlockContent, BlockId, ChatResponse, Choice, Chunk, ChunkFold, FinishReason, Message, Result,
-};
+use advisor_core::{ChatResponse, Choice, ChunkFold, FinishReason, Message, Result};
 
 use crate::NotStarted;
 use crate::loop_run::LoopRun;
@@ -9,14 +7,10 @@ use crate::outcome::Outcome;
 impl LoopRun {
     /// The turn's time ran out while the model was answering in `round`. What was heard of the answer becomes
     /// final, so that the next turn knows what the user has read; its calls are answered, and the turn ends.
-    pub(crate) async fn out_of_time(&mut self, heard: &ChunkFold, round: u32) -> Result<Outcome> {
+    pub(crate) async fn out_of_time(&mut self, mut heard: ChunkFold, round: u32) -> Result<Outcome> {
         let limit = self.time_limit();
-        let closed = heard.open_blocks().map(|(block, content)| {
-            let content = with_call_id(block, content);
-            Chunk::Closed { block, content }
-        });
-        let closed: Vec<_> = closed.filter(|chunk| self.shows(chunk)).collect();
-        let Some(answer) = heard_answer(heard, round) else {
+        let closed: Vec<_> = heard.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();
+        let Some(answer) = heard_answer(&heard, round) else {
             return self.end_at_limit(limit).await;
         };
         let why = NotStarted::Limit(limit.clone());
@@ -32,23 +26,10 @@ impl LoopRun {
 
 /// What there is of an answer that was not heard to its end, if there is anything.
 fn heard_answer(heard: &ChunkFold, round: u32) -> Option<ChatResponse> {
-    let blocks = heard.blocks(round).into_iter().map(|(id, block)| (id, with_call_id(id, block)));
-    let (ids, blocks): (Vec<_>, Vec<_>) = blocks.unzip();
+    let (ids, blocks): (Vec<_>, Vec<_>) = heard.blocks(round).into_iter().unzip();
     if blocks.is_empty() {
         return None;
     }
     let choice = Choice::new(0, Message::assistant_blocks(blocks), ids, FinishReason::Interrupted.into());
     Some(ChatResponse::from_choices(round, vec![choice]))
-}
-
-/// The block, whose call has an id even if the provider had not sent one yet.
-fn with_call_id(id: BlockId, block: Block) -> Block {
-    match block.content() {
-        BlockContent::ToolCall(call) if call.id.is_empty() => {
-            let mut call = call.clone();
-            call.id = format!("call_{}_{}", id.round, id.index).into();
-            Block::with_data(BlockContent::ToolCall(call), block.provider_data().to_vec())
-        }
-        _ => block,
-    }
 }

@@ -1,0 +1,39 @@
+use message_aggregator::{Message, ToolCall, ToolResult};
+
+use crate::{CallKey, OUTCOME_UNKNOWN, Record, StartedCalls, Step, Turn, VERIFY_BEFORE_RETRYING};
+
+/// An answer whose tools may be running.
+#[derive(Debug, Clone)]
+pub(crate) struct RunningCalls {
+    round: u32,
+    answer: Message,
+}
+
+impl RunningCalls {
+    /// Returns the calls that run once this is recorded, given those that ran before.
+    pub(crate) fn after(record: &Record, before: Option<Self>) -> Option<Self> {
+        match record.step {
+            Step::Answer => {
+                let answer = record.messages.last().cloned()?;
+                Some(Self { round: record.round, answer })
+            }
+            Step::Started(_) => before,
+            _ => None,
+        }
+    }
+}
+
+impl Turn {
+    /// Returns a result for each call whose tool is running, since the turn ends now. They belong to the returned round.
+    pub(crate) fn results_of_interrupted(&self) -> Option<(u32, Vec<Message>)> {
+        let RunningCalls { round, answer } = self.running_calls()?;
+        let started = self.fact::<StartedCalls>().unwrap_or_default();
+        let result = |(position, call): (u32, &ToolCall)| {
+            let key = CallKey::new(self.id().clone(), round, position);
+            let text = if started.contains(&key) { VERIFY_BEFORE_RETRYING } else { OUTCOME_UNKNOWN };
+            Message::tool(ToolResult::error(call, text))
+        };
+        let results: Vec<_> = (0..).zip(answer.tool_calls()).map(result).collect();
+        (!results.is_empty()).then_some((round, results))
+    }
+}

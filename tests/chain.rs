@@ -197,6 +197,12 @@ fn an_advisor_on_the_wrong_side_of_memory_is_refused_with_what_to_do() {
         assert!(error.starts_with("`hide` has to stand outside memory"), "{error}");
         builder(0).advisor(hides(Phase::Turn)).advisor(memory(phase)).build().unwrap();
     }
+    // The loop tells memory of each answer before it reaches those outside the loop.
+    let looped =
+        |phase| builder(0).advisor(memory(Phase::Turn)).advisor(edits(phase)).advisor(ToolCallAdvisor::new());
+    let error = refused(looped(Phase::Turn));
+    assert!(error.starts_with("`redact` has to stand inside the tool loop"), "{error}");
+    looped(Phase::Round).build().unwrap();
     builder(0).advisor(edits(Phase::Turn)).advisor(hides(Phase::ModelCall)).build().unwrap();
     let moved = builder(0).advisor(memory(Phase::Round)).advisor_in(Phase::Turn, edits(Phase::ModelCall));
     assert!(refused(moved).contains("`redact`"), "another phase is no way around it");
@@ -223,4 +229,11 @@ fn the_plan_tells_who_adds_messages_outside_memory() {
     let told = plan.to_string();
     assert!(told.contains("adds context: sent, never stored, found once per turn"), "{told}");
     assert!(told.contains("Outside memory: steer (in every round). Messages"), "{told}");
+
+    let chain = builder(0)
+        .advisor(placed("memory", &journal, Placement::new(Phase::Turn).with_role(AdvisorRole::Memory)))
+        .advisor(named("edits", &journal))
+        .advisor(ToolCallAdvisor::new());
+    let told = chain.build().unwrap().explain().to_string();
+    assert!(told.contains("tells memory of each answer: edits. What they change"), "{told}");
 }

@@ -126,7 +126,14 @@ fn check_sides(links: &[Link]) -> Result<()> {
     if let Some(name) = misplaced(outside, MemorySide::Inside) {
         return Err(Error::configuration(format!(
             "`{name}` has to stand inside memory, which would remember what was never shown; \
-             place it in the model-call phase, or add it after the memory"
+             place it in the model-call phase"
+        )));
+    }
+    let between = links.iter().position(|link| link.placement.role.is_tool_loop()).unwrap_or_default();
+    if let Some(name) = links.get(at..between).and_then(|between| misplaced(between, MemorySide::Inside)) {
+        return Err(Error::configuration(format!(
+            "`{name}` has to stand inside the tool loop, which tells memory what was never shown; \
+             place it in the model-call phase"
         )));
     }
     if let Some(name) = misplaced(inside, MemorySide::Outside) {

@@ -19,8 +19,8 @@ pub enum MemorySide {
     /// On either.
     #[default]
     Any,
-    /// Between memory and the model: what it changes of an answer is remembered as it was shown. In
-    /// [`Phase::ModelCall`] it always is.
+    /// Between memory and the model, and inside the tool loop if there is one, since the loop tells memory of each answer:
+    /// what it changes of an answer is remembered as it was shown. In [`Phase::ModelCall`] it always is.
     Inside,
     /// Between the caller and memory: what it changes of a request is remembered as it was changed.
     Outside,

@@ -75,6 +75,14 @@ impl Plan {
         self.entries.iter().any(|entry| entry.role.is_tool_loop())
     }
 
+    /// The advisors inside memory that the loop's answers reach after memory was told of them.
+    fn between_memory_and_loop(&self) -> Vec<&str> {
+        let outside_loop =
+            self.entries.iter().take_while(|entry| self.has_loop() && !entry.role.is_tool_loop());
+        let between = outside_loop.filter(|entry| entry.side == MemorySide::Inside);
+        between.filter(|entry| entry.role == AdvisorRole::General).map(|entry| entry.name.as_str()).collect()
+    }
+
     /// The advisors whose own answers memory does not learn of: those outside it and outside the loop, which
     /// announces what happens inside it.
     fn outside_memory(&self) -> Vec<&str> {
@@ -123,6 +131,14 @@ impl fmt::Display for Plan {
                 "Outside memory: {}. Messages that they add are stored, unless they are ephemeral or instructions; \
                  what they change of an answer is not remembered.",
                 adds.join(", ")
+            )?;
+        }
+        let between = self.between_memory_and_loop();
+        if !between.is_empty() {
+            writeln!(
+                f,
+                "Outside the loop, which tells memory of each answer: {}. What they change of an answer is not remembered.",
+                between.join(", ")
             )?;
         }
         match (self.memory(), &*self.outside_memory()) {

@@ -48,7 +48,8 @@ use crate::{
 /// [`Fenced`](advisor_core::ErrorKind::Fenced) if another turn took its place,
 /// [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
 /// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
-/// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored,
+/// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored, with the [`StoreError`] as its
+/// source: [`Full`](StoreError::Full) and [`ConversationFull`](StoreError::ConversationFull) stay until something is deleted,
 /// [`TurnIdReused`](advisor_core::ErrorKind::TurnIdReused) for a turn whose id was used for something else, and
 /// [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation, one that
 /// asks for several choices, and input that answers a call nobody made.
@@ -154,7 +155,9 @@ impl ChatMemoryAdvisor {
     /// What the next turn of a conversation would be sent before its own messages: the view of what is
     /// stored, repaired, with the text that dropped turns of this process had shown. It changes nothing.
     ///
-    /// A turn that is running looks as if it had been interrupted now.
+    /// A turn that is running looks as if it had been interrupted now, and one that waits for its caller as if the
+    /// conversation had gone on without the results. [`handed_out_calls`](Self::handed_out_calls) lists those calls, and
+    /// [`ConversationStore::read`] gives a log as it is.
     ///
     /// # Errors
     /// If the conversation cannot be loaded.
@@ -219,6 +222,7 @@ impl AdvisorInfo for ChatMemoryAdvisor {
         "chat-memory"
     }
 
+    /// In every round, inside the tool loop, unless whoever adds it says [`Phase::Turn`].
     fn placement(&self) -> Placement {
         Placement::new(Phase::Round).with_role(AdvisorRole::Memory)
     }

@@ -3,7 +3,8 @@ use advisor_core::{Error, OUTCOME_UNKNOWN, Result, Text, VERIFY_BEFORE_RETRYING}
 /// What a call is answered with when its answer was not the one that the turn went on with.
 pub const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
 
-/// What a call is answered with that its turn left to the caller, and that nobody has answered.
+/// What a call is answered with that its turn left to the caller, and that nobody has answered. Who runs such calls
+/// records their start, so that one that ran without an answer is told as [`VERIFY_BEFORE_RETRYING`].
 pub const NOT_RUN: &str = "not run: the conversation went on without it";
 
 /// What the model reads at the end of a turn that left calls to the caller, of which some were not answered.

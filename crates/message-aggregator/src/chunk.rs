@@ -34,7 +34,7 @@ pub enum Chunk {
     Tool(Box<ToolEvent>),
     /// A round has ended and another one follows; everything inside the loop is done with it.
     RoundCompleted(ChatResponse),
-    /// The token counts of a round.
+    /// The token counts of a round, once, after its blocks, however often the provider reports them.
     Usage {
         /// The round.
         round: u32,

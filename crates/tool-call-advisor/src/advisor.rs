@@ -86,6 +86,7 @@ impl AdvisorInfo for ToolCallAdvisor {
         "tool-call"
     }
 
+    /// In the loop phase, which is its own.
     fn placement(&self) -> Placement {
         Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { own_history: self.config.own_history })
     }

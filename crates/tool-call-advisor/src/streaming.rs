@@ -21,7 +21,7 @@ pub enum ToolCallStreaming {
     /// What the user reads, as it comes.
     #[default]
     TextOnly,
-    /// Nothing but the answer that ends the turn.
+    /// Nothing but the last round: its answer, and behind it the closing sentence of the loop if a limit or a cut ends the turn.
     FinalAnswerOnly,
     /// Everything.
     All,

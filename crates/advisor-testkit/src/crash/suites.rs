@@ -184,7 +184,8 @@ macro_rules! crash_points_of_store {
 /// | --- | --- |
 /// | changes what is sent, other than by system messages | [`MemoryIsThePrompt`](Invariant::MemoryIsThePrompt) |
 /// | adds a message in the user's name | also [`RequestsAreValid`](Invariant::RequestsAreValid) |
-/// | changes or gives answers outside memory | [`ShownIsRemembered`](Invariant::ShownIsRemembered) |
+/// | changes answers outside memory or outside the loop | [`ShownIsRemembered`](Invariant::ShownIsRemembered) |
+/// | gives answers outside both, such as a guard | also [`TheEndComesLast`](Invariant::TheEndComesLast) and [`TheLastTurnWorks`](Invariant::TheLastTurnWorks), since nothing of its turn is stored |
 /// | ends a turn with what came of an answer that failed | [`FailuresEndTheTurn`](Invariant::FailuresEndTheTurn) |
 /// | lets one turn of a conversation change the answers of the next, such as a budget | [`TheLastTurnIsUnchanged`](Invariant::TheLastTurnIsUnchanged) |
 ///

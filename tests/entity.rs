@@ -8,11 +8,12 @@
 )]
 
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, OutputFormat, Partial, Phase, PromptExt,
-    ResponseFormat, Result, Role, SchemaSupport, StructuredOutput, ToolCallAdvisor, ToolCallStreaming,
-    ToolDefinition, ToolLimits, async_trait, check_transcript,
+    ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, DeltaKind,
+    Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Media, Message, OutputFormat, Partial, Phase,
+    PromptExt, ResponseFormat, Result, Role, SchemaSupport, StructuredOutput, ToolCallAdvisor,
+    ToolCallStreaming, ToolDefinition, ToolLimits, async_trait, check_transcript,
 };
+use advisor_examples::advisors::ask_again;
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{StreamExt, TryStreamExt};
 use schemars::JsonSchema;
@@ -189,11 +190,51 @@ async fn attempts_are_bounded_and_the_last_answer_is_in_the_error() {
 
 #[tokio::test]
 async fn an_answer_that_is_cut_or_refused_is_not_asked_for_again() {
-    for reason in [FinishReason::Length, FinishReason::ContentFilter, FinishReason::Refusal] {
-        let answers = [Answer::new().text("{\"name\": \"Os").finish(reason.clone())];
-        let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+    let cut = |reason| Answer::new().text("{\"name\": \"Os").finish(reason);
+    // OpenAI's way to refuse.
+    let refusal =
+        Answer::new().delta(DeltaKind::Refusal("I will not.".into()).into()).finish(FinishReason::Stop);
+    for (answer, why) in [
+        (cut(FinishReason::Length), "token limit"),
+        (cut(FinishReason::ContentFilter), "filter"),
+        (cut(FinishReason::Refusal), "refused"),
+        (refusal, "refused"),
+    ] {
+        let setting = setting([answer], Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
         let error = setting.prompt().entity::<City>().await.unwrap_err();
-        assert_eq!((error.kind(), setting.model.calls()), (ErrorKind::InvalidOutput, 1), "{reason:?}");
+        assert_eq!((error.kind(), setting.model.calls()), (ErrorKind::InvalidOutput, 1), "{why}");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn law_m1_an_answer_without_text_is_asked_for_again_with_what_servers_take() {
+    let media = Media::from_url("image/png", "https://example.org/oslo.png");
+    let answers = || {
+        [
+            Answer::new(),
+            Answer::new().reasoning("hm"),
+            Answer::new().text(" \n"),
+            Answer::new().delta(DeltaKind::Refusal(" ".into()).into()),
+            Answer::new().delta(DeltaKind::Media(Box::new(media.clone())).into()),
+        ]
+        .map(|answer| answer.finish(FinishReason::Stop))
+    };
+    for first in answers() {
+        let model = ScriptedModel::new([first, Answer::of_text(OSLO)]);
+        let client = ChatClient::builder(model.clone()).build().unwrap();
+        assert_eq!(client.prompt().user("Where?").entity::<City>().await.unwrap(), oslo());
+        let sent = &model.prompts()[1].messages;
+        assert_eq!(check_transcript(sent), [], "{sent:?}");
+        let said: String = sent.iter().map(Message::text).collect();
+        assert!(said.contains("does not fit the form"), "{said}");
+    }
+    for first in answers() {
+        let model = ScriptedModel::new([first, Answer::of_text("It is sunny.")]);
+        let client = ChatClient::builder(model.clone()).advisor(ask_again("sunny")).build().unwrap();
+        assert_eq!(client.prompt().user("How is it?").call().await.unwrap().text(), "It is sunny.");
+        let sent = &model.prompts()[1].messages;
+        assert_eq!(check_transcript(sent), [], "{sent:?}");
     }
 }
 
@@ -278,6 +319,43 @@ async fn a_value_is_told_while_it_is_written_and_begins_again_after_a_rejection(
             Partial::Complete(oslo()),
         ]
     );
+}
+
+/// What is told of an answer that comes in these pieces.
+async fn told_of<T>(pieces: &[&'static str]) -> Vec<Partial<T>>
+where
+    T: serde::de::DeserializeOwned + JsonSchema + Send + 'static,
+{
+    let answer = pieces.iter().fold(Answer::new(), |answer, piece| answer.text(*piece));
+    let model = ScriptedModel::new([answer.finish(FinishReason::Stop)]);
+    let client = ChatClient::builder(model).build().unwrap();
+    client.prompt().user("How many?").entity::<T>().stream().try_collect().await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_value_is_of_one_object_and_begins_with_it() {
+    use Partial::{Complete, Value};
+    assert_eq!(
+        told_of::<Vec<u32>>(&["{", "\"val", "ue\": [", "1, 2", ", 3]}"]).await,
+        [Value(json!([])), Value(json!([1])), Value(json!([1, 2, 3])), Complete(vec![1, 2, 3])]
+    );
+    assert_eq!(told_of::<u32>(&["{", "\"value\": 12", "}"]).await, [Value(json!(12)), Complete(12)]);
+    let cited = ["[1] says: ", "{", "\"value\": ", "[4", "]} [2, 3", "]"];
+    assert_eq!(told_of::<Vec<u32>>(&cited).await, [Value(json!([])), Value(json!([4])), Complete(vec![4])]);
+    let cited = ["[1] says: ", "{", "\"name\": \"Oslo\", \"inhabitants\": 717710}", " See {\"2\": []}."];
+    assert_eq!(
+        told_of::<City>(&cited).await,
+        [Value(json!({"name": "Oslo", "inhabitants": 717_710})), Complete(oslo())]
+    );
+}
+
+#[tokio::test]
+async fn law_r3_what_is_shown_of_an_entity_is_not_in_its_debug() {
+    let model = ScriptedModel::new([Answer::new().text("{\"name\": \"Oslo\"").hang()]);
+    let client = ChatClient::builder(model).build().unwrap();
+    let mut stream = client.prompt().user("Where?").entity::<City>().stream();
+    assert_eq!(stream.next().await.unwrap().unwrap(), Partial::Value(json!({"name": "Oslo"})));
+    assert!(!format!("{stream:?}").contains("Oslo"), "{stream:?}");
 }
 
 #[tokio::test]

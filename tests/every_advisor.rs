@@ -60,14 +60,13 @@ const INNER: [Add; 5] = [
 /// Answers by what it is asked, so that a cache and a model that is asked twice change nothing of it.
 fn reply(kind: Kind) -> impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static {
     move |prompt| {
-        let last = prompt.messages.last().unwrap();
-        let text = last.text();
+        let again = prompt.messages.iter().any(|message| message.text().contains("Use the word sunny"));
         let sunny = || Answer::new().text("It is sunny, says Mal").text("lory.").finish(FinishReason::Stop);
-        match (last.role(), kind) {
+        match (prompt.messages.last().unwrap().role(), kind) {
             (_, Kind::Plain) => sunny(),
+            _ if again => sunny(),
             (Role::Tool, Kind::Restarted) => Answer::of_text("Mallory says that it is grey."),
             (Role::Tool, _) => sunny(),
-            _ if text.starts_with("Say it again") => sunny(),
             _ => Answer::new()
                 .text("Mallory, let me look. ")
                 .call("c1", "look", "{}")

@@ -1,6 +1,6 @@
 use advisor_chain::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Message, Phase, Placement, Result,
-    StreamAdvisor, from_fn,
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Phase, Placement, Result, StreamAdvisor,
+    from_fn,
 };
 use futures::{StreamExt, stream};
 
@@ -33,8 +33,8 @@ impl Asking {
             return Some(chunk);
         }
         let Some((request, next)) = self.again.take() else { return Some(chunk) };
-        let hint = Message::user(format!("Say it again, with the word {}.", self.word)).ephemeral();
-        let request = request.with_message(Message::assistant(answer.text()).ephemeral()).with_message(hint);
+        // Among the instructions: a message after the user's needs the answer between, which may be empty.
+        let request = request.with_system(format!("Use the word {} in your answer.", self.word));
         match next.next_stream(request).await {
             Ok(second) => self.live = second,
             Err(error) => return Some(Err(error)),

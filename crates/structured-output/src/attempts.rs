@@ -2,15 +2,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use advisor_core::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind, FinishReason, Message,
-    Result, Usage,
+    AdvisorChain, Block, BlockContent, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
+    FinishReason, Message, Result, Usage,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::Stream;
 
 use crate::OutputFormat;
-use crate::json_text::json_text;
+use crate::json_text::may_go_on;
 
 /// The attempts at an answer of the form: the first one live, each further one after a restart.
 pub(crate) struct Attempts {
@@ -71,12 +71,15 @@ impl Attempts {
 
     fn ask_again(&mut self, rejected: &ChatResponse, problem: &str) {
         self.left -= 1;
-        let mut request = self.request.clone();
-        if !rejected.message().is_empty_answer() {
-            request.messages.push(Message::assistant(rejected.text()).ephemeral());
-        }
         let again = format!("Your answer does not fit the form: {problem}. Answer again, in the form.");
-        request.messages.push(Message::user(again).ephemeral());
+        let (request, text) = (self.request.clone(), rejected.text());
+        let request = if text.trim().is_empty() {
+            // Servers take no empty answer, and some of them no two messages of the user in a row.
+            request.with_system(again)
+        } else {
+            let rejected = Message::assistant(text).ephemeral();
+            request.with_message(rejected).with_message(Message::user(again).ephemeral())
+        };
         self.state = State::Opening(self.next.next_stream(request).boxed());
     }
 }
@@ -92,24 +95,28 @@ fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
     let cut = match answer.finish().reason {
         FinishReason::Length => Some("the answer was cut at its token limit; allow more tokens"),
         FinishReason::ContentFilter => Some("a content filter stopped the answer"),
-        FinishReason::Refusal => Some("the model refused to answer"),
         FinishReason::Interrupted => Some("the answer was interrupted"),
+        _ if refuses(answer) => Some("the model refused to answer"),
         _ => None,
     };
     let text = answer.text();
     match (format.parse(&text), cut) {
         (Ok(_), None) => None,
-        (Ok(_), Some(_)) if may_be_whole(&answer.finish().reason, &text) => None,
+        (Ok(_), Some(_)) if is_cut(&answer.finish().reason) && !may_go_on(&text) => None,
         (Err(problem), None) => Some(Problem::Form(problem)),
         (_, Some(cut)) => Some(Problem::Finish(cut)),
     }
 }
 
-/// Whether a value at which an answer was cut is all of it: what is closed by a character of its own cannot go on, but
-/// `12` may be the beginning of `123`.
-fn may_be_whole(reason: &FinishReason, text: &str) -> bool {
-    let is_cut = matches!(reason, FinishReason::Length | FinishReason::Interrupted);
-    is_cut && json_text(text).trim_end().ends_with(['}', ']', '"'])
+/// Whether the model refused, also where the server says that it was done.
+fn refuses(answer: &ChatResponse) -> bool {
+    let is_refusal =
+        |block: &Block| matches!(block.content(), BlockContent::Refusal(text) if !text.trim().is_empty());
+    answer.finish().reason == FinishReason::Refusal || answer.message().blocks().iter().any(is_refusal)
+}
+
+fn is_cut(reason: &FinishReason) -> bool {
+    matches!(reason, FinishReason::Length | FinishReason::Interrupted)
 }
 
 impl Problem {

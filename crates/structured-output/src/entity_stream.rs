@@ -1,3 +1,4 @@
+use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,21 +10,21 @@ use serde_json::Value;
 
 use crate::OutputFormat;
 use crate::entity::value_of;
-use crate::json_text::json_text;
+use crate::json_text::first_object;
 use crate::partial_json::partial_json;
 
 /// The value of a turn while it is written; made by [`Entity::stream`](crate::Entity::stream).
 ///
 /// # Ordering
 /// Partial values first, each with more in it than the one before, then the whole value, which is the last item. Where an answer is
-/// rejected, partial values begin again from nothing.
+/// rejected, partial values begin again from nothing. All of them are of the first object in the answer. A model may leave out the object
+/// that a list, say, was asked for in; then there are none.
 ///
 /// # Cancellation
 /// Dropping it drops the turn.
 ///
 /// # Errors
 /// Those of the turn; after one nothing follows.
-#[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
 pub struct EntityStream<T> {
     turn: Option<TurnStream>,
@@ -87,7 +88,7 @@ impl<T: DeserializeOwned> EntityStream<T> {
             return None;
         }
         self.read = self.text.len();
-        let value = self.format.unwrapped(&partial_json(json_text(&self.text))?);
+        let value = self.format.unwrapped(&partial_json(first_object(&self.text)?)?)?;
         if self.last.as_ref() == Some(&value) {
             return None;
         }
@@ -119,6 +120,15 @@ impl<T: DeserializeOwned> Stream for EntityStream<T> {
             this.turn = None;
             return Poll::Ready(Some(last));
         }
+    }
+}
+
+impl<T> fmt::Debug for EntityStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EntityStream")
+            .field("turn", &self.turn)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::json_text::json_text;
+use crate::json_text::candidates;
 use crate::strict::strict_schema;
 
 /// The form an answer has to have: a JSON schema, and a check of the values that fit it. Cheap to clone.
@@ -53,12 +53,28 @@ impl OutputFormat {
 
     /// Returns the value of an answer.
     ///
+    /// Something may be said around it. Then the value is the first fenced one that has this form. If no fence holds one, it is
+    /// the longest object or list that has this form; of equally long ones, the last.
+    ///
     /// # Errors
     /// What is wrong with it, for the model: it can quote the answer.
     pub fn parse(&self, answer: &str) -> Result<Value, String> {
-        let value: Value =
-            serde_json::from_str(json_text(answer)).map_err(|error| format!("it is no JSON: {error}"))?;
-        let inner = self.unwrapped(&value);
+        let (mut misfit, mut no_json) = (None, None);
+        for text in candidates(answer) {
+            match serde_json::from_str(text).map(|value| self.fitting(value)) {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(error)) => misfit = misfit.or(Some(error)),
+                Err(error) => no_json = Some(error),
+            }
+        }
+        // Of texts that are no JSON, the last one is no prose.
+        let no_json = || no_json.map(|error| format!("it is no JSON: {error}")).unwrap_or_default();
+        Err(misfit.unwrap_or_else(no_json))
+    }
+
+    /// The value of this form that a JSON value is or holds.
+    fn fitting(&self, value: Value) -> Result<Value, String> {
+        let inner = self.unwrapped(&value).unwrap_or_else(|| value.clone());
         match (self.check)(inner.clone()) {
             Ok(()) => Ok(inner),
             // Where the form is only prompted, models leave out the object around the value.
@@ -67,10 +83,13 @@ impl OutputFormat {
         }
     }
 
-    /// The value of which the object around it is taken away, if there is one.
-    pub(crate) fn unwrapped(&self, value: &Value) -> Value {
-        let inner = self.wrapped.then(|| value.get("value")).flatten();
-        inner.unwrap_or(value).clone()
+    /// The value without the object that was put around it: one that has no other property. Nothing if there is none.
+    pub(crate) fn unwrapped(&self, value: &Value) -> Option<Value> {
+        if !self.wrapped {
+            return Some(value.clone());
+        }
+        let object = value.as_object().filter(|object| object.len() == 1)?;
+        object.get("value").cloned()
     }
 
     /// The form, for a server that enforces it.
@@ -214,9 +233,90 @@ mod tests {
         }
     }
 
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[allow(dead_code, reason = "only its form counts")]
+    struct Doc {
+        markdown: String,
+    }
+
+    #[test]
+    fn a_value_is_found_whatever_stands_around_it_and_in_it() {
+        let doc = OutputFormat::of::<Doc>();
+        let with_fence = json!({"markdown": "Run\n```sh\nls\n```\nnow"});
+        let (line, pretty) = (with_fence.to_string(), format!("{with_fence:#}"));
+        for (answer, expected) in [
+            (line.clone(), &with_fence),
+            (format!("Here: {line}"), &with_fence),
+            (format!("Here:\n{pretty}\nDone."), &with_fence),
+            (format!("```json\n{pretty}\n```"), &with_fence),
+            (format!("First\n```sh\nls [ -f x ]\n```\nthen\n```json\n{pretty}\n```"), &with_fence),
+            ("[1] says: {\"markdown\":\"a\"}".into(), &json!({"markdown": "a"})),
+            ("```{\"markdown\":\"a\"}```".into(), &json!({"markdown": "a"})),
+            ("<think>{\"a\"}</think>{\"markdown\":\"a\"}".into(), &json!({"markdown": "a"})),
+            ("{\"markdown\":\"b\"} or {\"markdown\":\"a\"}".into(), &json!({"markdown": "a"})),
+        ] {
+            assert_eq!(doc.parse(&answer).as_ref(), Ok(expected), "{answer}");
+        }
+        let numbers = OutputFormat::of::<Vec<u32>>();
+        for (answer, expected) in [
+            ("[1] According to my source it is [4, 5]", json!([4, 5])),
+            ("[1] According to my source it is {\"value\": [4]}, see [22]", json!([4])),
+            ("[1] and [2]:\n```\n[3]\n```", json!([3])),
+        ] {
+            assert_eq!(numbers.parse(answer), Ok(expected), "{answer}");
+        }
+        let number = OutputFormat::of::<u32>();
+        assert_eq!(number.parse("It is\n```json\n42\n```\nor so."), Ok(json!(42)));
+    }
+
+    #[test]
+    fn a_part_of_a_value_is_not_taken_for_it() {
+        let shape = OutputFormat::of::<Shape>();
+        let circle = "{\"kind\": \"Circle\", \"radius\": 1}";
+        for answer in [
+            format!("{{\"kind\": \"Group\", \"shapes\": [{circle}, ]}}"),
+            format!("{{\"kind\": \"Group\", \"shapes\": [{circle}"),
+            format!("{{\"kind\": \"Group\", \"parts\": [\n{circle}\n]}}"),
+        ] {
+            assert!(shape.parse(&answer).is_err(), "{answer}");
+        }
+    }
+
+    #[test]
+    fn only_the_object_that_was_put_around_a_value_is_taken_away() {
+        use std::collections::BTreeMap;
+        let map = OutputFormat::of::<BTreeMap<String, Value>>();
+        let (any, number) = (OutputFormat::of::<Value>(), OutputFormat::of::<u32>());
+        for (form, answer, expected) in [
+            (&map, json!({"value": {"x": 1}}), json!({"x": 1})),
+            (&map, json!({"value": {"x": 1}, "y": 2}), json!({"value": {"x": 1}, "y": 2})),
+            (&map, json!({"value": 1}), json!({"value": 1})),
+            (&any, json!({"value": 3, "unit": "m"}), json!({"value": 3, "unit": "m"})),
+            (&any, json!({"value": 3}), json!(3)),
+            (&number, json!({"value": 3}), json!(3)),
+            (&number, json!(3), json!(3)),
+        ] {
+            assert_eq!(form.parse(&answer.to_string()), Ok(expected), "{answer}");
+        }
+    }
+
+    /// Strict servers take an object that is no choice as the whole schema.
+    #[test]
+    fn a_choice_at_the_root_is_put_into_an_object_or_not_strict() {
+        let of = |schema: Value| OutputFormat::new("a", schema, |_| Ok(()));
+        let choice = json!([{"type": "string"}, {"type": "null"}]);
+        let wrapped = of(json!({"anyOf": choice})).strict.unwrap();
+        assert_eq!(wrapped["properties"]["value"]["anyOf"], choice);
+        assert!(wrapped.get("anyOf").is_none());
+        assert_eq!(of(json!({"type": "object", "properties": {}, "anyOf": choice})).strict, None);
+    }
+
     #[test]
     fn what_is_wrong_is_told() {
         let city = OutputFormat::of::<City>();
+        assert_eq!(city.parse("[1] has {\"nam\": \"Oslo\"}").unwrap_err(), "missing field `name`");
+        let problem = city.parse("Well: {\"name\": \"Oslo\",}").unwrap_err();
+        assert!(problem.starts_with("it is no JSON: trailing comma"), "{problem}");
         assert!(city.parse("Oslo").unwrap_err().starts_with("it is no JSON"));
         assert_eq!(city.parse("{}").unwrap_err(), "missing field `name`");
         assert_eq!(OutputFormat::new("the city!", json!({}), |_| Ok(())).name, "thecity");

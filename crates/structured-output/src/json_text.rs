@@ -1,40 +1,76 @@
-use serde::de::IgnoredAny;
-use serde_json::Deserializer;
+use std::cmp::Reverse;
 
-/// Returns the JSON in an answer: all of it, what stands in its first fence, or what the first brackets hold that look
-/// like JSON.
+/// Returns what may be the JSON of an answer, the likeliest first: all of it, what its fences hold, what its brackets hold.
 ///
-/// Models that are asked for JSON in words like to say something around it.
-pub(crate) fn json_text(answer: &str) -> &str {
+/// Models that are asked for JSON in words like to say something around it. Of what stands in brackets, the longest comes
+/// first: a citation such as `[1]` is a list as well, but a short one. Of equally long ones, the last comes first.
+pub(crate) fn candidates(answer: &str) -> impl Iterator<Item = &str> {
     let answer = answer.trim();
-    if begins_as_json(answer) {
-        return first_value(answer);
+    let mut values: Vec<_> = bracketed(answer).collect();
+    values.reverse();
+    values.sort_by_key(|value| Reverse(value.len()));
+    std::iter::once(answer).chain(fenced(answer)).chain(values)
+}
+
+/// Whether an answer that was cut may have been cut within its value.
+///
+/// What is closed by a character of its own cannot go on, but `12` may be the beginning of `123`.
+pub(crate) fn may_go_on(answer: &str) -> bool {
+    let in_brackets = bracketed(answer).last().is_some_and(|value| closed(value).is_none());
+    in_brackets || answer.trim_end().ends_with(|last: char| last.is_ascii_digit())
+}
+
+/// Returns the first object of an answer, as far as it has come.
+pub(crate) fn first_object(answer: &str) -> Option<&str> {
+    bracketed(answer).find(|value| value.starts_with('{'))
+}
+
+/// What stands between lines that begin with a fence. Such a line is never within a value: strings have no line breaks.
+fn fenced(answer: &str) -> impl Iterator<Item = &str> {
+    let mut rest = answer;
+    std::iter::from_fn(move || {
+        let (_, after) = split_at_fence(rest)?;
+        let (inside, after) = split_at_fence(after).unwrap_or((after, ""));
+        rest = after;
+        Some(inside)
+    })
+}
+
+/// What stands before and after the next line that begins with a fence.
+fn split_at_fence(text: &str) -> Option<(&str, &str)> {
+    let mut from = 0;
+    for line in text.split_inclusive('\n') {
+        let after = from + line.len();
+        if line.trim_start().starts_with("```") {
+            return Some((text.get(..from)?, text.get(after..)?));
+        }
+        from = after;
     }
-    fenced(answer).or_else(|| bracketed(answer)).unwrap_or(answer)
+    None
 }
 
-fn fenced(answer: &str) -> Option<&str> {
-    let (_, rest) = answer.split_once("```")?;
-    let (_, rest) = rest.split_once('\n')?;
-    // An answer that is still being written has no second fence yet.
-    Some(rest.split_once("```").map_or(rest, |(inside, _)| inside).trim())
-}
-
-fn bracketed(answer: &str) -> Option<&str> {
-    let mut from_brackets = answer.match_indices(['{', '[']).filter_map(|(from, _)| answer.get(from..));
-    from_brackets.find(|text| begins_as_json(text)).map(first_value)
+/// The objects and lists of an answer, none of which is in another. The last one may lack its end.
+///
+/// What is in one that is no JSON is no value of its own: a part must not be taken for the whole.
+fn bracketed(answer: &str) -> impl Iterator<Item = &str> {
+    let mut rest = answer;
+    std::iter::from_fn(move || {
+        let mut from_brackets = rest.match_indices(['{', '[']).filter_map(|(from, _)| rest.get(from..));
+        let text = from_brackets.find(|text| begins_as_json(text))?;
+        let (value, after) = text.split_at(closed(text).unwrap_or(text.len()));
+        rest = after;
+        Some(value)
+    })
 }
 
 /// Whether a text begins with an object or a list, and not with brackets around prose.
 fn begins_as_json(text: &str) -> bool {
     let (first, rest) = text.split_at_checked(1).unwrap_or_default();
     let rest = rest.trim_start();
-    // Nothing follows yet while the answer is being written.
     match first {
-        "{" => rest.is_empty() || rest.starts_with(['"', '}']),
+        "{" => rest.starts_with(['"', '}']),
         "[" => {
-            rest.is_empty()
-                || rest.starts_with(['{', '[', '"', ']', '-'])
+            rest.starts_with(['{', '[', '"', ']', '-'])
                 || rest.starts_with(|first: char| first.is_ascii_digit())
                 || ["true", "false", "null"].iter().any(|word| rest.starts_with(word))
         }
@@ -42,16 +78,21 @@ fn begins_as_json(text: &str) -> bool {
     }
 }
 
-/// Returns the value that a text begins with: to its end where it is valid, all of the text where it is still being written,
-/// and otherwise up to the last closing bracket.
-fn first_value(text: &str) -> &str {
-    let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
-    let until = match values.next() {
-        Some(Ok(_)) => values.byte_offset(),
-        Some(Err(error)) if error.is_eof() => text.len(),
-        _ => text.rfind(['}', ']']).map_or(text.len(), |at| at + 1),
-    };
-    text.get(..until).unwrap_or(text)
+/// How long the object or list is with which a text begins, if its end is there. Brackets in strings do not count.
+fn closed(text: &str) -> Option<usize> {
+    let (mut open, mut in_string, mut escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => open += 1,
+            b'}' | b']' if !in_string && open == 1 => return Some(at + 1),
+            b'}' | b']' if !in_string => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -61,23 +102,53 @@ mod tests {
     #[test]
     fn json_is_found_in_what_is_said_around_it() {
         for (answer, expected) in [
-            (" {\"a\": 1}\n", "{\"a\": 1}"),
-            ("```json\n{\"a\": 1}\n```", "{\"a\": 1}"),
-            ("Here it is:\n```\n[1]\n```\nAnything else?", "[1]"),
-            ("Here it is: {\"a\": {\"b\": 1}}. Anything else?", "{\"a\": {\"b\": 1}}"),
-            ("[Note] {\"a\": [1]} [end]", "{\"a\": [1]}"),
-            ("{x} is [1, {}].", "[1, {}]"),
-            ("{\"a\": 1} Anything else?", "{\"a\": 1}"),
-            ("Well: {\"a\": {\"b\": 1}, \"c\": \"d", "{\"a\": {\"b\": 1}, \"c\": \"d"),
-            ("Well: {\"a\": {\"b\": 1}, c} or so", "{\"a\": {\"b\": 1}, c}"),
-            ("Well: {", "{"),
-            ("[none] [null]", "[null]"),
-            ("```json\n{\"a\": ", "{\"a\":"),
-            ("Well: {\"a\": ", "{\"a\":"),
-            ("Oslo", "Oslo"),
-            ("", ""),
+            (" {\"a\": 1}\n", &["{\"a\": 1}", "{\"a\": 1}"][..]),
+            ("Oslo", &["Oslo"]),
+            ("", &[""]),
+            (
+                "Well: {\"a\": {\"b\": 1}}. More?",
+                &["Well: {\"a\": {\"b\": 1}}. More?", "{\"a\": {\"b\": 1}}"],
+            ),
+            ("[Note] {x}: [1, {}]", &["[Note] {x}: [1, {}]", "[1, {}]"]),
+            ("[1] [22] [3]", &["[1] [22] [3]", "[22]", "[3]", "[1]"]),
+            (
+                "So\n```json\n7\n```\nor\n ```\n8\n ```",
+                &["So\n```json\n7\n```\nor\n ```\n8\n ```", "7\n", "8\n"],
+            ),
+            ("```\n\"a ``` b\"", &["```\n\"a ``` b\"", "\"a ``` b\""]),
+            ("{\"a\": \"}\\\"]\"} b", &["{\"a\": \"}\\\"]\"} b", "{\"a\": \"}\\\"]\"}"]),
+            ("Well: {\"a\": [1], c} or", &["Well: {\"a\": [1], c} or", "{\"a\": [1], c}"]),
+            ("Well: {\"a\": [1], ", &["Well: {\"a\": [1],", "{\"a\": [1],"]),
         ] {
-            assert_eq!(json_text(answer), expected, "{answer}");
+            assert_eq!(candidates(answer).collect::<Vec<_>>(), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_may_have_been_cut_may_go_on() {
+        for (answer, expected) in [
+            ("12 ", true),
+            ("{\"a\": 12", true),
+            ("{\"a\": 12} or {\"a\": ", true),
+            ("```\n12", true),
+            ("{\"a\": 12}", false),
+            ("{\"a\": 12} as I sa", false),
+            ("\"Oslo\"", false),
+            ("true", false),
+        ] {
+            assert_eq!(may_go_on(answer), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_first_object_is_told_as_far_as_it_has_come() {
+        for (answer, expected) in [
+            ("[{}] so {", None),
+            ("[{}] so {\"", Some("{\"")),
+            ("{x} {\"a\": {}", Some("{\"a\": {}")),
+            ("{\"a\": {}} {}", Some("{\"a\": {}}")),
+        ] {
+            assert_eq!(first_object(answer), expected, "{answer}");
         }
     }
 }

@@ -52,12 +52,7 @@ fn fate(keyword: &str) -> Fate {
 }
 
 fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let says_what =
-        ["type", "$ref", "anyOf", "enum", "const"].iter().any(|keyword| object.contains_key(*keyword));
-    let is_free = object.get("additionalProperties").is_some_and(|other| *other != Value::Bool(false));
-    let properties = object.get("properties").and_then(Value::as_object);
-    let is_object = object.get("type").is_some_and(|kind| kind == "object");
-    if !says_what || is_free || (is_object && properties.is_none()) {
+    if !may_be_strict(object) {
         return None;
     }
     let mut strict = Map::new();
@@ -77,7 +72,7 @@ fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
         }
         strict.insert("anyOf".into(), json!([{"$ref": reference}]));
     }
-    if let Some(properties) = properties {
+    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
         let is_optional = |name: &String| {
             let required = object.get("required").and_then(Value::as_array);
             required.is_none_or(|required| !required.iter().any(|known| known == name))
@@ -90,6 +85,19 @@ fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
         strict.insert("additionalProperties".into(), false.into());
     }
     Some(strict)
+}
+
+/// Whether a schema says what its values are, and all that an object holds.
+fn may_be_strict(object: &Map<String, Value>) -> bool {
+    let has_one_of = |keywords: &[&str]| keywords.iter().any(|keyword| object.contains_key(*keyword));
+    let is_free = object.get("additionalProperties").is_some_and(|other| *other != Value::Bool(false));
+    let is_object = object.get("type").is_some_and(|kind| kind == "object");
+    if object.get("properties").is_some_and(Value::is_object) {
+        // Of properties and a choice beside them, each would forbid what the other allows.
+        !is_free && has_one_of(&["type", "const"]) && !has_one_of(&["anyOf", "$ref", "enum"])
+    } else {
+        !is_free && !is_object && has_one_of(&["type", "$ref", "anyOf", "enum", "const"])
+    }
 }
 
 fn strict_value(keyword: &str, value: &Value) -> Option<Value> {
@@ -162,6 +170,13 @@ mod tests {
             json!({"type": "object", "properties": {"any": {"description": "Any"}}, "required": ["any"]}),
             json!({"type": "string", "contentEncoding": "base64"}),
             json!({"$ref": "#/$defs/A", "minimum": 1}),
+            // What `#[serde(flatten)]` of an enum makes: no other property may be there, in either of the two.
+            json!({
+                "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
+                "anyOf": [{"type": "object", "properties": {"mail": {"type": "string"}}, "required": ["mail"]}],
+            }),
+            json!({"type": "object", "properties": {}, "$ref": "#/$defs/A"}),
+            json!({"type": "object", "properties": {}, "enum": [{}]}),
         ] {
             assert_eq!(strict_schema(&schema), None, "{schema}");
         }

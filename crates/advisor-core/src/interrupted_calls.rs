@@ -24,9 +24,11 @@ impl RunningCalls {
 }
 
 impl Turn {
-    /// Returns a result for each call whose tool is running, since the turn ends now. They belong to the returned round.
-    pub(crate) fn results_of_interrupted(&self) -> Option<(u32, Vec<Message>)> {
-        let RunningCalls { round, answer } = self.running_calls()?;
+    /// Returns a result for each call whose tool is running, since the turn ends now with `last`. They belong to the
+    /// returned round. The calls of `last` itself are the caller's.
+    pub(crate) fn results_of_interrupted(&self, last: &Message) -> Option<(u32, Vec<Message>)> {
+        let RunningCalls { round, answer } =
+            self.running_calls().filter(|running| !running.answer.is_same(last))?;
         let started = self.fact::<StartedCalls>().unwrap_or_default();
         let result = |(position, call): (u32, &ToolCall)| {
             let key = CallKey::new(self.id().clone(), round, position);

@@ -47,7 +47,7 @@ impl TurnStream {
     /// The chain is done with the answer, and no tool loop has told the recorders of the end: there is none in the chain,
     /// or an advisor around it has ended the turn.
     pub(crate) fn complete(&mut self, response: ChatResponse) {
-        let results = self.turn.results_of_interrupted();
+        let results = self.turn.results_of_interrupted(response.message());
         let mut records: Vec<_> =
             results.map(|(round, results)| Record::new(round, Step::Results, results)).into_iter().collect();
         let end = TurnEnd::Completed(response.finish().reason.clone());
@@ -62,7 +62,8 @@ impl TurnStream {
             return response;
         }
         let mut transcript = self.turn.transcript();
-        transcript.extend(self.turn.results_of_interrupted().into_iter().flat_map(|(_, results)| results));
+        let results = self.turn.results_of_interrupted(response.message());
+        transcript.extend(results.into_iter().flat_map(|(_, results)| results));
         let is_last = transcript.last().is_some_and(|last| last.is_same(response.message()));
         if !is_last && !response.message().is_empty_answer() {
             transcript.push(response.message().clone());

@@ -199,12 +199,8 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// The first failure of the store. What could not be written is kept and can be tried again.
     pub async fn close_unfinished(&self) -> Result<()> {
-        let (mut outcome, texts) = (Ok(()), &*self.measure.texts);
-        for (key, left) in self.registry.all_unfinished() {
-            let sealed = self.registry.seal(&*self.store, &key, &left, texts).await;
-            let sealed = self.registry.note_sealed(&key, &left, sealed);
-            outcome = outcome.and(sealed.map_err(Into::into));
-        }
+        let sealed = self.registry.seal_all(&*self.store, &self.measure.texts).await;
+        let mut outcome: Result<()> = sealed.map_err(Into::into);
         let Some(leases) = self.store.leases() else { return outcome };
         for (key, fence) in self.registry.idle_fences() {
             let given_back = leases.release(&key, fence).await;

@@ -69,13 +69,17 @@ impl Known {
         let own = rest.chunk_by(same_turn).next().unwrap_or_default();
         let said = own.iter().zip(input).take_while(|(old, new)| old.kind == new.kind).count();
         if said < input.len() {
-            return Err(used(turn, "was begun with another input"));
+            let is_damaged = own.get(said).is_some_and(|old| matches!(old.kind, EntryKind::Corrupt(_)));
+            let other = || used(turn, "was begun with another input");
+            return Err(if is_damaged { damaged(turn) } else { other() });
         }
         if end_of(own, unfinished) == TurnEnd::RolledBack {
             return Err(used(turn, "was rolled back"));
         }
-        if let Some(answer) = answer_of(own) {
-            return Ok(Self::Answered(answer));
+        match how_it_ended(own) {
+            HowItEnded::Answered(answer) => return Ok(Self::Answered(answer)),
+            HowItEnded::Unreadable => return Err(damaged(turn)),
+            HowItEnded::Not => {}
         }
         if own.len() < rest.len() {
             return Err(used(turn, "stopped, and the conversation has gone on without it"));
@@ -101,19 +105,34 @@ impl StoredAnswer {
     }
 }
 
+enum HowItEnded {
+    Answered(StoredAnswer),
+    /// The entry that would tell is damaged.
+    Unreadable,
+    Not,
+}
+
 /// Returns the answer of a turn that completed. What failed afterwards does not make it another one.
-fn answer_of(own: &[Entry]) -> Option<StoredAnswer> {
+fn how_it_ended(own: &[Entry]) -> HowItEnded {
     let mut backwards = own.iter().rev();
-    let reason = backwards.find_map(|entry| match &entry.kind {
-        EntryKind::TurnEnded(TurnEnd::Completed(reason)) => Some(Some(reason.clone())),
-        EntryKind::Message(_) => Some(None),
-        _ => None,
-    })??;
+    let decides = |entry: &&Entry| {
+        use EntryKind::{Corrupt, Message, TurnEnded};
+        matches!(entry.kind, TurnEnded(TurnEnd::Completed(_)) | Message(_) | Corrupt(_))
+    };
+    let reason = match backwards.find(decides).map(|entry| &entry.kind) {
+        Some(EntryKind::TurnEnded(TurnEnd::Completed(reason))) => reason.clone(),
+        Some(EntryKind::Corrupt(_)) => return HowItEnded::Unreadable,
+        _ => return HowItEnded::Not,
+    };
     let last = backwards.next();
+    if last.is_some_and(|last| matches!(last.kind, EntryKind::Corrupt(_))) {
+        return HowItEnded::Unreadable;
+    }
     let answer = last.and_then(|entry| entry.kind.as_message());
     let message = answer.filter(|message| message.role() == Role::Assistant).cloned();
     let round = last.and_then(Entry::round).unwrap_or_else(|| answers_in(own));
-    Some(StoredAnswer { message: message.unwrap_or_else(|| Message::assistant("")), reason, round })
+    let message = message.unwrap_or_else(|| Message::assistant(""));
+    HowItEnded::Answered(StoredAnswer { message, reason, round })
 }
 
 /// The number of answers, which is that of the last round where rounds were not noted.
@@ -125,4 +144,11 @@ fn answers_in(own: &[Entry]) -> u32 {
 
 pub(crate) fn used(turn: &TurnId, why: &str) -> Error {
     Error::new(ErrorKind::TurnIdReused, format!("turn `{turn}` {why}; give a new turn a new id"))
+}
+
+fn damaged(turn: &TurnId) -> Error {
+    let text = format!(
+        "what is stored of turn `{turn}` is damaged, so that it is not known how it ended; give a new turn a new id"
+    );
+    Error::new(ErrorKind::Store, text)
 }

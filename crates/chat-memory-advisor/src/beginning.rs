@@ -120,13 +120,21 @@ impl Inner {
             Some(_) => BatchKey::new(self.turn.clone(), 0, format!("again-{}", opening.version)),
             None => BatchKey::of_input(self.turn.clone()),
         };
-        let batch = Batch {
+        let batch = || Batch {
             parent: opening.parent,
             fence: self.hold.fence(),
             last_turn: opening.last_turn.clone(),
-            ..Batch::new(key, opening.entries.clone())
+            ..Batch::new(key.clone(), opening.entries.clone())
         };
-        append(&*self.store, &self.key, opening.version, batch).await
+        let appended = append(&*self.store, &self.key, opening.version, batch()).await;
+        if matches!(appended, Err(StoreError::Full { .. })) {
+            // A bounded store keeps conversations whose turn is open. Those that this process left open can be closed.
+            if let Err(error) = self.registry.seal_all(&*self.store, &self.measure.texts).await {
+                tracing::debug!(%error, "a dropped turn could not be closed to make room for another conversation");
+            }
+            return append(&*self.store, &self.key, opening.version, batch()).await;
+        }
+        appended
     }
 }
 

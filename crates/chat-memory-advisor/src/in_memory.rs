@@ -27,7 +27,7 @@ use places::Places;
 /// none. A bounded store makes one append at a time.
 ///
 /// Room is made in the moment in which another conversation is stored, and only for one that is. A conversation that is
-/// held, or whose last turn is open, never makes room; one that waits for results of its caller may. One that made room is as if it was deleted: it is empty,
+/// held, or whose last turn is open, never makes room (memory closes the turns that it left open when there is none); one that waits for results of its caller may. One that made room is as if it was deleted: it is empty,
 /// what expects a version of it is refused as [`StoreError::Gone`], and its keys are forgotten. Its fence is not: a
 /// conversation that begins anew refuses every fence below the highest that was ever forgotten. So a lease whose time is
 /// over may be lost with its conversation, and fences that this store did not hand out must rise over all conversations.

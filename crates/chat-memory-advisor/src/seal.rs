@@ -69,6 +69,20 @@ impl Registry {
         seal_while(store, key, left, fence, texts, || self.is_left(key, left)).await
     }
 
+    /// Closes all turns that are left here, in all conversations. Returns the first failure of the store.
+    pub(crate) async fn seal_all(
+        &self,
+        store: &dyn ConversationStore,
+        texts: &MemoryTexts,
+    ) -> Result<(), StoreError> {
+        let mut outcome = Ok(());
+        for (key, left) in self.all_unfinished() {
+            let sealed = self.seal(store, &key, &left, texts).await;
+            outcome = outcome.and(self.note_sealed(&key, &left, sealed));
+        }
+        outcome
+    }
+
     /// What is left of a turn is written, or could not be. Whoever holds the conversation by now closes what is before
     /// it: a turn of this process with what had been shown, which is kept for it; one of another process without.
     pub(crate) fn note_sealed(

@@ -91,8 +91,8 @@ impl RedisStore {
     async fn over(link: impl Link, prefix: Prefix) -> Result<Self, SetupError> {
         let scripts = Arc::new(Scripts::new());
         let store = Self { link: Arc::new(link), prefix, scripts, time: TIME, largest_batch: LARGEST_BATCH };
-        // No tenant has this name. It only shows that scripts can be run.
-        let probe = store.scripts.exists.key(store.prefix.index("/"));
+        // It only shows that scripts can be run.
+        let probe = store.scripts.exists.key(store.prefix.probe());
         let absent = store.run(&probe).await.and_then(|absent| number(&absent)).map_err(of_reading)?;
         if absent == 0 {
             Ok(store)

@@ -45,6 +45,11 @@ impl Prefix {
         let tenant = encoded(tenant);
         ["conversations", "marks"].map(|part| format!("{}:{{{tenant}}}:{part}", self.0)).into()
     }
+
+    /// A key that no tenant and no conversation has: theirs hold no `/` alone.
+    pub(crate) fn probe(&self) -> String {
+        format!("{}:{{/}}:probe", self.0)
+    }
 }
 
 /// An id as part of a name: percent-encoded, so that it holds neither a brace, which would change the slot, nor a `/`.
@@ -97,6 +102,16 @@ mod tests {
         let longer = "a".repeat(LONGEST + 1);
         for prefix in ["", "{", "a}", "{a}", "a b", "a*", "a/b", "ä", "a\0", "a\n", longer.as_str()] {
             assert!(matches!(Prefix::new(prefix), Err(SetupError::Prefix)), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn the_key_of_the_probe_is_nobodys() {
+        let prefix = Prefix::default();
+        let probe = prefix.probe();
+        for id in ["/", "%2F", "probe"] {
+            let conversation = prefix.conversation(&ConversationKey::in_tenant(id, id).unwrap());
+            assert!(!conversation.contains(&probe) && !prefix.index(id).contains(&probe), "{id}");
         }
     }
 

@@ -243,6 +243,24 @@ fn a_turn_that_was_answered_is_answered_the_same() {
 }
 
 #[test]
+fn a_turn_of_which_nobody_knows_how_it_ended_is_refused() {
+    let damage = || EntryKind::Corrupt(b"half".into());
+    for own in [
+        vec![damage(), answer("a").into(), completed()],
+        vec![user("v").into(), damage(), completed()],
+        vec![user("v").into(), answer("a").into(), damage()],
+        vec![user("v").into(), damage()],
+    ] {
+        let error = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Store, "{error}");
+    }
+    // Damage elsewhere tells nothing of the end.
+    let own = vec![user("v").into(), damage(), answer("a").into(), completed()];
+    let begun = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap();
+    assert!(matches!(begun, Beginning::Answered(answer) if answer.message.text() == "a"));
+}
+
+#[test]
 fn an_id_that_was_used_for_something_else_is_refused() {
     let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
     let undone = || EntryKind::TurnEnded(TurnEnd::RolledBack);

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
 
-use crate::support::{builder, words};
+use crate::support::{builder, read_until, words};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -274,6 +274,26 @@ async fn a_full_store_says_so_and_takes_more_when_a_turn_has_ended() {
     store.append(&key(0), open, end("a")).await.unwrap();
     store.append(&key(2), Version::EMPTY, said("c", true)).await.unwrap();
     assert_eq!(listed(&store).await, [key(1), key(2)]);
+}
+
+/// Nobody comes back to close them, so whoever needs a place does.
+#[tokio::test]
+async fn law_m6_conversations_that_were_dropped_make_room() {
+    let store = InMemoryStore::with_max_conversations(bound(2));
+    let memory = ChatMemoryAdvisor::new(store.clone());
+    let hanging = || Answer::new().text("Once").hang();
+    let model = ScriptedModel::new([hanging(), hanging(), Answer::of_text("Yes.")]);
+    let client = builder(&memory, Phase::Round, &model).build().unwrap();
+    for number in 0..2 {
+        let mut turn = client.prompt().user("Hi").conversation(key(number)).stream();
+        read_until(&mut turn, "Once").await;
+    }
+    let answer = client.prompt().user("Hi").conversation(key(2)).call().await.unwrap();
+    assert_eq!(answer.text(), "Yes.");
+    let listed = listed(&store).await;
+    assert_eq!((listed.len(), &listed[1]), (2, &key(2)), "one of them made room");
+    let kept = memory.transcript(&listed[0]).await.unwrap();
+    assert!(kept.last().unwrap().text().starts_with("Once"), "{}", words(&kept));
 }
 
 #[tokio::test(start_paused = true)]

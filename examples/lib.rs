@@ -8,6 +8,7 @@
 //! | `typed_tools` | tools whose arguments are a type, and what they know of their turn |
 //! | `return_direct` | tools whose results go straight to the user |
 //! | `at_most_once` | a tool that must not run twice, and what the model reads when it was cut off |
+//! | `approval` | a call that a person approves, and that runs at most once, whichever process runs it |
 //! | `tool_events` | showing what tools do while they run |
 //! | `support_bot` | the advisors of [`advisors`] in one chain: redaction, stopping, fallback, retrieval, a cache, typed values |
 //! | `http_service` | a chat over HTTP: server-sent events, statuses, users, repeated requests, an end in good order |

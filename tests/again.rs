@@ -145,7 +145,11 @@ async fn a_handed_out_call_has_the_same_key_when_its_turn_is_submitted_again() {
         let stream = once(&client, "pay");
         let turn = Arc::clone(stream.turn());
         let answer = stream.call().await.unwrap();
-        let runs: Vec<_> = CallRun::from_answer(&turn, &answer).map(|run| run.key.to_string()).collect();
+        let runs: Vec<_> = CallRun::from_answer(&turn, &answer)
+            .unwrap()
+            .into_iter()
+            .map(|run| run.key.to_string())
+            .collect();
         let logged = memory.handed_out_calls(&conversation).await.unwrap();
         let logged: Vec<_> = logged.iter().map(|call| call.key.as_ref().unwrap().to_string()).collect();
         assert_eq!((runs.as_slice(), answer.round()), (logged.as_slice(), 2));

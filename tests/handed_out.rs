@@ -8,14 +8,19 @@
 )]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use advisor_chain::{
-    CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, InMemoryStore,
-    Message, NOT_RUN, Phase, Role, SqliteStore, ToolCall, ToolCallAdvisor, ToolDefinition, ToolResult, View,
-    WENT_ON, Window, check_transcript, repair,
+    CallKey, CallStart, CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry,
+    EntryKind, ErrorKind, InMemoryStore, Leases, Message, NOT_RUN, OnDrop, Phase, Result, Role, SqliteStore,
+    StoreError, ToolCall, ToolCallAdvisor, ToolDefinition, ToolResult, TurnId, VERIFY_BEFORE_RETRYING,
+    Version, View, WENT_ON, Window, async_trait, check_transcript, repair,
 };
-use advisor_testkit::{Answer, ScriptedModel};
+use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
+use futures::StreamExt;
 use serde_json::json;
+use tokio::sync::Barrier;
 
 /// A process over a store, whose model is asked for a refund and then talks of something else.
 struct Process {
@@ -109,5 +114,303 @@ async fn d7_of_several_calls_those_are_told_as_not_run_that_nobody_answers() {
             let told = ["Refund me.", "(1)(2)", &format!("1: {NOT_RUN}"), "2: paid", "Thanks."];
             assert_eq!(sent, told, "{place:?}");
         }
+    }
+}
+
+fn key() -> ConversationKey {
+    ConversationKey::new("c").unwrap()
+}
+
+/// The start of the call at this position of the last answer, by whoever asks the store.
+async fn start_of(store: &Arc<dyn ConversationStore>, position: usize) -> CallStart {
+    let memory = ChatMemoryAdvisor::new(Arc::clone(store));
+    let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(position);
+    CallStart::new(open.key.unwrap(), open.call.id)
+}
+
+fn starts(log: &[Entry]) -> usize {
+    log.iter().filter(|entry| matches!(entry.kind, EntryKind::CallStarted(_))).count()
+}
+
+fn kind<T>(outcome: Result<T>) -> Option<ErrorKind> {
+    outcome.err().map(|error| error.kind())
+}
+
+/// Law T5: a process dies between the start of a handed-out call and its result. The model is told to verify.
+#[tokio::test]
+async fn law_t5_a_handed_out_call_whose_result_was_lost_is_to_be_verified() {
+    let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
+    for window in WINDOWS {
+        for place in [Phase::Round, Phase::Turn] {
+            let (stores, _folder) = stores().await;
+            for store in stores {
+                let process = |answers| Process::new(&store, place, window, answers);
+                process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
+                let start = start_of(&store, 0).await;
+                ChatMemoryAdvisor::new(Arc::clone(&store)).record_call_start(&key(), &start).await.unwrap();
+                // It runs, and its process dies.
+                let told = ["Refund me.", "(1)(2)", &verify, &not_run, WENT_ON];
+                let sent = process(says("Hm.")).turn(vec![Message::user("Did it work?")]).await;
+                assert_eq!(sent, [&told[..], &["Did it work?"]].concat(), "{window:?} {place:?}");
+                let sent = process(says("So.")).turn(vec![Message::user("And?")]).await;
+                let later = ["Did it work?", "Hm.", "And?"];
+                assert_eq!(sent, [&told[..], &later].concat(), "and so it stays");
+            }
+        }
+    }
+}
+
+/// Law T5: as above, and the result comes in time.
+#[tokio::test]
+async fn law_t5_the_result_of_a_handed_out_call_that_was_started_is_handed_in() {
+    let (stores, _folder) = stores().await;
+    for store in stores {
+        let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+        process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
+        let started = async || {
+            let calls = memory.handed_out_calls(&key()).await.unwrap();
+            calls.into_iter().map(|open| (open.call.id.to_string(), open.started)).collect::<Vec<_>>()
+        };
+        for position in [1, 0] {
+            let (id, other) = (["1", "2"][position].into(), ["2", "1"][position].into());
+            assert!(started().await.contains(&(id, false)));
+            let start = start_of(&store, position).await;
+            memory.record_call_start(&key(), &start).await.unwrap();
+            assert!(started().await.contains(&(other, position == 0)));
+        }
+        assert_eq!(started().await, [("1".into(), true), ("2".into(), true)]);
+        let sent = process(says("Done.")).turn(vec![paid("2"), paid("1"), Message::user("Thanks.")]).await;
+        assert_eq!(sent, ["Refund me.", "(1)(2)", "1: paid", "2: paid", "Thanks."]);
+    }
+}
+
+/// The first loads of a store wait for each other, so that two processes know the same of a conversation.
+struct Together(Barrier, AtomicUsize);
+
+#[async_trait]
+impl Around for Together {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let done = work.await;
+        if matches!(asked, Asked::Load) && self.1.fetch_add(1, Ordering::SeqCst) < 2 {
+            self.0.wait().await;
+        }
+        done
+    }
+}
+
+/// Law T5: two processes at once want to run one call, and two different ones of one answer.
+#[tokio::test]
+async fn law_t5_of_two_processes_one_starts_a_handed_out_call() {
+    let (stores, _folder) = stores().await;
+    for store in stores {
+        let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
+        process(asks(&["1", "2", "3"])).turn(vec![Message::user("Refund me.")]).await;
+        for (first, second, refused) in [(0, 0, 1), (1, 2, 0)] {
+            let together = Together(Barrier::new(2), AtomicUsize::new(0));
+            let together = StoreAround::with(Arc::clone(&store), together);
+            let run = async |position| {
+                let start = start_of(&store, position).await;
+                ChatMemoryAdvisor::new(together.clone()).record_call_start(&key(), &start).await
+            };
+            let (one, other) = futures::join!(run(first), run(second));
+            let errors: Vec<_> = [one, other].into_iter().filter_map(kind).collect();
+            assert_eq!(errors, vec![ErrorKind::CallAlreadyStarted; refused]);
+        }
+        assert_eq!(starts(&log(&store).await), 3);
+    }
+}
+
+/// Law T5: the same with leases, and of many tasks of one process.
+#[tokio::test(start_paused = true)]
+async fn law_t5_of_many_that_start_a_handed_out_call_at_once_one_succeeds() {
+    for leases in [false, true] {
+        let store = InMemoryStore::new();
+        let store: Arc<dyn ConversationStore> = Arc::new(if leases { store.with_leases() } else { store });
+        let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
+        process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
+        let memories = [0; 2].map(|_| ChatMemoryAdvisor::new(Arc::clone(&store)));
+        let run = async |task: usize| {
+            let start = start_of(&store, task % 2).await;
+            memories[task / 4].record_call_start(&key(), &start).await
+        };
+        let outcomes = futures::future::join_all((0..8).map(run)).await;
+        let errors: Vec<_> = outcomes.into_iter().filter_map(kind).collect();
+        assert_eq!(errors, [ErrorKind::CallAlreadyStarted; 6], "leases: {leases}");
+        assert_eq!(starts(&log(&store).await), 2);
+        // Nothing is held any more.
+        let sent = process(says("Done.")).turn(vec![paid("1"), paid("2")]).await;
+        assert_eq!(sent[2..], ["1: paid", "2: paid"]);
+    }
+}
+
+/// Law T5: nothing is recorded of a call that the conversation does not wait for.
+#[tokio::test]
+async fn law_t5_only_a_call_that_the_conversation_waits_for_is_started() {
+    let (stores, _folder) = stores().await;
+    for store in stores {
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+        let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
+        let start = |key: CallKey, id: &str| CallStart::new(key, id);
+        let refuse = async |start: &CallStart, what: &str| {
+            let refused = memory.record_call_start(&key(), start).await;
+            assert_eq!(kind(refused), Some(ErrorKind::CallNotHandedOut), "{what}");
+            assert_eq!(starts(&log(&store).await), 0, "{what}");
+        };
+        refuse(&start("t/1/0".parse().unwrap(), "1"), "a conversation without entries").await;
+        process(asks(&["1", "2"])).turn(vec![Message::user("Refund me.")]).await;
+        let first = start_of(&store, 0).await;
+        let at = |round, position| CallKey::new(first.key.turn.clone(), round, position);
+        refuse(&start(at(1, 2), "1"), "another place").await;
+        refuse(&start(at(2, 0), "1"), "another round").await;
+        refuse(&start(at(1, 0), "2"), "the key of another call").await;
+        refuse(&start("t/1/0".parse().unwrap(), "1"), "another turn").await;
+        let elsewhere = memory.record_call_start(&ConversationKey::new("d").unwrap(), &first).await;
+        assert_eq!(kind(elsewhere), Some(ErrorKind::CallNotHandedOut));
+        process(says("Done.")).turn(vec![paid("1")]).await;
+        refuse(&first, "it is answered").await;
+        refuse(&start(at(1, 1), "2"), "the conversation went on").await;
+    }
+}
+
+/// Law T5: no start is written while a turn of the conversation runs, here or in another process.
+#[tokio::test(start_paused = true)]
+async fn law_t5_no_handed_out_call_starts_while_a_turn_runs() {
+    for (leases, same) in [(true, false), (true, true), (false, true)] {
+        let store = InMemoryStore::new();
+        let store: Arc<dyn ConversationStore> = Arc::new(if leases { store.with_leases() } else { store });
+        Process::new(&store, Phase::Round, Window::All, asks(&["1"])).turn(vec![Message::user("Go.")]).await;
+        let start = start_of(&store, 0).await;
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+        let other = if same { memory.clone() } else { ChatMemoryAdvisor::new(Arc::clone(&store)) };
+        let model = ScriptedModel::new([Answer::new().text("No").hang()]);
+        let client = ChatClient::builder(model).advisor(memory).build().unwrap();
+        let mut turn =
+            client.prompt().user("Never mind.").conversation(key()).on_drop(OnDrop::Rollback).stream();
+        while turn.next().await.unwrap().unwrap().text() != Some("No") {}
+        let key = key();
+        let refused = tokio::time::timeout(Duration::from_secs(1), other.record_call_start(&key, &start));
+        assert_eq!(kind(refused.await.unwrap()), Some(ErrorKind::ConversationBusy), "{leases} {same}");
+        assert_eq!(starts(&log(&store).await), 0);
+    }
+}
+
+/// Law T5: a turn that brought results and was rolled back leaves the calls open. Its process may not have written that.
+#[tokio::test]
+async fn law_t5_a_call_that_starts_behind_a_turn_that_was_rolled_back_is_to_be_verified() {
+    for is_written in [true, false] {
+        let (stores, _folder) = stores().await;
+        for store in stores {
+            let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
+            process(asks(&["1"])).turn(vec![Message::user("Refund me.")]).await;
+            let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+            let model = ScriptedModel::new([Answer::new().text("No").hang(), Answer::of_text("Hm.")]);
+            let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+            let prompt = || client.prompt().conversation(key());
+            let mut turn = prompt().messages([paid("1")]).on_drop(OnDrop::Rollback).stream();
+            while turn.next().await.unwrap().unwrap().text() != Some("No") {}
+            drop(turn);
+            if is_written {
+                memory.close_unfinished().await.unwrap();
+            }
+            let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(0);
+            let start = CallStart::new(open.key.unwrap(), open.call.id);
+            memory.record_call_start(&key(), &start).await.unwrap();
+            let again = memory.record_call_start(&key(), &start).await;
+            assert_eq!(kind(again), Some(ErrorKind::CallAlreadyStarted));
+            memory.close_unfinished().await.unwrap();
+            prompt().user("Did it work?").call().await.unwrap();
+            let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
+            let verify = format!("1: {VERIFY_BEFORE_RETRYING}");
+            assert_eq!(sent, ["Refund me.", "(1)", &verify, WENT_ON, "Did it work?"], "{is_written}");
+        }
+    }
+}
+
+/// Law T5: whatever the store does, a start that is said to be recorded is, and it is there once.
+#[tokio::test]
+async fn law_t5_a_start_that_is_said_to_be_recorded_is() {
+    let faults = [StoreFault::Unavailable, StoreFault::AnswerLost, StoreFault::Conflict];
+    for fault in faults {
+        for operation in 0..4 {
+            let inner = InMemoryStore::new();
+            let store = FaultStore::new(inner.clone());
+            let (inner, shared): (Arc<dyn ConversationStore>, _) = (Arc::new(inner), store.clone());
+            Process::new(&inner, Phase::Round, Window::All, asks(&["1"]))
+                .turn(vec![Message::user("Go.")])
+                .await;
+            let start = start_of(&inner, 0).await;
+            store.fail_at(store.operations() + operation, fault);
+            let memory = ChatMemoryAdvisor::new(shared);
+            let mut runs = 0;
+            for _ in 0..3 {
+                runs += usize::from(memory.record_call_start(&key(), &start).await.is_ok());
+                assert!(runs <= starts(&log(&inner).await), "{fault:?} at {operation}");
+            }
+            store.mend();
+            assert!(runs <= 1 && starts(&log(&inner).await) == 1, "{fault:?} at {operation}: {runs}");
+        }
+    }
+}
+
+/// Loads take longer than a lease lasts.
+struct Late;
+
+#[async_trait]
+impl Around for Late {
+    async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
+        let done = work.await;
+        if matches!(asked, Asked::Load) {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        done
+    }
+}
+
+/// Law T5: a process whose lease has passed on while it was slow records no start.
+#[tokio::test(start_paused = true)]
+async fn law_t5_who_has_lost_the_lease_starts_no_handed_out_call() {
+    let leased = InMemoryStore::new().with_leases();
+    let store: Arc<dyn ConversationStore> = Arc::new(leased.clone());
+    Process::new(&store, Phase::Round, Window::All, asks(&["1"])).turn(vec![Message::user("Go.")]).await;
+    let start = start_of(&store, 0).await;
+    let late = StoreAround::with(Arc::clone(&store), Late);
+    let memory = ChatMemoryAdvisor::new(late).with_lease_time(Duration::from_secs(1));
+    let (key, turn) = (key(), TurnId::new("other").unwrap());
+    let other = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        leased.acquire(&key, &turn, Duration::from_secs(60), None).await.unwrap()
+    };
+    let (refused, _) = futures::join!(memory.record_call_start(&key, &start), other);
+    assert_eq!((kind(refused), starts(&log(&store).await)), (Some(ErrorKind::Fenced), 0));
+}
+
+/// Law T5: a turn was dropped while its end was stored. A start stands behind that end all the same.
+#[tokio::test(start_paused = true)]
+async fn law_t5_a_start_stands_behind_the_end_of_its_turn() {
+    for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
+        let inner = InMemoryStore::new();
+        let store = FaultStore::new(inner.clone());
+        // The conversation is loaded, then the input, the answer and the end of the turn are stored.
+        store.fail_at(3, fault);
+        let memory = ChatMemoryAdvisor::new(store);
+        let model = ScriptedModel::new(asks(&["1", "2"]).into_iter().chain(says("Hm.")));
+        // Without a tool loop every call is left to the caller.
+        let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
+        let prompt = |text: &str| client.prompt().user(text).conversation(key());
+        let cut = tokio::time::timeout(Duration::from_secs(1), prompt("Refund me.").call()).await;
+        assert!(cut.is_err(), "{fault:?}");
+        let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(0);
+        let start = CallStart::new(open.key.unwrap(), open.call.id);
+        memory.record_call_start(&key(), &start).await.unwrap();
+        memory.close_unfinished().await.unwrap();
+        // Another process sees it.
+        let other = ChatMemoryAdvisor::new(inner);
+        let calls = other.handed_out_calls(&key()).await.unwrap();
+        assert_eq!(calls.iter().map(|open| open.started).collect::<Vec<_>>(), [true, false], "{fault:?}");
+        prompt("Did it work?").call().await.unwrap();
+        let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
+        let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
+        assert_eq!(sent, ["Refund me.", "(1)(2)", &verify, &not_run, WENT_ON, "Did it work?"], "{fault:?}");
     }
 }

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_chain::{
-    CallKey, CallRun, ChatMemoryAdvisor, ConversationKey, Effect, FinishReason, FnTool, InMemoryStore,
-    Message, ParallelTools, Result, ToolBatch, ToolCall, ToolCallAdvisor, ToolDefinition, ToolError,
-    ToolEvents, ToolExecution, ToolInvocation, ToolLimits, ToolResult, ToolSet, Turn, TurnId,
-    VERIFY_BEFORE_RETRYING, async_trait,
+    AdvisorChain, CallKey, CallRun, CallStart, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey,
+    Effect, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, ParallelTools, Phase, Result,
+    StreamAdvisor, ToolBatch, ToolCall, ToolCallAdvisor, ToolDefinition, ToolError, ToolEvents,
+    ToolExecution, ToolInvocation, ToolLimits, ToolResult, ToolSet, Turn, TurnId, VERIFY_BEFORE_RETRYING,
+    async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
@@ -105,7 +106,7 @@ async fn calls_that_were_handed_out_are_run_when_they_are_approved() {
     assert!(paid.lock().unwrap().is_empty(), "nothing runs before it is approved");
 
     let mut results = Vec::new();
-    for run in CallRun::from_answer(&turn, &answer) {
+    for run in CallRun::from_answer(&turn, &answer).unwrap() {
         // The text is the answer's first block.
         assert_eq!((run.block.round, run.block.index), (1, run.key.position + 1));
         let run = run.with_conversation(conversation.clone());
@@ -149,6 +150,117 @@ async fn law_t5_a_call_that_is_run_alone_twice_is_started_once() {
         let run = CallRun::new(ToolCall::new("c2", "charge", "{}"), other).with_turn(turn);
         assert!(!ToolCallAdvisor::new().run_call(&tools, run).await.unwrap().is_error);
     }
+}
+
+/// Law T5: two runs of one handed-out call, as of two processes, and a result that gets lost. It runs once, and the next
+/// turn is told that the outcome is unknown.
+#[tokio::test]
+async fn law_t5_a_handed_out_call_whose_start_is_recorded_first_runs_once() {
+    let count = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&count);
+    let charge = definition("charge").with_effect(Effect::AtMostOnce).by_caller();
+    let tools = ToolSet::new().with(FnTool::new(charge, move |_: Value| {
+        *counted.lock().unwrap() += 1;
+        async { Ok("charged") }
+    }));
+    let model = ScriptedModel::new([Answer::of_calls([("c1", "charge", "{}")]), Answer::of_text("Hm.")]);
+    let (advisor, memory) = (ToolCallAdvisor::new(), ChatMemoryAdvisor::new(InMemoryStore::new()));
+    let client = client(&model, advisor.clone()).advisor(memory.clone()).tools(&tools).build().unwrap();
+    let conversation = ConversationKey::new("c").unwrap();
+    client.prompt().user("Pay.").conversation(conversation.clone()).call().await.unwrap();
+    let run = async || {
+        let open = memory.handed_out_calls(&conversation).await?.swap_remove(0);
+        let run = CallRun::new(open.call, open.key.unwrap());
+        let start = CallStart::new(run.key.clone(), run.call.id.clone());
+        memory.record_call_start(&conversation, &start).await?;
+        advisor.run_call(&tools, run).await
+    };
+    let (one, other) = futures::join!(run(), run());
+    let mut texts =
+        [one, other].map(|run| run.map_or_else(|error| error.to_string(), |result| result.text()));
+    texts.sort_unstable();
+    assert!(
+        texts[0] == "charged" && texts[1].ends_with("do not run it, and wait for its result"),
+        "{texts:?}"
+    );
+    assert_eq!(*count.lock().unwrap(), 1);
+    client.prompt().user("Did it work?").conversation(conversation.clone()).call().await.unwrap();
+    let sent = &model.prompts()[1].messages;
+    assert_valid(sent);
+    assert_eq!(transcript_lines(sent)[2], format!("error c1: {VERIFY_BEFORE_RETRYING}"));
+}
+
+/// Hides the first call of an answer from those outside.
+fn hiding() -> impl StreamAdvisor {
+    from_fn("hiding", |request: ChatRequest, next: AdvisorChain| async move {
+        let mut hidden = None;
+        Ok(next.next_stream(request).await?.edit_chunks(move |chunk, out| match &chunk {
+            Chunk::Opened { block, head } if head.call.is_some() && hidden.is_none() => hidden = Some(*block),
+            Chunk::Delta { block, .. } | Chunk::Closed { block, .. } if Some(*block) == hidden => {}
+            _ => out.push_back(chunk),
+        }))
+    })
+}
+
+/// Law T5: a call of an answer that was changed on its way out has the key that the log gives it, or none.
+#[tokio::test]
+async fn law_t5_a_call_that_was_handed_out_has_the_key_of_its_recorded_answer() {
+    let pay = FnTool::new(definition("pay").by_caller(), |_: Value| async { Ok("paid") });
+    let tools = ToolSet::new().with(pay);
+    let calls = || Answer::of_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")]);
+    for (place, has_loop) in [(Phase::Round, true), (Phase::Turn, true), (Phase::Round, false)] {
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let model = ScriptedModel::new([calls()]);
+        let client = match has_loop {
+            true => client(&model, ToolCallAdvisor::new()).tools(&tools),
+            false => advisor_chain::ChatClient::builder(model.clone()),
+        };
+        let client = client.advisor(hiding()).advisor_in(place, memory.clone()).build().unwrap();
+        let response = client.prompt().user("Pay.").conversation("c").turn("t").call().await.unwrap();
+        assert_eq!(response.tool_calls().map(|(_, call)| call.id.as_str()).collect::<Vec<_>>(), ["c2"]);
+        let runs = CallRun::from_answer(response.turn(), &response);
+        if !has_loop {
+            assert_eq!(runs.unwrap_err().kind(), ErrorKind::Configuration);
+            continue;
+        }
+        let keys: Vec<_> = runs.unwrap().into_iter().map(|run| run.key.to_string()).collect();
+        assert_eq!(keys, ["t/1/1"], "{place:?}");
+        let logged = memory.handed_out_calls(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(logged[1].key.as_ref().unwrap().to_string(), keys[0], "{place:?}");
+        if place == Phase::Turn {
+            // Submitted again, memory outside the loop gives the answer, and nobody knows what was hidden of it.
+            let again = client.prompt().user("Pay.").conversation("c").turn("t").call().await.unwrap();
+            let runs = CallRun::from_answer(again.turn(), &again);
+            assert_eq!(runs.unwrap_err().kind(), ErrorKind::Configuration);
+        }
+    }
+}
+
+/// Without a loop, an answer that was not changed has its calls where they were.
+#[tokio::test]
+async fn a_call_that_comes_without_a_loop_has_the_key_of_its_answer() {
+    for recorded in [true, false] {
+        let model = ScriptedModel::new([Answer::of_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")])]);
+        let client = advisor_chain::ChatClient::builder(model);
+        let client = match recorded {
+            true => client.advisor(ChatMemoryAdvisor::new(InMemoryStore::new())),
+            false => client.advisor(hiding()),
+        };
+        let response = client.build().unwrap().prompt().user("Pay.").conversation("c").turn("t").call();
+        let response = response.await.unwrap();
+        let runs = CallRun::from_answer(response.turn(), &response).unwrap();
+        let named: Vec<_> = runs.iter().map(|run| format!("{} {}", run.key, run.call.id)).collect();
+        let expected: &[_] = if recorded { &["t/1/0 c1", "t/1/1 c2"] } else { &["t/1/0 c2"] };
+        assert_eq!(named, expected);
+    }
+}
+
+/// Law R3: what a model asks for is for its tool.
+#[test]
+fn law_r3_debug_shows_no_arguments_of_a_call() {
+    let call = ToolCall::new("c1", "pay", r#"{"iban":"canary"}"#);
+    let text = format!("{:?}", CallRun::new(call, key()));
+    assert!(!text.contains("canary") && text.contains("pay") && text.contains("turn-1"), "{text}");
 }
 
 /// Who watches is told of the start, the progress and the end, as in the loop.

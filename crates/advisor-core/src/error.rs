@@ -71,6 +71,10 @@ pub enum ErrorKind {
     ConversationBusy,
     /// The id of the turn was used for something else: another input, or a turn that cannot go on.
     TurnIdReused,
+    /// The call was started before. It must not run again.
+    CallAlreadyStarted,
+    /// The conversation does not wait for such a call: it was answered, or the conversation went on.
+    CallNotHandedOut,
     /// Another turn holds the conversation by now.
     Fenced,
     /// The conversation changed in the store meanwhile.
@@ -111,6 +115,8 @@ impl ErrorKind {
             Self::InvalidOutput => "invalid_output",
             Self::ConversationBusy => "conversation_busy",
             Self::TurnIdReused => "turn_id_reused",
+            Self::CallAlreadyStarted => "call_already_started",
+            Self::CallNotHandedOut => "call_not_handed_out",
             Self::Fenced => "fenced",
             Self::StoreConflict { .. } => "store_conflict",
             Self::NotPersisted => "not_persisted",

@@ -1,20 +1,24 @@
-use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, TurnEnd};
+use std::fmt;
+
+use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, TurnEnd, TurnId};
 
 use crate::repair::is_remembered;
 use crate::seal::end_of;
 use crate::view::{last_end, same_turn};
-use crate::{ChatMemoryAdvisor, Entry, EntryKind, Snapshot, StoreError, View};
+use crate::{ChatMemoryAdvisor, Entry, EntryKind, Snapshot, StoreError, Version, View};
 
 /// A call that a turn has left to the caller, and that has no result yet.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HandedOutCall {
-    /// Its name for ever, whichever process asks: what to run it at most once by.
+    /// Its name for ever, whichever process asks; [`ChatMemoryAdvisor::record_call_start`] takes it.
     ///
     /// Absent where a version before rounds were stored has written the answer.
     pub key: Option<CallKey>,
     /// What the model asks for.
     pub call: ToolCall,
+    /// Whether its start is recorded: somebody runs it, or did, and its result is still to come.
+    pub started: bool,
 }
 
 impl Snapshot {
@@ -25,13 +29,18 @@ impl Snapshot {
     /// The snapshot must show the turn that made them, as those of [`View::LastTurns`] and [`View::All`] do.
     #[must_use]
     pub fn handed_out_calls(&self) -> Vec<HandedOutCall> {
-        handed_out_by(&self.entries).unwrap_or_default()
+        last_to_say_something(&self.entries).map(calls_left_by).unwrap_or_default()
     }
 }
 
 impl ChatMemoryAdvisor {
     /// The calls that a conversation waits for, as [`Snapshot::handed_out_calls`] says: for a process that runs them
-    /// in place of the one that was given the answer, at most once by their keys.
+    /// in place of the one that was given the answer.
+    ///
+    /// # At most once
+    /// A key alone keeps no call from running twice. Who runs a call that must not run twice
+    /// ([`Effect::AtMostOnce`](advisor_core::Effect)) records its start first, with
+    /// [`record_call_start`](Self::record_call_start), and runs it only if that succeeds.
     ///
     /// # Errors
     /// If the conversation cannot be loaded.
@@ -50,9 +59,15 @@ impl ChatMemoryAdvisor {
     /// # Ok(()) }
     /// ```
     pub async fn handed_out_calls(&self, key: &ConversationKey) -> Result<Vec<HandedOutCall>> {
+        Ok(self.last_turn(key).await?.handed_out_calls())
+    }
+
+    /// The last turn that says something, as it ends for this process.
+    pub(crate) async fn last_turn(&self, key: &ConversationKey) -> Result<LastTurn> {
         let (store, mut turns) = (self.store(), 1_usize);
         loop {
             let snapshot = store.load(key, View::LastTurns(turns)).await.map_err(StoreError::on_load)?;
+            let (version, last_turn) = (snapshot.version, snapshot.last_turn().cloned());
             let mut log = snapshot.entries;
             let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
             // A turn that this process has rolled back may not be closed yet.
@@ -63,20 +78,54 @@ impl ChatMemoryAdvisor {
                 log.push(Entry::new(0, turn, EntryKind::TurnEnded(end)));
             }
             let is_all = log.first().is_none_or(Entry::is_first);
-            match handed_out_by(&log) {
+            match last_to_say_something(&log) {
                 None if !is_all => turns = turns.saturating_mul(2),
-                calls => return Ok(calls.unwrap_or_default()),
+                entries => {
+                    let entries = entries.unwrap_or_default().to_vec();
+                    return Ok(LastTurn { version, last_turn, entries });
+                }
             }
         }
     }
 }
 
-/// The calls that the last of these turns that says something has left to the caller; `None`, if none says anything.
-fn handed_out_by(log: &[Entry]) -> Option<Vec<HandedOutCall>> {
-    let last = log.chunk_by(same_turn).rfind(|turn| says_something(turn))?;
+/// The last turn of a conversation that says something.
+#[derive(Debug)]
+pub(crate) struct LastTurn {
+    /// The version of the conversation.
+    pub(crate) version: Version,
+    /// The turn of the log's last entry, which may be a later one.
+    pub(crate) last_turn: Option<TurnId>,
+    /// Its entries. An end that is not written yet is the last one, with the number 0.
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl LastTurn {
+    pub(crate) fn handed_out_calls(&self) -> Vec<HandedOutCall> {
+        calls_left_by(&self.entries)
+    }
+}
+
+impl fmt::Debug for HandedOutCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The arguments are content: they are not for logs.
+        f.debug_struct("HandedOutCall")
+            .field("key", &self.key)
+            .field("name", &self.call.name)
+            .field("started", &self.started)
+            .finish_non_exhaustive()
+    }
+}
+
+fn last_to_say_something(log: &[Entry]) -> Option<&[Entry]> {
+    log.chunk_by(same_turn).rfind(|turn| says_something(turn))
+}
+
+/// The calls that a turn has left to the caller.
+fn calls_left_by(turn: &[Entry]) -> Vec<HandedOutCall> {
     // Calls of a turn that was cut off may have run, and the next turn answers them.
-    let ended = matches!(last_end(last), Some(TurnEnd::Completed(_)));
-    Some(if ended { open_at_end(last).unwrap_or_default() } else { Vec::new() })
+    let ended = matches!(last_end(turn), Some(TurnEnd::Completed(_)));
+    if ended { open_at_end(turn).unwrap_or_default() } else { Vec::new() }
 }
 
 fn says_something(turn: &[Entry]) -> bool {
@@ -98,7 +147,17 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
     };
     let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round()?, position));
     let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call));
-    Some(calls.map(|(position, call)| HandedOutCall { key: key(position), call: call.clone() }).collect())
+    let handed_out = |(position, call): (_, &ToolCall)| {
+        let key = key(position);
+        let started = key.as_ref().is_some_and(|key| is_started(turn, key));
+        HandedOutCall { key, call: call.clone(), started }
+    };
+    Some(calls.map(handed_out).collect())
+}
+
+fn is_started(turn: &[Entry], key: &CallKey) -> bool {
+    let mut kinds = turn.iter().map(|entry| &entry.kind);
+    kinds.any(|kind| matches!(kind, EntryKind::CallStarted(start) if start.key == *key))
 }
 
 /// The messages of a turn that are remembered, each with its entry.

@@ -56,6 +56,7 @@ mod beginning;
 mod bounded;
 mod branch;
 mod branch_off;
+mod call_start;
 mod calls;
 mod check;
 mod claim;

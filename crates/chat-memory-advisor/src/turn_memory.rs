@@ -79,7 +79,7 @@ impl TurnMemory {
         Ok(memory)
     }
 
-    fn new(advisor: &ChatMemoryAdvisor, request: &ChatRequest, key: ConversationKey) -> Self {
+    pub(crate) fn new(advisor: &ChatMemoryAdvisor, request: &ChatRequest, key: ConversationKey) -> Self {
         let said = request.messages.split_system().1.into();
         Self(Arc::new(Inner {
             store: advisor.store(),

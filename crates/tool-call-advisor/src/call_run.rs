@@ -1,7 +1,8 @@
+use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Result, StartedCalls, Tool, ToolCall,
+    BlockId, CallKey, ChatResponse, ConversationKey, Effect, Error, Result, StartedCalls, Tool, ToolCall,
     ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
 };
 
@@ -12,8 +13,8 @@ use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// A call to be run outside of the loop: one that was handed to the caller, such as for an approval.
 ///
-/// [`ToolCallAdvisor::run_call`] runs it.
-#[derive(Debug, Clone)]
+/// [`ToolCallAdvisor::run_call`] runs it, and says how it runs at most once.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct CallRun {
     /// The call as the model wrote it.
@@ -41,12 +42,28 @@ impl CallRun {
         Self { call, key, block, turn, conversation: None, events: ToolEvents::ignored() }
     }
 
-    /// The calls of an answer with which `turn` ended, in order.
-    pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> impl Iterator<Item = Self> {
-        (0..).zip(answer.tool_calls()).map(|(position, (block, call))| {
+    /// Returns the calls of the answer with which `turn` ended, in order, each with the key that it is recorded under.
+    ///
+    /// An advisor outside the loop may have left out calls of the answer. The others keep their keys.
+    ///
+    /// # Errors
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the answer was changed and nobody knows the
+    /// place of a call in the recorded one, such as without a loop, or when a memory outside the loop gives the answer
+    /// again. The memory lists the calls with their keys: `ChatMemoryAdvisor::handed_out_calls`.
+    pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> Result<Vec<Self>> {
+        let handed_out = turn.fact().filter(|HandedOut(own)| own.round() == answer.round());
+        let recorded = match &handed_out {
+            Some(HandedOut(own)) => own,
+            None if turn.has_answer(answer.message()) || !turn.is_recorded() => answer,
+            None => return Err(unknown_place()),
+        };
+        let run = |(block, call): (BlockId, &ToolCall)| {
+            let mut places = (0..).zip(recorded.tool_calls());
+            let (position, _) = places.find(|(_, (own, _))| *own == block).ok_or_else(unknown_place)?;
             let key = CallKey::new(turn.id().clone(), answer.round(), position);
-            Self { block, turn: Arc::clone(turn), ..Self::new(call.clone(), key) }
-        })
+            Ok(Self { block, turn: Arc::clone(turn), ..Self::new(call.clone(), key) })
+        };
+        answer.tool_calls().map(run).collect()
     }
 
     /// The same call in this turn, whose facts the tool can read.
@@ -68,6 +85,26 @@ impl CallRun {
     }
 }
 
+/// The answer whose calls the loop has left to the caller, as it is recorded: a fact of the turn.
+#[derive(Clone)]
+pub(crate) struct HandedOut(pub(crate) ChatResponse);
+
+fn unknown_place() -> Error {
+    Error::configuration(
+        "the answer was changed after it was recorded, so the keys of its calls are not known; take them from the memory's `handed_out_calls`",
+    )
+}
+
+impl fmt::Debug for CallRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The arguments are content: they are not for logs.
+        f.debug_struct("CallRun")
+            .field("key", &self.key)
+            .field("name", &self.call.name)
+            .finish_non_exhaustive()
+    }
+}
+
 impl ToolCallAdvisor {
     /// Runs one call as the loop would, with the settings of this loop, and gives its result.
     ///
@@ -76,8 +113,18 @@ impl ToolCallAdvisor {
     /// call is an error result. To go on, hand the results of all calls of the answer to the next turn, as
     /// [`Message::tool`](advisor_core::Message::tool).
     ///
-    /// Nothing is recorded or counted, and no predicate is asked. Within one [`Turn`] a call that must not run twice
-    /// ([`Effect::AtMostOnce`]) is started once; across processes the key of the call is what keeps it from that.
+    /// Nothing is recorded or counted, and no predicate is asked.
+    ///
+    /// # At most once
+    /// This method alone starts a call that must not run twice ([`Effect::AtMostOnce`]) once within one [`Turn`] value.
+    /// Another process, or another `CallRun` of the same key, starts it again, and a result that is lost reads as
+    /// "not run". With a memory, do this for each call:
+    ///
+    /// 1. Record the start: `memory.record_call_start(&conversation, &CallStart::new(key, call_id)).await`.
+    /// 2. Only if that is `Ok`, run the call with this method. After an error, do not run it.
+    /// 3. Hand the result in, with those of the other calls of the answer, as the input of the next turn.
+    ///
+    /// If the process dies between 1 and 3, the next turn tells the model that the outcome is unknown and to verify it.
     ///
     /// # Cancellation
     /// Dropping the future drops the tool.
@@ -108,8 +155,10 @@ impl ToolCallAdvisor {
     /// assert_eq!(answer.finish().reason, FinishReason::ToolCalls);
     ///
     /// let mut messages: Vec<_> = answer.transcript().iter().cloned().collect();
-    /// for run in CallRun::from_answer(&turn, &answer) {
-    ///     // Here somebody approves it.
+    /// for run in CallRun::from_answer(&turn, &answer)? {
+    ///     // Here somebody approves it. With a memory, its start is recorded next:
+    ///     // let start = CallStart::new(run.key.clone(), run.call.id.clone());
+    ///     // memory.record_call_start(&conversation, &start).await?;
     ///     messages.push(Message::tool(advisor.run_call(&tools, run).await?));
     /// }
     /// assert_eq!(client.prompt().messages(messages).call().await?.text(), "Done.");

@@ -2,6 +2,7 @@ use advisor_core::{
     ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, ToolResult, TurnEnd,
 };
 
+use crate::call_run::HandedOut;
 use crate::history::{has_calls, nonempty};
 use crate::loop_run::LoopRun;
 use crate::outcome::Outcome;
@@ -32,6 +33,7 @@ impl LoopRun {
     /// The answer ends the turn, and the caller is to answer its calls.
     pub(crate) async fn hand_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
         self.record_answer(answer).await?;
+        self.request.turn.put(HandedOut(answer.clone()));
         self.end_with_answer(answer, FinishReason::ToolCalls).await
     }
 

@@ -1,0 +1,42 @@
+//! A call that a person approves, and that runs at most once, whichever process runs it.
+#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+
+use advisor_chain::{
+    CallRun, CallStart, ChatMemoryAdvisor, ConversationKey, Effect, FnTool, InMemoryStore, Message, Result,
+    ToolCallAdvisor, ToolDefinition, ToolSet, client,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use serde_json::{Value, json};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let model = ScriptedModel::new([
+        Answer::of_calls([("c1", "charge", r#"{"cents":4200}"#)]),
+        Answer::of_text("Your card was charged."),
+    ]);
+    let schema =
+        json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
+    // The turn ends with calls of this tool, and whoever approves them runs them.
+    let charge = ToolDefinition::new("charge", "Charges the customer's card.", schema)
+        .with_effect(Effect::AtMostOnce)
+        .by_caller();
+    let tools = ToolSet::new().with(FnTool::new(charge, |_: Value| async { Ok("charged") }));
+    let (advisor, memory) = (ToolCallAdvisor::new(), ChatMemoryAdvisor::new(InMemoryStore::new()));
+    let client = client(model).advisor(memory.clone()).advisor(advisor.clone()).tools(&tools).build()?;
+    let conversation = ConversationKey::new("c1")?;
+    client.prompt().user("Charge 42 euros.").conversation(conversation.clone()).call().await?;
+
+    // Later, in any process: somebody has approved what the conversation waits for.
+    let mut results = Vec::new();
+    for handed_out in memory.handed_out_calls(&conversation).await? {
+        let Some(key) = handed_out.key else { continue };
+        // Of all that try, one gets past this line. It is stored before the card is charged.
+        let start = CallStart::new(key.clone(), handed_out.call.id.clone());
+        memory.record_call_start(&conversation, &start).await?;
+        println!("running {} under the key {key}", handed_out.call.name);
+        results.push(Message::tool(advisor.run_call(&tools, CallRun::new(handed_out.call, key)).await?));
+    }
+    let answer = client.prompt().messages(results).conversation(conversation).call().await?;
+    println!("{}", answer.text());
+    Ok(())
+}

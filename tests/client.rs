@@ -9,8 +9,8 @@
 
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk,
-    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, FnTool, InMemoryStore, Message, OnDrop,
-    Spawner, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, TurnId, from_fn,
+    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, FnTool, InMemoryStore, Message,
+    MessageList, OnDrop, Spawner, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::{FutureExt, StreamExt, TryStreamExt};
@@ -29,6 +29,27 @@ fn down() -> Error {
 async fn text_of(turn: impl futures::Stream<Item = Result<Chunk, Error>>) -> String {
     let chunks: Vec<_> = turn.try_collect().await.unwrap();
     chunks.iter().filter_map(Chunk::text).collect()
+}
+
+/// Law R3: what a client holds for its provider and its model is in no log.
+#[test]
+fn law_r3_debug_shows_neither_instructions_nor_further_fields() {
+    let options = ChatOptions::new().with_model("m-1").with_extra("api_key", "canary-1");
+    let builder = ChatClient::builder(ScriptedModel::new([])).system("canary-2").options(options.clone());
+    let client = builder.clone().build().unwrap();
+    let request = ChatRequest::new(MessageList::new()).with_options(options.clone());
+    let prompt = client.prompt().system("canary-3").options(options.clone()).user("canary-4");
+    for text in [
+        format!("{options:?}"),
+        format!("{builder:?}"),
+        format!("{client:?}"),
+        format!("{request:?}"),
+        format!("{prompt:?}"),
+    ] {
+        assert!(!text.contains("canary"), "{text}");
+    }
+    let text = format!("{client:?}");
+    assert!(text.contains("m-1") && text.contains("api_key"), "what is set is shown: {text}");
 }
 
 #[tokio::test]

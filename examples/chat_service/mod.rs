@@ -15,6 +15,7 @@ mod serve;
 pub use serve::serve;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use advisor_chain::{
@@ -41,7 +42,7 @@ pub struct User {
 }
 
 /// What all requests share. The client is built once; cloning any of it is cheap.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Service {
     client: ChatClient,
     memory: ChatMemoryAdvisor,
@@ -101,6 +102,16 @@ impl Service {
         let token =
             headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         token.and_then(|token| self.users.get(token)).cloned().ok_or_else(Refusal::unknown_user)
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The tokens of users are secrets.
+        f.debug_struct("Service")
+            .field("client", &self.client)
+            .field("users", &self.users.len())
+            .finish_non_exhaustive()
     }
 }
 

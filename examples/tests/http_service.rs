@@ -95,6 +95,16 @@ impl Running {
     }
 }
 
+/// Who reads the logs cannot ask in the name of a user.
+#[tokio::test]
+async fn debug_of_the_service_shows_no_token() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let users = [("canary".to_owned(), User { name: "ada".to_owned() })];
+    let service = Service::new(ScriptedModel::new([]), memory, users).unwrap();
+    let text = format!("{service:?}");
+    assert!(text.contains("users: 1") && !text.contains("canary"), "{text}");
+}
+
 /// What comes of an answer, event by event.
 struct Events {
     response: Response,

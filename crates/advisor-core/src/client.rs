@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 
 use message_aggregator::Text;
@@ -35,7 +36,7 @@ pub struct ChatClient {
     defaults: Arc<Defaults>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Defaults {
     pub(crate) system: Option<Text>,
     pub(crate) options: ChatOptions,
@@ -100,6 +101,17 @@ impl ChatClient {
     #[must_use]
     pub fn explain(&self) -> Plan {
         self.chain.explain()
+    }
+}
+
+impl fmt::Debug for Defaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The instructions are content: they are not for logs.
+        f.debug_struct("Defaults")
+            .field("options", &self.options)
+            .field("tools", &self.tools)
+            .field("on_drop", &self.on_drop)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,12 @@
+use std::fmt;
+
 use message_aggregator::Text;
 use serde_json::{Map, Value};
 
 /// How the model is to answer. What is absent is left to the provider.
-#[derive(Debug, Clone, Default, PartialEq)]
+///
+/// `Debug` shows the names of the further fields, and not their values.
+#[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ChatOptions {
     /// The model; absent, the one the provider was made with.
@@ -155,5 +159,24 @@ impl ChatOptions {
             response_format: self.response_format.or_else(|| defaults.response_format.clone()),
             extra,
         }
+    }
+}
+
+impl fmt::Debug for ChatOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatOptions")
+            .field("model", &self.model)
+            .field("temperature", &self.temperature)
+            .field("top_p", &self.top_p)
+            .field("max_tokens", &self.max_tokens)
+            .field("stop", &self.stop)
+            .field("seed", &self.seed)
+            .field("choices", &self.choices)
+            .field("tool_choice", &self.tool_choice)
+            .field("parallel_tool_calls", &self.parallel_tool_calls)
+            .field("response_format", &self.response_format)
+            // Their values may be secrets, such as the key of a gateway.
+            .field("extra", &self.extra.keys())
+            .finish()
     }
 }

@@ -1,14 +1,19 @@
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, Error, FinishReason, Phase, Placement,
-    Result, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, ChatOptions, ChatRequest, ChatResponse, ChunkStream, FinishReason,
+    MessageList, Phase, Placement, Result, StreamAdvisor, ToolDefinition, async_trait,
 };
+use tokio::sync::Mutex;
 
-/// Gives an answer that it knows again, for the same request, without asking the model.
-#[derive(Debug, Default)]
-pub struct Cache(Mutex<HashMap<String, ChatResponse>>);
+/// What is asked, and the answer.
+type Known = ((MessageList, ChatOptions, Vec<ToolDefinition>), ChatResponse);
+
+/// Gives an answer that it knows again, for the same request, without asking the model. It knows the last 100 answers.
+#[derive(Default)]
+#[allow(missing_debug_implementations, reason = "what was asked and answered is not for logs")]
+pub struct Cache(Mutex<VecDeque<Known>>);
 
 impl AdvisorInfo for Cache {
     fn name(&self) -> &str {
@@ -23,18 +28,18 @@ impl AdvisorInfo for Cache {
 #[async_trait]
 impl StreamAdvisor for Cache {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let messages = serde_json::to_string(&request.messages).map_err(Error::advisor)?;
-        let tools: Vec<_> = request.tools.definitions().collect();
-        let key = format!("{messages} {:?} {tools:?}", request.options);
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(answer) = known {
+        let tools = request.tools.definitions().cloned().collect();
+        let asked = (request.messages.clone(), request.options.clone(), tools);
+        let known = self.0.lock().await.iter().find(|(known, _)| *known == asked).cloned();
+        if let Some((_, answer)) = known {
             return Ok(request.answer(answer));
         }
         Ok(next.next_stream(request).await?.on_completed(move |response| async move {
             // An answer that was cut is not one to give again, and what it cost is paid once.
             if matches!(response.finish().reason, FinishReason::Stop | FinishReason::ToolCalls) {
-                let answer = response.clone().with_usage(None);
-                self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, answer);
+                let mut known = self.0.lock().await;
+                known.push_front((asked, response.clone().with_usage(None)));
+                known.truncate(100);
             }
             Ok(response)
         }))

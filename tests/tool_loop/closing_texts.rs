@@ -1,10 +1,12 @@
 //! The sentences that the loop writes itself: in the application's words, or not shown at all.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_chain::{
-    AtCallLimit, ChatMemoryAdvisor, ClosingTexts, FinishReason, InMemoryStore, Limit, Message, NotStarted,
-    Phase, Role, Step, ToolCallAdvisor, ToolCallAdvisorBuilder, ToolCallStreaming, ToolLimits, ToolOutput,
+    AtCallLimit, ChatMemoryAdvisor, ClosingTexts, ConversationStore, FinishReason, InMemoryStore, Limit,
+    Message, NotStarted, Phase, Role, SqliteStore, Step, ToolCallAdvisor, ToolCallAdvisorBuilder,
+    ToolCallStreaming, ToolLimits, ToolOutput,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -193,6 +195,54 @@ async fn law_m4_a_turn_that_ends_silently_is_remembered_in_both_places_and_goes_
             sent.push(lines);
         }
         assert_eq!(sent[0], sent[1]);
+    }
+}
+
+/// Law S6: what was not shown of a turn is not shown when it is submitted again, here or in another process. What is
+/// stored and sent says it all the same.
+#[tokio::test]
+async fn law_s6_a_turn_that_ended_silently_does_so_when_it_is_submitted_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for (memory, mode) in
+        [Phase::Round, Phase::Turn].into_iter().flat_map(|memory| MODES.map(|mode| (memory, mode)))
+    {
+        let store = SqliteStore::open(folder.path().join(format!("{memory:?}-{mode:?}"))).await.unwrap();
+        let store: Arc<dyn ConversationStore> = Arc::new(store);
+        let process = |texts: ClosingTexts, answers: Vec<Answer>| {
+            let limits = ToolLimits::default().with_rounds(1);
+            let advisor =
+                ToolCallAdvisor::builder().limits(limits).streaming(mode).closing_texts(texts).build();
+            let model = ScriptedModel::new(answers);
+            let client = client(&model, advisor.unwrap())
+                .advisor_in(memory, ChatMemoryAdvisor::new(Arc::clone(&store)))
+                .tool(tool("look", "sunny"));
+            (client.build().unwrap(), model)
+        };
+        let silent = process(ClosingTexts::new().silent(), vec![calls()]).0;
+        // The words of whoever is asked again are not those that were given.
+        let talking = process(german(), vec![Answer::of_text("Next.")]);
+        for client in [&silent, &silent, &talking.0] {
+            let run = read(client.prompt().user("go").conversation("c").turn("t").stream()).await;
+            let response = run.response();
+            assert_eq!((run.text(), response.text()), (String::new(), String::new()), "{memory:?} {mode:?}");
+            assert_eq!(response.blocks().count(), 0, "{memory:?} {mode:?}");
+            assert_eq!(
+                response.finish().reason,
+                FinishReason::Limit(Limit::Rounds(1)),
+                "{memory:?} {mode:?}"
+            );
+        }
+        talking.0.prompt().user("next").conversation("c").call().await.unwrap();
+        let sent = &talking.1.prompts()[0].messages;
+        assert_valid(sent);
+        let lines = transcript_lines(sent);
+        assert!(lines[lines.len() - 2].starts_with("assistant: I stopped here: "), "{lines:?}");
+        // A sentence that was shown is shown again, as it was.
+        let (talking, _) = process(german(), vec![calls()]);
+        let silent = process(ClosingTexts::new().silent(), Vec::new()).0;
+        let shown = talking.prompt().user("go").conversation("d").turn("t").call().await.unwrap().text();
+        let again = silent.prompt().user("go").conversation("d").turn("t").call().await.unwrap().text();
+        assert!(!shown.is_empty() && shown == again, "{memory:?} {mode:?}: {shown} {again}");
     }
 }
 

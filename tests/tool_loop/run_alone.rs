@@ -281,7 +281,7 @@ async fn who_watches_a_call_that_is_run_alone_is_told() {
         let mut chunks = Vec::new();
         while let Some(event) = receiver.recv().await {
             assert_eq!((event.block.round, event.block.index), (1, 0));
-            chunks.push(advisor_chain::Chunk::Tool(Box::new(event)));
+            chunks.push(Chunk::Tool(Box::new(event)));
         }
         let lines = lines(&chunks);
         assert_eq!(lines.len(), told.len(), "{lines:?}");
@@ -308,7 +308,7 @@ async fn a_call_that_is_run_alone_runs_where_the_others_run() {
         let run = CallRun::new(ToolCall::new("c1", "echo", "{}"), key());
         match advisor.run_call(&tools(), run).await {
             Ok(result) => assert!(answers && result.text() == "echo", "{result:?}"),
-            Err(error) => assert!(!answers && error.kind() == advisor_chain::ErrorKind::Tool, "{error}"),
+            Err(error) => assert!(!answers && error.kind() == ErrorKind::Tool, "{error}"),
         }
     }
 }

@@ -98,10 +98,12 @@ pub(crate) struct StoredAnswer {
 }
 
 impl StoredAnswer {
-    /// Returns the answer for the same turn, submitted again. It has the round that it had.
+    /// Returns the answer for the same turn, submitted again. It has the round that it had, and is empty if it was hidden.
     pub(crate) fn tell_again(self, turn: &Turn) -> ChatResponse {
         turn.number_rounds_above(self.round.saturating_sub(1));
-        ChatResponse::new(self.round, self.message, self.reason)
+        let nothing = || Message::assistant_blocks(Vec::new());
+        let message = if self.message.is_hidden() { nothing() } else { self.message };
+        ChatResponse::new(self.round, message, self.reason)
     }
 }
 

@@ -3,7 +3,7 @@ use crate::{Block, BlockContent, Message, MessageContent, Part, Text, ToolResult
 impl Message {
     /// Returns the same message with `map` applied to each of its texts: those that [`Message::text`] joins.
     ///
-    /// Pictures, files, structured parts, calls and reasoning stay, and so does the ephemeral mark. A text block that
+    /// Pictures, files, structured parts, calls and reasoning stay, and so do marks. A text block that
     /// changes loses its provider data. Where no text changes, the result is a handle of this very message.
     ///
     /// # Example
@@ -28,8 +28,7 @@ impl Message {
         };
         match changed {
             None => self.clone(),
-            Some(content) if self.is_ephemeral() => Self::new(content).ephemeral(),
-            Some(content) => Self::new(content),
+            Some(content) => self.with_content(content),
         }
     }
 }

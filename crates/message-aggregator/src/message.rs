@@ -19,6 +19,8 @@ struct Inner {
     content: MessageContent,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ephemeral: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hidden: bool,
     #[serde(skip)]
     wire_forms: WireForms,
 }
@@ -57,7 +59,8 @@ impl Message {
     /// A message with the given content.
     #[must_use]
     pub fn new(content: MessageContent) -> Self {
-        Self(Arc::new(Inner { content, ephemeral: false, wire_forms: WireForms::default() }))
+        let wire_forms = WireForms::default();
+        Self(Arc::new(Inner { content, ephemeral: false, hidden: false, wire_forms }))
     }
 
     /// Instructions to the model.
@@ -96,11 +99,18 @@ impl Message {
     /// The same message, marked: it is sent, but memory does not keep it.
     #[must_use]
     pub fn ephemeral(self) -> Self {
-        Self(Arc::new(Inner {
-            content: self.0.content.clone(),
-            ephemeral: true,
-            wire_forms: WireForms::default(),
-        }))
+        Self(Arc::new(Inner { ephemeral: true, ..self.0.with_content(self.0.content.clone()) }))
+    }
+
+    /// The same message, marked: memory keeps it and it is sent, but the user was not shown it and is not.
+    #[must_use]
+    pub fn hidden(self) -> Self {
+        Self(Arc::new(Inner { hidden: true, ..self.0.with_content(self.0.content.clone()) }))
+    }
+
+    /// Another content with the marks of this message.
+    pub(crate) fn with_content(&self, content: MessageContent) -> Self {
+        Self(Arc::new(self.0.with_content(content)))
     }
 
     /// What the message says.
@@ -113,6 +123,12 @@ impl Message {
     #[must_use]
     pub fn is_ephemeral(&self) -> bool {
         self.0.ephemeral
+    }
+
+    /// Whether the user is not shown the message.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.0.hidden
     }
 
     /// Who speaks.
@@ -181,6 +197,10 @@ impl Message {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    fn marks(&self) -> (bool, bool) {
+        (self.0.ephemeral, self.0.hidden)
+    }
+
     /// The form that a wire format gives this message, made by `make` the first time it is asked for.
     ///
     /// `T` is a type of the caller's own, one per wire format.
@@ -189,16 +209,40 @@ impl Message {
     }
 }
 
+impl Inner {
+    /// Another content with the same marks.
+    fn with_content(&self, content: MessageContent) -> Self {
+        Self { content, wire_forms: WireForms::default(), ..*self }
+    }
+}
+
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
-        self.is_same(other)
-            || (self.content() == other.content() && self.is_ephemeral() == other.is_ephemeral())
+        self.is_same(other) || (self.content() == other.content() && self.marks() == other.marks())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_part_of_a_message_and_of_its_json() {
+        let plain = Message::assistant("I stopped here.");
+        let json = serde_json::to_value(&plain).unwrap();
+        assert_eq!(json.as_object().unwrap().len(), 2, "a mark that is not set takes no room");
+        for marked in [plain.clone().hidden(), plain.clone().ephemeral(), plain.clone().hidden().ephemeral()]
+        {
+            let mut json = serde_json::to_value(&marked).unwrap();
+            let read: Message = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!((read == marked, marked == plain), (true, false));
+            assert_eq!(marked.map_text(|text| format!("{text}!")).marks(), marked.marks());
+            // A version that does not know a mark passes over it.
+            json["mood"] = true.into();
+            assert_eq!(serde_json::from_value::<Message>(json).unwrap(), marked);
+        }
+        assert!(plain.clone().hidden().is_hidden() && !plain.is_hidden());
+    }
 
     #[test]
     fn an_answer_that_says_nothing_is_empty() {

@@ -76,7 +76,8 @@ impl ClosingTexts {
     /// The same, without a closing sentence being shown: the application shows what it likes by the finish reason.
     ///
     /// The response has no block then. What is stored still ends with an assistant message, the loop's own sentence:
-    /// a transcript that ends with results is refused by some providers, and the model should know what happened.
+    /// a transcript that ends with results is refused by some providers, and the model should know what happened. It is
+    /// [hidden](advisor_core::Message::hidden), so a turn that is submitted again does not show it either.
     #[must_use]
     pub fn silent(self) -> Self {
         self.with_closing(|_| String::new())

@@ -66,8 +66,10 @@ impl LoopRun {
     async fn end_with_sentence(&mut self, reason: FinishReason) -> Result<Outcome> {
         let (text, is_shown) = self.config.texts.closing(&reason);
         let closing = Message::assistant(text);
-        let shown = if is_shown { closing.clone() } else { Message::assistant_blocks(Vec::new()) };
-        self.end_with_closing(closing, shown, reason).await
+        if is_shown {
+            return self.end_with_closing(closing.clone(), closing, reason).await;
+        }
+        self.end_with_closing(closing.hidden(), Message::assistant_blocks(Vec::new()), reason).await
     }
 
     /// The turn ends with a message of the loop's own, so that what is remembered ends with an answer like every

@@ -166,6 +166,13 @@ async fn law_t2_a_call_of_an_answer_that_is_ended_runs_only_if_it_is_complete_an
         setting.journal.assert_count("tool", runs);
         setting.remembered().await;
     }
+    // Outside the loop, nobody is asked to run it either.
+    let first = Answer::new().call("c1", "look", "{}").text("stop").finish(FinishReason::ToolCalls);
+    let place = (Phase::Turn, stopping(FinishReason::ContentFilter));
+    let setting = Setting::new(place, Phase::Round, ToolCallStreaming::All, [first]);
+    setting.ask().await;
+    let waiting = setting.memory.handed_out_calls(&ConversationKey::new("c").unwrap()).await.unwrap();
+    assert_eq!(waiting, []);
     // Empty is absent: the call has no id yet.
     let call = ToolCallDelta::start(0, "", "look").with_arguments("{\"a\":");
     let answer = Answer::new().delta(Delta::tool_call(call)).text("stop").hang();

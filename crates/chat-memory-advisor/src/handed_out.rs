@@ -123,9 +123,11 @@ fn last_to_say_something(log: &[Entry]) -> Option<&[Entry]> {
 
 /// The calls that a turn has left to the caller.
 fn calls_left_by(turn: &[Entry]) -> Vec<HandedOutCall> {
-    // Calls of a turn that was cut off may have run, and the next turn answers them.
-    let ended = matches!(last_end(turn), Some(TurnEnd::Completed(_)));
-    if ended { open_at_end(turn).unwrap_or_default() } else { Vec::new() }
+    // Calls of a turn that was cut off may have run, and the next turn answers them. Those of an answer that was filtered
+    // or cut must not run.
+    let ended = last_end(turn);
+    let waits = matches!(ended, Some(TurnEnd::Completed(reason)) if !reason.vetoes_calls());
+    if waits { open_at_end(turn).unwrap_or_default() } else { Vec::new() }
 }
 
 fn says_something(turn: &[Entry]) -> bool {

@@ -14,7 +14,9 @@ use crate::{
 ///
 /// # Ordering
 /// Chunks come out in the order of the deltas that caused them, in the same call. A tool call's block
-/// ends when the provider says so or when the answer ends; not because its arguments parse already.
+/// ends when the provider says so or when the answer ends; not because its arguments parse already. The
+/// block of a call without arguments ends with the answer: what may still come decides whether the
+/// call is complete.
 ///
 /// # Errors
 /// A typed [`AggregateError`]: the bounds of [`AggregatorLimits`], or an answer that was cut off.
@@ -60,7 +62,8 @@ pub struct AggregatorSettings {
     /// (some servers put token numbers there) and all deltas belong to one answer. With more, number 0 is
     /// part of every response, and a server that sends more answers than this ends in an error.
     pub choices: u32,
-    /// A tool call ends when the next one begins. Right only for providers that never interleave calls.
+    /// A tool call takes nothing more when the next one begins, and its block ends if it has arguments.
+    /// Right only for providers that never interleave calls.
     pub eager_calls: bool,
     /// What the ids begin with that calls without an id are given.
     pub call_id_prefix: Text,

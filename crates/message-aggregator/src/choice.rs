@@ -217,7 +217,7 @@ impl ChoiceBlocks {
         if key.is_none() {
             self.close_running(sink);
         } else if let Some(call) = self.calls.iter().rposition(|call| call.index == key) {
-            self.close_call(call, true, sink);
+            self.end_call(call, sink);
         } else if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.key() == key) {
             block.close(sink);
         }

@@ -17,14 +17,16 @@ pub enum Rule {
     /// The id or the index of a call that has another name: a new call. Neither is completed as long as the first one has no
     /// whole arguments.
     OtherName,
-    /// An id that several calls have, or the id of one call and the index of another, beside arguments: the call that is left by
-    /// a name or by arguments that are whole. If several are left, none of them is completed.
+    /// An id that several calls have, or the id of one call and the index of another, beside arguments or a name that one lacks:
+    /// the call that is left by a name or by arguments that are whole. If several are left, none of them is completed. The same
+    /// holds for arguments behind a header that came again, which may be those of a further call. It holds for a name under an id
+    /// under which arguments went to another call, too.
     Contradiction,
     /// The fragment has the number of a call and nothing that speaks for another call: that call.
     KnownIndex,
     /// The number of a call, but a new id together with a name: a new call.
     IndexReusedWithNewId,
-    /// The number of a call whose arguments are complete already, and a name: a new call. If the name is that of the call, it is
+    /// The number of a call whose arguments are complete already, and a name: a new call. If another call has that name, it is
     /// completed only with arguments of its own.
     IndexReusedAfterCompleteArguments,
     /// A number or an id not seen before, with a name or an id: a new call.
@@ -33,8 +35,8 @@ pub enum Rule {
     BufferedUntilNamed,
     /// No number and no id, but the last call's name while its arguments are incomplete: a repetition.
     NameRepeated,
-    /// No number and no id, but a name: a new call. If the name is that of the last call, it is completed only with arguments of
-    /// its own.
+    /// No number and no id, but a name: a new call. If another call has that name, it is completed only with arguments of its own;
+    /// and neither is, if that one is in the middle of its arguments.
     NewName,
     /// Nothing but a place among several fragments of one event: the call at that place among the last ones.
     Position,

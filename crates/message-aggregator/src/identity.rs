@@ -41,11 +41,49 @@ impl Decision {
     }
 }
 
-/// Decides which call `fragment` belongs to, and by which rule. All of the identity of calls is here.
+/// Decides which call `fragment` belongs to, by which rule, and which calls may be meant as well. All of the identity of calls
+/// is here.
 ///
 /// Indexes, ids and names are evidence, not truth: servers leave them out, repeat them, reuse them and change them in
 /// the middle of a call. Where they contradict each other and nothing settles it, no call runs that might be meant.
 pub(crate) fn identify(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
+    let mut decision = by_evidence(calls, fragment, place);
+    dispute_claimed(calls, fragment, &mut decision);
+    decision
+}
+
+/// Disputes the calls that are meant if earlier fragments began another call than they were taken for: by a header that came again,
+/// or by arguments that came before their name.
+fn dispute_claimed(calls: &mut [OpenCall], fragment: &ToolCallDelta, decision: &mut Decision) {
+    let taken = match decision.identity {
+        Identity::Known(at) => Some(at),
+        Identity::New => None,
+    };
+    let says_something =
+        |at: &usize| fragment.arguments_delta().is_some() || names_one(calls, &[*at], fragment);
+    let goes_on = taken.filter(says_something);
+    let mut is_claimed = false;
+    for (at, call) in calls.iter_mut().enumerate().filter(|(at, _)| Some(*at) != taken) {
+        let has_its_arguments = call.has_arguments_of(fragment);
+        if has_its_arguments || goes_on.is_some_and(|taken| call.may_go_on(fragment, taken)) {
+            is_claimed = true;
+            if has_its_arguments || call.can_take_more() {
+                decision.disputed.push(at);
+            }
+        }
+    }
+    if is_claimed {
+        match taken {
+            Some(taken) => decision.disputed.push(taken),
+            None => decision.doubt = Doubt::Disputed,
+        }
+        decision.rule = Rule::Contradiction;
+        decision.disputed.sort_unstable();
+        decision.disputed.dedup();
+    }
+}
+
+fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
     let id = fragment.call_id();
     if let Some(id) = id
         && calls.iter().any(|call| call.id.as_ref() == Some(id))
@@ -98,7 +136,7 @@ fn among(
     let Some(last) = calls.iter().rposition(fits) else {
         return another_tool(calls, fragment);
     };
-    let names_it = fragment.name().is_some() && calls.get(last).is_some_and(|call| call.name.is_none());
+    let names_it = names_one(calls, &[last], fragment);
     let says_something = fragment.arguments_delta().is_some() || names_it;
     if !says_something || calls.iter().filter(|call| is_candidate(call)).count() == 1 {
         return Decision::known(last, Rule::KnownId);
@@ -112,7 +150,7 @@ fn among(
     Decision { disputed, ..Decision::known(at, Rule::Contradiction) }
 }
 
-/// The id of one call and the index of another: nothing can follow arguments that are whole.
+/// The id of one call and the index of another: nothing can follow arguments that are whole, and what has a name needs none.
 fn id_against_index(
     calls: &mut [OpenCall],
     fragment: &ToolCallDelta,
@@ -122,19 +160,17 @@ fn id_against_index(
     let Some(last) = calls.iter().rposition(fits) else {
         return another_tool(calls, fragment);
     };
-    if fragment.arguments_delta().is_none() {
+    let open = open(calls, fits);
+    let names_it = names_one(calls, &open, fragment);
+    if fragment.arguments_delta().is_none() && !names_it {
         return Decision::known(last, Rule::KnownId);
     }
-    let open = open(calls, fits);
     let with_id = |at: &usize| calls.get(*at).is_some_and(|call| call.id.as_ref() == fragment.call_id());
-    match open.as_slice() {
-        [] => Decision::known(last, Rule::Contradiction),
-        [only] => Decision::known(*only, Rule::Contradiction),
-        [.., last] => {
-            let at = open.iter().copied().rfind(with_id).unwrap_or(*last);
-            Decision { disputed: open, ..Decision::known(at, Rule::Contradiction) }
-        }
-    }
+    let at = open.iter().copied().rfind(with_id).or(open.last().copied()).unwrap_or(last);
+    // Another call with the same name may be meant: then this is its header again.
+    let is_doubtful = open.len() > 1 || (names_it && calls.iter().filter(|call| fits(call)).count() > 1);
+    let disputed = if is_doubtful { open } else { Vec::new() };
+    Decision { disputed, ..Decision::known(at, Rule::Contradiction) }
 }
 
 /// A new call, whose id or index other calls have, and whose name the call that they mean has not. Those of them that can take
@@ -144,11 +180,7 @@ fn another_tool(calls: &mut [OpenCall], fragment: &ToolCallDelta) -> Decision {
         (fragment.index.is_some() && call.index == fragment.index)
             || (fragment.call_id().is_some() && call.id.as_ref() == fragment.call_id())
     };
-    let unsettled = calls
-        .iter_mut()
-        .enumerate()
-        .filter_map(|(at, call)| (is_meant(call) && !call.is_settled()).then_some(at));
-    let disputed: Vec<_> = unsettled.collect();
+    let disputed = unsettled(calls, is_meant);
     let doubt = if disputed.is_empty() { Doubt::RepeatedHeader } else { Doubt::Disputed };
     Decision { doubt, disputed, ..Decision::new(Rule::OtherName) }
 }
@@ -172,7 +204,7 @@ fn by_known_index(calls: &mut [OpenCall], known: usize, fragment: &ToolCallDelta
             ..Decision::new(Rule::IndexReusedAfterCompleteArguments)
         },
         Some(_) if is_same_name => Decision::known(known, Rule::KnownIndex),
-        Some(_) if is_settled => Decision::new(Rule::IndexReusedAfterCompleteArguments),
+        Some(_) if is_settled => by_name(calls, name, Rule::IndexReusedAfterCompleteArguments),
         Some(_) => another_tool(calls, fragment),
     }
 }
@@ -181,17 +213,14 @@ fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: 
     let last = calls.iter().rposition(|call| !call.ended);
     if let Some(name) = fragment.name() {
         let Some((last, call)) = last.and_then(|last| Some((last, calls.get_mut(last)?))) else {
-            return Decision::new(Rule::NewName);
+            return by_name(calls, name, Rule::NewName);
         };
         let is_complete = call.arguments_complete();
         return match &call.name {
             // Arguments that came before any name wait for this one.
             None => Decision::known(last, Rule::LastOpen),
-            Some(known) if known != name => Decision::new(Rule::NewName),
-            Some(_) if is_complete => {
-                Decision { doubt: Doubt::RepeatedHeader, ..Decision::new(Rule::NewName) }
-            }
-            Some(_) => Decision::known(last, Rule::NameRepeated),
+            Some(known) if known == name && !is_complete => Decision::known(last, Rule::NameRepeated),
+            Some(_) => by_name(calls, name, Rule::NewName),
         };
     }
     match last {
@@ -199,6 +228,19 @@ fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: 
         Some(last) => Decision::known(last, Rule::LastOpen),
         None => Decision::new(Rule::BufferedUntilNamed),
     }
+}
+
+/// A new call that nothing but its name tells from the others. It may be the header of one with that name, sent again, or a piece
+/// of one that is in the middle of its arguments.
+fn by_name(calls: &mut [OpenCall], name: &Text, rule: Rule) -> Decision {
+    let has_name = |call: &OpenCall| call.name.as_ref() == Some(name);
+    let disputed = unsettled(calls, |call| has_name(call) && call.has_arguments());
+    let doubt = match disputed.is_empty() {
+        false => Doubt::Disputed,
+        true if calls.iter().any(has_name) => Doubt::RepeatedHeader,
+        true => Doubt::None,
+    };
+    Decision { doubt, disputed, ..Decision::new(rule) }
 }
 
 /// An event that lists several calls and no more than their places lists the last ones.
@@ -221,6 +263,17 @@ fn has_name_of(call: &OpenCall, fragment: &ToolCallDelta) -> bool {
         (Some(known), Some(name)) => known == name,
         _ => true,
     }
+}
+
+/// Whether the fragment has the name that one of these calls lacks.
+fn names_one(calls: &[OpenCall], at: &[usize], fragment: &ToolCallDelta) -> bool {
+    fragment.name().is_some() && at.iter().any(|at| calls.get(*at).is_some_and(|call| call.name.is_none()))
+}
+
+/// The places of those calls that lack their name or the end of their arguments.
+fn unsettled(calls: &mut [OpenCall], is_meant: impl Fn(&OpenCall) -> bool) -> Vec<usize> {
+    let calls = calls.iter_mut().enumerate();
+    calls.filter_map(|(at, call)| (is_meant(call) && !call.is_settled()).then_some(at)).collect()
 }
 
 /// The places of those calls that can take more arguments, or a name.

@@ -80,6 +80,10 @@ impl OpenBlock {
         self.opened
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
     pub(crate) fn text_so_far(&self) -> &str {
         match self.closed.as_ref().map(Block::content) {
             Some(BlockContent::Text(text) | BlockContent::Reasoning(text) | BlockContent::Refusal(text)) => {

@@ -1,5 +1,8 @@
+mod claims;
+
 use crate::answer_bytes::AnswerBytes;
 use crate::{AggregatorLimits, Text, ToolCall, ToolCallDelta};
+use claims::Claims;
 
 /// A tool call while its fragments come in.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +16,8 @@ pub(crate) struct OpenCall {
     pub(crate) doubt: Doubt,
     /// The calls that could take its arguments when they came: if it never gets a name, they may be theirs.
     pub(crate) rivals: Vec<usize>,
-    /// Its block has ended.
+    claims: Claims,
+    /// It takes nothing more.
     pub(crate) ended: bool,
     /// A finish reason came after all of it that came so far.
     pub(crate) vouched: bool,
@@ -39,6 +43,29 @@ impl OpenCall {
         Self { doubt, ..Self::default() }
     }
 
+    /// Notes it if `fragment`, which is taken for one of this call, has its name again: it may begin a further call. `calls`: how
+    /// many there are.
+    pub(crate) fn note_header(&mut self, fragment: &ToolCallDelta, calls: usize) {
+        if fragment.name().is_some() && fragment.name() == self.name.as_ref() {
+            self.claims.note_header(fragment, calls);
+        }
+    }
+
+    /// Whether the arguments of `fragment`, taken for those of the call at `taken`, may be of a further call of this one's tool.
+    pub(crate) fn may_go_on(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
+        self.claims.goes_on(fragment, taken)
+            && fragment.name().is_none_or(|name| self.name.as_ref() == Some(name))
+    }
+
+    /// Whether it has arguments that may be of the call that `fragment` names.
+    pub(crate) fn has_arguments_of(&self, fragment: &ToolCallDelta) -> bool {
+        let is_other = || self.name.is_some() && self.name.as_ref() != fragment.name();
+        let id = fragment.call_id();
+        fragment.name().is_some()
+            && self.claims.has_id(id)
+            && (id.is_some() || (self.index == fragment.index && is_other()))
+    }
+
     /// Takes over what `fragment` says. Numbers, ids and names are set once.
     ///
     /// Says whether `{}` had to give way to the real arguments, which some servers send after it.
@@ -55,6 +82,7 @@ impl OpenCall {
         let Some(arguments) = fragment.arguments_delta() else {
             return false;
         };
+        self.claims.note_id(self.claims.new_id(self.id.as_ref(), fragment));
         let dropped = !announces && self.only_empty_object() && arguments.trim_start().starts_with('{');
         if dropped {
             self.arguments.clear();
@@ -117,6 +145,12 @@ impl OpenCall {
         !self.is_settled() || (!self.ended && self.only_empty_object())
     }
 
+    /// Whether nothing that may still come makes it doubtful, once it takes nothing more.
+    pub(crate) fn is_certain(&self) -> bool {
+        let has_claims = self.doubt != Doubt::None || self.claims.has_id(None);
+        !has_claims && self.name.is_some() && self.has_arguments()
+    }
+
     pub(crate) fn has_arguments(&self) -> bool {
         !self.arguments.trim_start().is_empty()
     }
@@ -140,7 +174,7 @@ impl OpenCall {
         self.arguments.len() + fragment.arguments_delta().map_or(0, |arguments| arguments.len())
     }
 
-    /// How many bytes of `fragment` are kept: its arguments, and its id and name if they are the first.
+    /// How many bytes of `fragment` are kept: its arguments, its name if it is the first, and its id if it is new.
     pub(crate) fn grows_by(&self, fragment: &ToolCallDelta) -> usize {
         let first = |known: &Option<Text>, text: Option<&Text>| match known {
             None => text.map_or(0, |text| text.len()),
@@ -149,6 +183,7 @@ impl OpenCall {
         first(&self.id, fragment.call_id())
             + first(&self.name, fragment.name())
             + first(&None, fragment.arguments_delta())
+            + first(&None, self.claims.new_id(self.id.as_ref(), fragment))
     }
 
     /// The id that those outside know it by, unless it is still to be made.

@@ -8,7 +8,7 @@ use message_aggregator::{
     AggregatorSettings, ChatResponse, Chunk, Delta, DeltaKind, FinishReason, Rule, ToolCall, ToolCallDelta,
 };
 use proptest::collection::vec;
-use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::{Index, select};
 
 /// A fragment; an empty text is absent.
@@ -384,6 +384,211 @@ fn law_t6_no_call_runs_with_the_rest_of_anothers_arguments() {
             let ran = run.response.tool_calls().filter(|(_, call)| call.complete);
             let ran: Vec<_> = ran.filter(|(_, call)| call.parsed_arguments().is_ok()).collect();
             assert_eq!(ran, [], "{:?}", calls(&run.response));
+        }
+    }
+}
+
+/// Runs these by both rules for the end of a call, with the ends of all blocks if they are wanted.
+fn by_each_rule(deltas: &[Delta], ended: &[i64]) -> Vec<Vec<String>> {
+    let ends = ended.iter().map(|index| Delta::from(DeltaKind::BlockEnd).in_block(*index));
+    let deltas: Vec<_> = deltas.iter().cloned().chain(ends).collect();
+    let run_by = |settings| {
+        let run = run(settings, deltas.iter().cloned().chain([Delta::finish(FinishReason::ToolCalls)]));
+        assert_eq!(run.error, None);
+        run.assert_lawful();
+        calls(&run.response)
+    };
+    vec![run_by(AggregatorSettings::default()), run_by(eager())]
+}
+
+/// The header of a call looks like one of an earlier call that is sent again. What follows may be its own.
+#[test]
+fn law_t6_a_header_that_comes_again_may_begin_a_further_call() {
+    let a = "{\"path\":\"a\"}";
+    for (index, second) in [(Some(0), ""), (None, ""), (Some(0), "{}"), (None, "{}")] {
+        for key in [(index, ""), (index, "x"), (None, "")] {
+            let deltas = [
+                delta(index, "x", "read", a),
+                delta(index, "x", "delete_all", second),
+                delta(index, "x", "read", ""),
+                delta(key.0, key.1, "", PATH),
+            ];
+            let expected = [format!("x read {a}"), format!("[call_1_1 delete_all {PATH}]")];
+            for calls in by_each_rule(&deltas, &[]) {
+                assert_eq!(calls, expected, "{deltas:?}");
+            }
+        }
+    }
+    // Sent again and no more, it says nothing of the other call.
+    let deltas = [delta(0, "x", "read", a), delta(0, "x", "delete_all", ""), delta(0, "x", "read", "")];
+    for calls in by_each_rule(&deltas, &[]) {
+        assert_eq!(calls[0], format!("x read {a}"));
+    }
+}
+
+/// As before, with the id of one call and the index of another.
+#[test]
+fn law_t6_a_header_that_comes_again_may_have_the_index_of_another_call() {
+    for key in [(Some(1), "p1"), (Some(1), ""), (None, "p1")] {
+        let run = finished([
+            delta(0, "p0", "read", "{\"k\":0}"),
+            delta(1, "p0", "delete_all", "{\"k\":1}"),
+            delta(0, "p1", "list", "{}"),
+            delta(1, "p1", "delete_all", ""),
+            delta(key.0, key.1, "", "{\"k\":3}"),
+        ]);
+        let may_run = [("read", "{\"k\":0}"), ("delete_all", "{\"k\":1}"), ("list", "{}")];
+        assert!(running(&run.response).iter().all(|ran| may_run.contains(ran)), "{:?}", calls(&run.response));
+    }
+}
+
+/// A name that another call has, without an id: its header again, a piece of its arguments, or the next call.
+#[test]
+fn law_t6_a_name_alone_may_be_that_of_an_earlier_call() {
+    for index in [Some(0), None] {
+        let deltas =
+            [delta(index, "", "read", PATH), delta(index, "", "list", PATH), delta(index, "", "read", "")];
+        let ran = calls(&finished(deltas).response);
+        assert!(ran[..2].iter().all(|call| call.ends_with(PATH)) && ran[2].starts_with('['), "{ran:?}");
+    }
+    let run = finished([
+        delta(0, "x", "list", ""),
+        delta(0, "x", "list", ""),
+        delta(1, "x", "read", PATH),
+        delta(0, "x", "list", "{\""),
+        delta(None, "", "list", "k"),
+        delta(None, "x", "list", "\":2}"),
+    ]);
+    assert_eq!(running(&run.response), [("read", PATH)]);
+}
+
+/// A server may send every header twice: what has begun since is what goes on.
+#[test]
+fn a_header_that_comes_again_says_nothing_of_calls_that_begin_later() {
+    let a = "{\"path\":\"a\"}";
+    for index in [Some(0), None] {
+        let deltas = [
+            delta(index, "a", "read", ""),
+            delta(index, "a", "read", ""),
+            delta(index, "", "", a),
+            delta(index, "b", "list", ""),
+            delta(index, "b", "list", ""),
+            delta(index, "", "", PATH),
+        ];
+        assert_eq!(calls(&finished(deltas).response), [format!("a read {a}"), format!("b list {PATH}")]);
+    }
+}
+
+/// Without a name, arguments under a new id go to the call with the index. The name says that they may not be its own.
+#[test]
+fn law_t6_a_name_behind_its_arguments_disputes_the_call_that_has_them() {
+    for (index, id) in [(Some(0), "b"), (Some(1), "b"), (None, "b"), (Some(0), "")] {
+        let deltas = [delta(0, "a", "delete_all", ""), delta(0, "b", "", PATH), delta(index, id, "read", "")];
+        for calls in by_each_rule(&deltas, &[0]) {
+            assert_eq!(calls[0], format!("[a delete_all {PATH}]"), "{index:?} {id}");
+            assert!(calls[1].starts_with('['), "{calls:?}");
+        }
+    }
+    // Its own id, and ids that change in every piece, dispute nothing.
+    let own = [delta(0, "a", "read", ""), delta(0, "b", "", PATH), delta(0, "a", "read", "")];
+    let third = [delta(0, "a", "read", ""), delta(0, "b", "", PATH), delta(0, "c", "list", "{}")];
+    for deltas in [own, third] {
+        assert!(calls(&finished(deltas).response).iter().all(|call| !call.starts_with('[')));
+    }
+}
+
+/// A name for one of two calls that wait for theirs: the index means the one, the id the other.
+#[test]
+fn law_t6_a_name_that_two_calls_may_have_runs_neither() {
+    let deltas = [
+        delta(0, "", "", "{}"),
+        delta(1, "x", "", PATH),
+        delta(0, "x", "delete_all", ""),
+        delta(1, "x", "read", ""),
+    ];
+    for calls in by_each_rule(&deltas, &[]) {
+        assert!(calls.iter().all(|call| call.starts_with('[')), "{calls:?}");
+    }
+}
+
+/// The provider may end a call before the arguments come that may be its own.
+#[test]
+fn law_t6_a_call_that_has_ended_without_arguments_waits_for_the_end_of_the_answer() {
+    let left_over = [delta(0, "x", "delete_all", ""), delta(1, "x", "", PATH)];
+    for ended in [&[0, 1][..], &[]] {
+        for calls in by_each_rule(&left_over, ended) {
+            assert_eq!(calls[0], "[x delete_all ]");
+        }
+    }
+    let end = Delta::from(DeltaKind::BlockEnd).in_block(0);
+    let closes_early = |arguments| {
+        let run = finished([delta(0, "x", "delete_all", arguments), end.clone(), Delta::text("a")]);
+        assert!(run.response.tool_calls().all(|(_, call)| call.complete));
+        let is_closed = |chunk: &Chunk| matches!(chunk, Chunk::Closed { .. });
+        let is_text = |chunk: &Chunk| chunk.text().is_some();
+        run.chunks.iter().position(is_closed) < run.chunks.iter().position(is_text)
+    };
+    assert!(closes_early("{\"path\":\"a\"}"));
+    assert!(!closes_early(""));
+}
+
+/// How a server tells its calls apart: the same way in the whole answer.
+#[derive(Debug, Clone)]
+struct Server {
+    ids: &'static [&'static str],
+    indexes: &'static [Option<i64>],
+    /// Whether pieces behind the first have the id, the index and the name, one after another.
+    repeats: Vec<(bool, bool, bool)>,
+}
+
+fn server() -> impl Strategy<Value = Server> {
+    let ids = select(vec![&["x"; 4][..], &["p", "p", "q", "q"], &[""; 4], &["a", "b", "c", "d"]]);
+    let indexes = select(vec![&[Some(0); 4][..], &[None; 4], &[Some(0), Some(1), Some(0), Some(1)]]);
+    (ids, indexes, vec((any::<bool>(), any::<bool>(), proptest::bool::weighted(0.1)), 1..4))
+        .prop_map(|(ids, indexes, repeats)| Server { ids, indexes, repeats })
+}
+
+/// Name and pieces of the arguments of a few calls, most of them short of arguments.
+fn asked() -> impl Strategy<Value = Vec<(&'static str, Vec<String>)>> {
+    let arguments = select(vec!["", "", "{}", "{\"k\":#}", "{\"k\":#}"]);
+    let call = (select(vec!["f", "g", "h"]), arguments, vec(any::<Index>(), 0..3));
+    vec(call, 2..5).prop_map(|calls| {
+        let call = |(at, (name, arguments, cuts)): (usize, (_, &str, _))| {
+            let arguments = arguments.replace('#', &at.to_string());
+            let sent = Sent { index: 0, id: "", name, arguments, cuts };
+            (name, sent.pieces().into_iter().map(str::to_owned).collect())
+        };
+        calls.into_iter().enumerate().map(call).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8_000))]
+
+    /// One call after the other, each with its name first, and ids and indexes that repeat: what runs was called.
+    #[test]
+    fn law_t6_no_call_runs_with_the_arguments_of_another_whatever_ids_and_indexes_repeat(
+        server in server(),
+        asked in asked(),
+    ) {
+        let mut deltas = Vec::new();
+        for (call, (name, pieces)) in asked.iter().enumerate() {
+            for (at, piece) in pieces.iter().enumerate() {
+                let (id, index, again) = server.repeats[at % server.repeats.len()];
+                let keep = |kept: bool| at == 0 || kept;
+                let (id, name) = (if keep(id) { server.ids[call] } else { "" }, if keep(again) { name } else { "" });
+                deltas.push(delta(server.indexes[call].filter(|_| keep(index)), id, name, piece));
+            }
+        }
+        // No arguments and empty ones are the same to a tool.
+        let told = |name: &str, arguments: &str| {
+            (name.to_owned(), if arguments.is_empty() { "{}".to_owned() } else { arguments.to_owned() })
+        };
+        let mut called: Vec<_> = asked.iter().map(|(name, pieces)| told(name, &pieces.concat())).collect();
+        for (name, arguments) in running(&finished(deltas).response) {
+            let at = called.iter().position(|call| *call == told(name, arguments));
+            prop_assert!(at.is_some(), "{name} {arguments} ran, of {called:?}");
+            called.swap_remove(at.unwrap_or_default());
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCallDelta}
 impl ChoiceBlocks {
     pub(super) fn push_fragment(
         &mut self,
-        mut fragment: ToolCallDelta,
+        fragment: ToolCallDelta,
         place: Place,
         sink: &mut Sink<'_>,
     ) -> Result<(), AggregateError> {
@@ -24,9 +24,23 @@ impl ChoiceBlocks {
             Identity::Known(at) => at,
             Identity::New => self.add_call(doubt, sink)?,
         };
+        let calls = self.calls.len();
+        if let Some(call) = self.calls.get_mut(at) {
+            call.note_header(&fragment, calls);
+        }
         if fragment.arguments_delta().is_some() {
             self.note_rivals(at, &fragment);
         }
+        self.extend_at(at, fragment, sink)
+    }
+
+    /// Adds a fragment to the call that it belongs to.
+    fn extend_at(
+        &mut self,
+        at: usize,
+        mut fragment: ToolCallDelta,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), AggregateError> {
         let (Some(call), Some(block)) =
             (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
         else {
@@ -47,7 +61,7 @@ impl ChoiceBlocks {
             return Err(AggregateError::TooLarge { what: "bytes in one tool call", limit });
         }
         sink.bytes.add(call.grows_by(&fragment))?;
-        call.vouched &= identity != Identity::New && fragment.arguments_delta().is_none();
+        call.vouched &= fragment.arguments_delta().is_none();
         let had_id = call.id.is_some();
         if call.extend(&fragment) {
             sink.diagnostics.note(Rule::EmptyArgumentsDropped);
@@ -129,7 +143,7 @@ impl ChoiceBlocks {
         if self.blocks.get(block_at).is_some_and(|block| !block.is_opened()) {
             self.close_running(sink);
             if sink.settings.eager_calls {
-                (0..at).for_each(|before| self.close_call(before, true, sink));
+                (0..at).for_each(|before| self.end_call(before, sink));
             }
         }
         if let (Some(call), Some(block)) = (self.calls.get_mut(at), self.blocks.get_mut(block_at)) {
@@ -151,9 +165,22 @@ impl ChoiceBlocks {
         Ok(self.calls.len() - 1)
     }
 
+    /// The provider ended the call. Its block ends now if nothing that may come makes the call doubtful, otherwise with the answer.
+    pub(super) fn end_call(&mut self, at: usize, sink: &mut Sink<'_>) {
+        let Some(call) = self.calls.get_mut(at).filter(|call| !call.ended) else { return };
+        call.ended = true;
+        if call.is_certain() && self.calls.iter().all(|call| call.name.is_some()) {
+            self.close_call(at, true, sink);
+        }
+    }
+
     /// Ends the call's block, unless it has ended. `complete`: the provider finished the call.
-    pub(super) fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
-        if self.calls.get(at).is_some_and(|call| !call.ended && call.shown_id().is_none()) {
+    fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
+        let block = self.call_blocks.get(at).and_then(|block| self.blocks.get(*block));
+        if block.is_none_or(OpenBlock::is_closed) {
+            return;
+        }
+        if self.calls.get(at).is_some_and(|call| call.shown_id().is_none()) {
             self.make_id(at, sink);
         }
         let (Some(call), Some(block)) =
@@ -161,9 +188,6 @@ impl ChoiceBlocks {
         else {
             return;
         };
-        if call.ended {
-            return;
-        }
         call.ended = true;
         if call.name.is_none() {
             sink.diagnostics.note(Rule::Unnamed);
@@ -180,7 +204,7 @@ impl ChoiceBlocks {
         block.close_with(BlockContent::ToolCall(call), sink);
     }
 
-    /// Ends a call that was open at the end of the answer.
+    /// Ends a call whose block was open at the end of the answer.
     pub(super) fn close_last(&mut self, at: usize, done: bool, sink: &mut Sink<'_>) {
         let completes = self.call_completes(at, done);
         let lacks_arguments = completes && self.may_lack_arguments(at);
@@ -200,12 +224,13 @@ impl ChoiceBlocks {
             || (began_as_another && self.calls.iter_mut().any(lacks_end))
     }
 
-    /// Whether a call that was open at the end of the answer counts as finished by the provider.
+    /// Whether a call whose block was open at the end of the answer counts as finished by the provider.
     fn call_completes(&self, at: usize, done: bool) -> bool {
         let Some(call) = self.calls.get(at) else {
             return false;
         };
         match self.finish.as_ref().map(|finish| &finish.reason) {
+            _ if call.ended => true,
             Some(reason) if reason.vetoes_calls() => false,
             Some(_) if call.vouched => true,
             // Only the end marker came after it: nothing vouches for the call but its arguments.

@@ -5,8 +5,8 @@ use super::*;
 /// The calls of a section, and what is decided on one fragment after another.
 ///
 /// A call is `id index name arguments`, a fragment `id index name` and `+` with arguments, `-` without, `*` either; `-` is
-/// absent. The arguments of the call marked `~` are empty, open and whole, one after another: a row has an outcome for each
-/// of these, or one for all. An outcome is the place of the call (`#1`) or `new`, and the rule; `?` says that a new call runs
+/// absent. `&` joins the fragments that came of a call, the first of them before all other calls began. The arguments marked `~`
+/// are empty, open and whole, one after another: a row has an outcome for each of these, or one for all. An outcome is the place of the call (`#1`) or `new`, and the rule; `?` says that a new call runs
 /// only with arguments of its own, `!0,1` which calls are disputed and do not run, and a new call with them.
 const TABLE: &[(&str, &str)] = &[
     (
@@ -143,8 +143,71 @@ const TABLE: &[(&str, &str)] = &[
         - 0 f * | #0 KnownIndex | the same
         a 0 g * | new OtherName ? | another tool, unless the header is sent again
         - 0 g * | new IndexReusedAfterCompleteArguments | another tool
-        - - f * | new NewName | another call
+        - - f * | new NewName ? | another call, unless the header is sent again
         - - - * | new BufferedUntilNamed | nothing can take it",
+    ),
+    (
+        "a header came again under the same id and index: it may have begun a further call of f",
+        "x 0 f whole & x 0 f -, x 0 g ~
+        - 0 - + | #1 Contradiction !1 | the further call or g
+        - - - + | #1 Contradiction !1 | the further call or g
+        x 0 - + | #1 Contradiction !1 | the further call or g
+        x 0 f - | #0 KnownId | nothing to take
+        - 7 - + | new BufferedUntilNamed | another index",
+    ),
+    (
+        "a header came again, and other ids and indexes are there",
+        "x 0 f empty & x 0 f -, y 1 g ~
+        - - - + | #1 Contradiction !0,1 | f, a further call of it, or g
+        - 1 - + | #1 KnownIndex | the index says which
+        y - - + | #1 KnownId | the id says which
+        - 0 - + | #0 KnownIndex | either way a call of f",
+    ),
+    (
+        "a header came again with the index of another call",
+        "p 0 f whole & p 1 f -, q 1 g ~
+        - 1 - + | #1 Contradiction !1 | the further call or g
+        p - - + | #0 KnownId | either way a call of f",
+    ),
+    (
+        "a header came again with the id of another call, and without its index",
+        "p 0 f whole & q 0 f - & q - f -, q 1 g ~
+        q - - + | #1 Contradiction !1 | the further call or g
+        q 1 - + | #1 Contradiction !1 | the index of the further call is not certain",
+    ),
+    (
+        "arguments came under another id, before any name of that",
+        "a 0 f empty & b 0 - ~
+        b 0 g * | new IndexReusedWithNewId | new Contradiction !0 | new Contradiction !0 | the arguments may be its own
+        b 0 f * | new IndexReusedWithNewId | new Contradiction !0 | new Contradiction !0 | the same
+        b 7 g * | new NewCall | new Contradiction !0 | new Contradiction !0 | the same
+        - 0 g * | new OtherName !0 | new Contradiction !0 | new Contradiction !0 | its id may be the one that came
+        c 0 g * | new IndexReusedWithNewId | a third id
+        b 0 - + | #0 KnownIndex | a server that gives each piece an id
+        a 0 - + | #0 KnownId | its own id",
+    ),
+    (
+        "two calls without a name, one has the index and the other the id",
+        "- 0 - whole, x 1 - ~
+        x 0 f * | #1 Contradiction !0,1 | the name of either
+        x 0 - - | #1 KnownId | says nothing",
+    ),
+    (
+        "a call without a name has the id, and one with a name the index",
+        "- 0 f whole, x 1 - ~
+        x 0 f * | #1 Contradiction !1 | its name, or a header that is sent again
+        x 0 g * | #1 Contradiction | its name: the other call has one",
+    ),
+    (
+        "only names tell calls apart",
+        "- - f ~, - - g whole
+        - - f * | new NewName ? | new NewName !0 | new NewName ? | its header may be sent again, or a piece of its arguments, or the next call
+        - - h * | new NewName | another name",
+    ),
+    (
+        "only names tell calls apart, and an index that all have",
+        "- 0 f ~, - 0 g whole
+        - 0 f * | new IndexReusedAfterCompleteArguments ? | new IndexReusedAfterCompleteArguments !0 | new IndexReusedAfterCompleteArguments ? | as without",
     ),
     (
         "an open call before one that has ended",
@@ -173,18 +236,22 @@ fn fragment(id: &str, index: &str, name: &str, arguments: &str) -> ToolCallDelta
 }
 
 fn call(written: &str, state: &str) -> OpenCall {
-    let [id, index, name, arguments] = words(written);
-    let state = if arguments == "~" { state } else { arguments };
-    let arguments = match state {
-        "empty" | "ended" => "",
-        "open" => "{\"a\":",
-        "whole" => "{\"a\":1}",
-        "bare" => "{}",
-        other => panic!("no state of arguments: {other}"),
-    };
     let mut call = OpenCall::default();
-    call.extend(&fragment(id, index, name, arguments));
-    call.ended = state == "ended";
+    for written in written.split('&') {
+        let [id, index, name, arguments] = words(written);
+        let state = if arguments == "~" { state } else { arguments };
+        let arguments = match state {
+            "empty" | "ended" | "-" => "",
+            "open" => "{\"a\":",
+            "whole" => "{\"a\":1}",
+            "bare" => "{}",
+            other => panic!("no state of arguments: {other}"),
+        };
+        let fragment = fragment(id, index, name, arguments);
+        call.note_header(&fragment, usize::MAX);
+        call.extend(&fragment);
+        call.ended = state == "ended";
+    }
     call
 }
 

@@ -14,10 +14,10 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    Batch, CallKey, CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, EntryKind,
-    FnTool, InMemoryStore, Message, NewEntry, OnDrop, PostgresStore, RedisStore, SqliteStore, StoreError,
-    ToolCallAdvisor, ToolDefinition, ToolLimits, ToolOutput, ToolResult, TurnId, Version, View, async_trait,
-    export, import,
+    Batch, CallKey, CallStart, CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore,
+    EntryKind, ErrorKind, FnTool, InMemoryStore, Message, NOT_RUN, NewEntry, OnDrop, PostgresStore,
+    RedisStore, Role, SqliteStore, StoreError, ToolCallAdvisor, ToolDefinition, ToolLimits, ToolOutput,
+    ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version, View, async_trait, export, import,
 };
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use futures::{StreamExt, TryStreamExt};
@@ -260,6 +260,24 @@ async fn law_t5_calls_that_were_handed_out_have_the_same_keys_in_every_process()
         assert!(calls.into_iter().map(|open| (open.key, open.call)).eq(given.clone()), "{name}");
         undoing.close_unfinished().await.unwrap();
         assert_eq!(open(&copy).await, given, "{name}: undone");
+        // In one conversation the start stands behind a turn that was undone, in the other at the end.
+        for key in [&key, &copy] {
+            let memories = [0; 2].map(|_| ChatMemoryAdvisor::new(Arc::clone(&store)));
+            let start = CallStart::new(given[0].0.clone().unwrap(), given[0].1.id.clone());
+            let (one, other) = futures::join!(
+                memories[0].record_call_start(key, &start),
+                memories[1].record_call_start(key, &start)
+            );
+            let errors: Vec<_> = [one, other].into_iter().filter_map(Result::err).collect();
+            assert_eq!(errors.len(), 1, "{name}: {errors:?}");
+            assert_eq!(errors[0].kind(), ErrorKind::CallAlreadyStarted, "{name}");
+            let calls = memories[0].handed_out_calls(key).await.unwrap();
+            assert_eq!(calls.iter().map(|open| open.started).collect::<Vec<_>>(), [true, false], "{name}");
+        }
+        let told = ChatMemoryAdvisor::new(Arc::clone(&store)).transcript(&copy).await.unwrap();
+        let told: Vec<_> =
+            told.iter().filter(|message| message.role() == Role::Tool).map(Message::text).collect();
+        assert_eq!(told[told.len() - 2..], [VERIFY_BEFORE_RETRYING, NOT_RUN], "{name}");
         client.prompt().messages(results()).conversation(key.clone()).call().await.unwrap();
         assert_eq!(open(&key).await, [], "{name}: they are answered");
         store.delete(&key).await.unwrap();

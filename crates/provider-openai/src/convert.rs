@@ -1,6 +1,6 @@
 //! From one wire event to deltas.
 //!
-//! [`Converter::convert`] is a function of the event but for four things that only the events before it can tell, see
+//! [`Converter::convert`] is a function of the event but for five things that only the events before it can tell, see
 //! [`Converter`]. Whatever needs more than one event is the aggregator's.
 //!
 //! **Reasoning** comes under several names, sometimes under two at once with the same text. One of them is taken per event: the
@@ -10,6 +10,7 @@
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
 
 mod finish;
+mod indexes;
 mod whole;
 
 use std::collections::VecDeque;
@@ -25,6 +26,7 @@ use crate::wire::{
     Choice, Content, Delta as WireDelta, ErrorObject, Event, Few, Function, Part, ToolCall, is_nothing, read,
 };
 use finish::finish_of;
+use indexes::CallIndexes;
 
 /// The name under which provider data of Chat Completions is kept.
 pub(crate) const FORMAT: &str = "openai-chat";
@@ -43,6 +45,8 @@ pub(crate) struct Converter {
     citations: usize,
     /// What tools are called in the request that is answered.
     names: ToolNames,
+    /// What numbers the calls have whose indexes are none.
+    indexes: CallIndexes,
     /// What no name or id may hold: they are shown in spans and logs.
     redaction: Redaction,
     /// The text so far, per choice, where a server sends all of it again in each event (Q70).
@@ -195,7 +199,7 @@ impl Converter {
         self.citations = self.citations.max(sources.len());
     }
 
-    fn tool_calls(&self, delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
+    fn tool_calls(&mut self, delta: WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
         let calls = delta.tool_calls.into_iter().flatten();
         let mut fragments: Vec<ToolCallDelta> = calls.map(|call| self.fragment_of(call)).collect();
         match fragments.len() {
@@ -209,11 +213,11 @@ impl Converter {
         }
     }
 
-    fn fragment_of(&self, call: ToolCall<'_>) -> ToolCallDelta {
+    fn fragment_of(&mut self, call: ToolCall<'_>) -> ToolCallDelta {
         let Function { name, arguments, extras } = call.function;
         let identifier = |word: &str| Text::from(&*self.redaction.identifier(word));
         let mut fragment = ToolCallDelta::default();
-        fragment.index = call.index;
+        fragment.index = self.indexes.number_of(call.index);
         fragment.call_id = call.id.text().map(identifier);
         fragment.name =
             name.text().map(|name| self.names.behind(name).cloned().unwrap_or_else(|| identifier(name)));

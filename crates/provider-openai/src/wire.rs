@@ -3,9 +3,10 @@
 //! One [`Event`] is one event of a stream, or the whole body where nothing is streamed: they differ in `delta` and `message` only.
 //! Everything is optional, `null` is the same as absent, unknown fields are skipped, and texts are borrowed from the event where
 //! they hold no escapes. What is rare is boxed or not parsed yet, so that the usual event stays small. Whatever has an unexpected
-//! shape counts as absent, and what the reader refuses although it is valid JSON is [tidied](tidy()): one odd field must not cost
+//! shape counts as absent, but for the index of a call ([`CallIndex`]), and what the reader refuses although it is valid JSON is [tidied](tidy()): one odd field must not cost
 //! the user the answer.
 
+mod call_index;
 mod content;
 mod error;
 mod extremes;
@@ -18,6 +19,7 @@ mod usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
 pub(crate) use error::ErrorObject;
 pub(crate) use loose::{Few, Object, Str, is_nothing};

@@ -8,13 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::{FORMAT, list_of};
-use crate::wire::{Delta as WireDelta, Str, read};
+use crate::wire::{CallIndex, Delta as WireDelta, Str, read};
 
 /// Numbers the calls of a whole message by their place in it, which is certain there, and takes back ids that repeat.
 pub(super) fn number_calls(message: &mut WireDelta<'_>) {
     let mut ids = HashSet::new();
     for (place, call) in message.tool_calls.iter_mut().flatten().enumerate() {
-        call.index = i64::try_from(place).ok();
+        call.index = i64::try_from(place).map_or(CallIndex::Absent, CallIndex::Number);
         let repeats = call.id.text().is_some_and(|id| !ids.insert(id.to_owned()));
         if repeats {
             call.id = Str::default();

@@ -142,7 +142,7 @@ fn what_a_call_says_beyond_this_crate_is_kept() {
         r#"{"index":-1,"id":"c","type":"function","extra_content":{"google":{"thought_signature":"s"}},"nothing":null,
             "function":{"name":"f","arguments":"{}","provider_specific_fields":{"a":1}}}"#,
     );
-    assert_eq!(call.index, Some(-1));
+    assert_eq!(call.index, CallIndex::Number(-1));
     assert_eq!(Value::Object(call.extras), json!({"extra_content": {"google": {"thought_signature": "s"}}}));
     assert_eq!(Value::Object(call.function.extras), json!({"provider_specific_fields": {"a": 1}}));
 }

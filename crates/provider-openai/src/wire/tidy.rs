@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::call_index::with_odd_indexes_as_texts;
 use super::extremes::without_extremes;
 
 /// The first half of a character outside the Basic Multilingual Plane, where a server cut a text between the two: the second half
@@ -23,11 +24,13 @@ pub(crate) struct Half {
 ///
 /// A first half at the end of a text goes into `half`, and comes back before the second half that the next event's text in the
 /// same choice, field and call begins with; if none does, nothing is left of it. Any other half becomes U+FFFD: better none than a
-/// character that nobody sent. Of several equal keys the last counts. A number or a nesting that cannot be held becomes `null`.
+/// character that nobody sent. Of several equal keys the last counts. A number or a nesting that cannot be held becomes `null`;
+/// an index of a call becomes the text that it is spelled as.
 pub(crate) fn tidy(json: &str, half: &mut Option<Half>) -> Option<String> {
     // This checks the grammar alone: it converts nothing, and does not recurse.
     serde_json::from_str::<&RawValue>(json).ok()?;
-    let value: Value = serde_json::from_str(&without_extremes(&with_whole_characters(json, half))).ok()?;
+    let whole = with_whole_characters(&with_odd_indexes_as_texts(json), half);
+    let value: Value = serde_json::from_str(&without_extremes(&whole)).ok()?;
     Some(value.to_string())
 }
 

@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Str;
-use super::loose::{Number, Object};
+use super::call_index::CallIndex;
+use super::loose::Object;
 
 /// A fragment of a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct ToolCall<'a> {
-    /// Signed: some servers count from -1 (Q5).
-    pub(crate) index: Option<i64>,
+    pub(crate) index: CallIndex<'a>,
     pub(crate) id: Str<'a>,
     pub(crate) function: Function<'a>,
     /// Fields this crate does not know, such as `extra_content` with Google's thought signatures: they go back with the call.
@@ -60,7 +60,7 @@ impl<'de> Visitor<'de> for ToolCallVisitor {
         let mut call = ToolCall::default();
         while let Some(key) = entries.next_key::<Str<'de>>()? {
             match key.text().unwrap_or_default() {
-                "index" => call.index = entries.next_value::<Number>()?.0,
+                "index" => call.index = entries.next_value()?,
                 "id" => call.id = entries.next_value()?,
                 "type" => drop(entries.next_value::<IgnoredAny>()?),
                 "function" => {

@@ -293,6 +293,29 @@ fn law_s5_pieces_of_calls_with_one_id_keep_their_index() {
     }
 }
 
+/// An index that cannot be held is as much a call's own in an event that looks like one before.
+#[test]
+fn law_s5_an_odd_index_is_the_same_whether_or_not_its_event_is_parsed() {
+    let piece = |index: &str, keys: &str, at: usize| {
+        let call = format!(r#""tool_calls":[{{"index":{index}{keys},"function":{{"arguments":"{at}"}}}}]"#);
+        event("x").replace("\"content\":\"x\"", &call)
+    };
+    for odd in [
+        ["1180591620717411303424", "1e30"],
+        ["0.5", "1e400"],
+        ["\"a\"", "-9223372036854775808"],
+        ["{}", "true"],
+    ] {
+        for keys in ["", r#","id":"x""#] {
+            for index in [|at: usize| at % 2, |at: usize| at / 8 % 2] {
+                let body = stream(&(0..40).map(|at| piece(odd[index(at)], keys, at)).collect::<Vec<_>>());
+                assert_said_as_parsed(&body, odd[0]);
+                assert!(alike_in(&body) >= 30, "{odd:?} {keys}");
+            }
+        }
+    }
+}
+
 /// Token counts are kept while events look alike, and told before anything else.
 #[test]
 fn law_s5_counts_of_events_that_look_alike_are_told() {

@@ -111,6 +111,95 @@ fn d20_no_value_costs_a_whole_answer() {
     }
 }
 
+/// Spellings of indexes of calls, two of each kind, that are no whole number of 64 bits, or are one at its very end.
+const ODD_INDEXES: [(&str, &str); 15] = [
+    ("9223372036854775808", "9223372036854775809"),
+    ("-9223372036854775808", "-9223372036854775809"),
+    ("-9223372036854775807", "\"9223372036854775808\""),
+    ("18446744073709551615", "18446744073709551616"),
+    ("1180591620717411303424", "2361183241434822606848"),
+    // One floating-point number.
+    ("1180591620717411303424", "1180591620717411303425"),
+    ("9007199254740993.0", "9007199254740992.0"),
+    ("1e30", "1E30"),
+    ("0.5", "1.5"),
+    ("1e400", "1e401"),
+    ("\"one\"", "\"two\""),
+    ("\"\\ud83d\"", "\"\\ud83e\""),
+    ("true", "false"),
+    ("[1e400]", "[1e401]"),
+    ("{}", "[]"),
+];
+
+/// What is said beside a call so that the event is read as it came, and in another form.
+const BESIDE: [&str; 4] = ["", r#","note":"\ud83d""#, r#","note":1e400"#, r#","note":null,"note":7"#];
+
+fn of_call(index: &str, rest: &str, beside: &str) -> String {
+    format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":{index}{rest}}}]}}}}]{beside}}}\n\n"
+    )
+}
+
+fn called(body: &str) -> Vec<(String, String, bool)> {
+    let response = read(body.as_bytes()).0.expect(body);
+    let calls = response.tool_calls().map(|(_, call)| call);
+    calls.map(|call| (call.name.to_string(), call.arguments.clone(), call.complete)).collect()
+}
+
+#[test]
+fn law_t6_an_index_that_cannot_be_held_is_still_one_of_its_own() {
+    let begins = [r#","id":"x","function":{"name":"read"}"#, r#","id":"y","function":{"name":"delete_all"}"#];
+    let deep = [1, 2].map(|number| format!("{}{number}{}", "[".repeat(5000), "]".repeat(5000)));
+    let odd = ODD_INDEXES.into_iter().chain([(&*deep[0], &*deep[1])]);
+    for (a, b) in odd.flat_map(|(a, b)| [(a, b), (b, a), (a, "0")]) {
+        // Also in events that differ in what else they hold.
+        for (first, then) in BESIDE.iter().flat_map(|first| BESIDE.map(|then| (*first, then))) {
+            let begun = of_call(a, begins[0], first) + &of_call(b, begins[1], then);
+            let pieces = ["{\\\"path\\\":", "\\\"a", "a", "a", "a", "a\\\"}"]
+                .map(|piece| of_call(a, &format!(",\"function\":{{\"arguments\":\"{piece}\"}}"), then));
+            let body =
+                [begun, pieces.concat(), of_call(b, "", first), STOP.to_owned(), DONE.to_owned()].concat();
+            let expected = [("read", r#"{"path":"aaaaa"}"#, true), ("delete_all", "", true)]
+                .map(|(name, arguments, complete)| (name.to_owned(), arguments.to_owned(), complete));
+            assert_eq!(called(&body), expected, "{a} {b} {first} {then}");
+            // One that was never announced is nobody's.
+            let stray = body.replace(begins[0], "");
+            assert!(
+                !called(&stray)
+                    .iter()
+                    .any(|(name, arguments, _)| name == "delete_all" && !arguments.is_empty()),
+                "{stray}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_index_that_says_nothing_is_absent() {
+    for nothing in ["null", "\"\""] {
+        let begun = of_call(nothing, r#","id":"x","function":{"name":"read"}"#, "");
+        let rest = of_call(nothing, r#","function":{"arguments":"{}"}"#, "");
+        let expected = ("read".to_owned(), "{}".to_owned(), true);
+        assert_eq!(called(&[&begun, &rest, STOP, DONE].concat()), [expected], "{nothing}");
+    }
+}
+
+/// An answer keeps no index beyond a bound, so a piece that has one is known by nothing.
+#[test]
+fn law_t6_an_endless_index_is_nobodys() {
+    let endless = "1".repeat(20 << 10);
+    let begun = of_call(&endless, r#","id":"x","function":{"name":"read"}"#, "")
+        + &of_call("0", r#","id":"y","function":{"name":"delete_all"}"#, "");
+    let rest = of_call(&endless, r#","function":{"arguments":"{}"}"#, "");
+    let calls = called(&[&begun, &rest, STOP, DONE].concat());
+    assert!(
+        calls
+            .iter()
+            .all(|(name, arguments, complete)| name == "unnamed_tool" || arguments.is_empty() || !complete),
+        "{calls:?}"
+    );
+}
+
 #[test]
 fn d20_a_count_is_exact_or_absent() {
     let counts = [

@@ -1,0 +1,38 @@
+//! The indexes of calls, as numbers.
+
+use std::collections::HashMap;
+
+use crate::shapes::LONGEST;
+use crate::wire::CallIndex;
+
+/// The numbers of one answer that stand for indexes that are none.
+#[derive(Debug, Default)]
+pub(super) struct CallIndexes {
+    /// Each spelling has its own: the first one the lowest, the next one the next.
+    odd: HashMap<String, i64>,
+    given: i64,
+}
+
+impl CallIndexes {
+    /// The number that an index is, or stands for in this answer.
+    pub(super) fn number_of(&mut self, index: CallIndex<'_>) -> Option<i64> {
+        match index {
+            CallIndex::Absent => None,
+            CallIndex::Number(number) => Some(number),
+            CallIndex::Odd(spelling) => Some(self.number_for(&spelling)),
+        }
+    }
+
+    /// A spelling beyond the longest is not kept, so it is another one each time. Its event is never learned, either.
+    fn number_for(&mut self, spelling: &str) -> i64 {
+        if let Some(number) = self.odd.get(spelling) {
+            return *number;
+        }
+        let number = i64::MIN + self.given;
+        self.given += 1;
+        if spelling.len() <= LONGEST {
+            self.odd.insert(spelling.to_owned(), number);
+        }
+        number
+    }
+}

@@ -1,6 +1,6 @@
 //! From one wire event to deltas.
 //!
-//! [`Converter::convert`] is a function of the event but for five things that only the events before it can tell, see
+//! [`Converter::convert`] is a function of the event but for a few things that only the events before it can tell, see
 //! [`Converter`]. Whatever needs more than one event is the aggregator's.
 //!
 //! **Reasoning** comes under several names, sometimes under two at once with the same text. One of them is taken per event: the
@@ -10,6 +10,7 @@
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
 
 mod finish;
+mod identifiers;
 mod indexes;
 mod whole;
 
@@ -26,6 +27,7 @@ use crate::wire::{
     Choice, Content, Delta as WireDelta, ErrorObject, Event, Few, Function, Part, ToolCall, is_nothing, read,
 };
 use finish::finish_of;
+use identifiers::Identifiers;
 use indexes::CallIndexes;
 
 /// The name under which provider data of Chat Completions is kept.
@@ -43,12 +45,10 @@ pub(crate) struct Converter {
     streamed: bool,
     /// How many of the answer's sources are told already: Perplexity repeats them in every event.
     citations: usize,
-    /// What tools are called in the request that is answered.
-    names: ToolNames,
     /// What numbers the calls have whose indexes are none.
     indexes: CallIndexes,
-    /// What no name or id may hold: they are shown in spans and logs.
-    redaction: Redaction,
+    /// Names and ids without secrets: they are shown in spans and logs.
+    identifiers: Identifiers,
     /// The text so far, per choice, where a server sends all of it again in each event (Q70).
     cumulative: Option<Vec<(u32, String)>>,
 }
@@ -64,12 +64,14 @@ pub(crate) struct Told {
 
 impl Converter {
     pub(crate) fn new(text: TextMode, redaction: Redaction) -> Self {
-        Self { cumulative: (text == TextMode::Cumulative).then(Vec::new), redaction, ..Self::default() }
+        let cumulative = (text == TextMode::Cumulative).then(Vec::new);
+        Self { cumulative, identifiers: Identifiers::new(redaction), ..Self::default() }
     }
 
     /// The same converter for an answer to a request in which tools are called so.
-    pub(crate) fn with_names(self, names: ToolNames) -> Self {
-        Self { names, ..self }
+    pub(crate) fn with_names(mut self, names: ToolNames) -> Self {
+        self.identifiers.set_tools(names);
+        self
     }
 
     /// Appends what `event` says to `deltas`. Beside an error a reason to finish means nothing, whatever its word is.
@@ -101,8 +103,8 @@ impl Converter {
         }
         self.told_id |= id.is_some();
         self.told_model |= model.is_some();
-        let identifier = |word: &str| Text::from(&*self.redaction.identifier(word));
-        deltas.push_back(Delta::origin(id.map(identifier), model.map(identifier)));
+        let shown = |word: &str| self.identifiers.word(word);
+        deltas.push_back(Delta::origin(id.map(shown), model.map(shown)));
     }
 
     fn choice(
@@ -128,7 +130,7 @@ impl Converter {
         }
         if let Some(reason) = choice.finish_reason() {
             self.sources(citations, &mut push);
-            push(DeltaKind::Finish(Box::new(finish_of(&self.redaction.identifier(reason)))));
+            push(DeltaKind::Finish(Box::new(finish_of(&self.identifiers.word(reason)))));
         }
     }
 
@@ -215,12 +217,10 @@ impl Converter {
 
     fn fragment_of(&mut self, call: ToolCall<'_>) -> ToolCallDelta {
         let Function { name, arguments, extras } = call.function;
-        let identifier = |word: &str| Text::from(&*self.redaction.identifier(word));
         let mut fragment = ToolCallDelta::default();
         fragment.index = self.indexes.number_of(call.index);
-        fragment.call_id = call.id.text().map(identifier);
-        fragment.name =
-            name.text().map(|name| self.names.behind(name).cloned().unwrap_or_else(|| identifier(name)));
+        fragment.call_id = call.id.text().map(|id| self.identifiers.call_id(id));
+        fragment.name = name.text().map(|name| self.identifiers.tool(name));
         fragment.arguments_delta = arguments.text().map(Text::from);
         fragment.provider_data = extras_of(call.extras, extras);
         fragment

@@ -13,15 +13,13 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use secrecy::{ExposeSecret, SecretString};
 
 use decoded::Decoded;
 use forms::Forms;
 
-/// What stands in place of a secret.
-const BLANK: &str = "[secret]";
 /// The shortest secret that is looked for, in bytes: a shorter one occurs by chance.
 const SHORTEST_SECRET: usize = 6;
 /// How much more than is shown is read, so that a secret at the cut is known as one.
@@ -102,11 +100,22 @@ impl fmt::Debug for ServerText {
 
 /// The secrets that no text of a server may show.
 #[derive(Clone, Default)]
-pub(crate) struct Redaction(Arc<[SecretString]>);
+pub(crate) struct Redaction(Arc<Secrets>);
+
+#[derive(Default)]
+struct Secrets {
+    secrets: Box<[SecretString]>,
+    /// What they look like in other people's words, once somebody asks.
+    forms: OnceLock<Forms>,
+}
 
 impl Redaction {
+    /// What stands in place of a secret.
+    pub(crate) const BLANK: &str = "[secret]";
+
     pub(crate) fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
-        Self(secrets.filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET).collect())
+        let secrets = secrets.filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET).collect();
+        Self(Arc::new(Secrets { secrets, forms: OnceLock::new() }))
     }
 
     /// The words, at most `longest` bytes of them, without
@@ -115,17 +124,7 @@ impl Redaction {
     pub(crate) fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
         let read = words.0.floor_char_boundary(longest.saturating_add(READ_AHEAD));
         let words = words.0.get(..read).unwrap_or_default();
-        let mut shown = String::new();
-        let mut at = 0;
-        for blank in self.blanks(words) {
-            push_bounded(&mut shown, words.get(at..blank.start).unwrap_or_default(), longest);
-            if shown.len() + BLANK.len() <= longest {
-                shown.push_str(BLANK);
-            }
-            at = blank.end;
-        }
-        push_bounded(&mut shown, words.get(at..).unwrap_or_default(), longest);
-        ServerText(shown)
+        ServerText(without(&self.blanks(words), words, longest))
     }
 
     /// Whether there is something in the words that is not shown.
@@ -133,20 +132,19 @@ impl Redaction {
         !self.blanks(&words.0).is_empty()
     }
 
-    /// A name or an id that is kept as it came, but for a secret in it: it may be shown where nobody knows of secrets.
+    /// A name or an id: as it came if nothing in it is a secret or looks like one, else as it is [shown](Self::show). It may be
+    /// shown where nobody knows of secrets.
     pub(crate) fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
-        let mut word = Cow::Borrowed(word);
-        for secret in self.0.iter().map(ExposeSecret::expose_secret) {
-            if word.contains(secret) {
-                word = Cow::Owned(word.replace(secret, BLANK));
-            }
+        match self.blanks(word).as_slice() {
+            [] => Cow::Borrowed(word),
+            blanks => Cow::Owned(without(blanks, word, usize::MAX)),
         }
-        word
     }
 
     /// Where there is something that is not shown, in order and apart from one another.
     fn blanks(&self, words: &str) -> Vec<Range<usize>> {
-        let forms = Forms::of(self.0.iter().map(ExposeSecret::expose_secret));
+        let secrets = self.0.secrets.iter().map(ExposeSecret::expose_secret);
+        let forms = self.0.forms.get_or_init(|| Forms::of(secrets));
         let mut blanks = Vec::new();
         let mut text = Decoded::plain(words);
         for _ in 0..=MOST_ENCODED {
@@ -179,6 +177,21 @@ fn joined(mut ranges: Vec<Range<usize>>, words: &str) -> Vec<Range<usize>> {
         }
     }
     joined
+}
+
+/// The words without these parts of them, and bounded.
+fn without(blanks: &[Range<usize>], words: &str, longest: usize) -> String {
+    let mut shown = String::new();
+    let mut at = 0;
+    for blank in blanks {
+        push_bounded(&mut shown, words.get(at..blank.start).unwrap_or_default(), longest);
+        if shown.len().saturating_add(Redaction::BLANK.len()) <= longest {
+            shown.push_str(Redaction::BLANK);
+        }
+        at = blank.end;
+    }
+    push_bounded(&mut shown, words.get(at..).unwrap_or_default(), longest);
+    shown
 }
 
 /// Adds words as far as there is room, with spaces in place of control characters.

@@ -62,6 +62,8 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile:
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;
     rest.extend_from_slice(fields.get(1..).unwrap_or_default());
     json.push(rest.into());
+    let as_they_are: Vec<Text> = tools.as_they_are.iter().map(|name| Text::from(*name)).collect();
+    let names = names.with_offered(tools.offered.iter().copied().chain(&as_they_are));
     Ok(Body { json, choices, names })
 }
 

@@ -1,12 +1,13 @@
 //! The indexes of calls, as numbers.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use crate::shapes::LONGEST;
 use crate::wire::CallIndex;
 
 /// The numbers of one answer that stand for indexes that are none.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct CallIndexes {
     /// Each spelling has its own: the first one the lowest, the next one the next.
     odd: HashMap<String, i64>,
@@ -34,5 +35,12 @@ impl CallIndexes {
             self.odd.insert(spelling.to_owned(), number);
         }
         number
+    }
+}
+
+/// Without the spellings, which are as the server wrote them.
+impl fmt::Debug for CallIndexes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallIndexes").field("odd", &self.odd.len()).finish_non_exhaustive()
     }
 }

@@ -347,3 +347,91 @@ fn an_error_is_told_beside_the_deltas() {
     assert!(!told(r#"{"choices":[{"delta":{}}]}"#).whole);
     assert!(told(r#"{"choices":[{"message":{}}]}"#).whole);
 }
+
+/// The calls of an answer, as name and id.
+fn called(converter: &mut Converter, calls: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut deltas = VecDeque::new();
+    for (at, (name, id)) in calls.iter().enumerate() {
+        let call = json!({"index": at, "id": id, "function": {"name": name, "arguments": "{}"}});
+        let event = json!({"choices": [{"delta": {"tool_calls": [call]}}]}).to_string();
+        converter.convert(serde_json::from_str(&event).expect("an event"), &mut deltas);
+    }
+    let fragments = deltas.into_iter().filter_map(|delta| match delta.kind {
+        DeltaKind::ToolCalls(mut fragments) => fragments.pop(),
+        _ => None,
+    });
+    let word = |text: Option<Text>| text.map_or_else(String::new, |text| text.to_string());
+    fragments.map(|fragment| (word(fragment.name), word(fragment.call_id))).collect()
+}
+
+const KEY: &str = "canary~of.no-vendor";
+
+fn knowing_a_secret() -> Converter {
+    Converter::new(TextMode::Increments, Redaction::new([KEY.into()].into_iter()))
+}
+
+#[test]
+fn law_t6_ids_that_hide_something_stay_different_and_the_same() {
+    let [key, upper, cut] = [KEY, &KEY.to_ascii_uppercase(), &KEY[..15]].map(str::to_owned);
+    let long = |end: &str| format!("{KEY}{}{end}", "x".repeat(20 << 10));
+    let (one, two) = (long("1"), long("2"));
+    let ids = [
+        &key,
+        &upper,
+        &cut,
+        "sk-0123456789abc",
+        "sk-0123456789abd",
+        "[secret]",
+        "[secret]-2",
+        "call_1",
+        "c-[secret]",
+        &one,
+        &two,
+    ];
+    let calls = ids.map(|id| ("f", id));
+    let mut converter = knowing_a_secret();
+    let first = called(&mut converter, &calls);
+    let shown: std::collections::HashSet<_> = first.iter().map(|(_, id)| id).collect();
+    assert_eq!(shown.len(), ids.len(), "{first:?}");
+    assert_eq!((first[0].1.as_str(), first[7].1.as_str()), ("[secret]", "call_1"));
+    // Also when they come again, and in another answer.
+    assert_eq!(called(&mut converter, &calls[..9]), first[..9]);
+    assert_eq!(called(&mut knowing_a_secret(), &calls), first);
+    let told = format!("{first:?} {converter:?}").to_ascii_lowercase();
+    assert!(!told.contains(&KEY[..12]) && !told.contains("0123456789"), "{told}");
+}
+
+#[test]
+fn law_r3_no_name_in_an_answer_shows_what_looks_like_a_secret() {
+    let upper = KEY.to_ascii_uppercase();
+    for word in [KEY, &upper, &KEY[2..16], "sk-proj-0123456789"] {
+        let event = json!({"id": word, "model": word, "choices": [{"delta": {"content": "a"}, "finish_reason": word}]}).to_string();
+        let mut deltas = VecDeque::new();
+        let mut converter = knowing_a_secret();
+        converter.convert(serde_json::from_str(&event).expect("an event"), &mut deltas);
+        let shown = format!("{deltas:?} {:?}", called(&mut converter, &[(word, word)]));
+        assert!(!shown.contains(word) && shown.matches("[secret]").count() >= 5, "{shown}");
+    }
+}
+
+/// A caller may call a tool whatever it likes: its call is found.
+#[test]
+fn a_tool_of_the_request_keeps_its_name() {
+    let odd = ["sk-learn-something-else", KEY, "fw_update", "docs.search-0123456789"];
+    let chosen = "sk-learn-another-thing";
+    let offered =
+        odd.iter().map(|name| advisor_core::ToolDefinition::new(*name, "", json!({"type": "object"})));
+    let mut request = advisor_core::ChatRequest::new(advisor_core::Message::user("x"));
+    request
+        .options
+        .extra
+        .insert("tools".to_owned(), offered.map(|tool| json!({"function": {"name": tool.name}})).collect());
+    request.options.tool_choice = Some(advisor_core::ToolChoice::Tool(chosen.into()));
+    let body = crate::request::body(&request, "m", true, &crate::Profile::openai()).expect("a body");
+    let calls = odd.map(|name| (name, "c"));
+    let mut converter = knowing_a_secret().with_names(body.names);
+    let names = called(&mut converter, &calls).into_iter().map(|(name, _)| name);
+    assert_eq!(names.collect::<Vec<_>>(), odd);
+    assert_eq!(called(&mut converter, &[(chosen, "c")])[0].0, chosen);
+    assert_eq!(called(&mut converter, &[("sk-learn-something-new", "c")])[0].0, "[secret]");
+}

@@ -12,7 +12,11 @@ const PIECE: usize = 12;
 const BEGINNING: usize = 4;
 
 /// The forms of some secrets.
-pub(super) struct Forms(Vec<Form>);
+pub(super) struct Forms {
+    forms: Vec<Form>,
+    /// What is looked for, by its length: pieces of forms, and forms that are known in whole only.
+    pieces: HashMap<usize, HashSet<Box<[u8]>>>,
+}
 
 struct Form {
     /// In small letters.
@@ -33,22 +37,22 @@ impl Forms {
             encoded(secret.as_bytes()).iter().for_each(|form| add(form, true));
         }
         forms.retain(|form| !form.bytes.is_empty());
-        Self(forms)
+        let mut pieces: HashMap<usize, HashSet<Box<[u8]>>> = HashMap::new();
+        for Form { bytes: form, in_pieces } in &forms {
+            let length = if *in_pieces { form.len().min(PIECE) } else { form.len() };
+            pieces.entry(length).or_default().extend(form.windows(length).map(Box::from));
+        }
+        Self { forms, pieces }
     }
 
     /// Where they are in these bytes, in whole or in pieces, or at least begin at the end.
     pub(super) fn find_in(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let mut of_length: HashMap<usize, HashSet<&[u8]>> = HashMap::new();
-        for Form { bytes: form, in_pieces } in &self.0 {
-            let length = if *in_pieces { form.len().min(PIECE) } else { form.len() };
-            of_length.entry(length).or_default().extend(form.windows(length));
-        }
         let mut found = Vec::new();
-        for (length, pieces) in of_length {
-            let windows = bytes.windows(length).enumerate();
-            found.extend(windows.filter(|(_, piece)| pieces.contains(piece)).map(|(at, _)| at..at + length));
+        for (length, pieces) in &self.pieces {
+            let windows = bytes.windows(*length).enumerate();
+            found.extend(windows.filter(|(_, piece)| pieces.contains(*piece)).map(|(at, _)| at..at + length));
         }
-        let in_pieces = self.0.iter().filter(|form| form.in_pieces);
+        let in_pieces = self.forms.iter().filter(|form| form.in_pieces);
         let beginnings = in_pieces.filter_map(|form| begins_at_the_end(bytes, &form.bytes));
         found.extend(beginnings.map(|at| at..bytes.len()));
         found

@@ -3,6 +3,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 use super::*;
 
+const BLANK: &str = Redaction::BLANK;
 const KEY: &str = "sk-Canary/0123+456-789_abcdefXYZ";
 /// A key that looks like none.
 const PLAIN: &str = "Canary~Of.No-Vendor";
@@ -158,12 +159,19 @@ fn control_characters_are_blanks_and_text_is_cut_between_characters() {
 }
 
 #[test]
-fn identifiers_stay_but_for_a_secret() {
+fn identifiers_stay_but_for_what_is_or_looks_like_a_secret() {
     let redaction = redaction();
-    for identifier in ["gpt-4o", "call_abc", "sk-learn-something-else", ""] {
+    for identifier in
+        ["gpt-4o", "call_abc", "chatcmpl-0123456789abcdefABCDEF", "tool_calls", "line\nbreak", ""]
+    {
         assert_eq!(redaction.identifier(identifier), identifier);
     }
     assert_eq!(redaction.identifier(&format!("model-{KEY}:{PLAIN}")), "model-[secret]:[secret]");
+    for disguise in disguises(KEY).iter().chain(&disguises(PLAIN)) {
+        let shown = redaction.identifier(disguise);
+        assert!(!gives_away(&shown, disguise) && shown.contains(BLANK), "{disguise}: {shown}");
+    }
+    assert_eq!(redaction.identifier("sk-proj-0123456789"), "[secret]");
 }
 
 #[test]

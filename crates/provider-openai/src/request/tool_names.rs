@@ -23,6 +23,8 @@ pub(crate) struct ToolNames {
     special: HashMap<Text, String>,
     /// Names on the wire that stand for others.
     behind: Arc<HashMap<String, Text>>,
+    /// The tools that are offered.
+    offered: Arc<[Text]>,
 }
 
 impl ToolNames {
@@ -64,6 +66,17 @@ impl ToolNames {
             Some(special) => Cow::Borrowed(special),
             None => usual(name),
         }
+    }
+
+    /// The same where these are offered.
+    pub(super) fn with_offered<'a>(self, names: impl Iterator<Item = &'a Text>) -> Self {
+        Self { offered: names.cloned().collect(), ..self }
+    }
+
+    /// The tool of the request that this name on the wire means.
+    pub(crate) fn meant_by(&self, wire: &str) -> Option<Text> {
+        let offered = || self.offered.iter().find(|name| name.as_str() == wire);
+        self.behind(wire).or_else(offered).cloned()
     }
 
     /// The tool that this name on the wire stands for, if it is another one than it says.

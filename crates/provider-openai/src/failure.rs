@@ -31,8 +31,9 @@ const LONGEST_GENERATION: usize = 64 << 10;
 /// What a provider said when it failed: the [source](std::error::Error::source) of the [`Error`] that reports it.
 ///
 /// Its words are the provider's: at most 2 KiB, without line breaks and other control characters. Blanked out are the key, the
-/// values of the caller's own headers and of the base URL's query, in whole or in pieces and however they are encoded, and
-/// whatever else looks like a key. They may quote the request.
+/// values of the caller's own headers and of the base URL's query, and whatever else looks like a key, in whole or in pieces and
+/// however they are encoded. Parts of such a header or of the base URL's path count from 12 bytes on, unless they are usual
+/// words. They may quote the request.
 ///
 /// ```
 /// use advisor_core::{Error, ErrorKind};

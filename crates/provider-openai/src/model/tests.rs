@@ -107,6 +107,36 @@ fn d17_what_a_base_url_and_headers_hold_is_secret_too() {
 }
 
 #[test]
+fn law_r3_every_part_of_a_header_and_a_base_url_that_may_be_a_key_is_secret() {
+    let shown = |model: OpenAiModel, words: &str| secrets::of(&model).show(&words.into(), 2048).to_string();
+    let at = |url: &str| OpenAiModel::new("m").with_base_url(format!("https://gateway.example/{url}"));
+    let with = |value: &str| at("v1").with_header("x", value.to_owned());
+    let basic = |padding: &str| with(&format!("basic Ym9iOmNvcnJlY3Rob3JzZWJhdHRlcnk{padding}"));
+    for (model, words) in [
+        (at("v1?canarywithoutequals"), "canarywithoutequals"),
+        (at("v1?canary%2Fnoequals&a=b"), "canary/noequals"),
+        (at("canarypart77/v1"), "canarypart77"),
+        (at("v1/models/m/canarypathpartwithoutanydigit"), "canarypathpartwithoutanydigit"),
+        (basic("="), "bob:correcthorsebattery"),
+        (basic(""), "correcthorsebattery"),
+        (with("a=b; session=canarysession0123; theme=dark"), "canarysession0123"),
+        (with("Custom id=7, token=\"canarysession0123\""), "canarysession0123"),
+        (with("Custom one canarysession0123"), "canarysession0123"),
+        (with("one,canarysession0123=="), "canarysession0123"),
+    ] {
+        let text = shown(model, &format!("no route for {words} here"));
+        assert!(text == "no route for [secret] here", "{words}: {text}");
+    }
+    // Names and usual words stay readable.
+    let usual = at("openai/deployments/gpt-4o-mini-2024/chat/completions/compatible-mode/v1beta/organizations?api-version=2024-10-21-preview")
+        .with_header("accept", "text/event-stream, application/json; refresh_token_name=1")
+        .with_header("x-title", "My authentication helper");
+    let words = "gpt-4o-mini-2024 refused at /openai/deployments: chat completions, compatible-mode, organizations, \
+        application/json, text/event-stream, authentication, refresh_token_name, 2024-10-21-preview";
+    assert_eq!(shown(usual, words), words);
+}
+
+#[test]
 fn d17_a_key_that_was_given_as_a_headers_name_is_not_shown() {
     let mixed_up = OpenAiModel::new("m").with_header("Bearer sk-0123456789abcdef", "authorization");
     let error = mixed_up.call(&ChatRequest::new(Message::user("x"))).expect_err("no such name");

@@ -8,18 +8,14 @@ use advisor_core::{
 };
 
 use crate::bounded::Bounded;
-use crate::reading::{Reading, whole_turns};
+use crate::reading::{Reading, told};
 use crate::registry::Registry;
-use crate::repair::Repair;
-use crate::seal::{closing, end_of};
-use crate::summary::after;
 use crate::turn_memory::several_choices;
 use crate::unfinished::Unfinished;
-use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{
-    ConversationStore, Entry, EntryId, MemoryTexts, StoreError, Summarizer, TokenCounter, TurnMemory,
-    WhenBusy, WhenTooLarge, Window,
+    ConversationStore, EntryId, MemoryTexts, StoreError, Summarizer, TokenCounter, TurnMemory, WhenBusy,
+    WhenTooLarge, Window,
 };
 
 /// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
@@ -181,16 +177,10 @@ impl ChatMemoryAdvisor {
         unfinished: &[Unfinished],
     ) -> Result<MessageList> {
         let snapshot = self.registry.load(&*self.store, key, tip, &Reading::of(&self.measure)).await;
-        let mut log = whole_turns(snapshot.map_err(StoreError::on_load)?);
-        let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-        let texts = &*self.measure.texts;
-        let closed = closing(last, &end_of(last, unfinished), &[], texts);
-        log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
         let pending = self.registry.change(key, |slot| slot.summary.clone());
-        let summary = self.measure.summary(&log, pending.as_ref());
-        let turns = self.measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]).turns;
-        let summary = summary.map(|summary| summary.message(texts));
-        Ok(summary.into_iter().chain(turns.into_iter().flatten()).collect())
+        let snapshot = snapshot.map_err(StoreError::on_load)?;
+        let (summary, filled) = told(snapshot, pending.as_ref(), unfinished, &self.measure);
+        Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())
     }
 
     /// Closes the turns of this process that were dropped and whose end is not written yet, in all

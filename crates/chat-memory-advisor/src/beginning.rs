@@ -98,7 +98,7 @@ impl Inner {
     fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
         let prompt = Prompt::new(system.to_vec(), opening.messages, Arc::clone(&self.measure.texts))
             .following(opening.summary, opening.earlier, opening.past);
-        let state = TurnState::new(claim, version, prompt);
+        let state = TurnState::new(claim, version, prompt).having_read(opening.read);
         let state = if opening.entries.is_empty() {
             self.registry.forget_turn(&self.key, &self.turn);
             state.following(opening.turns, opening.last_turn, opening.parent)

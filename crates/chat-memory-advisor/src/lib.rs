@@ -80,6 +80,7 @@ mod opening;
 mod prompt;
 mod readable;
 mod reading;
+mod reading_on;
 mod recorder;
 mod registry;
 mod repair;

@@ -37,6 +37,10 @@ pub(crate) struct Opening {
     pub(crate) earlier: usize,
     /// All messages of those turns, where what is sent of them may change while the turn runs.
     pub(crate) past: Vec<Vec<Message>>,
+    /// Nothing of the turns that were not read would be sent.
+    pub(crate) full: bool,
+    /// How many entries were read of a longer conversation, where what is sent of it may change while the turn runs.
+    pub(crate) read: Option<usize>,
     /// What stands before them in place of the oldest turns.
     pub(crate) summary: Option<Message>,
     /// How many earlier turns that does not tell of.
@@ -70,6 +74,7 @@ impl Opening {
     ) -> Result<Beginning> {
         let (version, parent, texts) = (past.snapshot.version, past.parent, &*measure.texts);
         let last_turn = past.snapshot.last_turn().filter(|_| past.parent.is_none()).cloned();
+        let read = Self::read_for_later(&past.snapshot, measure);
         let mut log = whole_turns(past.snapshot);
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
@@ -104,20 +109,29 @@ impl Opening {
             summary,
             turns,
             again,
-            ..Self::sending(sent, measure)?
+            ..Self::sending(sent, read, measure)?
         };
         Ok(Beginning::Asking(opening))
     }
 
-    /// One that sends what fits of these turns, of which the last one is running.
-    fn sending(mut turns: Vec<Vec<Message>>, measure: &Measure) -> Result<Self> {
+    /// How much was read, if more of the conversation may have to be. Where summaries are sent, all that none tells of
+    /// was read.
+    fn read_for_later(snapshot: &Snapshot, measure: &Measure) -> Option<usize> {
+        let changes = measure.bounds_running() && measure.summarizer.is_none();
+        (changes && !snapshot.is_whole()).then_some(snapshot.entries.len())
+    }
+
+    /// One that sends what fits of these turns, of which the last one is running, where so much was read.
+    fn sending(mut turns: Vec<Vec<Message>>, read: Option<usize>, measure: &Measure) -> Result<Self> {
         let running = turns.pop().unwrap_or_default();
-        let Fitted { earlier, running } = measure.fit(&turns, running)?;
+        let Fitted { earlier, running, full } = measure.fit(&turns, running)?;
         turns.retain(|_| measure.bounds_running());
         Ok(Self {
             earlier: earlier.len(),
             messages: earlier.into_iter().chain(running).collect(),
             past: turns,
+            full,
+            read,
             ..Self::default()
         })
     }

@@ -72,17 +72,17 @@ impl Prompt {
     }
 
     /// Sends what fits now, if the running turn is bounded: less of it than before, and of the past whatever fits
-    /// beside it.
+    /// beside it. Returns whether that stays so whatever is before the turns that it knows.
     ///
     /// # Errors
     /// If the running turn is too large, and is not to be sent then.
-    pub(crate) fn fit(&mut self, measure: &Measure) -> Result<()> {
+    pub(crate) fn fit(&mut self, measure: &Measure) -> Result<bool> {
         if !measure.bounds_running() {
-            return Ok(());
+            return Ok(true);
         }
         let head = self.system.len() + usize::from(self.summary.is_some());
         let running = self.tip.list.iter().skip(head + self.earlier).cloned().collect();
-        let Fitted { earlier, running } = measure.fit(&self.past, running)?;
+        let Fitted { earlier, running, full } = measure.fit(&self.past, running)?;
         let head = self.system.iter().cloned().chain(self.summary.clone());
         let list: MessageList = head.chain(earlier.iter().chain(&running).cloned()).collect();
         self.earlier = earlier.len();
@@ -91,7 +91,13 @@ impl Prompt {
             self.left_out.extend(self.tip.list.iter().filter(|old| !kept.contains(&address(old))).cloned());
             self.tip.list = list;
         }
-        Ok(())
+        Ok(full)
+    }
+
+    /// Knows all of these turns of the past, the last of which it knows already.
+    pub(crate) fn reach_back(&mut self, mut turns: Vec<Vec<Message>>) {
+        turns.truncate(turns.len().saturating_sub(self.past.len()));
+        self.past.splice(..0, turns);
     }
 
     /// Nothing new, to begin an addition with.

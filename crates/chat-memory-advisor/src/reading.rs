@@ -1,34 +1,50 @@
 use advisor_core::{Message, TurnId};
 
+use crate::fill::Filled;
+use crate::opening::{Beginning, Opening, Past};
 use crate::repair::{Repair, answers_to_earlier_calls};
-use crate::summary::{after, last_summary};
+use crate::seal::{closing, end_of};
+use crate::summary::{Pending, after, last_summary};
+use crate::unfinished::Unfinished;
 use crate::view::same_turn;
 use crate::window::Measure;
 use crate::{Entry, Snapshot, View, Window};
 
 /// How far back a conversation is read: once, unless that does not show all that is sent.
-#[derive(Debug)]
+///
+/// What is sent says whether it does. The same code that plans what is sent is asked, so the two always agree.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading<'a> {
     measure: &'a Measure,
     /// The turn that is about to run, if one is, and its input.
     turn: Option<(&'a TurnId, &'a [Message])>,
+    /// The turns whose end is not written yet.
+    unfinished: &'a [Unfinished],
 }
 
 /// How many turns are read first where nobody knows how long they are.
 const FIRST_TURNS: usize = 16;
 
 /// How many times as much is read when a view does not show enough.
-const GROWTH: usize = 4;
+pub(crate) const GROWTH: usize = 4;
 
 impl<'a> Reading<'a> {
     /// Reads what is sent before a turn of which nothing is known.
     pub(crate) fn of(measure: &'a Measure) -> Self {
-        Self { measure, turn: None }
+        Self { measure, turn: None, unfinished: &[] }
     }
 
     /// Reads what is sent before this turn, beside its input.
     pub(crate) fn before(self, turn: &'a TurnId, input: &'a [Message]) -> Self {
         Self { turn: Some((turn, input)), ..self }
+    }
+
+    /// The same where these turns are still to be closed.
+    pub(crate) fn beside<'b>(&self, unfinished: &'b [Unfinished]) -> Reading<'b>
+    where
+        'a: 'b,
+    {
+        Reading { unfinished, ..*self }
     }
 
     /// What is read first.
@@ -63,15 +79,34 @@ impl<'a> Reading<'a> {
         if self.measure.summarizer.is_some() {
             return last_summary(&snapshot.entries).is_some_and(|summary| summary.until >= first.seq);
         }
-        let mut log = whole_turns(snapshot.clone());
-        let mut running: Vec<_> = self.turn.map(|(_, input)| input.to_vec()).unwrap_or_default();
-        let is_own = |entry: &Entry| self.turn.is_some_and(|(turn, _)| entry.turn == *turn);
-        if let Some(own) = log.iter().position(is_own) {
-            running =
-                log.split_off(own).iter().filter_map(|entry| entry.kind.as_message()).cloned().collect();
+        let snapshot = snapshot.clone();
+        let Some((turn, input)) = self.turn else {
+            return told(snapshot, None, self.unfinished, self.measure).1.full;
+        };
+        let past = Past { snapshot, parent: None, unfinished: self.unfinished, summary: None };
+        match Opening::plan(turn, input.to_vec(), past, self.measure) {
+            Ok(Beginning::Asking(opening)) => opening.full,
+            Ok(Beginning::Answered(_)) => true,
+            // What was not read may hold its answer.
+            Err(_) => false,
         }
-        self.measure.fill(&Repair::of(after(&log, None), &self.measure.texts).finish(), &running).full
     }
+}
+
+/// What is sent before a turn of which nothing is known: the summary, and of the turns behind it what fits.
+pub(crate) fn told(
+    snapshot: Snapshot,
+    pending: Option<&Pending>,
+    unfinished: &[Unfinished],
+    measure: &Measure,
+) -> (Option<Message>, Filled) {
+    let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
+    let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+    let closed = closing(last, &end_of(last, unfinished), &[], texts);
+    log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+    let summary = measure.summary(&log, pending);
+    let filled = measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]);
+    (summary.map(|summary| summary.message(texts)), filled)
 }
 
 /// What is read of a conversation, without the turns whose beginning is not.
@@ -94,9 +129,10 @@ pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::logs::{answer, completed, log, user};
+    use crate::logs::{answer, completed, log, turn, user};
     use crate::summary::tests::summarizer;
-    use crate::{EntryKind, Summary};
+    use crate::{EntryKind, Summary, Version, WhenTooLarge};
+    use advisor_core::TurnEnd;
     use std::sync::Arc;
 
     #[test]
@@ -134,14 +170,45 @@ mod tests {
 
     #[test]
     fn the_input_of_the_turn_and_what_is_stored_of_it_take_room() {
-        let log = log(&["a", "b", "c"].map(plain));
-        let next = |turn: &str, input: &[Message]| {
-            let (measure, turn) = (tokens(5), crate::logs::turn(turn));
+        let mut turns = ["a", "b", "c"].map(plain);
+        turns[2].1.truncate(2);
+        let log = log(&turns);
+        let next = |name: &str, input: &[Message]| {
+            let (measure, turn) = (tokens(5), turn(name));
             let view = View::LastTurns(2);
             Reading::of(&measure).before(&turn, input).view_after(view, &Snapshot::of(&log, view)).is_some()
         };
         assert!(next("new", &[]) && !next("new", &[user("x")]));
         assert!(next("c", &[user("c")]), "the turn before it is not shown");
+    }
+
+    #[test]
+    fn a_turn_that_is_answered_is_looked_for_also_where_it_is_too_large_by_now() {
+        let log = log(&["a", "b", "c"].map(plain));
+        let (measure, view) =
+            (Measure { when_too_large: WhenTooLarge::Refuse, ..tokens(1) }, View::LastTurns(2));
+        let next = |name: &str| {
+            let (turn, said) = (turn(name), [user(name)]);
+            Reading::of(&measure).before(&turn, &said).view_after(view, &Snapshot::of(&log, view))
+        };
+        assert_eq!((next("a"), next("c")), (Some(View::LastTurns(8)), None));
+    }
+
+    #[test]
+    fn law_m7_the_text_that_a_dropped_turn_had_shown_takes_room_before_it_is_written() {
+        let mut turns = ["a", "b", "c", "d"].map(plain);
+        turns[3].1.truncate(1);
+        let (log, view) = (log(&turns), View::LastTurns(3));
+        let end = TurnEnd::Interrupted { partial: "so far".into() };
+        let left = [Unfinished { end, ..Unfinished::beginning(turn("d"), Version::new(10), Vec::new()) }];
+        let counter = Arc::new(|message: &Message| message.text().len());
+        let measure = Measure { counter, ..Window::Tokens(15).into() };
+        let next = |reading: &Reading<'_>| reading.view_after(view, &Snapshot::of(&log, view)).is_some();
+        let (new, said) = (turn("new"), [user("v")]);
+        for reading in [Reading::of(&measure), Reading::of(&measure).before(&new, &said)] {
+            assert!(!next(&reading), "without a text it fits, and ends the window");
+            assert!(next(&reading.beside(&left)), "it does not fit at all, so turns before it may");
+        }
     }
 
     #[test]

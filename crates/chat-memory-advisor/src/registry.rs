@@ -97,7 +97,11 @@ impl Registry {
         tip: Option<EntryId>,
         reading: &Reading<'_>,
     ) -> Result<Snapshot, StoreError> {
-        let overridden = self.unfinished(key).iter().any(Unfinished::overrides);
+        let mut unfinished = self.unfinished(key);
+        let overridden = unfinished.iter().any(Unfinished::overrides);
+        // What was shown of a turn does not belong where a branch cuts it.
+        unfinished.retain(|_| tip.is_none());
+        let reading = reading.beside(&unfinished);
         let mut view = if overridden { View::All } else { reading.view() };
         loop {
             let snapshot = match tip {

@@ -129,7 +129,7 @@ impl TurnMemory {
                 }
             }
         };
-        state.prompt.fit(&self.0.measure)?;
+        self.0.fit(state).await?;
         state.prompt.note_asked();
         request.messages = state.prompt.messages(system);
         Ok(None)

@@ -19,6 +19,8 @@ pub(crate) struct TurnState {
     /// The entry that the next one follows, as long as the turn has branched off and written nothing.
     pub(crate) parent: Option<EntryId>,
     pub(crate) prompt: Prompt,
+    /// How many entries of the conversation were read, if more may have to be.
+    pub(crate) read: Option<usize>,
     /// How many turns before it no summary tells of.
     pub(crate) turns: usize,
     /// How often the chain inside memory was asked.
@@ -120,6 +122,7 @@ impl TurnState {
             last_turn: None,
             parent: None,
             prompt,
+            read: None,
             turns: 0,
             passes: 0,
             answered: 0,
@@ -140,6 +143,11 @@ impl TurnState {
     /// goes on behind `parent` if it branches off.
     pub(crate) fn following(self, turns: usize, last_turn: Option<TurnId>, parent: Option<EntryId>) -> Self {
         Self { turns, last_turn, parent, ..self }
+    }
+
+    /// The state of a turn for which so many entries were read, if more may have to be.
+    pub(crate) fn having_read(self, read: Option<usize>) -> Self {
+        Self { read, ..self }
     }
 
     /// The state of a turn that had stopped before and goes on, after an earlier run.

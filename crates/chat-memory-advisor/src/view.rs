@@ -102,6 +102,11 @@ impl Snapshot {
         last.filter(|last| !matches!(last.kind, EntryKind::Corrupt(_))).map(|last| &last.turn)
     }
 
+    /// Whether no entry comes before those of the view.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.entries.first().is_none_or(Entry::is_first)
+    }
+
     /// The entries that the view and the open turn hold together.
     pub(crate) fn into_entries(self) -> Vec<Entry> {
         match self.open_turn {

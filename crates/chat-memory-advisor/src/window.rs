@@ -57,6 +57,8 @@ pub(crate) struct Fitted {
     /// Of the turns before the running one.
     pub(crate) earlier: Vec<Message>,
     pub(crate) running: Vec<Message>,
+    /// Of the turns before those that were given nothing is sent, whatever they hold.
+    pub(crate) full: bool,
 }
 
 impl Measure {
@@ -91,11 +93,14 @@ impl Measure {
                 ));
             }
         }
-        let earlier = match self.window {
-            Window::All => earlier.concat(),
-            _ => self.fill(earlier, &running).turns.concat(),
+        let (earlier, full) = match self.window {
+            Window::All => (earlier.concat(), false),
+            _ => {
+                let filled = self.fill(earlier, &running);
+                (filled.turns.concat(), filled.full)
+            }
         };
-        Ok(Fitted { earlier, running })
+        Ok(Fitted { earlier, running, full })
     }
 
     /// What is sent of the turns before this one, which is running.

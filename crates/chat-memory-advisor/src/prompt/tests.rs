@@ -126,7 +126,7 @@ fn the_prompt_grows_without_copying() {
 
 /// A prompt that begins with what is sent of this past.
 fn beginning(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Result<Prompt> {
-    let Fitted { earlier, running } = measure.fit(&past, vec![input])?;
+    let Fitted { earlier, running, .. } = measure.fit(&past, vec![input])?;
     let messages = earlier.iter().chain(&running).cloned().collect();
     Ok(prompt_of(vec![Message::system("s")], messages).following(
         Some(Message::system("what was before")),

@@ -20,5 +20,6 @@ mod summaries;
 mod support;
 mod texts;
 mod turns;
+mod views;
 mod windows;
 mod writers;

@@ -1,0 +1,345 @@
+//! What a window sends does not depend on how much of the log was read.
+
+use std::sync::{Arc, Mutex};
+
+use advisor_core::{
+    Block, ConversationKey, FinishReason, Message, Phase, ToolCall, ToolResult, TurnEnd, TurnId, async_trait,
+};
+use advisor_testkit::{Answer, ScriptedModel};
+use chat_memory_advisor::{
+    Batch, BatchKey, BranchOff, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, EntryKind,
+    InMemoryStore, NewEntry, Page, Snapshot, StoreError, Version, View, WhenTooLarge, Window,
+    check_transcript,
+};
+use proptest::prelude::*;
+
+use crate::support::{Rounds, builder, key, words};
+
+/// A store that notes the views it is asked for, and shows all of a log if it is to.
+#[derive(Clone, Default)]
+struct Views {
+    inner: InMemoryStore,
+    shows_all: bool,
+    asked: Arc<Mutex<Vec<View>>>,
+}
+
+impl Views {
+    fn shown(&self, view: View) -> View {
+        self.asked.lock().unwrap().push(view);
+        if self.shows_all { View::All } else { view }
+    }
+}
+
+#[async_trait]
+impl ConversationStore for Views {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        self.inner.load(key, self.shown(view)).await
+    }
+
+    async fn load_branch(
+        &self,
+        key: &ConversationKey,
+        tip: EntryId,
+        view: View,
+    ) -> Result<Snapshot, StoreError> {
+        self.inner.load_branch(key, tip, self.shown(view)).await
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+        self.inner.branches(key).await
+    }
+
+    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
+        self.inner.append(key, at, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.inner.list(page).await
+    }
+}
+
+/// A stored turn: the sizes of its question and of the results of its rounds, and how it ends.
+type Stored = (usize, Vec<Vec<usize>>, Ends);
+
+#[derive(Debug, Clone, Copy)]
+enum Ends {
+    Answered(usize),
+    /// Its last round is left to the caller, without results.
+    HandedOut,
+    Failed(usize),
+    Undone,
+    /// Its last round has no results, and nothing is written of its end.
+    Open,
+}
+
+/// How the turn begins that is looked at.
+#[derive(Debug, Clone, Copy)]
+enum Begins {
+    /// With a question of this size.
+    Asking(usize),
+    /// With results for the calls that the last turn left to the caller, or else as the last turn, submitted again.
+    Again,
+    /// On a branch behind so many of the stored turns, with a question.
+    Branching(usize),
+}
+
+/// What a turn is asked with, how, and what its rounds are.
+#[derive(Debug, Clone)]
+struct Case {
+    stored: Vec<Stored>,
+    window: Window,
+    when_too_large: WhenTooLarge,
+    begins: Begins,
+    /// The sizes of the results of each round.
+    rounds: Vec<Vec<usize>>,
+}
+
+/// The size that a text names behind its last `#`; 2 for calls, else 5.
+fn counted(message: &Message) -> usize {
+    let text = message.tool_result().map_or_else(|| message.text(), ToolResult::text);
+    let named = text.rsplit_once('#').and_then(|(_, size)| size.split(' ').next()?.parse().ok());
+    named.unwrap_or(if message.tool_calls().next().is_some() { 2 } else { 5 })
+}
+
+/// The ids of the calls of a round, each of which names the size of its result.
+fn ids(name: &str, sizes: &[usize]) -> Vec<String> {
+    (0..).zip(sizes).map(|(nth, size): (u32, _)| format!("{name}-{nth}#{size}")).collect()
+}
+
+fn result(id: &str) -> Message {
+    Message::tool(ToolResult::new(&ToolCall::new(id, "f", "{}"), vec![format!("ran {id}").into()]))
+}
+
+fn entries((number, (question, rounds, ends)): (usize, &Stored)) -> Vec<NewEntry> {
+    let mut kinds = vec![EntryKind::Message(Message::user(format!("q{number}#{question}")))];
+    let is_left = matches!(ends, Ends::HandedOut | Ends::Open);
+    for (round, sizes) in rounds.iter().enumerate() {
+        let ids = ids(&format!("{number}-{round}"), sizes);
+        let calls = ids.iter().map(|id| Block::from(ToolCall::new(id.as_str(), "f", "{}")));
+        kinds.push(EntryKind::Message(Message::assistant_blocks(calls.collect())));
+        if round + 1 < rounds.len() || !is_left {
+            kinds.extend(ids.iter().map(|id| EntryKind::Message(result(id))));
+        }
+    }
+    let end = match ends {
+        Ends::Answered(size) => {
+            kinds.push(EntryKind::Message(Message::assistant(format!("a{number}#{size}"))));
+            Some(TurnEnd::Completed(FinishReason::Stop))
+        }
+        Ends::HandedOut => Some(TurnEnd::Completed(FinishReason::ToolCalls)),
+        Ends::Failed(size) => Some(TurnEnd::Failed { partial: format!("half#{size}").into() }),
+        Ends::Undone => Some(TurnEnd::RolledBack),
+        Ends::Open => None,
+    };
+    let turn = TurnId::new(&format!("t{number}")).unwrap();
+    kinds
+        .into_iter()
+        .chain(end.map(EntryKind::TurnEnded))
+        .map(|kind| NewEntry::new(turn.clone(), kind))
+        .collect()
+}
+
+/// What became of a turn.
+#[derive(Debug, PartialEq)]
+struct Came {
+    /// What each of its requests sent.
+    sent: Vec<String>,
+    outcome: Result<String, String>,
+}
+
+impl Case {
+    fn sending(stored: Vec<Stored>, window: Window, begins: Begins) -> Self {
+        Self { stored, window, when_too_large: WhenTooLarge::Send, begins, rounds: Vec::new() }
+    }
+
+    /// The turn's id, what it is asked with, and where it branches off.
+    fn input(&self, tips: &[EntryId]) -> (TurnId, Vec<Message>, Option<BranchOff>) {
+        let (new, asked) = (TurnId::new("new").unwrap(), |size| vec![Message::user(format!("now#{size}"))]);
+        let last = self.stored.iter().enumerate().next_back().map(|last| (entries(last), last.1.2));
+        match (self.begins, last) {
+            (Begins::Again, Some((entries, Ends::HandedOut))) => {
+                let mut messages = entries.iter().filter_map(|entry| entry.kind.as_message());
+                let open: Vec<_> =
+                    messages.next_back().unwrap().tool_calls().map(|call| result(&call.id)).collect();
+                if open.is_empty() { (new, asked(1), None) } else { (new, open, None) }
+            }
+            (Begins::Again, Some((entries, Ends::Open | Ends::Failed(_)))) => {
+                let asked = entries[0].kind.as_message().cloned().into_iter().collect();
+                (entries[0].turn.clone(), asked, None)
+            }
+            (Begins::Branching(turns), _) => {
+                let tip = tips.get(turns % tips.len().max(1)).copied();
+                (new, asked(1), tip.map(BranchOff::After))
+            }
+            (Begins::Asking(size), _) => (new, asked(size), None),
+            (Begins::Again, _) => (new, asked(1), None),
+        }
+    }
+
+    async fn run(&self, store: &Views) -> Came {
+        let (mut at, mut tips) = (Version::EMPTY, Vec::new());
+        for entries in self.stored.iter().enumerate().map(entries) {
+            let batch = Batch::new(BatchKey::new(entries[0].turn.clone(), 0, "input"), entries);
+            at = store.append(&key(), at, batch).await.unwrap();
+            tips.push(EntryId::new(at.as_u64()));
+        }
+        let (turn, input, branch_off) = self.input(&tips);
+        let memory = ChatMemoryAdvisor::new(store.clone())
+            .with_window(self.window)
+            .with_when_too_large(self.when_too_large)
+            .with_token_counter(counted as fn(&Message) -> usize);
+        let calls = (0..).zip(&self.rounds).map(|(round, sizes): (u32, _)| {
+            let ids = ids(&format!("n{round}"), sizes);
+            Answer::of_calls(ids.iter().map(|id| (id.as_str(), "f", "{}")).collect::<Vec<_>>())
+        });
+        let model = ScriptedModel::new(calls.chain([Answer::of_text("done")]));
+        let client = builder(&memory, Phase::Round, &model).advisor(Rounds::default()).build().unwrap();
+        let mut prompt = client.prompt().messages(input).conversation("c").turn(turn);
+        if let Some(branch_off) = branch_off {
+            prompt = prompt.fact(branch_off);
+        }
+        let outcome = prompt.call().await.map(|response| response.text()).map_err(|error| error.to_string());
+        for prompt in model.prompts() {
+            assert_eq!(check_transcript(&prompt.messages), [], "{}", words(&prompt.messages));
+        }
+        Came { sent: model.prompts().iter().map(|prompt| words(&prompt.messages)).collect(), outcome }
+    }
+
+    /// The turn over a store that shows what it is asked for, which sends what it does over one that shows everything.
+    fn check(&self) -> (Came, Vec<View>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (partial, all) = (Views::default(), Views { shows_all: true, ..Views::default() });
+            let (came, of_all) = (self.run(&partial).await, self.run(&all).await);
+            assert_eq!(came, of_all, "{self:?}");
+            let asked = partial.asked.lock().unwrap().clone();
+            (came, asked)
+        })
+    }
+}
+
+fn plain(question: usize, answer: usize) -> Stored {
+    (question, Vec::new(), Ends::Answered(answer))
+}
+
+/// Two small turns, and so many larger ones behind them.
+fn small_and_large(count: usize, size: usize) -> Vec<Stored> {
+    [plain(1, 1), plain(1, 1)].into_iter().chain(vec![plain(size, size); count]).collect()
+}
+
+const SMALL: &str = "s:S u:q0#1 a:a0#1 u:q1#1 a:a1#1";
+
+#[test]
+fn law_m7_a_turn_that_is_compacted_when_it_is_submitted_again_leaves_room_for_the_past() {
+    let mut stored = small_and_large(0, 0);
+    stored.push((1, vec![vec![3; 9]; 7], Ends::Open));
+    let case = Case::sending(stored, Window::Messages(20), Begins::Again);
+    let (came, _) = Case { when_too_large: WhenTooLarge::Compact, ..case }.check();
+    let compacted = format!("{SMALL} u:q2#1 a(2-6-0#3,");
+    assert!(came.sent[0].starts_with(&compacted), "{}", came.sent[0]);
+}
+
+#[test]
+fn law_m7_the_results_that_close_a_crashed_turn_take_room() {
+    let mut stored = small_and_large(20, 55);
+    stored.push((1, vec![vec![3; 3]], Ends::Open));
+    let (came, _) = Case::sending(stored, Window::Tokens(63), Begins::Again).check();
+    assert!(came.sent[0].starts_with(&format!("{SMALL} u:q22#1 ")), "{}", came.sent[0]);
+}
+
+#[test]
+fn law_m7_the_room_that_a_large_result_leaves_is_filled_from_what_was_not_read_yet() {
+    for when_too_large in [WhenTooLarge::Compact, WhenTooLarge::Refuse] {
+        let case = Case::sending(small_and_large(16, 60), Window::Tokens(1000), Begins::Asking(1));
+        let (came, _) = Case { when_too_large, rounds: vec![vec![950]], ..case }.check();
+        assert_eq!(came.sent[1], format!("{SMALL} u:now#1 a(n0-0#950) rn0-0#950"), "{when_too_large:?}");
+    }
+}
+
+#[test]
+fn ordinary_turns_are_read_once_also_beside_a_turn_that_is_bounded() {
+    let rounds = vec![vec![3, 3]; 12];
+    for (window, first) in [
+        (Window::Messages(20), View::LastEntries(40)),
+        (Window::Tokens(100), View::LastTurns(16)),
+        (Window::Turns(3), View::LastTurns(3)),
+    ] {
+        let rounds = if matches!(window, Window::Tokens(_)) { vec![vec![3, 3]; 6] } else { rounds.clone() };
+        let case = Case::sending(small_and_large(200, 5), window, Begins::Asking(5));
+        let (came, asked) = Case { when_too_large: WhenTooLarge::Compact, rounds, ..case }.check();
+        assert_eq!((came.outcome, asked), (Ok("done".into()), vec![first]));
+    }
+}
+
+#[test]
+fn a_conversation_is_read_on_in_growing_views_and_only_once() {
+    let case = Case::sending(small_and_large(200, 60), Window::Tokens(1000), Begins::Asking(1));
+    let rounds = vec![vec![950]; 4];
+    let (came, asked) = Case { when_too_large: WhenTooLarge::Compact, rounds, ..case }.check();
+    assert!(came.sent[1..].iter().all(|sent| sent.starts_with(SMALL)), "{came:?}");
+    let entries = |count| View::LastEntries(count);
+    assert_eq!(asked, [View::LastTurns(16), entries(192), entries(768)]);
+}
+
+fn any_size() -> impl Strategy<Value = usize> {
+    prop_oneof![4 => 1..4_usize, 2 => 5..40_usize, 1 => 40..200_usize, 1 => Just(0_usize)]
+}
+
+fn any_rounds(most: usize) -> impl Strategy<Value = Vec<Vec<usize>>> {
+    prop::collection::vec(prop::collection::vec(any_size(), 1..5), 0..most)
+}
+
+fn any_case() -> impl Strategy<Value = Case> {
+    let ends = prop_oneof![
+        9 => any_size().prop_map(Ends::Answered),
+        1 => any_size().prop_map(Ends::Failed),
+        1 => Just(Ends::Undone),
+        1 => Just(Ends::HandedOut),
+    ];
+    let few = prop_oneof![2 => Just(Vec::new()), 1 => any_rounds(6)];
+    let stored = prop::collection::vec((any_size(), few, ends), 0..40);
+    let last = prop::option::of((
+        any_size(),
+        any_rounds(8),
+        prop_oneof![
+            3 => Just(Ends::Open), 1 => Just(Ends::HandedOut), 1 => any_size().prop_map(Ends::Failed),
+        ],
+    ));
+    let window = prop_oneof![
+        2 => (0..30_usize).prop_map(Window::Messages),
+        4 => (0..300_usize).prop_map(Window::Tokens),
+        1 => (0..6_usize).prop_map(Window::Turns),
+    ];
+    let when = prop_oneof![Just(WhenTooLarge::Send), Just(WhenTooLarge::Compact), Just(WhenTooLarge::Refuse)];
+    let begins = prop_oneof![
+        2 => any_size().prop_map(Begins::Asking),
+        2 => Just(Begins::Again),
+        1 => (0..40_usize).prop_map(Begins::Branching),
+    ];
+    (stored, last, window, when, begins, any_rounds(6)).prop_map(
+        |(mut stored, last, window, when_too_large, begins, rounds)| {
+            stored.extend(last);
+            Case { stored, window, when_too_large, begins, rounds }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn law_m7_a_partial_view_sends_what_all_of_it_sends(case in any_case()) {
+        case.check();
+    }
+}

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use advisor_chain::{
-    CallKey, CallStart, CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry,
-    EntryKind, ErrorKind, InMemoryStore, Leases, Message, NOT_RUN, OnDrop, Phase, Result, Role, SqliteStore,
-    StoreError, ToolCall, ToolCallAdvisor, ToolDefinition, ToolResult, TurnId, VERIFY_BEFORE_RETRYING,
-    Version, View, WENT_ON, Window, async_trait, check_transcript, repair,
+    AdvisorChain, BranchOff, CallKey, CallStart, CallerTool, ChatClient, ChatMemoryAdvisor, ChatRequest,
+    ConversationKey, ConversationStore, Delta, Entry, EntryKind, ErrorKind, FinishReason, InMemoryStore,
+    Leases, Message, NOT_RUN, OnDrop, Phase, Result, Role, SqliteStore, StoreError, ToolCall,
+    ToolCallAdvisor, ToolCallDelta, ToolDefinition, ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version,
+    View, WENT_ON, Window, async_trait, check_transcript, from_fn, repair,
 };
 use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
 use futures::StreamExt;
@@ -387,7 +388,7 @@ async fn law_t5_who_has_lost_the_lease_starts_no_handed_out_call() {
 
 /// Law T5: a turn was dropped while its end was stored. A start stands behind that end all the same.
 #[tokio::test(start_paused = true)]
-async fn law_t5_a_start_stands_behind_the_end_of_its_turn() {
+async fn law_t5_a_call_of_a_turn_whose_end_is_not_stored_is_not_started() {
     for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
         let inner = InMemoryStore::new();
         let store = FaultStore::new(inner.clone());
@@ -400,6 +401,13 @@ async fn law_t5_a_start_stands_behind_the_end_of_its_turn() {
         let prompt = |text: &str| client.prompt().user(text).conversation(key());
         let cut = tokio::time::timeout(Duration::from_secs(1), prompt("Refund me.").call()).await;
         assert!(cut.is_err(), "{fault:?}");
+        if fault == StoreFault::HangBefore {
+            // Nobody was given the answer, and it is closed as one that was cut off.
+            assert_eq!(memory.handed_out_calls(&key()).await.unwrap(), []);
+            memory.close_unfinished().await.unwrap();
+            assert_eq!(memory.handed_out_calls(&key()).await.unwrap(), []);
+            continue;
+        }
         let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(0);
         let start = CallStart::new(open.key.unwrap(), open.call.id);
         memory.record_call_start(&key(), &start).await.unwrap();
@@ -413,4 +421,55 @@ async fn law_t5_a_start_stands_behind_the_end_of_its_turn() {
         let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
         assert_eq!(sent, ["Refund me.", "(1)(2)", &verify, &not_run, WENT_ON, "Did it work?"], "{fault:?}");
     }
+}
+
+/// A start counts on every branch: going back to before it starts no call a second time.
+#[tokio::test]
+async fn law_t5_a_call_that_was_started_on_one_branch_is_not_started_on_another() {
+    let (stores, _folder) = stores().await;
+    for store in stores {
+        Process::new(&store, Phase::Round, Window::All, asks(&["1"]))
+            .turn(vec![Message::user("Refund me.")])
+            .await;
+        let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+        let hanging = || Answer::new().text("No").hang();
+        let client = ChatClient::builder(ScriptedModel::new([hanging(), hanging()]))
+            .advisor(memory.clone())
+            .build()
+            .unwrap();
+        let undone = async |branch: Option<BranchOff>| {
+            let prompt = client.prompt().conversation(key()).messages([paid("1")]).on_drop(OnDrop::Rollback);
+            let prompt = branch.into_iter().fold(prompt, |prompt, branch| prompt.fact(branch));
+            let mut turn = prompt.stream();
+            while turn.next().await.unwrap().unwrap().text() != Some("No") {}
+            drop(turn);
+            memory.close_unfinished().await.unwrap();
+        };
+        undone(None).await;
+        let open = memory.handed_out_calls(&key()).await.unwrap().swap_remove(0);
+        let start = CallStart::new(open.key.unwrap(), open.call.id);
+        memory.record_call_start(&key(), &start).await.unwrap();
+        let older = store.branches(&key()).await.unwrap()[0];
+        undone(Some(BranchOff::After(older))).await;
+        let again = memory.record_call_start(&key(), &start).await;
+        assert_eq!(kind(again), Some(ErrorKind::CallAlreadyStarted));
+    }
+}
+
+#[tokio::test]
+async fn law_t2_a_call_that_was_cut_off_is_not_handed_out() {
+    let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
+    let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
+    let cut = ToolCallDelta::start(0, "1", "refund").with_arguments("{\"sum\":");
+    let model = ScriptedModel::new([Answer::new().delta(Delta::tool_call(cut)).text("stop").hang()]);
+    let budget = from_fn("budget", |request: ChatRequest, next: AdvisorChain| async move {
+        let answer = next.next_stream(request).await?;
+        Ok(answer.end_when(|chunk| (chunk.text()? == "stop").then(|| FinishReason::Other("budget".into()))))
+    });
+    let client = ChatClient::builder(model).advisor(memory.clone()).advisor(budget).build().unwrap();
+    client.prompt().user("Refund me.").conversation(key()).call().await.unwrap();
+    assert!(log(&store).await.iter().any(|entry| {
+        entry.kind.as_message().is_some_and(|message| message.tool_calls().any(|call| !call.complete))
+    }));
+    assert_eq!(memory.handed_out_calls(&key()).await.unwrap(), []);
 }

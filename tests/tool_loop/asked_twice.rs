@@ -1,12 +1,13 @@
 //! An advisor around the loop asks it twice in one turn: what the turn tells is what memory keeps.
 
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ConversationKey, InMemoryStore,
-    Message, Phase, Placement, StreamAdvisor, ToolCallAdvisor, TurnId, from_fn,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey, FnTool,
+    InMemoryStore, Message, Phase, Placement, StreamAdvisor, ToolCallAdvisor, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
+use futures::StreamExt;
 
-use crate::support::{assert_valid, tool, transcript_lines};
+use crate::support::{assert_valid, definition, tool, transcript_lines};
 
 /// Makes the second request of the first one and the first answer.
 type Again = fn(ChatRequest, &ChatResponse) -> ChatRequest;
@@ -88,5 +89,39 @@ async fn d10_the_transcript_of_a_turn_that_asks_twice_is_what_memory_keeps() {
             let all = [told, transcript_lines(next.transcript())].concat();
             assert_eq!(transcript_lines(&kept), all, "{case}");
         }
+    }
+}
+
+/// The first loop is dropped while its tool runs.
+#[tokio::test]
+async fn law_t1_a_turn_that_is_asked_again_amid_its_tools_tells_that_they_were_cut_off() {
+    let hurry = || {
+        from_fn("hurry", |request: ChatRequest, next: AdvisorChain| async move {
+            let mut first = next.next_stream(request.clone()).await?;
+            while let Some(chunk) = first.next().await {
+                if matches!(chunk?, Chunk::Tool(_)) {
+                    break;
+                }
+            }
+            drop(first);
+            next.next_stream(request).await
+        })
+    };
+    for place in [Phase::Round, Phase::Turn] {
+        let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+        let slow =
+            FnTool::new(definition("slow"), |_: serde_json::Value| std::future::pending::<Result<&str, _>>());
+        let model = ScriptedModel::new([Answer::of_calls([("c1", "slow", "{}")]), Answer::of_text("Done.")]);
+        let client = ChatClient::builder(model)
+            .advisor(ToolCallAdvisor::builder().tool_events(true).build().unwrap())
+            .advisor_in(Phase::Turn, hurry())
+            .advisor_in(place, memory.clone())
+            .tool(slow)
+            .build()
+            .unwrap();
+        let response = client.prompt().user("go").conversation("c").call().await.unwrap();
+        assert_valid(response.transcript());
+        let remembered = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
+        assert_eq!(transcript_lines(response.transcript()), transcript_lines(&remembered), "{place}");
     }
 }

@@ -26,7 +26,8 @@ impl ChunkStream {
     /// Outside the loop, the turn ends here. The response has the usage of those rounds that were shown: by
     /// `FinalAnswerOnly`, of the last one at most. Its transcript is that of the turn, without what an editor outside the
     /// loop changed of earlier rounds. A round that has completed is over, so that the answer is empty if the
-    /// turn ends before the next one shows anything. Calls whose tools have not ended by then get
+    /// turn ends before the next one shows anything. The results of a round are final
+    /// together: if one of its tools has not ended by then, all its calls get
     /// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) as their result, or
     /// [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if they must not run twice and were started.
     ///

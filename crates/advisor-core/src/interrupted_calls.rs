@@ -24,6 +24,17 @@ impl RunningCalls {
 }
 
 impl Turn {
+    /// Returns the results of calls that the turn does not wait for any more, since it goes on with this record: an advisor
+    /// dropped a loop amid its tools and asked again.
+    pub(crate) fn cut_off_before(&self, record: &Record) -> Vec<Message> {
+        let (Step::Answer | Step::Injected | Step::End(_), Some(next)) =
+            (&record.step, record.messages.last())
+        else {
+            return Vec::new();
+        };
+        self.results_of_interrupted(next).map(|(_, results)| results).unwrap_or_default()
+    }
+
     /// Returns a result for each call whose tool is running, since the turn ends now with `last`. They belong to the
     /// returned round. The calls of `last` itself are the caller's.
     pub(crate) fn results_of_interrupted(&self, last: &Message) -> Option<(u32, Vec<Message>)> {

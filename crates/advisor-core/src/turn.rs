@@ -116,7 +116,7 @@ impl Turn {
     /// # Errors
     /// That of the first recorder that fails.
     pub async fn record(&self, record: &Record) -> Result<()> {
-        self.note(record);
+        self.note(record, &self.cut_off_before(record));
         let mut outcome = Ok(());
         for recorder in self.recorders() {
             let recorded = recorder.record(record).await;
@@ -139,13 +139,13 @@ impl Turn {
         self.lock().running_calls.clone()
     }
 
-    fn note(&self, record: &Record) {
+    fn note(&self, record: &Record, cut_off: &[Message]) {
         let mut state = self.lock();
         state.running_calls = RunningCalls::after(record, state.running_calls.take());
         if state.transcript.is_empty() {
             state.transcript = self.input().unwrap_or_default();
         }
-        for message in &record.messages {
+        for message in cut_off.iter().chain(&record.messages) {
             if !state.transcript.last().is_some_and(|last| last.is_same(message)) {
                 state.transcript.push(message.clone());
             }

@@ -189,17 +189,7 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// The first failure of the store. What could not be written is kept and can be tried again.
     pub async fn close_unfinished(&self) -> Result<()> {
-        let sealed = self.registry.seal_all(&*self.store, &self.measure.texts).await;
-        let mut outcome: Result<()> = sealed.map_err(Into::into);
-        let Some(leases) = self.store.leases() else { return outcome };
-        for (key, fence) in self.registry.idle_fences() {
-            let given_back = leases.release(&key, fence).await;
-            if given_back.is_ok() {
-                self.registry.change(&key, |slot| slot.fence.take_if(|held| *held == fence));
-            }
-            outcome = outcome.and(given_back.map_err(Into::into));
-        }
-        outcome
+        self.registry.close_all(&*self.store, &self.measure.texts).await.map_err(Into::into)
     }
 }
 

@@ -112,6 +112,13 @@ impl Inner {
         }
     }
 
+    /// A bounded store keeps conversations whose turn is open. Those that this process left open are closed.
+    pub(crate) async fn make_room(&self) {
+        if let Err(error) = self.registry.close_all(&*self.store, &self.measure.texts).await {
+            tracing::debug!(%error, "a dropped turn could not be closed to make room for another conversation");
+        }
+    }
+
     async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
         if opening.entries.is_empty() {
             return Ok(opening.version);
@@ -128,10 +135,7 @@ impl Inner {
         };
         let appended = append(&*self.store, &self.key, opening.version, batch()).await;
         if matches!(appended, Err(StoreError::Full { .. })) {
-            // A bounded store keeps conversations whose turn is open. Those that this process left open can be closed.
-            if let Err(error) = self.registry.seal_all(&*self.store, &self.measure.texts).await {
-                tracing::debug!(%error, "a dropped turn could not be closed to make room for another conversation");
-            }
+            self.make_room().await;
             return append(&*self.store, &self.key, opening.version, batch()).await;
         }
         appended

@@ -10,12 +10,15 @@ use crate::{
     Batch, BatchKey, ChatMemoryAdvisor, EntryId, EntryKind, Fence, NewEntry, StoreError, Version, WhenBusy,
 };
 
+/// Entries that are read at once.
+const PAGE: usize = 256;
+
 /// Holds a conversation while a start is recorded. Recorders wait for each other, and never for a turn.
 const HOLDER: &str = "call-starts";
 
 impl ChatMemoryAdvisor {
     /// Records that a [handed-out call](Self::handed_out_calls) starts, before it runs: what makes running it at most
-    /// once. Of all processes and tasks that try, one gets `Ok`, and it runs the call. An error means: do not run it.
+    /// once. Of all processes and tasks that try, on whichever branch, one gets `Ok`, and it runs the call. An error means: do not run it.
     ///
     /// The result then begins the next turn, as that of any handed-out call. If it never comes, such as after a crash,
     /// the next turn tells the model [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING). A call that was denied
@@ -29,9 +32,10 @@ impl ChatMemoryAdvisor {
     /// Of kind [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted) if the start is recorded already;
     /// [`CallNotHandedOut`](ErrorKind::CallNotHandedOut) if the conversation does not wait for a call of this key and id:
     /// it was answered, the conversation went on, or the key is another call's;
-    /// [`ConversationBusy`](ErrorKind::ConversationBusy) while a turn of the conversation runs;
-    /// [`NotPersisted`](ErrorKind::NotPersisted) if the start could not be stored, or nobody knows whether it was; and
-    /// those of loading.
+    /// [`ConversationBusy`](ErrorKind::ConversationBusy) while a turn of the conversation runs or waits to;
+    /// [`Fenced`](ErrorKind::Fenced) or [`StoreConflict`](ErrorKind::StoreConflict) if another process took the
+    /// conversation meanwhile; [`NotPersisted`](ErrorKind::NotPersisted) if the start could not be stored, or nobody knows
+    /// whether it was; and those of loading. A turn that begins while a start is recorded may be refused as busy.
     ///
     /// # Example
     /// ```
@@ -76,6 +80,9 @@ impl ChatMemoryAdvisor {
         loop {
             let last = self.last_turn(conversation).await?;
             last.validate(start)?;
+            if self.is_started_on_a_branch(conversation, &last, start).await? {
+                return Err(already_started(start));
+            }
             let batch = Batch { fence, ..last.batch(start) };
             match append(&*self.store, conversation, last.version, batch).await {
                 // Another start was recorded, or the conversation goes on.
@@ -84,6 +91,34 @@ impl ChatMemoryAdvisor {
             }
         }
     }
+
+    /// Whether the start is recorded behind the answer, on whichever branch.
+    async fn is_started_on_a_branch(
+        &self,
+        conversation: &ConversationKey,
+        last: &LastTurn,
+        start: &CallStart,
+    ) -> Result<bool> {
+        let store = self.store();
+        let mut after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId::new(entry.seq));
+        loop {
+            let page = store.read(conversation, after, PAGE).await.map_err(StoreError::on_load)?;
+            let is_it =
+                |kind: &EntryKind| matches!(kind, EntryKind::CallStarted(known) if known.key == start.key);
+            if page.iter().any(|entry| is_it(&entry.kind)) {
+                return Ok(true);
+            }
+            match page.last().map(|entry| EntryId::new(entry.seq)).filter(|_| page.len() == PAGE) {
+                Some(last) => after = last,
+                None => return Ok(false),
+            }
+        }
+    }
+}
+
+fn already_started(start: &CallStart) -> Error {
+    let text = format!("the call {} was started before; do not run it, and wait for its result", start.key);
+    Error::new(ErrorKind::CallAlreadyStarted, text)
 }
 
 impl LastTurn {
@@ -101,25 +136,20 @@ impl LastTurn {
                     start.key
                 ),
             )),
-            Some(call) if call.started => Err(Error::new(
-                ErrorKind::CallAlreadyStarted,
-                format!("the call {} was started before; do not run it, and wait for its result", start.key),
-            )),
+            Some(call) if call.started => Err(already_started(start)),
             Some(_) => Ok(()),
         }
     }
 
-    /// The start, behind the end of the turn that made the call. That end may not be written yet.
+    /// The start, behind the end of the turn that made the call.
     ///
     /// Turns that say nothing may follow, such as one that was rolled back. They are left aside on a branch, since the
     /// entries of a turn stand together.
     fn batch(&self, start: &CallStart) -> Batch {
         let turn = &start.key.turn;
-        let end = self.entries.last().filter(|end| end.seq == 0).map(|end| end.kind.clone());
-        let kinds = end.into_iter().chain([EntryKind::CallStarted(start.clone())]);
         // Nobody else has this key: whoever writes the same start must not be told that it is written.
         let key = BatchKey::new(turn.clone(), start.key.round, format!("started-{}", Uuid::now_v7()));
-        let entries = kinds.map(|kind| NewEntry::new(turn.clone(), kind)).collect();
+        let entries = vec![NewEntry::new(turn.clone(), EntryKind::CallStarted(start.clone()))];
         let written = self.entries.iter().map(|entry| entry.seq).max();
         let parent = written.filter(|seq| Version::new(*seq) != self.version).map(EntryId::new);
         Batch { parent, last_turn: self.last_turn.clone(), ..Batch::new(key, entries) }

@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, TurnEnd, TurnId};
 
 use crate::repair::is_remembered;
-use crate::seal::end_of;
+use crate::seal::{closing, end_of};
 use crate::view::{last_end, same_turn};
 use crate::{ChatMemoryAdvisor, Entry, EntryKind, Snapshot, StoreError, Version, View};
 
@@ -24,7 +24,8 @@ pub struct HandedOutCall {
 impl Snapshot {
     /// The calls that the conversation waits for, in call order: those that the last turn has left to the caller, as it
     /// does with calls of a tool that [only the caller runs](advisor_core::ToolDefinition::by_caller). Their results
-    /// begin the next turn; once that has begun, there are none. A turn that was rolled back is passed over.
+    /// begin the next turn; once that has begun, there are none. A turn that was rolled back is passed over. Calls that are not
+    /// complete, and those of an answer that was filtered or cut, must not run and are not among them.
     ///
     /// The snapshot must show the turn that made them, as those of [`View::LastTurns`] and [`View::All`] do.
     #[must_use]
@@ -70,12 +71,11 @@ impl ChatMemoryAdvisor {
             let (version, last_turn) = (snapshot.version, snapshot.last_turn().cloned());
             let mut log = snapshot.entries;
             let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
-            // A turn that this process has rolled back may not be closed yet.
+            // A turn that this process has cut off or rolled back may not be closed yet.
             let end = end_of(last, &self.registry.unfinished(key));
-            if let Some(turn) = last.first().map(|entry| entry.turn.clone())
-                && last_end(last) != Some(&end)
-            {
-                log.push(Entry::new(0, turn, EntryKind::TurnEnded(end)));
+            if last_end(last) != Some(&end) {
+                let closing = closing(last, &end, &[], &self.measure.texts);
+                log.extend(closing.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
             }
             let is_all = log.first().is_none_or(Entry::is_first);
             match last_to_say_something(&log) {
@@ -96,7 +96,7 @@ pub(crate) struct LastTurn {
     pub(crate) version: Version,
     /// The turn of the log's last entry, which may be a later one.
     pub(crate) last_turn: Option<TurnId>,
-    /// Its entries. An end that is not written yet is the last one, with the number 0.
+    /// Its entries. What is not written yet of its end has the number 0.
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -148,7 +148,8 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
         result.map(|result| results.remove(result)).is_none()
     };
     let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round()?, position));
-    let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call));
+    // One that was cut off must not run.
+    let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call) && call.complete);
     let handed_out = |(position, call): (_, &ToolCall)| {
         let key = key(position);
         let started = key.as_ref().is_some_and(|key| is_started(turn, key));

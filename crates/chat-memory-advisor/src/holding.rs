@@ -34,7 +34,7 @@ impl Inner {
         // because it was dropped before it heard the store's answer.
         let (mut in_place_of, mut unheard) =
             self.registry.change(&self.key, |slot| (slot.fence, slot.asked_for.clone()));
-        let mut pause = SHORTEST_PAUSE;
+        let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
             self.registry.change(&self.key, |slot| slot.asked_for.push(self.turn.clone()));
             let answer = leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await;
@@ -70,6 +70,8 @@ impl Inner {
                     self.registry.change(&self.key, |slot| slot.asked_for.clear());
                     return Err(busy());
                 }
+                Err(StoreError::Full { .. }) if std::mem::take(&mut may_make_room) => self.make_room().await,
+                Err(error @ StoreError::Full { .. }) => return Err(error.into()),
                 Err(error) => return Err(error.on_load()),
             }
         }

@@ -69,8 +69,9 @@ impl Registry {
         seal_while(store, key, left, fence, texts, || self.is_left(key, left)).await
     }
 
-    /// Closes all turns that are left here, in all conversations. Returns the first failure of the store.
-    pub(crate) async fn seal_all(
+    /// Closes all turns that are left here, in all conversations, and gives back the leases that no turn needs any more.
+    /// Returns the first failure of the store.
+    pub(crate) async fn close_all(
         &self,
         store: &dyn ConversationStore,
         texts: &MemoryTexts,
@@ -79,6 +80,14 @@ impl Registry {
         for (key, left) in self.all_unfinished() {
             let sealed = self.seal(store, &key, &left, texts).await;
             outcome = outcome.and(self.note_sealed(&key, &left, sealed));
+        }
+        let Some(leases) = store.leases() else { return outcome };
+        for (key, fence) in self.idle_fences() {
+            let given_back = leases.release(&key, fence).await;
+            if given_back.is_ok() {
+                self.change(&key, |slot| slot.fence.take_if(|held| *held == fence));
+            }
+            outcome = outcome.and(given_back);
         }
         outcome
     }

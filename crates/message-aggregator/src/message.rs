@@ -102,7 +102,9 @@ impl Message {
         Self(Arc::new(Inner { ephemeral: true, ..self.0.with_content(self.0.content.clone()) }))
     }
 
-    /// The same message, marked: memory keeps it and it is sent, but the user was not shown it and is not.
+    /// The same message, marked: memory keeps it and it is sent, but the user was not shown it.
+    ///
+    /// Transcripts hold it. What shows one to a user leaves out what [`is_hidden`](Self::is_hidden).
     #[must_use]
     pub fn hidden(self) -> Self {
         Self(Arc::new(Inner { hidden: true, ..self.0.with_content(self.0.content.clone()) }))

@@ -280,6 +280,12 @@ async fn a_full_store_says_so_and_takes_more_when_a_turn_has_ended() {
 #[tokio::test]
 async fn law_m6_conversations_that_were_dropped_make_room() {
     let store = InMemoryStore::with_max_conversations(bound(2));
+    for store in [store, InMemoryStore::with_max_conversations(bound(2)).with_leases()] {
+        dropped_conversations_make_room(store).await;
+    }
+}
+
+async fn dropped_conversations_make_room(store: InMemoryStore) {
     let memory = ChatMemoryAdvisor::new(store.clone());
     let hanging = || Answer::new().text("Once").hang();
     let model = ScriptedModel::new([hanging(), hanging(), Answer::of_text("Yes.")]);

@@ -130,7 +130,8 @@ impl Converter {
         }
         if let Some(reason) = choice.finish_reason() {
             self.sources(citations, &mut push);
-            push(DeltaKind::Finish(Box::new(finish_of(&self.identifiers.word(reason)))));
+            let finish = finish_of(reason, |word| self.identifiers.word(word));
+            push(DeltaKind::Finish(Box::new(finish)));
         }
     }
 

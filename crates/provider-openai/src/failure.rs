@@ -33,7 +33,7 @@ const LONGEST_GENERATION: usize = 64 << 10;
 /// Its words are the provider's: at most 2 KiB, without line breaks and other control characters. Blanked out are the key, the
 /// values of the caller's own headers and of the base URL's query, and whatever else looks like a key, in whole or in pieces and
 /// however they are encoded. Parts of such a header or of the base URL's path count from 12 bytes on, unless they are usual
-/// words. They may quote the request.
+/// words; plain words without digits count from 20 bytes on. They may quote the request.
 ///
 /// ```
 /// use advisor_core::{Error, ErrorKind};

@@ -124,32 +124,50 @@ impl Redaction {
     pub(crate) fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
         let read = words.0.floor_char_boundary(longest.saturating_add(READ_AHEAD));
         let words = words.0.get(..read).unwrap_or_default();
-        ServerText(without(&self.blanks(words), words, longest))
+        ServerText(without(&self.blanks_in_text(words), words, longest))
     }
 
     /// Whether there is something in the words that is not shown.
     pub(crate) fn hides_some_of(&self, words: &ServerWords) -> bool {
-        !self.blanks(&words.0).is_empty()
+        !self.blanks_in_text(&words.0).is_empty()
     }
 
-    /// A name or an id: as it came if nothing in it is a secret or looks like one, else as it is [shown](Self::show). It may be
-    /// shown where nobody knows of secrets.
+    /// A name or an id: as it came if nothing in it is a secret or looks like one, else with that blanked out. It is whole, so
+    /// its end is no beginning of a secret, and what looks like a key must be as long as one. It may be shown where nobody knows of
+    /// secrets.
     pub(crate) fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
-        match self.blanks(word).as_slice() {
+        match self.blanks_in_name(word).as_slice() {
             [] => Cow::Borrowed(word),
             blanks => Cow::Owned(without(blanks, word, usize::MAX)),
         }
     }
 
-    /// Where there is something that is not shown, in order and apart from one another.
-    fn blanks(&self, words: &str) -> Vec<Range<usize>> {
+    /// Where there is something that is not shown in a text, which may be cut off.
+    fn blanks_in_text(&self, words: &str) -> Vec<Range<usize>> {
+        self.blanks(words, |forms, bytes| {
+            let mut found = forms.find_in(bytes);
+            found.extend(forms.find_cut(bytes).chain(lookalikes::find_in_text(bytes)));
+            found
+        })
+    }
+
+    /// Where there is something that is not shown in a name, which is whole.
+    fn blanks_in_name(&self, name: &str) -> Vec<Range<usize>> {
+        self.blanks(name, |forms, bytes| {
+            let mut found = forms.find_in(bytes);
+            found.extend(lookalikes::find_in_name(bytes));
+            found
+        })
+    }
+
+    /// Where something is found, however it is encoded, in order and apart from one another.
+    fn blanks(&self, words: &str, find: impl Fn(&Forms, &[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
         let secrets = self.0.secrets.iter().map(ExposeSecret::expose_secret);
         let forms = self.0.forms.get_or_init(|| Forms::of(secrets));
         let mut blanks = Vec::new();
         let mut text = Decoded::plain(words);
         for _ in 0..=MOST_ENCODED {
-            let found = forms.find_in(text.bytes()).into_iter().chain(lookalikes::find_in(text.bytes()));
-            blanks.extend(found.map(|found| text.source_of(&found)));
+            blanks.extend(find(forms, text.bytes()).iter().map(|found| text.source_of(found)));
             match text.decode() {
                 Some(decoded) => text = decoded,
                 None => break,

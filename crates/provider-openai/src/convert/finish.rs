@@ -1,6 +1,6 @@
 //! Finish reasons: the words of many servers in this project's.
 
-use advisor_core::{Finish, FinishReason};
+use advisor_core::{Finish, FinishReason, Text};
 
 /// Which words mean the same.
 const WORDS: [(FinishReason, &[&str]); 7] = [
@@ -17,10 +17,15 @@ const WORDS: [(FinishReason, &[&str]); 7] = [
     ),
 ];
 
-/// The reason that a server writes as `written`, which is kept beside it.
-pub(super) fn finish_of(written: &str) -> Finish {
+/// The reason that a server writes as `written`, which is kept beside it. A word that is not known is kept as it is `shown`.
+pub(super) fn finish_of(written: &str, shown: impl FnOnce(&str) -> Text) -> Finish {
     let known =
         WORDS.into_iter().find(|(_, words)| words.iter().any(|word| word.eq_ignore_ascii_case(written)));
-    let reason = known.map_or_else(|| FinishReason::Other(written.into()), |(reason, _)| reason);
-    Finish::written(reason, written)
+    match known {
+        Some((reason, _)) => Finish::written(reason, written),
+        None => {
+            let shown = shown(written);
+            Finish::written(FinishReason::Other(shown.clone()), shown)
+        }
+    }
 }

@@ -379,8 +379,8 @@ fn law_t6_ids_that_hide_something_stay_different_and_the_same() {
         &key,
         &upper,
         &cut,
-        "sk-0123456789abc",
-        "sk-0123456789abd",
+        "sk-0123456789abcdef",
+        "sk-0123456789abcdeg",
         "[secret]",
         "[secret]-2",
         "call_1",
@@ -404,7 +404,7 @@ fn law_t6_ids_that_hide_something_stay_different_and_the_same() {
 #[test]
 fn law_r3_no_name_in_an_answer_shows_what_looks_like_a_secret() {
     let upper = KEY.to_ascii_uppercase();
-    for word in [KEY, &upper, &KEY[2..16], "sk-proj-0123456789"] {
+    for word in [KEY, &upper, &KEY[2..16], "sk-proj-0123456789abcdef"] {
         let event = json!({"id": word, "model": word, "choices": [{"delta": {"content": "a"}, "finish_reason": word}]}).to_string();
         let mut deltas = VecDeque::new();
         let mut converter = knowing_a_secret();
@@ -433,5 +433,30 @@ fn a_tool_of_the_request_keeps_its_name() {
     let names = called(&mut converter, &calls).into_iter().map(|(name, _)| name);
     assert_eq!(names.collect::<Vec<_>>(), odd);
     assert_eq!(called(&mut converter, &[(chosen, "c")])[0].0, chosen);
-    assert_eq!(called(&mut converter, &[("sk-learn-something-new", "c")])[0].0, "[secret]");
+    assert_eq!(called(&mut converter, &[("sk-learn-something-new-0123456789", "c")])[0].0, "[secret]");
+}
+
+/// Whatever is secret: what a server means by an end that it names as many do is not lost.
+#[test]
+fn a_reason_that_is_known_is_known_beside_a_secret_like_it() {
+    for (secret, word, reason) in [
+        ("filter-strict", "content_filter", FinishReason::ContentFilter),
+        ("content_filter", "content_filter", FinishReason::ContentFilter),
+        ("stop-on-error", "stop", FinishReason::Stop),
+        ("length", "LENGTH", FinishReason::Length),
+        ("function_call-0123", "function_call", FinishReason::ToolCalls),
+        ("refusal-of-service", "refusal", FinishReason::Refusal),
+    ] {
+        let mut converter = Converter::new(TextMode::Increments, Redaction::new([secret.into()].into_iter()));
+        let mut deltas = VecDeque::new();
+        let event = json!({"choices": [{"delta": {}, "finish_reason": word}]}).to_string();
+        converter.convert(serde_json::from_str(&event).expect("an event"), &mut deltas);
+        assert_eq!(deltas, [Delta::finish(Finish::written(reason, word))], "{secret}");
+    }
+    let [finish] = &convert(&[r#"{"choices":[{"delta":{},"finish_reason":"sk-0123456789abcdef"}]}"#])[0][..]
+    else {
+        panic!("one delta")
+    };
+    let unknown = Finish::written(FinishReason::Other("[secret]".into()), "[secret]");
+    assert_eq!(*finish, Delta::finish(unknown));
 }

@@ -65,12 +65,16 @@ const USUAL: [&str; 52] = [
     "v2",
     "workers",
 ];
-/// What names of models follow in a path. A server names them, too.
-const BEFORE_NAMES: [&str; 2] = ["deployments", "models"];
+/// The shortest such part that may be one although it is made of plain words.
+const SHORTEST_PLAIN_PART: usize = 20;
+/// What names follow in a path that a server names, too: of models, places and projects.
+const BEFORE_NAMES: [&str; 5] = ["deployments", "locations", "models", "projects", "regions"];
+/// Headers that say in plain words who asks.
+const SPOKEN: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
 
 /// The key, the values of headers and their parts, and what the base URL holds beside its host.
 pub(super) fn of(model: &OpenAiModel) -> Redaction {
-    let headers = model.headers.iter().flat_map(|(_, value)| in_header(value.expose_secret()));
+    let headers = model.headers.iter().flat_map(|(name, value)| in_header(name, value.expose_secret()));
     let (path, query) = model.base_url.split_once('?').unwrap_or((&model.base_url, ""));
     // A pair without a name may be a key as it is.
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or(("", pair)));
@@ -80,8 +84,11 @@ pub(super) fn of(model: &OpenAiModel) -> Redaction {
     Redaction::new(model.api_key.iter().cloned().chain(parts))
 }
 
-/// A header's value, what stands behind its scheme, such as `Bearer`, and each of its parts.
-fn in_header(value: &str) -> impl Iterator<Item = String> {
+/// A header's value, and unless it is spoken, what stands behind its scheme, such as `Bearer`, and each of its parts.
+fn in_header(name: &str, value: &str) -> Vec<String> {
+    if SPOKEN.iter().any(|spoken| spoken.eq_ignore_ascii_case(name)) {
+        return vec![value.to_owned()];
+    }
     let bare = value.split_once(' ').map(|(_, bare)| bare.trim());
     let parts = value.split([' ', ';', ',']).flat_map(|field| {
         let field = field.trim_end_matches('=');
@@ -90,9 +97,9 @@ fn in_header(value: &str) -> impl Iterator<Item = String> {
         let names = usize::from(field.contains('='));
         values.skip(names).map(|part| part.trim_matches('"'))
     });
-    let parts = parts.filter(|part| part.len() >= SHORTEST_PART && !is_usual(part));
+    let parts = parts.filter(|part| may_be_key(part));
     let plain = [value].into_iter().chain(bare).chain(parts).map(str::to_owned);
-    plain.chain(login(value)).collect::<Vec<_>>().into_iter()
+    plain.chain(login(value)).collect()
 }
 
 /// The user and password of `Basic`, and the password alone.
@@ -111,7 +118,20 @@ fn in_path(url: &str) -> impl Iterator<Item = &str> {
     let parts = || url.split('/').skip(3);
     let before = std::iter::once("").chain(parts());
     let unnamed = parts().zip(before).filter(|(_, before)| !BEFORE_NAMES.contains(before));
-    unnamed.map(|(part, _)| part).filter(|part| part.len() >= SHORTEST_PART && !is_usual(part))
+    unnamed.map(|(part, _)| part).filter(|part| may_be_key(part))
+}
+
+/// Whether a part is long enough for a key. Plain words are longer seldom enough, and seldom have capitals inside.
+fn may_be_key(part: &str) -> bool {
+    let is_plain = part.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
+    let is_long = part.len() >= SHORTEST_PLAIN_PART || !is_plain || part.split(['-', '_']).any(is_mixed);
+    part.len() >= SHORTEST_PART && is_long && !is_usual(part)
+}
+
+/// Whether a word has small letters, and capitals behind the first letter.
+fn is_mixed(word: &str) -> bool {
+    word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
+        && word.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
 /// Whether it is made of usual words alone.

@@ -137,6 +137,39 @@ fn law_r3_every_part_of_a_header_and_a_base_url_that_may_be_a_key_is_secret() {
 }
 
 #[test]
+fn ordinary_words_in_headers_and_a_base_url_stay_readable() {
+    let shown = |model: &OpenAiModel, words: &str| secrets::of(model).show(&words.into(), 2048).to_string();
+    let at = |url: &str| OpenAiModel::new("m").with_base_url(format!("https://gateway.example/{url}"));
+    for (model, words) in [
+        (at("v1").with_header("X-Title", "Documentation Assistant"), "Bad request; see the documentation."),
+        (at("v1").with_header("x-title", "Conversation starter"), "the conversation is too long"),
+        (at("v1").with_header("X-Title", "My Assistant4Everyone"), "Assistant4Everyone is unknown"),
+        (at("v1").with_header("User-Agent", "shop assistant/2024.1"), "assistant/2024.1 is too old"),
+        (at("v1").with_header("X-Team", "handled by Customer-Support"), "customer-support is over its quota"),
+        (
+            at("v1/projects/project-0123456789/locations/europe-west4/endpoints"),
+            "no project-0123456789 in europe-west4",
+        ),
+        (at("regions/australia-southeast2/v1"), "nothing in australia-southeast2"),
+        (at("hf-inference/v1"), "hf-inference does not support m"),
+        (at("transcriptions/v1"), "no route /audio/transcriptions"),
+        (at("customer-support/v1"), "Customer-Support is over its quota"),
+    ] {
+        assert_eq!(shown(&model, words), words);
+    }
+    for (model, words) in [
+        (at("v1").with_header("X-Title", "Documentation Assistant"), "documentation assistant"),
+        (at("v1").with_header("X-Team", "a, canarySupport"), "canarySupport"),
+        (at("CanaryMixedUp/v1"), "CanaryMixedUp"),
+        (at("canary-with-no-digits/v1"), "canary-with-no-digits"),
+        (at("canary.with~dots/v1"), "canary.with~dots"),
+        (at("europe-west4/v1"), "europe-west4"),
+    ] {
+        assert_eq!(shown(&model, &format!("no {words} here")), "no [secret] here", "{words}");
+    }
+}
+
+#[test]
 fn d17_a_key_that_was_given_as_a_headers_name_is_not_shown() {
     let mixed_up = OpenAiModel::new("m").with_header("Bearer sk-0123456789abcdef", "authorization");
     let error = mixed_up.call(&ChatRequest::new(Message::user("x"))).expect_err("no such name");

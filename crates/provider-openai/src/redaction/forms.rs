@@ -45,17 +45,20 @@ impl Forms {
         Self { forms, pieces }
     }
 
-    /// Where they are in these bytes, in whole or in pieces, or at least begin at the end.
+    /// Where they are in these bytes, in whole or in pieces.
     pub(super) fn find_in(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for (length, pieces) in &self.pieces {
             let windows = bytes.windows(*length).enumerate();
             found.extend(windows.filter(|(_, piece)| pieces.contains(*piece)).map(|(at, _)| at..at + length));
         }
-        let in_pieces = self.forms.iter().filter(|form| form.in_pieces);
-        let beginnings = in_pieces.filter_map(|form| begins_at_the_end(bytes, &form.bytes));
-        found.extend(beginnings.map(|at| at..bytes.len()));
         found
+    }
+
+    /// Where one begins at the end of these bytes, which are cut off there.
+    pub(super) fn find_cut(&self, bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        let in_pieces = self.forms.iter().filter(|form| form.in_pieces);
+        in_pieces.filter_map(|form| Some(begins_at_the_end(bytes, &form.bytes)?..bytes.len()))
     }
 }
 

@@ -41,22 +41,33 @@ const INTRODUCTIONS: [&str; 13] = [
 ];
 /// How long a key is at least that is known only by what it follows.
 const SHORTEST: usize = 8;
+/// How much of a key there is at least in a name: names of tools and models begin like keys, too.
+const SHORTEST_IN_NAME: usize = 16;
 
-/// Where words in small letters hold what looks like a key.
-pub(super) fn find_in(bytes: &[u8]) -> Vec<Range<usize>> {
-    words_of(bytes).filter(|word| is_key(bytes, word)).collect()
+/// Where a text in small letters, which may be cut off, holds what looks like a key.
+pub(super) fn find_in_text(bytes: &[u8]) -> Vec<Range<usize>> {
+    let is_key = |place: &Range<usize>, word: &[u8]| {
+        // What is cut off here may have been longer.
+        let is_cut = place.end == bytes.len();
+        rests(word).any(|(rest, more)| rest.len() >= more || is_cut)
+            || (word.len() >= SHORTEST && is_no_plain_word(word) && is_introduced(bytes, place))
+    };
+    words_of(bytes).filter(|place| bytes.get(place.clone()).is_some_and(|word| is_key(place, word))).collect()
 }
 
-fn is_key(bytes: &[u8], place: &Range<usize>) -> bool {
-    let (Some(before), Some(word)) = (bytes.get(..place.start), bytes.get(place.clone())) else {
-        return false;
+/// Where a name in small letters, which is whole, holds what is certain enough to be a key.
+pub(super) fn find_in_name(bytes: &[u8]) -> Vec<Range<usize>> {
+    let is_long = |key: &[u8], more: usize| key.len() >= more.max(SHORTEST_IN_NAME) && is_no_plain_word(key);
+    let is_key = |place: &Range<usize>, word: &[u8]| {
+        rests(word).any(|(rest, more)| is_long(rest, more))
+            || (is_long(word, SHORTEST) && is_introduced(bytes, place))
     };
-    // What is cut off here may have been longer.
-    let is_cut = place.end == bytes.len();
-    let begins = BEGINNINGS.iter().any(|(beginning, more)| {
-        word.starts_with(beginning.as_bytes()) && (word.len() >= beginning.len() + more || is_cut)
-    });
-    begins || (word.len() >= SHORTEST && is_no_plain_word(word) && is_introduced(before))
+    words_of(bytes).filter(|place| bytes.get(place.clone()).is_some_and(|word| is_key(place, word))).collect()
+}
+
+/// What follows in a word that begins like a key, and how much of it there is in a key.
+fn rests(word: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
+    BEGINNINGS.iter().filter_map(|(beginning, more)| Some((word.strip_prefix(beginning.as_bytes())?, *more)))
 }
 
 /// Whether some digit, or what stands for hidden letters, is in it: otherwise it may be any word.
@@ -64,8 +75,9 @@ fn is_no_plain_word(word: &[u8]) -> bool {
     word.iter().any(|byte| byte.is_ascii_digit() || *byte == b'*')
 }
 
-/// Whether words end with what a key follows: `Bearer `, `api_key=`, `"key": "`.
-fn is_introduced(before: &[u8]) -> bool {
+/// Whether a place is behind what a key follows: `Bearer `, `api_key=`, `"key": "`.
+fn is_introduced(bytes: &[u8], place: &Range<usize>) -> bool {
+    let before = bytes.get(..place.start).unwrap_or_default();
     let between = |byte: &u8| b"\"' :=".contains(byte);
     let length = before.iter().rposition(|byte| !between(byte)).map_or(0, |last| last + 1);
     let name = before.get(..length).unwrap_or_default();

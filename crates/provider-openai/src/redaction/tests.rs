@@ -171,7 +171,37 @@ fn identifiers_stay_but_for_what_is_or_looks_like_a_secret() {
         let shown = redaction.identifier(disguise);
         assert!(!gives_away(&shown, disguise) && shown.contains(BLANK), "{disguise}: {shown}");
     }
-    assert_eq!(redaction.identifier("sk-proj-0123456789"), "[secret]");
+    assert_eq!(redaction.identifier("sk-proj-0123456789abcdef"), "[secret]");
+}
+
+/// A name is a whole word: no end of it is the beginning of something longer.
+#[test]
+fn a_name_that_only_begins_or_ends_like_a_key_stays() {
+    for name in [
+        "hf_search",
+        "pk_lookup",
+        "fw_update",
+        "sk_learn_fit",
+        "sk-learn-something-new",
+        "pplx-7b-online",
+        "xai-grok-2",
+        "r8_x",
+        "eyjafjallajokull",
+        "sk-proj-0123456",
+        "key: gpt-4o-mini",
+    ] {
+        assert_eq!(Redaction::default().identifier(name), name);
+    }
+    for (secret, name) in
+        [("filter-strict", "content_filter"), ("stop-on-error", "full-stop"), ("search-4096", "web_search")]
+    {
+        let redaction = Redaction::new([SecretString::from(secret)].into_iter());
+        assert_eq!(redaction.identifier(name), name);
+        assert_eq!(redaction.identifier(&format!("{name}:{secret}")), format!("{name}:[secret]"));
+    }
+    for key in ["sk-0123456789abcdef", "hf_abcdefghijklmnop1", "Bearer 0123456789abcdef"] {
+        assert!(Redaction::default().identifier(key).ends_with("[secret]"), "{key}");
+    }
 }
 
 #[test]

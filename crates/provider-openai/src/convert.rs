@@ -95,6 +95,11 @@ impl Converter {
         told
     }
 
+    /// Whether an index or an id came that is not kept, so that the same event again says something else.
+    pub(crate) fn forgets(&self) -> bool {
+        self.indexes.forgets() || self.identifiers.forgets()
+    }
+
     fn origin(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) {
         let id = event.id.text().filter(|_| !self.told_id);
         let model = event.model.text().filter(|_| !self.told_model);

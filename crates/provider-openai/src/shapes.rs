@@ -23,7 +23,7 @@ use shape::{Counts, Reading, Shape};
 /// Shapes that are kept at a time: parallel answers and calls may take turns.
 const MOST: usize = 8;
 /// The longest event that is learned from, in bytes: what is kept of an answer's events is bounded by that.
-pub(crate) const LONGEST: usize = 16 << 10;
+const LONGEST: usize = 16 << 10;
 /// Learning costs about as much as parsing, so it must be earned: each event that looks like one before earns one.
 const CREDIT: u8 = 24;
 const PRICE: u8 = 2;

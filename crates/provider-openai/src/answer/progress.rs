@@ -194,6 +194,9 @@ impl Progress {
         }
         let before = self.deltas.len();
         let told = self.converter.convert(event, &mut self.deltas);
+        if self.converter.forgets() {
+            self.shapes = Shapes::none();
+        }
         self.note_finished(before);
         if self.end == End::Done {
             let late = self.deltas.split_off(before);

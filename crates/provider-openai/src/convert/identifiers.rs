@@ -7,12 +7,15 @@ use advisor_core::Text;
 
 use crate::redaction::Redaction;
 use crate::request::ToolNames;
-use crate::shapes::LONGEST;
 
 /// How many words are kept of each kind: some servers repeat the id and the name of a call in every piece of it.
 const MOST_KEPT: usize = 8;
 /// The longest word that is kept, in bytes.
 const LONGEST_KEPT: usize = 256;
+/// How many ids of calls are kept in which something is hidden.
+const MOST_HIDDEN: usize = 1 << 10;
+/// The longest of them that is kept, in bytes.
+const LONGEST_HIDDEN: usize = 1 << 10;
 
 /// Names and ids without what looks like a secret. Each is looked through once, so one that repeats costs next to nothing.
 #[derive(Default)]
@@ -26,6 +29,8 @@ pub(super) struct Identifiers {
     hidden: HashMap<Text, Text>,
     /// What stands for some of them.
     taken: HashSet<Text>,
+    /// How many were not kept.
+    forgotten: usize,
 }
 
 /// Words, and how they are shown: the last ones.
@@ -39,6 +44,11 @@ impl Identifiers {
 
     pub(super) fn set_tools(&mut self, tools: ToolNames) {
         self.tools = tools;
+    }
+
+    /// Whether an id came that is not kept.
+    pub(super) fn forgets(&self) -> bool {
+        self.forgotten > 0
     }
 
     /// The id of an answer, a model, or why it ends.
@@ -69,18 +79,32 @@ impl Identifiers {
         shown
     }
 
-    /// An id beyond the longest is not kept, so it is another one each time. Its event is never learned, either.
+    /// An id beyond the bounds is not kept, so it is another one each time.
     fn hidden_id(&mut self, id: &str, shown: &str) -> Text {
         if let Some(known) = self.hidden.get(id) {
             return known.clone();
         }
-        let numbered = (self.taken.len() + 1..).map(|number| Text::from(format!("{shown}-{number}")));
-        let mut others = std::iter::once(Text::from(shown)).chain(numbered);
-        let unique = others.find(|other| self.taken.insert(other.clone())).unwrap_or_default();
-        if id.len() <= LONGEST {
-            self.hidden.insert(id.into(), unique.clone());
+        if id.len() > LONGEST_HIDDEN || self.hidden.len() >= MOST_HIDDEN {
+            return self.forgotten_id(shown);
         }
+        // Once some are forgotten, it would not be known whether a word stands for one of them already.
+        let bare = (self.forgotten == 0).then(|| Text::from(shown));
+        let numbered = (self.taken.len() + 1..).map(|number| Text::from(format!("{shown}-{number}")));
+        let mut others = bare.into_iter().chain(numbered);
+        let unique = others.find(|other| self.taken.insert(other.clone())).unwrap_or_default();
+        self.hidden.insert(id.into(), unique.clone());
         unique
+    }
+
+    /// Another one each time. Its number is beyond those of ids that are kept, also of the ones to come.
+    fn forgotten_id(&mut self, shown: &str) -> Text {
+        loop {
+            self.forgotten += 1;
+            let other = Text::from(format!("{shown}-{}", 2 * MOST_HIDDEN + self.forgotten));
+            if !self.taken.contains(&other) {
+                return other;
+            }
+        }
     }
 }
 

@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::shapes::LONGEST;
 use crate::wire::CallIndex;
+
+/// How many odd indexes of an answer are kept.
+const MOST_KEPT: usize = 1 << 10;
+/// The longest spelling of one that is kept, in bytes.
+const LONGEST_KEPT: usize = 64;
 
 /// The numbers of one answer that stand for indexes that are none.
 #[derive(Default)]
@@ -12,6 +16,7 @@ pub(super) struct CallIndexes {
     /// Each spelling has its own: the first one the lowest, the next one the next.
     odd: HashMap<String, i64>,
     given: i64,
+    forgets: bool,
 }
 
 impl CallIndexes {
@@ -24,15 +29,22 @@ impl CallIndexes {
         }
     }
 
-    /// A spelling beyond the longest is not kept, so it is another one each time. Its event is never learned, either.
+    /// Whether an index came that is not kept.
+    pub(super) fn forgets(&self) -> bool {
+        self.forgets
+    }
+
+    /// A spelling beyond the bounds is not kept, so it is another one each time.
     fn number_for(&mut self, spelling: &str) -> i64 {
         if let Some(number) = self.odd.get(spelling) {
             return *number;
         }
         let number = i64::MIN + self.given;
         self.given += 1;
-        if spelling.len() <= LONGEST {
+        if spelling.len() <= LONGEST_KEPT && self.odd.len() < MOST_KEPT {
             self.odd.insert(spelling.to_owned(), number);
+        } else {
+            self.forgets = true;
         }
         number
     }

@@ -397,6 +397,12 @@ fn law_t6_ids_that_hide_something_stay_different_and_the_same() {
     // Also when they come again, and in another answer.
     assert_eq!(called(&mut converter, &calls[..9]), first[..9]);
     assert_eq!(called(&mut knowing_a_secret(), &calls), first);
+    // An id that is not kept has a number that no other one takes.
+    let endless = format!("sk-{}", "0123456789".repeat(2 << 10));
+    let calls = [&*endless, "[secret]-2049", "[secret]-2050", "[secret]", &endless].map(|id| ("f", id));
+    let shown = called(&mut knowing_a_secret(), &calls);
+    let different: std::collections::HashSet<_> = shown.iter().collect();
+    assert_eq!((different.len(), shown[0].1.as_str()), (calls.len(), "[secret]-2049"), "{shown:?}");
     let told = format!("{first:?} {converter:?}").to_ascii_lowercase();
     assert!(!told.contains(&KEY[..12]) && !told.contains("0123456789"), "{told}");
 }
@@ -459,4 +465,47 @@ fn a_reason_that_is_known_is_known_beside_a_secret_like_it() {
     };
     let unknown = Finish::written(FinishReason::Other("[secret]".into()), "[secret]");
     assert_eq!(*finish, Delta::finish(unknown));
+}
+
+/// However many odd indexes and ids a server sends, few are kept, and none becomes another.
+#[test]
+fn law_r1_what_is_kept_of_odd_indexes_and_ids_is_bounded() {
+    let mut converter = Converter::default();
+    let (mut indexes, mut ids) = (std::collections::HashSet::new(), std::collections::HashSet::new());
+    let mut last = [None, None];
+    for number in 0..3000 {
+        let padding = "y".repeat(number % 3 * 1000);
+        let short = number % 3 == 0;
+        let index = if short { format!("x{number}") } else { format!("x{number}{padding}") };
+        let call = json!({"index": index, "id": format!("sk-0123456789abcdef{number}{padding}")});
+        let event = json!({"choices": [{"delta": {"tool_calls": [call]}}]}).to_string();
+        let mut deltas = VecDeque::new();
+        converter.convert(serde_json::from_str(&event).expect("an event"), &mut deltas);
+        let Some(DeltaKind::ToolCalls(calls)) = deltas.pop_front().map(|delta| delta.kind) else {
+            panic!("a call")
+        };
+        assert!(indexes.insert(calls[0].index.expect("an index")), "{number}");
+        assert!(ids.insert(calls[0].call_id.clone().expect("an id")), "{number}");
+        last.rotate_left(1);
+        last[1] = calls[0].index;
+    }
+    let kept = format!("{converter:?}");
+    assert!(kept.contains("odd: 1000") && kept.contains("hidden: 1024"), "{kept}");
+    // What is kept stays the same, and what is not is another one each time.
+    let index_of = |converter: &mut Converter, index: &str| {
+        let event = json!({"choices": [{"delta": {"tool_calls": [{"index": index}]}}]}).to_string();
+        let mut deltas = VecDeque::new();
+        converter.convert(serde_json::from_str(&event).expect("an event"), &mut deltas);
+        match deltas.pop_front().map(|delta| delta.kind) {
+            Some(DeltaKind::ToolCalls(calls)) => calls[0].index,
+            _ => None,
+        }
+    };
+    assert_eq!(index_of(&mut converter, "x0"), Some(i64::MIN));
+    for number in 0..50 {
+        index_of(&mut converter, &format!("z{number}"));
+    }
+    assert!(format!("{converter:?}").contains("odd: 1024"));
+    let again = [0, 1].map(|_| index_of(&mut converter, "z49"));
+    assert_ne!(again[0], again[1]);
 }

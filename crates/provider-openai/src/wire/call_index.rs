@@ -48,7 +48,8 @@ fn text_of(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(json).ok().map(Cow::Owned)
 }
 
-/// The same JSON in which odd indexes are texts: what happens to odd numbers elsewhere would make two of them one.
+/// The same JSON in which numbers named `index` are texts if they are odd, and so is any other value of this name that would not
+/// [stay](stays) what it is: what happens to such values elsewhere would make two indexes of calls one.
 pub(super) fn with_odd_indexes_as_texts(json: &str) -> Cow<'_, str> {
     const KEY: &str = "\"index\"";
     let mut kept = String::new();
@@ -56,7 +57,9 @@ pub(super) fn with_odd_indexes_as_texts(json: &str) -> Cow<'_, str> {
     while let Some((before, value)) = next_value_of(KEY, rest) {
         kept.push_str(before);
         match CallIndex::of(value) {
-            CallIndex::Odd(spelling) => kept.push_str(&serde_json::Value::from(spelling).to_string()),
+            CallIndex::Odd(spelling) if !stays(value) => {
+                kept.push_str(&serde_json::Value::from(spelling).to_string())
+            }
             _ => kept.push_str(value),
         }
         rest = rest.get(before.len() + value.len()..).unwrap_or_default();
@@ -65,6 +68,18 @@ pub(super) fn with_odd_indexes_as_texts(json: &str) -> Cow<'_, str> {
         return Cow::Borrowed(json);
     }
     Cow::Owned(kept + rest)
+}
+
+/// Whether a value that is no number is the same one, but for blanks and the order of its keys, once it was read and written.
+fn stays(json: &str) -> bool {
+    let bytes_of = |json: &str| {
+        let mut bytes: Vec<u8> = json.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        bytes.sort_unstable();
+        bytes
+    };
+    let is_number = json.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let read = || serde_json::from_str::<serde_json::Value>(json).ok();
+    !is_number && read().is_some_and(|value| bytes_of(&value.to_string()) == bytes_of(json))
 }
 
 /// What stands before the value of the next such key in valid JSON, and the value.

@@ -314,6 +314,13 @@ fn law_s5_an_odd_index_is_the_same_whether_or_not_its_event_is_parsed() {
             }
         }
     }
+    // What is not kept is another one each time, so such an event must not be taken for one before.
+    let long = format!("\"{}\"", "a".repeat(65));
+    let body = stream(&(0..40).map(|at| piece(&long, "", at)).collect::<Vec<_>>());
+    assert_said_as_parsed(&body, "an index that is not kept");
+    let ids = |at: usize| format!(r#","id":"sk-0123456789abcdef{}{}""#, "a".repeat(2000), at % 2);
+    let body = stream(&(0..40).map(|at| piece("0", &ids(at), at)).collect::<Vec<_>>());
+    assert_said_as_parsed(&body, "an id that is not kept");
 }
 
 /// Token counts are kept while events look alike, and told before anything else.

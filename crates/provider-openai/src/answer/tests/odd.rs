@@ -112,7 +112,7 @@ fn d20_no_value_costs_a_whole_answer() {
 }
 
 /// Spellings of indexes of calls, two of each kind, that are no whole number of 64 bits, or are one at its very end.
-const ODD_INDEXES: [(&str, &str); 15] = [
+const ODD_INDEXES: [(&str, &str); 17] = [
     ("9223372036854775808", "9223372036854775809"),
     ("-9223372036854775808", "-9223372036854775809"),
     ("-9223372036854775807", "\"9223372036854775808\""),
@@ -129,6 +129,8 @@ const ODD_INDEXES: [(&str, &str); 15] = [
     ("true", "false"),
     ("[1e400]", "[1e401]"),
     ("{}", "[]"),
+    (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+    ("[9007199254740993.0]", "[9007199254740992.0]"),
 ];
 
 /// What is said beside a call so that the event is read as it came, and in another form.
@@ -149,9 +151,7 @@ fn called(body: &str) -> Vec<(String, String, bool)> {
 #[test]
 fn law_t6_an_index_that_cannot_be_held_is_still_one_of_its_own() {
     let begins = [r#","id":"x","function":{"name":"read"}"#, r#","id":"y","function":{"name":"delete_all"}"#];
-    let deep = [1, 2].map(|number| format!("{}{number}{}", "[".repeat(5000), "]".repeat(5000)));
-    let odd = ODD_INDEXES.into_iter().chain([(&*deep[0], &*deep[1])]);
-    for (a, b) in odd.flat_map(|(a, b)| [(a, b), (b, a), (a, "0")]) {
+    for (a, b) in ODD_INDEXES.into_iter().flat_map(|(a, b)| [(a, b), (b, a), (a, "0")]) {
         // Also in events that differ in what else they hold.
         for (first, then) in BESIDE.iter().flat_map(|first| BESIDE.map(|then| (*first, then))) {
             let begun = of_call(a, begins[0], first) + &of_call(b, begins[1], then);
@@ -187,17 +187,35 @@ fn an_index_that_says_nothing_is_absent() {
 /// An answer keeps no index beyond a bound, so a piece that has one is known by nothing.
 #[test]
 fn law_t6_an_endless_index_is_nobodys() {
-    let endless = "1".repeat(20 << 10);
-    let begun = of_call(&endless, r#","id":"x","function":{"name":"read"}"#, "")
-        + &of_call("0", r#","id":"y","function":{"name":"delete_all"}"#, "");
-    let rest = of_call(&endless, r#","function":{"arguments":"{}"}"#, "");
-    let calls = called(&[&begun, &rest, STOP, DONE].concat());
-    assert!(
-        calls
-            .iter()
-            .all(|(name, arguments, complete)| name == "unnamed_tool" || arguments.is_empty() || !complete),
-        "{calls:?}"
-    );
+    let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+    for endless in ["1".repeat(65), "1".repeat(20 << 10), deep] {
+        for beside in BESIDE {
+            let begun = of_call(&endless, r#","id":"x","function":{"name":"read"}"#, beside)
+                + &of_call("0", r#","id":"y","function":{"name":"delete_all"}"#, "");
+            let rest = of_call(&endless, r#","function":{"arguments":"{}"}"#, beside);
+            let calls = called(&[&begun, &rest, STOP, DONE].concat());
+            assert!(
+                calls.iter().all(|(name, arguments, complete)| name == "unnamed_tool"
+                    || arguments.is_empty()
+                    || !complete),
+                "{calls:?}"
+            );
+        }
+    }
+}
+
+/// What is named as an index is elsewhere is not touched where its event is read in another form.
+#[test]
+fn what_else_is_called_index_stays_as_it_is() {
+    for index in [r#"{"a":1}"#, r#"{"a": [1, "b c"]}"#, "[]", "true", "\"text\"", "\"1e400\"", "7"] {
+        let event = of_call("0", &format!(r#","extra":{{"index":{index}}}"#), r#","note":1e400"#);
+        let mut half = None;
+        let json = event.trim().strip_prefix("data: ").expect("an event");
+        let tidied = crate::wire::tidy(json, &mut half).expect("JSON");
+        let tidied: serde_json::Value = serde_json::from_str(&tidied).expect("JSON");
+        let expected: serde_json::Value = serde_json::from_str(index).expect("JSON");
+        assert_eq!(tidied["choices"][0]["delta"]["tool_calls"][0]["extra"]["index"], expected, "{index}");
+    }
 }
 
 #[test]

@@ -153,6 +153,15 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_the_store_knows_is_damaged_keeps_its_bytes_and_its_turn() {
+        let mut log = LogReader::new(vec![Segment::new(1, 2, None)]);
+        log.row(1, b"a", SHORT).unwrap();
+        log.damaged_row(2, b"b", SHORT).unwrap();
+        let log = log.finish().unwrap();
+        assert_eq!((log[1].turn.as_str(), &log[1].kind), ("b", &EntryKind::Corrupt(SHORT.to_vec())));
+    }
+
+    #[test]
     fn a_parent_is_that_of_the_first_of_a_segment() {
         let segments = vec![Segment::new(1, 2, None), Segment::new(5, 6, Some(EntryId::new(2)))];
         let mut log = LogReader::new(segments);

@@ -20,6 +20,7 @@ use secrecy::SecretString;
 use crate::backoff::Backoff;
 use crate::failure::Failures;
 use crate::profile::Profile;
+use crate::redaction::Redaction;
 use crate::request;
 use crate::sse::SseLimits;
 use crate::timeouts::Timeouts;
@@ -72,6 +73,8 @@ pub struct OpenAiModel {
     transport: Option<Arc<dyn Transport>>,
     /// The one that is used otherwise, made when the first request goes out.
     reqwest: Arc<OnceLock<ReqwestTransport>>,
+    /// What no text shows, made of key, headers and base URL by the first request.
+    redaction: Arc<OnceLock<Redaction>>,
 }
 
 impl OpenAiModel {
@@ -121,6 +124,7 @@ impl OpenAiModel {
             streaming: true,
             transport: None,
             reqwest: Arc::default(),
+            redaction: Arc::default(),
         }
     }
 
@@ -132,13 +136,13 @@ impl OpenAiModel {
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
         let profile = if self.profile_given { self.profile } else { Profile::of_base_url(&base_url) };
-        Self { base_url, profile, ..self }
+        Self { base_url, profile, redaction: Arc::default(), ..self }
     }
 
     /// The same model with a key. It is in no `Debug` output, log or error.
     #[must_use]
     pub fn with_api_key(self, key: impl Into<SecretString>) -> Self {
-        Self { api_key: Some(key.into()), ..self }
+        Self { api_key: Some(key.into()), redaction: Arc::default(), ..self }
     }
 
     /// The same model with a header on every request, in place of an earlier one of this name. Its value is treated as a secret.
@@ -146,7 +150,7 @@ impl OpenAiModel {
     pub fn with_header(mut self, name: &str, value: impl Into<SecretString>) -> Self {
         self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.into()));
-        self
+        Self { redaction: Arc::default(), ..self }
     }
 
     /// The same model behind a server that is as `profile` says.

@@ -20,6 +20,8 @@ use secrecy::{ExposeSecret, SecretString};
 use decoded::Decoded;
 use forms::Forms;
 
+/// The longest name that is looked through without a copy, in bytes.
+const LONGEST_AT_A_GLANCE: usize = 128;
 /// The shortest secret that is looked for, in bytes: a shorter one occurs by chance.
 const SHORTEST_SECRET: usize = 6;
 /// How much more than is shown is read, so that a secret at the cut is known as one.
@@ -136,10 +138,30 @@ impl Redaction {
     /// its end is no beginning of a secret, and what looks like a key must be as long as one. It may be shown where nobody knows of
     /// secrets.
     pub(crate) fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
+        if !self.may_hide_some_of(word) {
+            return Cow::Borrowed(word);
+        }
         match self.blanks_in_name(word).as_slice() {
             [] => Cow::Borrowed(word),
             blanks => Cow::Owned(without(blanks, word, usize::MAX)),
         }
+    }
+
+    /// A look at a name that copies nothing: most names hide nothing, and each answer has some.
+    fn may_hide_some_of(&self, name: &str) -> bool {
+        let mut small = [0; LONGEST_AT_A_GLANCE];
+        let Some(small) = small.get_mut(..name.len()) else { return true };
+        small.copy_from_slice(name.as_bytes());
+        small.make_ascii_lowercase();
+        let may_be_encoded = small.iter().any(|byte| b"%\\&".contains(byte));
+        may_be_encoded
+            || !self.forms().find_in(small).is_empty()
+            || !lookalikes::find_in_name(small).is_empty()
+    }
+
+    fn forms(&self) -> &Forms {
+        let secrets = self.0.secrets.iter().map(ExposeSecret::expose_secret);
+        self.0.forms.get_or_init(|| Forms::of(secrets))
     }
 
     /// Where there is something that is not shown in a text, which may be cut off.
@@ -162,8 +184,7 @@ impl Redaction {
 
     /// Where something is found, however it is encoded, in order and apart from one another.
     fn blanks(&self, words: &str, find: impl Fn(&Forms, &[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
-        let secrets = self.0.secrets.iter().map(ExposeSecret::expose_secret);
-        let forms = self.0.forms.get_or_init(|| Forms::of(secrets));
+        let forms = self.forms();
         let mut blanks = Vec::new();
         let mut text = Decoded::plain(words);
         for _ in 0..=MOST_ENCODED {

@@ -118,7 +118,8 @@ impl Recent {
             if self.0.len() == MOST_KEPT {
                 self.0.remove(0);
             }
-            self.0.push((word.into(), shown.clone()));
+            let word = if shown == word { shown.clone() } else { word.into() };
+            self.0.push((word, shown.clone()));
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Call {
 impl OpenAiModel {
     /// Asks, and asks again as long as nothing was shown and the failure can pass.
     pub(super) async fn answer(&self, call: &Call) -> Result<DeltaStream> {
-        let failures = Failures::new(secrets::of(self));
+        let failures = Failures::new(self.redaction.get_or_init(|| secrets::of(self)).clone());
         let mut waits = self.retries.waits();
         let mut attempt = 0_u32;
         loop {

@@ -157,7 +157,9 @@ impl ChunkStream {
         Some(completed)
     }
 
-    /// Drops what the stream holds. The answer goes on, whatever panics then.
+    /// Drops what the stream holds. The answer goes on, whatever panics then. Apart from the way of chunks, which it would widen.
+    #[cold]
+    #[inline(never)]
     fn enter(&mut self, state: State) {
         drop_caught(std::mem::replace(&mut self.state, state));
     }

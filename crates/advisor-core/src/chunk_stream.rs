@@ -157,7 +157,7 @@ impl ChunkStream {
         Some(completed)
     }
 
-    /// Drops what the stream holds. The answer goes on, whatever panics then. Apart from the way of chunks, which it would widen.
+    /// Drops what the stream holds. The answer goes on, whatever panics then. Not inlined: it would slow down the path of each chunk.
     #[cold]
     #[inline(never)]
     fn enter(&mut self, state: State) {

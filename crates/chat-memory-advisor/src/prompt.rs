@@ -94,7 +94,7 @@ impl Prompt {
         Ok(full)
     }
 
-    /// Knows all of these turns of the past, the last of which it knows already.
+    /// Adds earlier turns. `turns` ends with those that are known already.
     pub(crate) fn reach_back(&mut self, mut turns: Vec<Vec<Message>>) {
         turns.truncate(turns.len().saturating_sub(self.past.len()));
         self.past.splice(..0, turns);

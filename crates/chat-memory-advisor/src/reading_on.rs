@@ -25,7 +25,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Knows the past as far back as so many entries show, of the branch that the turn is on.
+    /// Reads the last `count` entries of the branch that the turn is on.
     async fn read_on(&self, state: &mut TurnState, count: usize) -> Result<()> {
         let tip = state.parent.unwrap_or(EntryId::new(state.version.as_u64()));
         let view = View::LastEntries(count);

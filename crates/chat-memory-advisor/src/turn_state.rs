@@ -145,7 +145,7 @@ impl TurnState {
         Self { turns, last_turn, parent, ..self }
     }
 
-    /// The state of a turn for which so many entries were read, if more may have to be.
+    /// Sets how many entries of the conversation were read; `None` if no more are needed.
     pub(crate) fn having_read(self, read: Option<usize>) -> Self {
         Self { read, ..self }
     }

@@ -80,6 +80,18 @@ fn a_transport_is_made_once_and_anew_for_another_connect_clock() {
     assert_ne!(place(&model), place(&model.clone().with_timeouts(timeouts.with_connect(None))));
 }
 
+/// The first request makes it, and clones share it.
+#[test]
+fn law_r3_a_changed_copy_of_a_model_knows_its_own_secrets() {
+    let model = OpenAiModel::new("m").with_api_key("sk-first-key-0123456789");
+    let known = |model: &OpenAiModel| model.redaction.get().is_some();
+    model.redaction.get_or_init(|| secrets::of(&model));
+    assert!(known(&model.clone()) && known(&model.clone().with_retries(Backoff::none())));
+    assert!(!known(&model.clone().with_api_key("sk-second-key-0123456789")));
+    assert!(!known(&model.clone().with_header("x-key", "canary-header-0123")));
+    assert!(!known(&model.with_base_url("https://host.example/canary-part-0123")));
+}
+
 #[test]
 fn law_r3_debug_shows_where_and_not_with_what() {
     let model = OpenAiModel::new("gpt")

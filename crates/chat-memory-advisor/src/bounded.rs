@@ -28,10 +28,11 @@ impl Bounded {
 
 const SILENT: &str = "the store did not answer within the time that memory gives it";
 
+// Asked as `*self.store`: the `Arc` is a store, too, and would box each future once more.
 #[async_trait]
 impl ConversationStore for Bounded {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        self.ask(self.store.load(key, view)).await
+        self.ask((*self.store).load(key, view)).await
     }
 
     async fn load_branch(
@@ -40,7 +41,7 @@ impl ConversationStore for Bounded {
         tip: EntryId,
         view: View,
     ) -> Result<Snapshot, StoreError> {
-        self.ask(self.store.load_branch(key, tip, view)).await
+        self.ask((*self.store).load_branch(key, tip, view)).await
     }
 
     async fn read(
@@ -49,11 +50,11 @@ impl ConversationStore for Bounded {
         after: EntryId,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.ask(self.store.read(key, after, limit)).await
+        self.ask((*self.store).read(key, after, limit)).await
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
-        self.ask(self.store.branches(key)).await
+        self.ask((*self.store).branches(key)).await
     }
 
     async fn append(
@@ -62,15 +63,15 @@ impl ConversationStore for Bounded {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
-        self.change(self.store.append(key, expected, batch)).await
+        self.change((*self.store).append(key, expected, batch)).await
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
-        self.change(self.store.delete(key)).await
+        self.change((*self.store).delete(key)).await
     }
 
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
-        self.ask(self.store.list(page)).await
+        self.ask((*self.store).list(page)).await
     }
 
     fn leases(&self) -> Option<&dyn Leases> {

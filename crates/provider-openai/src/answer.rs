@@ -13,6 +13,7 @@ mod whole;
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 
 use advisor_core::{Delta, Error, Result};
 use bytes::Bytes;
@@ -101,8 +102,8 @@ impl AnswerDecoder {
     }
 
     /// The same decoder for an answer to a request in which tools are called so.
-    pub(crate) fn with_names(mut self, names: &ToolNames) -> Self {
-        self.progress = self.progress.with_names(names.clone());
+    pub(crate) fn with_names(mut self, names: &Arc<ToolNames>) -> Self {
+        self.progress.set_tools(Arc::clone(names));
         self
     }
 

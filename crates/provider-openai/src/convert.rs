@@ -15,6 +15,7 @@ mod indexes;
 mod whole;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use advisor_core::{Citation, Delta, DeltaKind, Opaque, ProviderData, Text, ToolCallDelta};
 use serde_json::value::RawValue;
@@ -64,14 +65,20 @@ pub(crate) struct Told {
 
 impl Converter {
     pub(crate) fn new(text: TextMode, redaction: Redaction) -> Self {
-        let cumulative = (text == TextMode::Cumulative).then(Vec::new);
-        Self { cumulative, identifiers: Identifiers::new(redaction), ..Self::default() }
+        Self {
+            told_id: false,
+            told_model: false,
+            streamed: false,
+            citations: 0,
+            indexes: CallIndexes::default(),
+            identifiers: Identifiers::new(redaction),
+            cumulative: (text == TextMode::Cumulative).then(Vec::new),
+        }
     }
 
-    /// The same converter for an answer to a request in which tools are called so.
-    pub(crate) fn with_names(mut self, names: ToolNames) -> Self {
+    /// Takes what tools are called in the request that is answered.
+    pub(crate) fn set_tools(&mut self, names: Arc<ToolNames>) {
         self.identifiers.set_tools(names);
-        self
     }
 
     /// Appends what `event` says to `deltas`. Beside an error a reason to finish means nothing, whatever its word is.

@@ -16,6 +16,8 @@ mod strict_json;
 mod tests;
 mod tool_names;
 
+use std::sync::Arc;
+
 use advisor_core::{ChatRequest, MessageList, Result, Text, ToolChoice};
 use bytes::Bytes;
 use serde_json::Value;
@@ -33,7 +35,7 @@ pub(crate) struct Body {
     /// How many parallel answers it asks for.
     pub(crate) choices: u32,
     /// What its tools are called.
-    pub(crate) names: ToolNames,
+    pub(crate) names: Arc<ToolNames>,
 }
 
 /// Writes the body of `request` to a model.
@@ -64,7 +66,7 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile:
     json.push(rest.into());
     let as_they_are: Vec<Text> = tools.as_they_are.iter().map(|name| Text::from(*name)).collect();
     let names = names.with_offered(tools.offered.iter().copied().chain(&as_they_are));
-    Ok(Body { json, choices, names })
+    Ok(Body { json, choices, names: Arc::new(names) })
 }
 
 /// What is called a tool in a request, beside its messages.

@@ -1,6 +1,7 @@
 //! What the events of an answer have told so far.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use advisor_core::{Delta, DeltaKind, Error, Text};
 use serde_json::Value;
@@ -68,10 +69,9 @@ impl Progress {
         }
     }
 
-    /// The same for an answer to a request in which tools are called so.
-    pub(super) fn with_names(mut self, names: ToolNames) -> Self {
-        self.converter = self.converter.with_names(names);
-        self
+    /// Takes what tools are called in the request that is answered.
+    pub(super) fn set_tools(&mut self, names: Arc<ToolNames>) {
+        self.converter.set_tools(names);
     }
 
     /// Takes in an event of a stream whose first byte is at `from` in the body.

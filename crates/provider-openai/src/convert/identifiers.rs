@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use advisor_core::Text;
 
@@ -22,7 +23,7 @@ const LONGEST_HIDDEN: usize = 1 << 10;
 pub(super) struct Identifiers {
     redaction: Redaction,
     /// What tools are called in the request that is answered.
-    tools: ToolNames,
+    tools: Option<Arc<ToolNames>>,
     names: Recent,
     ids: Recent,
     /// The ids of calls in which something is hidden, and what stands for each.
@@ -39,11 +40,20 @@ struct Recent(Vec<(Text, Text)>);
 
 impl Identifiers {
     pub(super) fn new(redaction: Redaction) -> Self {
-        Self { redaction, ..Self::default() }
+        // Not from the default one, whose empty sets would be made to be thrown away.
+        Self {
+            redaction,
+            tools: None,
+            names: Recent::default(),
+            ids: Recent::default(),
+            hidden: HashMap::new(),
+            taken: HashSet::new(),
+            forgotten: 0,
+        }
     }
 
-    pub(super) fn set_tools(&mut self, tools: ToolNames) {
-        self.tools = tools;
+    pub(super) fn set_tools(&mut self, tools: Arc<ToolNames>) {
+        self.tools = Some(tools);
     }
 
     /// Whether an id came that is not kept.
@@ -61,7 +71,8 @@ impl Identifiers {
         if let Some(known) = self.names.shown(name) {
             return known;
         }
-        let tool = self.tools.meant_by(name).unwrap_or_else(|| self.redaction.identifier(name).into());
+        let offered = self.tools.as_ref().and_then(|tools| tools.meant_by(name));
+        let tool = offered.unwrap_or_else(|| self.redaction.identifier(name).into());
         self.names.keep(name, &tool);
         tool
     }

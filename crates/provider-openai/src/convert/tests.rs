@@ -435,7 +435,8 @@ fn a_tool_of_the_request_keeps_its_name() {
     request.options.tool_choice = Some(advisor_core::ToolChoice::Tool(chosen.into()));
     let body = crate::request::body(&request, "m", true, &crate::Profile::openai()).expect("a body");
     let calls = odd.map(|name| (name, "c"));
-    let mut converter = knowing_a_secret().with_names(body.names);
+    let mut converter = knowing_a_secret();
+    converter.set_tools(body.names);
     let names = called(&mut converter, &calls).into_iter().map(|(name, _)| name);
     assert_eq!(names.collect::<Vec<_>>(), odd);
     assert_eq!(called(&mut converter, &[(chosen, "c")])[0].0, chosen);

@@ -62,7 +62,8 @@ pub(super) fn find_in_name(bytes: &[u8]) -> Vec<Range<usize>> {
         rests(word).any(|(rest, more)| is_long(rest, more))
             || (is_long(word, SHORTEST) && is_introduced(bytes, place))
     };
-    words_of(bytes).filter(|place| bytes.get(place.clone()).is_some_and(|word| is_key(place, word))).collect()
+    let long = words_of(bytes).filter(|place| place.len() >= SHORTEST_IN_NAME);
+    long.filter(|place| bytes.get(place.clone()).is_some_and(|word| is_key(place, word))).collect()
 }
 
 /// What follows in a word that begins like a key, and how much of it there is in a key.

@@ -4,10 +4,11 @@
 //! wrote goes back with every later request, so one call that a server cannot parse would make its conversation unusable.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 
 /// How deep JSON may be nested: the smallest limit that common parsers have by default (System.Text.Json 64; Ruby and protobuf 100;
@@ -71,6 +72,11 @@ impl<'de> Deserialize<'de> for Seen {
     }
 }
 
+/// A key, borrowed where it holds no escapes.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(transparent)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
 struct SeenVisitor;
 
 impl<'de> Visitor<'de> for SeenVisitor {
@@ -114,8 +120,8 @@ impl<'de> Visitor<'de> for SeenVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Seen, A::Error> {
         let mut seen = Seen { is_object: true, nested: 1, repeats: false };
-        let mut keys = HashSet::new();
-        while let Some((key, value)) = entries.next_entry::<String, _>()? {
+        let mut keys = BTreeSet::new();
+        while let Some((key, value)) = entries.next_entry::<Key<'_>, _>()? {
             seen.repeats |= !keys.insert(key);
             seen.add(&value);
         }

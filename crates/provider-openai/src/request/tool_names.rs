@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use advisor_core::Text;
 
@@ -17,14 +16,14 @@ const UNNAMED: &str = "unnamed";
 /// different ones.
 ///
 /// A name that fits goes out as it is. Another one usually goes out with `_` in place of what does not fit.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ToolNames {
     /// Those that cannot have their usual one, because another name of the request has it.
     special: HashMap<Text, String>,
     /// Names on the wire that stand for others.
-    behind: Arc<HashMap<String, Text>>,
+    behind: HashMap<String, Text>,
     /// The tools that are offered.
-    offered: Arc<[Text]>,
+    offered: Vec<Text>,
 }
 
 impl ToolNames {
@@ -38,7 +37,6 @@ impl ToolNames {
         let mut taken: HashSet<String> = kept.iter().map(|name| name.to_string()).collect();
         taken.extend(as_they_are.iter().map(|name| (*name).to_owned()));
         let mut all = Self::default();
-        let mut behind = HashMap::new();
         for name in kept.into_iter().filter(|name| !fits(name)) {
             all.special.insert(name.clone(), name.to_string());
         }
@@ -51,9 +49,9 @@ impl ToolNames {
             if wire != usual(name) {
                 all.special.insert(name.clone(), wire.clone());
             }
-            behind.insert(wire, name.clone());
+            all.behind.insert(wire, name.clone());
         }
-        Self { behind: Arc::new(behind), ..all }
+        all
     }
 
     /// Whether this name is not what it usually is.

@@ -123,7 +123,7 @@ impl LoopRun {
 
     /// The tools that the model was offered in this round, whoever added them.
     fn tools_of(&self, round: u32) -> ToolSet {
-        self.request.turn.offered_tools(round).unwrap_or_else(|| self.request.tools.clone())
+        self.request.turn.take_offered_tools(round).unwrap_or_else(|| self.request.tools.clone())
     }
 
     pub(crate) fn tool_events(&self) -> (ToolEvents, Option<mpsc::Receiver<ToolEvent>>) {

@@ -6,9 +6,9 @@ use futures::future::join_all;
 use message_aggregator::{ChatResponse, Chunk, Message, Text};
 use tracing::Span;
 
-use crate::delivered::Delivered;
-use crate::turn_control::TurnControl;
-use crate::turn_state::{Ending, LastItem, State};
+use crate::turn_stream::control::TurnControl;
+use crate::turn_stream::delivered::Delivered;
+use crate::turn_stream::state::{Ending, LastItem, State};
 use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream, drop_caught};
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.

@@ -1,9 +1,12 @@
+pub(crate) mod into_id;
+pub(crate) mod prompt;
+
 use std::fmt;
 use std::sync::Arc;
 
 use message_aggregator::Text;
 
-use crate::builder::ChainBuilder;
+use crate::chain::builder::ChainBuilder;
 use crate::{
     AdvisorChain, ChatModel, ChatOptions, Error, OnDrop, Phase, Plan, Prompt, Result, Spawner, StreamAdvisor,
     Tool, ToolSet,

@@ -1,3 +1,10 @@
+pub(crate) mod advisor;
+pub(crate) mod builder;
+pub(crate) mod context_advisor;
+pub(crate) mod from_fn;
+pub(crate) mod placement;
+pub(crate) mod plan;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -5,10 +12,10 @@ use futures::FutureExt;
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Instrument;
 
-use crate::builder::ChainBuilder;
+use crate::chain::builder::ChainBuilder;
 use crate::{
     AdvisorRole, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Placement, Plan, Result,
-    SchemaSupport, StreamAdvisor, ToolSet, TurnStream, spans,
+    SchemaSupport, StreamAdvisor, ToolSet, spans,
 };
 
 /// The whole chain or its rest, from here to the model: immutable, cheap to clone, callable any number
@@ -99,11 +106,6 @@ impl AdvisorChain {
     #[must_use]
     pub fn schema_support(&self) -> SchemaSupport {
         self.model.schema_support()
-    }
-
-    /// A turn of this chain. Nothing happens before the stream is polled.
-    pub fn stream(&self, request: ChatRequest) -> TurnStream {
-        TurnStream::new(self.clone(), request)
     }
 
     /// Whether an advisor for which `is` says yes stands in this rest of the chain.

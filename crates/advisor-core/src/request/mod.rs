@@ -1,3 +1,6 @@
+pub(crate) mod messages;
+pub(crate) mod options;
+
 use std::sync::Arc;
 
 use message_aggregator::{AggregatorSettings, ChatResponse, Message, MessageList};

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, FusedStream, Stream};
 use message_aggregator::{ChatResponse, Chunk};
 
-use crate::batches::OneByOne;
+use crate::stream::batches::OneByOne;
 use crate::{Batches, Error, ErrorKind, Result, drop_caught};
 
 /// The chunks of an answer and the work to be done when it is complete.

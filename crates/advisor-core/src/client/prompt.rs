@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use message_aggregator::{Message, MessageList, Part, Text};
 
-use crate::builder::ChainBuilder;
+use crate::chain::builder::ChainBuilder;
 use crate::client::{Defaults, check_spawner, insert_once, refuse_duplicate};
 use crate::{
     AdvisorChain, ChatOptions, ChatRequest, ConversationKey, Error, IntoId, OnDrop, Result, StreamAdvisor,
@@ -131,7 +131,7 @@ impl Prompt {
         self.facts.iter().for_each(|leave| leave(&turn));
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
         let stream = match self.prepare(Arc::clone(&turn)) {
-            Ok((chain, request)) => TurnStream::new(chain, request),
+            Ok((chain, request)) => chain.stream(request),
             Err(error) => TurnStream::failed(turn, error),
         };
         let stream = stream.on_drop(on_drop);

@@ -1,3 +1,5 @@
+pub(crate) mod fallback_model;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

@@ -1,3 +1,11 @@
+pub(crate) mod control;
+pub(crate) mod delivered;
+pub(crate) mod end;
+pub(crate) mod response;
+pub(crate) mod started;
+pub(crate) mod state;
+pub(crate) mod text;
+
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,10 +16,10 @@ use futures::stream::{FusedStream, Stream};
 use message_aggregator::Chunk;
 use tracing::Span;
 
-use crate::companions::Beside;
-use crate::delivered::Delivered;
-use crate::turn_control::TurnControl;
-use crate::turn_state::State;
+use crate::turn::companions::Beside;
+use crate::turn_stream::control::TurnControl;
+use crate::turn_stream::delivered::Delivered;
+use crate::turn_stream::state::State;
 use crate::{
     AdvisorChain, ChatRequest, Error, OnDrop, Result, Spawner, Turn, TurnHandle, TurnResponse, spans,
 };
@@ -54,20 +62,27 @@ use crate::{
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct TurnStream {
-    pub(crate) state: State,
-    pub(crate) turn: Arc<Turn>,
-    pub(crate) control: Arc<TurnControl>,
-    pub(crate) delivered: Delivered,
-    pub(crate) on_drop: OnDrop,
-    pub(crate) spawner: Option<Spawner>,
-    pub(crate) beside: Beside,
-    pub(crate) span: Span,
+    state: State,
+    turn: Arc<Turn>,
+    control: Arc<TurnControl>,
+    delivered: Delivered,
+    on_drop: OnDrop,
+    spawner: Option<Spawner>,
+    beside: Beside,
+    span: Span,
     /// A poll has begun and has not come back: somebody's code panicked in it, if another one begins.
-    pub(crate) in_poll: bool,
+    in_poll: bool,
+}
+
+impl AdvisorChain {
+    /// Returns a turn of this chain. Nothing happens before it is polled.
+    pub fn stream(&self, request: ChatRequest) -> TurnStream {
+        TurnStream::new(self.clone(), request)
+    }
 }
 
 impl TurnStream {
-    pub(crate) fn new(chain: AdvisorChain, request: ChatRequest) -> Self {
+    fn new(chain: AdvisorChain, request: ChatRequest) -> Self {
         let turn = Arc::clone(&request.turn);
         Self::waiting(turn, Ok(Box::new((chain, request))))
     }

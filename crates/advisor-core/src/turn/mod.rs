@@ -1,3 +1,8 @@
+pub(crate) mod companions;
+pub(crate) mod interrupted_calls;
+pub(crate) mod recorder;
+pub(crate) mod replacements;
+
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
@@ -7,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::FutureExt;
 use message_aggregator::{Message, MessageList};
 
-use crate::companions::Companions;
-use crate::interrupted_calls::RunningCalls;
-use crate::replacements::Replacements;
-use crate::{Error, Record, Result, Step, ToolSet, TurnId, TurnRecorder};
+use crate::turn::companions::Companions;
+use crate::turn::interrupted_calls::RunningCalls;
+use crate::turn::replacements::Replacements;
+use crate::{Error, Record, Result, Step, TurnId, TurnRecorder};
 
 /// The one home of what must flow back outwards during a turn.
 ///
@@ -29,7 +34,6 @@ pub struct Turn {
 struct State {
     facts: HashMap<TypeId, Box<dyn Any + Send>>,
     recorders: Vec<Arc<dyn TurnRecorder>>,
-    offered: Vec<(u32, ToolSet)>,
     answers: Vec<Message>,
     transcript: MessageList,
     running_calls: Option<RunningCalls>,
@@ -174,17 +178,6 @@ impl Turn {
         self.lock().answers.push(message.clone());
     }
 
-    /// The tools that were offered to the model in `round`, if the model was asked in it.
-    ///
-    /// These and no others can be called in that round, whoever added them to the request. Asking for a
-    /// round forgets those before it.
-    #[must_use]
-    pub fn offered_tools(&self, round: u32) -> Option<ToolSet> {
-        let mut state = self.lock();
-        state.offered.retain(|(offered, _)| *offered >= round);
-        state.offered.iter().find(|(offered, _)| *offered == round).map(|(_, tools)| tools.clone())
-    }
-
     /// The messages that the turn began with, without system messages, if it was begun by a root.
     #[must_use]
     pub fn input(&self) -> Option<MessageList> {
@@ -197,10 +190,6 @@ impl Turn {
 
     pub(crate) fn begin_with(&self, messages: &MessageList) {
         self.input.get_or_init(|| messages.split_system().1.into());
-    }
-
-    pub(crate) fn offer_tools(&self, round: u32, tools: ToolSet) {
-        self.lock().offered.push((round, tools));
     }
 
     pub(crate) fn recorders(&self) -> Vec<Arc<dyn TurnRecorder>> {
@@ -253,17 +242,6 @@ mod tests {
         }
         let record = Record::new(1, Step::Answer, Vec::new());
         assert_eq!(turn.record(&record).await.unwrap_err().kind(), ErrorKind::NotPersisted);
-    }
-
-    #[test]
-    fn offered_tools_are_forgotten_with_the_rounds_before() {
-        let turn = Turn::new(TurnId::mint());
-        let rounds: Vec<_> = (0..3).map(|_| turn.next_round()).collect();
-        assert_eq!(rounds, [1, 2, 3]);
-        rounds.iter().for_each(|round| turn.offer_tools(*round, ToolSet::new()));
-        assert!(turn.offered_tools(2).is_some());
-        assert!(turn.offered_tools(1).is_none(), "asking for round 2 forgets round 1");
-        assert!(turn.offered_tools(3).is_some());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use futures::stream::Stream;
 use message_aggregator::{Chunk, Delta, MessageAggregator};
 use pin_project_lite::pin_project;
 
-use crate::batches::OneByOne;
+use crate::stream::batches::OneByOne;
 use crate::{Batches, ChunkStream, Error, Result};
 
 impl ChunkStream {

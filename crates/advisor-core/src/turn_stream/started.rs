@@ -3,7 +3,7 @@ use std::task::{Context, Poll};
 
 use message_aggregator::Chunk;
 
-use crate::turn_state::State;
+use crate::turn_stream::state::State;
 use crate::{Result, TurnStream};
 
 /// The start of a turn, for those who answer with a status first.

@@ -1,3 +1,10 @@
+pub(crate) mod invocation;
+pub(crate) mod leniency;
+pub(crate) mod offered;
+pub(crate) mod output;
+pub(crate) mod set;
+pub(crate) mod validate;
+
 use std::time::Duration;
 
 use async_trait::async_trait;

@@ -1,0 +1,42 @@
+//! The tools that were offered to the model, per round of a turn.
+
+use crate::{ToolSet, Turn};
+
+/// What a turn's rounds were offered, as an extension of the turn: it knows no tools itself.
+#[derive(Default)]
+struct OfferedTools(Vec<(u32, ToolSet)>);
+
+impl Turn {
+    /// Returns the tools that were offered to the model in `round`, and forgets those of earlier rounds.
+    ///
+    /// These and no others can be called in that round, whichever advisor added them to the request. `None` if the
+    /// model was not asked in it.
+    #[must_use]
+    pub fn take_offered_tools(&self, round: u32) -> Option<ToolSet> {
+        self.update(|OfferedTools(offered)| {
+            offered.retain(|(later, _)| *later >= round);
+            offered.iter().find(|(of, _)| *of == round).map(|(_, tools)| tools.clone())
+        })?
+    }
+
+    pub(crate) fn offer_tools(&self, round: u32, tools: ToolSet) {
+        self.update(|OfferedTools(offered)| offered.push((round, tools)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TurnId;
+
+    #[test]
+    fn offered_tools_are_forgotten_with_the_rounds_before() {
+        let turn = Turn::new(TurnId::mint());
+        let rounds: Vec<_> = (0..3).map(|_| turn.next_round()).collect();
+        assert_eq!(rounds, [1, 2, 3]);
+        rounds.iter().for_each(|round| turn.offer_tools(*round, ToolSet::new()));
+        assert!(turn.take_offered_tools(2).is_some());
+        assert!(turn.take_offered_tools(1).is_none(), "asking for round 2 forgets round 1");
+        assert!(turn.take_offered_tools(3).is_some());
+    }
+}

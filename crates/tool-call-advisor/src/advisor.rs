@@ -7,9 +7,9 @@ use advisor_core::{
 };
 
 use crate::hooks::NoHooks;
-use crate::loop_run::LoopRun;
-use crate::loop_stream::LoopStream;
-use crate::schema::Schemas;
+use crate::plan::schema::Schemas;
+use crate::run::LoopRun;
+use crate::run::stream::LoopStream;
 use crate::{ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
 
 /// The tool loop: runs the calls of an answer, gives the results to the model and asks again.

@@ -6,9 +6,9 @@ use advisor_core::{
     ToolResult, ToolSet, Turn, VERIFY_BEFORE_RETRYING,
 };
 
-use crate::cap::cap_result;
-use crate::prepare::prepare;
-use crate::run_tools::execute_one;
+use crate::plan::prepare::prepare;
+use crate::run::run_tools::execute_one;
+use crate::truncate::cap_result;
 use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
 /// A call to be run outside of the loop: one that was handed to the caller, such as for an approval.

@@ -47,40 +47,16 @@
 //! ```
 
 mod advisor;
-mod call_identity;
 mod call_run;
-mod caller_tool;
-mod cap;
-mod catch_panics;
 mod closing_texts;
-mod decide;
-mod direct_answer;
-mod endings;
 mod execution;
-mod fn_tool;
-mod history;
 mod hooks;
-#[cfg(feature = "schema-validation")]
-mod lenient;
 mod limits;
-mod loop_run;
-mod loop_stream;
-mod out_of_time;
-mod outcome;
-mod parallel;
 mod plan;
-mod prepare;
-mod run_call;
-mod run_tools;
-#[cfg(feature = "schema-validation")]
-mod schema;
-#[cfg(not(feature = "schema-validation"))]
-#[path = "no_schema.rs"]
-mod schema;
-mod starts;
+mod run;
 mod streaming;
-#[cfg(feature = "typed-tools")]
-mod typed_tool;
+mod tools;
+mod truncate;
 
 pub use advisor::{ToolCallAdvisor, ToolCallAdvisorBuilder};
 #[doc(no_inline)]
@@ -88,16 +64,16 @@ pub use advisor_core::{
     Effect, Leniency, Progress, Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet,
 };
 pub use call_run::CallRun;
-pub use caller_tool::CallerTool;
 pub use closing_texts::{ClosingTexts, NotStarted};
+pub use execution::parallel::ParallelTools;
 pub use execution::{ReadyCall, ToolBatch, ToolEvents, ToolExecution};
-pub use fn_tool::FnTool;
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
 pub use limits::{AtCallLimit, ToolLimits};
-pub use parallel::ParallelTools;
 #[cfg(feature = "typed-tools")]
 #[doc(no_inline)]
 pub use schemars::{self, JsonSchema};
 pub use streaming::ToolCallStreaming;
+pub use tools::caller_tool::CallerTool;
+pub use tools::fn_tool::FnTool;
 #[cfg(feature = "typed-tools")]
-pub use typed_tool::schema_for;
+pub use tools::typed_tool::schema_for;

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use advisor_core::Text;
 
-use crate::cap::ResultBounds;
+use crate::truncate::ResultBounds;
 
 /// Bounds of one turn's tool loop. Reaching one ends the turn with a typed finish reason and a valid transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use advisor_core::{Leniency, Tool, ToolCall, ToolSet};
 use serde_json::Value;
 
-use crate::schema::Schemas;
+use crate::plan::schema::Schemas;
 
 /// Returns the tool of a call and its arguments, checked, or why the call cannot run.
 ///

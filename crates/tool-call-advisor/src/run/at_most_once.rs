@@ -1,7 +1,7 @@
 use advisor_core::{OUTCOME_UNKNOWN, Record, Result, StartedCalls, Step, VERIFY_BEFORE_RETRYING};
 
-use crate::loop_run::LoopRun;
 use crate::plan::{PlannedCall, ToolPlan};
+use crate::run::LoopRun;
 
 /// Calls that must not run twice.
 impl LoopRun {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use advisor_core::{Result, ToolResult, async_trait};
 use futures::stream::{FuturesUnordered, StreamExt};
 
-use crate::run_call::run_call;
+use crate::execution::run_call::run_call;
 use crate::{ToolBatch, ToolExecution};
 
 /// Runs tools in this process: several at a time, exclusive ones alone, each within its time.

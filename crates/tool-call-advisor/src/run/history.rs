@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Record, Result, Role, Step};
 
-use crate::loop_run::LoopRun;
+use crate::run::LoopRun;
 
 /// The messages that a loop began with, for a loop that follows in the same turn.
 #[derive(Clone)]

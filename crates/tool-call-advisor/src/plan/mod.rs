@@ -1,3 +1,13 @@
+pub(crate) mod call_identity;
+#[cfg(feature = "schema-validation")]
+pub(crate) mod lenient;
+pub(crate) mod prepare;
+#[cfg(feature = "schema-validation")]
+pub(crate) mod schema;
+#[cfg(not(feature = "schema-validation"))]
+#[path = "no_schema.rs"]
+pub(crate) mod schema;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -7,8 +17,8 @@ use advisor_core::{
 };
 use serde_json::Value;
 
-use crate::call_identity::CallIdentity;
-use crate::cap::{ResultBounds, cap_result};
+use crate::plan::call_identity::CallIdentity;
+use crate::truncate::{ResultBounds, cap_result};
 use crate::{ClosingTexts, NotStarted, ReadyCall};
 
 /// What becomes of the calls of an answer that steered the loop to its tools. Decided once, before any tool runs.

@@ -6,7 +6,7 @@ use advisor_core::{Error, Leniency, Result, Text, ToolDefinition, ToolSet};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::lenient::fitting;
+use crate::plan::lenient::fitting;
 
 /// Compiled schemas of tools: each is compiled once and shared.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use futures::stream::Stream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
-use crate::loop_run::LoopRun;
-use crate::outcome::Outcome;
+use crate::run::LoopRun;
+use crate::run::step::Outcome;
 
 /// The loop as a state machine that owns one inner stream at a time, so that round fifty is as deep as round one.
 pub(crate) struct LoopStream {

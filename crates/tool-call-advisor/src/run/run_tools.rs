@@ -3,13 +3,13 @@ use std::sync::Arc;
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolChoice, ToolResult};
 
 use crate::advisor::Config;
-use crate::call_identity::CallIdentity;
-use crate::decide::ending_limit;
-use crate::direct_answer::direct_blocks;
 use crate::execution::ToolEvents;
-use crate::loop_run::LoopRun;
-use crate::outcome::Outcome;
 use crate::plan::ToolPlan;
+use crate::plan::call_identity::CallIdentity;
+use crate::run::LoopRun;
+use crate::run::decide::ending_limit;
+use crate::run::direct_answer::direct_blocks;
+use crate::run::step::Outcome;
 use crate::{ReadyCall, ToolBatch};
 
 impl LoopRun {

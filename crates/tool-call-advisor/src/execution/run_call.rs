@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::catch_panics::CatchPanics;
+use crate::execution::catch_panics::CatchPanics;
 use crate::{ReadyCall, ToolBatch, ToolEvents};
 
 /// Runs one call. Whatever goes wrong becomes an error result that the model can read.

@@ -31,7 +31,7 @@ mod tests {
     use serde_json::json;
 
     use crate::FnTool;
-    use crate::prepare::prepare;
+    use crate::plan::prepare::prepare;
 
     fn look() -> ToolSet {
         let schema =

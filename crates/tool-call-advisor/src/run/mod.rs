@@ -1,3 +1,13 @@
+pub(crate) mod at_most_once;
+pub(crate) mod decide;
+pub(crate) mod direct_answer;
+pub(crate) mod finish;
+pub(crate) mod history;
+pub(crate) mod out_of_time;
+pub(crate) mod run_tools;
+pub(crate) mod step;
+pub(crate) mod stream;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -10,12 +20,12 @@ use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
 use crate::advisor::Config;
-use crate::decide::{Counts, Decision, decide};
 use crate::execution::ToolEvents;
-use crate::history::has_calls;
-use crate::outcome::Outcome;
 use crate::plan::ToolPlan;
-use crate::prepare::prepare;
+use crate::plan::prepare::prepare;
+use crate::run::decide::{Counts, Decision, decide};
+use crate::run::history::has_calls;
+use crate::run::step::Outcome;
 use crate::streaming::Filter;
 use crate::{LoopEnd, LoopOutcome, NotStarted, ToolCallStreaming};
 

@@ -1,3 +1,7 @@
+pub(crate) mod catch_panics;
+pub(crate) mod parallel;
+pub(crate) mod run_call;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::ToolLimits;
-use crate::cap::{ResultBounds, cap_result};
+use crate::truncate::{ResultBounds, cap_result};
 
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
 ///

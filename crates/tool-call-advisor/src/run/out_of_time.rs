@@ -1,8 +1,8 @@
 use advisor_core::{ChatResponse, Choice, ChunkFold, FinishReason, Message, Result};
 
 use crate::NotStarted;
-use crate::loop_run::LoopRun;
-use crate::outcome::Outcome;
+use crate::run::LoopRun;
+use crate::run::step::Outcome;
 
 impl LoopRun {
     /// The turn's time ran out while the model was answering in `round`. What was heard of the answer becomes

@@ -3,10 +3,10 @@ use advisor_core::{
 };
 
 use crate::call_run::HandedOut;
-use crate::history::{has_calls, nonempty};
-use crate::loop_run::LoopRun;
-use crate::outcome::Outcome;
 use crate::plan::finished;
+use crate::run::LoopRun;
+use crate::run::history::{has_calls, nonempty};
+use crate::run::step::Outcome;
 use crate::streaming::Filter;
 use crate::{LoopEnd, NotStarted};
 

@@ -6,11 +6,10 @@ use advisor_core::{
     Result, StreamAdvisor, ToolCall, ToolSet, async_trait,
 };
 
-use crate::hooks::NoHooks;
-use crate::plan::schema::Schemas;
+use crate::config::Config;
 use crate::run::LoopRun;
 use crate::run::stream::LoopStream;
-use crate::{ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
+use crate::{ClosingTexts, LoopHooks, ToolCallStreaming, ToolExecution, ToolLimits};
 
 /// The tool loop: runs the calls of an answer, gives the results to the model and asks again.
 ///
@@ -42,20 +41,6 @@ use crate::{ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecu
 #[derive(Clone)]
 pub struct ToolCallAdvisor {
     config: Arc<Config>,
-}
-
-#[derive(Clone)]
-pub(crate) struct Config {
-    pub(crate) streaming: ToolCallStreaming,
-    pub(crate) tool_events: bool,
-    pub(crate) own_history: Option<bool>,
-    pub(crate) limits: ToolLimits,
-    pub(crate) hooks: Arc<dyn LoopHooks>,
-    pub(crate) execution: Arc<dyn ToolExecution>,
-    pub(crate) eligible: Arc<dyn Fn(&ToolCall) -> bool + Send + Sync>,
-    pub(crate) leniency: Leniency,
-    pub(crate) texts: ClosingTexts,
-    pub(crate) schemas: Arc<Schemas>,
 }
 
 impl ToolCallAdvisor {
@@ -110,28 +95,10 @@ impl StreamAdvisor for ToolCallAdvisor {
 }
 
 /// Puts a [`ToolCallAdvisor`] together.
+#[derive(Default)]
 #[must_use = "an advisor is made by `build`"]
 pub struct ToolCallAdvisorBuilder {
     config: Config,
-}
-
-impl Default for ToolCallAdvisorBuilder {
-    fn default() -> Self {
-        Self {
-            config: Config {
-                streaming: ToolCallStreaming::default(),
-                tool_events: false,
-                own_history: None,
-                limits: ToolLimits::default(),
-                hooks: Arc::new(NoHooks),
-                execution: Arc::new(ParallelTools::new()),
-                eligible: Arc::new(|_| true),
-                leniency: Leniency::default(),
-                texts: ClosingTexts::new(),
-                schemas: Arc::default(),
-            },
-        }
-    }
 }
 
 impl ToolCallAdvisorBuilder {

@@ -7,6 +7,7 @@ use advisor_core::{
 };
 
 use crate::plan::prepare::prepare;
+use crate::run::handed_out::HandedOut;
 use crate::run::run_tools::execute_one;
 use crate::truncate::cap_result;
 use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
@@ -84,10 +85,6 @@ impl CallRun {
         Self { events, ..self }
     }
 }
-
-/// The answer whose calls the loop has left to the caller, as it is recorded: a fact of the turn.
-#[derive(Clone)]
-pub(crate) struct HandedOut(pub(crate) ChatResponse);
 
 fn unknown_place() -> Error {
     Error::configuration(

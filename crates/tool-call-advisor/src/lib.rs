@@ -49,6 +49,7 @@
 mod advisor;
 mod call_run;
 mod closing_texts;
+mod config;
 mod execution;
 mod hooks;
 mod limits;

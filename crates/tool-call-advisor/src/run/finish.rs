@@ -2,9 +2,9 @@ use advisor_core::{
     ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, ToolResult, TurnEnd,
 };
 
-use crate::call_run::HandedOut;
 use crate::plan::finished;
 use crate::run::LoopRun;
+use crate::run::handed_out::HandedOut;
 use crate::run::history::{has_calls, nonempty};
 use crate::run::step::Outcome;
 use crate::streaming::Filter;

@@ -2,6 +2,7 @@ pub(crate) mod at_most_once;
 pub(crate) mod decide;
 pub(crate) mod direct_answer;
 pub(crate) mod finish;
+pub(crate) mod handed_out;
 pub(crate) mod history;
 pub(crate) mod out_of_time;
 pub(crate) mod run_tools;
@@ -19,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
-use crate::advisor::Config;
+use crate::config::Config;
 use crate::execution::ToolEvents;
 use crate::plan::ToolPlan;
 use crate::plan::prepare::prepare;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolChoice, ToolResult};
 
-use crate::advisor::Config;
+use crate::config::Config;
 use crate::execution::ToolEvents;
 use crate::plan::ToolPlan;
 use crate::plan::call_identity::CallIdentity;

@@ -1,0 +1,40 @@
+//! The settings of a loop.
+
+use std::sync::Arc;
+
+use advisor_core::{Leniency, ToolCall};
+
+use crate::hooks::NoHooks;
+use crate::plan::schema::Schemas;
+use crate::{ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecution, ToolLimits};
+
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) streaming: ToolCallStreaming,
+    pub(crate) tool_events: bool,
+    pub(crate) own_history: Option<bool>,
+    pub(crate) limits: ToolLimits,
+    pub(crate) hooks: Arc<dyn LoopHooks>,
+    pub(crate) execution: Arc<dyn ToolExecution>,
+    pub(crate) eligible: Arc<dyn Fn(&ToolCall) -> bool + Send + Sync>,
+    pub(crate) leniency: Leniency,
+    pub(crate) texts: ClosingTexts,
+    pub(crate) schemas: Arc<Schemas>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            streaming: ToolCallStreaming::default(),
+            tool_events: false,
+            own_history: None,
+            limits: ToolLimits::default(),
+            hooks: Arc::new(NoHooks),
+            execution: Arc::new(ParallelTools::new()),
+            eligible: Arc::new(|_| true),
+            leniency: Leniency::default(),
+            texts: ClosingTexts::new(),
+            schemas: Arc::default(),
+        }
+    }
+}

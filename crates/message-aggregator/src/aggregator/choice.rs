@@ -1,10 +1,10 @@
 mod calls;
 
 use crate::aggregator::Sink;
-use crate::answer_bytes::{AnswerBytes, of_finish};
-use crate::identity::Place;
-use crate::open_block::{OpenBlock, Whole};
-use crate::open_call::OpenCall;
+use crate::aggregator::answer_bytes::{AnswerBytes, of_finish};
+use crate::aggregator::identity::Place;
+use crate::aggregator::open_block::{OpenBlock, Whole};
+use crate::aggregator::open_call::OpenCall;
 use crate::{
     AggregateError, AggregatorLimits, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish,
     FinishReason, Message, ProviderData, Text, ToolCallDelta,
@@ -122,7 +122,7 @@ impl ChoiceBlocks {
     }
 
     /// Extends the arguments of the call with this number, if all that came of it is shown and they are not too long; otherwise
-    /// nothing has happened. [`identify`](crate::identity::identify) would find the same call by the same number.
+    /// nothing has happened. [`identify`](crate::aggregator::identity::identify) would find the same call by the same number.
     #[inline]
     pub(crate) fn extend_call(
         &mut self,

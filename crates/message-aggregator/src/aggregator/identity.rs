@@ -1,7 +1,7 @@
 #[cfg(test)]
 mod table;
 
-use crate::open_call::{Doubt, OpenCall};
+use crate::aggregator::open_call::{Doubt, OpenCall};
 use crate::{Rule, Text, ToolCallDelta};
 
 /// Which call a fragment belongs to.

@@ -1,3 +1,7 @@
+pub(crate) mod diagnostics;
+pub(crate) mod finish;
+pub(crate) mod usage;
+
 use std::sync::Arc;
 
 use crate::{Block, BlockId, Diagnostics, Finish, FinishReason, Message, MessageList, Text, ToolCall, Usage};

@@ -1,6 +1,6 @@
 use crate::aggregator::Sink;
-use crate::answer_bytes::{AnswerBytes, of_citation, of_media, of_opaque, of_provider_data};
-use crate::open_call::OpenCall;
+use crate::aggregator::answer_bytes::{AnswerBytes, of_citation, of_media, of_opaque, of_provider_data};
+use crate::aggregator::open_call::OpenCall;
 use crate::{
     AggregateError, AggregatorLimits, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind,
     CallHead, Chunk, Citation, Media, Opaque, ProviderData, Text,

@@ -2,9 +2,9 @@
 
 use super::ChoiceBlocks;
 use crate::aggregator::Sink;
-use crate::identity::{Decision, Identity, Place, identify, open};
-use crate::open_block::OpenBlock;
-use crate::open_call::{Doubt, OpenCall};
+use crate::aggregator::identity::{Decision, Identity, Place, identify, open};
+use crate::aggregator::open_block::OpenBlock;
+use crate::aggregator::open_call::{Doubt, OpenCall};
 use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCallDelta};
 
 impl ChoiceBlocks {

@@ -1,8 +1,16 @@
+pub(crate) mod block;
+pub(crate) mod list;
+pub(crate) mod map_text;
+pub(crate) mod part;
+pub(crate) mod text;
+pub(crate) mod tool_call;
+pub(crate) mod wire_form;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire_form::WireForms;
+use crate::message::wire_form::WireForms;
 use crate::{Block, BlockContent, Part, Text, ToolCall, ToolResult};
 
 /// One message of a transcript: immutable, opaque, cheap to clone.

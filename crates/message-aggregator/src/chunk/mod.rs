@@ -1,3 +1,6 @@
+pub(crate) mod block_delta;
+pub(crate) mod fold;
+
 use std::fmt;
 
 use crate::{Block, BlockDelta, BlockKind, ChatResponse, Part, Text, ToolResult, Usage};

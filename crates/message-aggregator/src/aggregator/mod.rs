@@ -1,7 +1,15 @@
+pub(crate) mod answer_bytes;
+pub(crate) mod choice;
+pub(crate) mod error;
+pub(crate) mod identity;
+pub(crate) mod limits;
+pub(crate) mod open_block;
+pub(crate) mod open_call;
+
 use std::collections::VecDeque;
 
-use crate::answer_bytes::AnswerBytes;
-use crate::choice::ChoiceBlocks;
+use crate::aggregator::answer_bytes::AnswerBytes;
+use crate::aggregator::choice::ChoiceBlocks;
 use crate::{
     AggregateError, AggregatorLimits, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind, Diagnostics,
     Finish, FinishReason, Text, ToolCall, Usage,

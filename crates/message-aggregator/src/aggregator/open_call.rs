@@ -1,6 +1,6 @@
 mod claims;
 
-use crate::answer_bytes::AnswerBytes;
+use crate::aggregator::answer_bytes::AnswerBytes;
 use crate::{AggregatorLimits, Text, ToolCall, ToolCallDelta};
 use claims::Claims;
 

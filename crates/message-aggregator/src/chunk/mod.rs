@@ -1,9 +1,7 @@
 pub(crate) mod block_delta;
 pub(crate) mod fold;
 
-use std::fmt;
-
-use crate::{Block, BlockDelta, BlockKind, ChatResponse, Part, Text, ToolResult, Usage};
+use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Part, Text, ToolResult, Usage};
 
 /// One item of the stream that advisors see.
 ///
@@ -51,30 +49,6 @@ pub enum Chunk {
     },
     /// The answer is complete, and so is all that advisors further inside do about it.
     Completed(ChatResponse),
-}
-
-/// Names a block: the round and the block's place in it. Unique within a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub struct BlockId {
-    /// The round, counted from 1.
-    pub round: u32,
-    /// The block's place in the round by first appearance, counted from 0 over all choices.
-    pub index: u32,
-}
-
-impl BlockId {
-    /// The block at `index` of `round`.
-    #[must_use]
-    pub fn new(round: u32, index: u32) -> Self {
-        Self { round, index }
-    }
-}
-
-impl fmt::Display for BlockId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.round, self.index)
-    }
 }
 
 /// What is known of a block when it opens.

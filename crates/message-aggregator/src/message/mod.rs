@@ -1,4 +1,5 @@
 pub(crate) mod block;
+pub(crate) mod block_id;
 pub(crate) mod list;
 pub(crate) mod map_text;
 pub(crate) mod part;

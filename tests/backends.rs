@@ -17,7 +17,7 @@ use advisor_chain::{
     Batch, CallKey, CallStart, CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore,
     EntryKind, ErrorKind, FnTool, InMemoryStore, Message, NOT_RUN, NewEntry, OnDrop, PostgresStore,
     RedisStore, Role, SqliteStore, StoreError, ToolCallAdvisor, ToolDefinition, ToolLimits, ToolOutput,
-    ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version, View, async_trait, export, import,
+    ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version, View, async_trait, export, handed_out_calls, import,
 };
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use futures::{StreamExt, TryStreamExt};
@@ -236,7 +236,7 @@ async fn law_t5_calls_that_were_handed_out_have_the_same_keys_in_every_process()
         let open = async |key: &ConversationKey| {
             let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
             let calls = memory.handed_out_calls(key).await.unwrap();
-            assert_eq!(store.load(key, View::All).await.unwrap().handed_out_calls(), calls, "{name}");
+            assert_eq!(handed_out_calls(&store.load(key, View::All).await.unwrap()), calls, "{name}");
             calls.into_iter().map(|open| (open.key, open.call)).collect::<Vec<_>>()
         };
         assert_eq!(open(&key).await, given, "{name}");

@@ -2,7 +2,7 @@ use advisor_core::{
     Block, BlockContent, CallKey, CallStart, FinishReason, Message, Role, ToolCall, ToolResult, TurnEnd,
     TurnId,
 };
-use chat_memory_advisor::{Entry, EntryKind};
+use conversation_store::{Entry, EntryKind};
 use serde_json::json;
 
 use crate::Script;

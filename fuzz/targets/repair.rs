@@ -3,7 +3,8 @@
 
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
 use advisor_fuzz::{Script, log, turns};
-use chat_memory_advisor::{Defect, Entry, EntryKind, check_transcript, repair};
+use chat_memory_advisor::{Defect, check_transcript, repair};
+use conversation_store::{Entry, EntryKind};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|script: &[u8]| {

@@ -7,11 +7,8 @@ use advisor_core::{
 };
 use advisor_fuzz::{Script, log, wait_for};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{
-    ApproximateTokens, Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, InMemoryStore,
-    LEFT_OUT, MESSAGE_LEFT_OUT, NewEntry, TokenCounter, Version, WhenTooLarge, Window, check_transcript,
-    repair,
-};
+use chat_memory_advisor::{ApproximateTokens, ChatMemoryAdvisor, LEFT_OUT, MESSAGE_LEFT_OUT, TokenCounter, WhenTooLarge, Window, check_transcript, repair};
+use conversation_store::{Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Version};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor};

@@ -60,6 +60,9 @@ pub use chat_memory_redis::RedisStore;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use chat_memory_sqlite::SqliteStore;
+#[cfg(feature = "memory")]
+#[doc(inline)]
+pub use conversation_store::*;
 #[cfg(feature = "openai")]
 pub use provider_openai as openai;
 #[cfg(feature = "openai")]

@@ -4,7 +4,7 @@ use advisor_core::{AdvisorChain, ChatRequest, Message, Phase, StreamAdvisor, fro
 use advisor_testkit::crash::Leaves;
 
 mod a_store {
-    advisor_testkit::crash_points_of_store!(chat_memory_advisor::InMemoryStore::new());
+    advisor_testkit::crash_points_of_store!(conversation_store::InMemoryStore::new());
 }
 
 fn watches() -> impl StreamAdvisor {

@@ -7,16 +7,14 @@ use advisor_core::{
     Placement, Result, StreamAdvisor, async_trait,
 };
 
-use crate::bounded::Bounded;
 use crate::reading::{Reading, told};
 use crate::registry::Registry;
 use crate::turn_memory::several_choices;
 use crate::unfinished::Unfinished;
 use crate::window::Measure;
-use crate::{
-    ConversationStore, EntryId, MemoryTexts, StoreError, Summarizer, TokenCounter, TurnMemory, WhenBusy,
-    WhenTooLarge, Window,
-};
+use crate::{MemoryTexts, Summarizer, TokenCounter, TurnMemory, WhenBusy, WhenTooLarge, Window};
+use conversation_store::TimeoutStore;
+use conversation_store::{ConversationStore, EntryId, StoreError};
 
 /// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
 ///
@@ -60,7 +58,7 @@ use crate::{
 /// See the crate's example.
 #[derive(Clone)]
 pub struct ChatMemoryAdvisor {
-    pub(crate) store: Arc<Bounded>,
+    pub(crate) store: Arc<TimeoutStore>,
     pub(crate) measure: Measure,
     pub(crate) when_busy: WhenBusy,
     pub(crate) lease_time: Duration,
@@ -71,7 +69,7 @@ impl ChatMemoryAdvisor {
     /// A memory that keeps conversations in `store` and sends all of them.
     pub fn new(store: impl ConversationStore) -> Self {
         Self {
-            store: Arc::new(Bounded { store: Arc::new(store), time: Duration::from_secs(30) }),
+            store: Arc::new(TimeoutStore::new(Arc::new(store), Duration::from_secs(30))),
             measure: Window::All.into(),
             when_busy: WhenBusy::Reject,
             lease_time: Duration::from_secs(30),
@@ -101,7 +99,7 @@ impl ChatMemoryAdvisor {
     }
 
     /// The same memory, whose turns hold their conversation for so long at a time: 30 seconds if left out, a
-    /// second at least. It is for stores that hand out [leases](crate::Leases); a turn renews its own three times as
+    /// second at least. It is for stores that hand out [leases](conversation_store::Leases); a turn renews its own three times as
     /// often.
     ///
     /// A conversation whose process was killed is free again after this time. A turn whose stream is not read
@@ -126,7 +124,7 @@ impl ChatMemoryAdvisor {
     /// was made once more under its key.
     #[must_use]
     pub fn with_store_time(self, time: Duration) -> Self {
-        Self { store: Arc::new(Bounded { store: Arc::clone(&self.store.store), time }), ..self }
+        Self { store: Arc::new(TimeoutStore::clone(&self.store).with_timeout(time)), ..self }
     }
 
     /// The same memory, with other texts for what it adds to a conversation.
@@ -145,7 +143,7 @@ impl ChatMemoryAdvisor {
     }
 
     pub(crate) fn store(&self) -> Arc<dyn ConversationStore> {
-        Arc::<Bounded>::clone(&self.store)
+        Arc::<TimeoutStore>::clone(&self.store)
     }
 
     /// What the next turn of a conversation would be sent before its own messages: the view of what is
@@ -178,7 +176,7 @@ impl ChatMemoryAdvisor {
     ) -> Result<MessageList> {
         let snapshot = self.registry.load(&*self.store, key, tip, &Reading::of(&self.measure)).await;
         let pending = self.registry.change(key, |slot| slot.summary.clone());
-        let snapshot = snapshot.map_err(StoreError::on_load)?;
+        let snapshot = snapshot.map_err(StoreError::into_load_error)?;
         let (summary, filled) = told(snapshot, pending.as_ref(), unfinished, &self.measure);
         Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())
     }

@@ -6,8 +6,8 @@ use advisor_core::{
 
 use crate::seal::end_of;
 use crate::unfinished::Unfinished;
-use crate::view::same_turn;
-use crate::{Entry, EntryKind, NewEntry};
+use conversation_store::same_turn;
+use conversation_store::{Entry, EntryKind, NewEntry};
 
 /// What a conversation knows of a turn that begins: nothing, unless it was submitted before under its id.
 #[derive(Debug)]

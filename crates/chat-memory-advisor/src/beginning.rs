@@ -2,15 +2,17 @@ use std::sync::Arc;
 
 use advisor_core::{Message, Result, Role, TurnId};
 
+use crate::WhenBusy;
 use crate::again::{StoredAnswer, used};
 use crate::branch_off::Ground;
 use crate::claim::Claim;
 use crate::opening::{Beginning, Opening, Past};
 use crate::prompt::Prompt;
-use crate::seal::{ATTEMPTS, append};
+use crate::seal::ATTEMPTS;
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::TurnState;
-use crate::{Batch, BatchKey, StoreError, Version, WhenBusy};
+use conversation_store::append_once;
+use conversation_store::{Batch, BatchKey, StoreError, Version};
 
 /// What came of beginning a turn.
 pub(crate) enum Begun<S> {
@@ -127,16 +129,16 @@ impl Inner {
             Some(_) => BatchKey::new(self.turn.clone(), 0, format!("again-{}", opening.version)),
             None => BatchKey::of_input(self.turn.clone()),
         };
-        let batch = || Batch {
-            parent: opening.parent,
-            fence: self.hold.fence(),
-            last_turn: opening.last_turn.clone(),
-            ..Batch::new(key.clone(), opening.entries.clone())
+        let batch = || {
+            Batch::new(key.clone(), opening.entries.clone())
+                .with_parent(opening.parent)
+                .with_fence(self.hold.fence())
+                .with_last_turn(opening.last_turn.clone())
         };
-        let appended = append(&*self.store, &self.key, opening.version, batch()).await;
+        let appended = append_once(&*self.store, &self.key, opening.version, batch()).await;
         if matches!(appended, Err(StoreError::Full { .. })) {
             self.make_room().await;
-            return append(&*self.store, &self.key, opening.version, batch()).await;
+            return append_once(&*self.store, &self.key, opening.version, batch()).await;
         }
         appended
     }

@@ -3,7 +3,7 @@ use advisor_core::{Error, Message, Result, TurnId};
 use crate::reading::Reading;
 use crate::turn_memory::Inner;
 use crate::unfinished::Unfinished;
-use crate::{Entry, EntryId, Snapshot, StoreError, View};
+use conversation_store::{Entry, EntryId, Snapshot, StoreError, View};
 
 /// Where a turn branches off, left in the turn as a fact: the conversation goes on from there, and what came after
 /// it is kept on a branch of its own.
@@ -89,10 +89,14 @@ impl Inner {
             Some(tip) if all => store.load_branch(key, tip, View::All).await,
             tip => {
                 let reading = Reading::of(&self.measure).before(&self.turn, said);
-                return self.registry.load(store, key, tip, &reading).await.map_err(StoreError::on_load);
+                return self
+                    .registry
+                    .load(store, key, tip, &reading)
+                    .await
+                    .map_err(StoreError::into_load_error);
             }
         };
-        let snapshot = snapshot.map_err(StoreError::on_load)?;
+        let snapshot = snapshot.map_err(StoreError::into_load_error)?;
         self.registry.damaged.tell(key, &snapshot);
         Ok(snapshot)
     }
@@ -108,7 +112,7 @@ impl Inner {
         }
         let mut after = EntryId::BEGINNING;
         loop {
-            let page = self.store.read(&self.key, after, PAGE).await.map_err(StoreError::on_load)?;
+            let page = self.store.read(&self.key, after, PAGE).await.map_err(StoreError::into_load_error)?;
             if let Some(first) = page.iter().find(|entry| entry.turn == *turn) {
                 return Ok(first.follows());
             }

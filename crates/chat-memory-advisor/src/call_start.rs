@@ -4,11 +4,10 @@ use advisor_core::{
 use uuid::Uuid;
 
 use crate::handed_out::LastTurn;
-use crate::seal::append;
 use crate::turn_memory::TurnMemory;
-use crate::{
-    Batch, BatchKey, ChatMemoryAdvisor, EntryId, EntryKind, Fence, NewEntry, StoreError, Version, WhenBusy,
-};
+use crate::{ChatMemoryAdvisor, WhenBusy};
+use conversation_store::append_once;
+use conversation_store::{Batch, BatchKey, EntryId, EntryKind, Fence, NewEntry, StoreError, Version};
 
 /// Entries that are read at once.
 const PAGE: usize = 256;
@@ -83,8 +82,8 @@ impl ChatMemoryAdvisor {
             if self.is_started_on_a_branch(conversation, &last, start).await? {
                 return Err(already_started(start));
             }
-            let batch = Batch { fence, ..last.batch(start) };
-            match append(&*self.store, conversation, last.version, batch).await {
+            let batch = last.batch(start).with_fence(fence);
+            match append_once(&*self.store, conversation, last.version, batch).await {
                 // Another start was recorded, or the conversation goes on.
                 Err(StoreError::Conflict { .. }) if tried != Some(last.version) => tried = Some(last.version),
                 outcome => return outcome.map(drop).map_err(Error::from),
@@ -102,7 +101,7 @@ impl ChatMemoryAdvisor {
         let store = self.store();
         let mut after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId::new(entry.seq));
         loop {
-            let page = store.read(conversation, after, PAGE).await.map_err(StoreError::on_load)?;
+            let page = store.read(conversation, after, PAGE).await.map_err(StoreError::into_load_error)?;
             let is_it =
                 |kind: &EntryKind| matches!(kind, EntryKind::CallStarted(known) if known.key == start.key);
             if page.iter().any(|entry| is_it(&entry.kind)) {
@@ -152,6 +151,6 @@ impl LastTurn {
         let entries = vec![NewEntry::new(turn.clone(), EntryKind::CallStarted(start.clone()))];
         let written = self.entries.iter().map(|entry| entry.seq).max();
         let parent = written.filter(|seq| Version::new(*seq) != self.version).map(EntryId::new);
-        Batch { parent, last_turn: self.last_turn.clone(), ..Batch::new(key, entries) }
+        Batch::new(key, entries).with_parent(parent).with_last_turn(self.last_turn.clone())
     }
 }

@@ -7,10 +7,10 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
-use crate::Fence;
 use crate::registry::{Registry, Slot};
 use crate::unfinished::Unfinished;
 use crate::waiters::{Waiting, Watch};
+use conversation_store::Fence;
 
 /// A turn is the one that runs in its conversation, in this process, as long as it has this.
 #[derive(Debug)]

@@ -3,7 +3,7 @@ use std::sync::{Mutex, PoisonError};
 
 use advisor_core::ConversationKey;
 
-use crate::{EntryKind, Snapshot};
+use conversation_store::{EntryKind, Snapshot};
 
 /// The damaged entries that were told of already.
 #[derive(Debug, Default)]
@@ -47,8 +47,8 @@ impl Damaged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::View;
     use crate::logs::{log, user};
+    use conversation_store::View;
 
     #[test]
     fn law_r1_each_damaged_entry_is_told_once_and_what_is_kept_of_them_is_bounded() {

@@ -2,10 +2,11 @@ use std::fmt;
 
 use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, TurnEnd, TurnId};
 
+use crate::ChatMemoryAdvisor;
 use crate::repair::is_remembered;
 use crate::seal::{closing, end_of};
-use crate::view::{last_end, same_turn};
-use crate::{ChatMemoryAdvisor, Entry, EntryKind, Snapshot, StoreError, Version, View};
+use conversation_store::{Entry, EntryKind, Snapshot, StoreError, Version, View};
+use conversation_store::{last_end, same_turn};
 
 /// A call that a turn has left to the caller, and that has no result yet.
 #[derive(Clone, PartialEq)]
@@ -21,21 +22,21 @@ pub struct HandedOutCall {
     pub started: bool,
 }
 
-impl Snapshot {
-    /// The calls that the conversation waits for, in call order: those that the last turn has left to the caller, as it
-    /// does with calls of a tool that [only the caller runs](advisor_core::ToolDefinition::by_caller). Their results
-    /// begin the next turn; once that has begun, there are none. A turn that was rolled back is passed over. Calls that are not
-    /// complete, and those of an answer that was filtered or cut, must not run and are not among them.
-    ///
-    /// The snapshot must show the turn that made them, as those of [`View::LastTurns`] and [`View::All`] do.
-    #[must_use]
-    pub fn handed_out_calls(&self) -> Vec<HandedOutCall> {
-        last_to_say_something(&self.entries).map(calls_left_by).unwrap_or_default()
-    }
+/// Returns the calls that a conversation waits for, in call order.
+///
+/// They are those that the last turn has left to the caller, as it does with calls of a tool that
+/// [only the caller runs](advisor_core::ToolDefinition::by_caller). Their results begin the next turn; once that has begun,
+/// there are none. A turn that was rolled back is passed over. Calls that are not complete, and those of an answer that was
+/// filtered or cut, must not run and are not among them.
+///
+/// The snapshot must show the turn that made them, as those of [`View::LastTurns`] and [`View::All`] do.
+#[must_use]
+pub fn handed_out_calls(snapshot: &Snapshot) -> Vec<HandedOutCall> {
+    last_to_say_something(&snapshot.entries).map(calls_left_by).unwrap_or_default()
 }
 
 impl ChatMemoryAdvisor {
-    /// The calls that a conversation waits for, as [`Snapshot::handed_out_calls`] says: for a process that runs them
+    /// The calls that a conversation waits for, as [`handed_out_calls`] says: for a process that runs them
     /// in place of the one that was given the answer.
     ///
     /// # At most once
@@ -67,7 +68,8 @@ impl ChatMemoryAdvisor {
     pub(crate) async fn last_turn(&self, key: &ConversationKey) -> Result<LastTurn> {
         let (store, mut turns) = (self.store(), 1_usize);
         loop {
-            let snapshot = store.load(key, View::LastTurns(turns)).await.map_err(StoreError::on_load)?;
+            let snapshot =
+                store.load(key, View::LastTurns(turns)).await.map_err(StoreError::into_load_error)?;
             let (version, last_turn) = (snapshot.version, snapshot.last_turn().cloned());
             let mut log = snapshot.entries;
             let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
@@ -176,9 +178,9 @@ mod tests {
 
     /// The calls of a log whose answers were given in round 3, as their keys and ids.
     fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
-        let entries = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
-        let snapshot = Snapshot { entries, ..Snapshot::default() };
-        let calls = snapshot.handed_out_calls().into_iter();
+        let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
+        let snapshot = Snapshot::of(&entries, View::All);
+        let calls = handed_out_calls(&snapshot).into_iter();
         calls.map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
     }
 
@@ -220,7 +222,7 @@ mod tests {
     #[test]
     fn a_call_of_an_older_version_has_no_key() {
         let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
-        let open = Snapshot { entries, ..Snapshot::default() }.handed_out_calls();
+        let open = handed_out_calls(&Snapshot::of(&entries, View::All));
         assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));
     }
 }

@@ -6,9 +6,10 @@ use advisor_core::{Error, ErrorKind, Result};
 use futures::future::{Either, pending, select};
 use tokio::time::{sleep, timeout};
 
+use crate::WhenBusy;
 use crate::claim::Claim;
 use crate::turn_memory::{Inner, busy};
-use crate::{Fence, Leases, StoreError, WhenBusy};
+use conversation_store::{Fence, Leases, StoreError};
 
 /// How a turn comes to hold its conversation, in this process and among all, and how it gives it back.
 impl Inner {
@@ -72,7 +73,7 @@ impl Inner {
                 }
                 Err(StoreError::Full { .. }) if std::mem::take(&mut may_make_room) => self.make_room().await,
                 Err(error @ StoreError::Full { .. }) => return Err(error.into()),
-                Err(error) => return Err(error.on_load()),
+                Err(error) => return Err(error.into_load_error()),
             }
         }
     }

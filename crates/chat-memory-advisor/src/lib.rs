@@ -1,4 +1,4 @@
-//! Conversation memory for advisor chains: an append-only store contract, windows as views, repair on load.
+//! Conversation memory for advisor chains: written round by round, windows as views, repair on load.
 //!
 //! [`ChatMemoryAdvisor`] stores each message of a turn as it becomes final, and sends the model what it
 //! remembers. Whatever happens to a turn, be it dropped, failed or killed, the next one begins with a
@@ -32,53 +32,36 @@
 //! # Words
 //! | word | type |
 //! | --- | --- |
-//! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
-//! | entry: a message, the start of a call, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
-//! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
-//! | branch: the path from its last entry, the tip, back through parents | [`BranchOff`], [`EntryId`] |
-//! | lease: a turn holds its conversation, among processes; its number, the fence, is checked inside each append | [`Leases`], [`Fence`] |
+//! | store: where conversations are kept, as logs of entries | [`store`], [`ConversationStore`], [`InMemoryStore`] |
+//! | branch: the path from its last entry, the tip, back through parents | [`BranchOff`] |
+//! | lease: a turn holds its conversation, among processes | [`store::Leases`] |
 //! | seal: the end that a turn gets which had none, with what was shown of it | [`OnDrop`](advisor_core::OnDrop), [`TurnEnd`](advisor_core::TurnEnd) |
 //! | handed out: a call that a turn has left to the caller | [`HandedOutCall`] |
-//! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
 //! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
 //! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`], [`MemoryTexts`] |
 //!
 //! # Features
 //! | feature | what it brings | by default |
 //! | --- | --- | --- |
-//! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
 //! | `tiktoken` | `Tiktoken`: tokens as OpenAI's models count them; adds their vocabularies, about 4 MB a model | no |
 
 mod advisor;
 mod again;
-mod batch;
 mod beginning;
-mod bounded;
-mod branch;
 mod branch_off;
 mod call_start;
 mod calls;
 mod check;
 mod claim;
 mod compact;
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod damaged;
-mod entry;
-mod entry_form;
-mod export;
 mod fill;
 mod handed_out;
 mod holding;
-mod import;
-mod in_memory;
-mod lease;
-mod log_reader;
 #[cfg(test)]
 mod logs;
 mod opening;
 mod prompt;
-mod readable;
 mod reading;
 mod reading_on;
 mod recorder;
@@ -86,8 +69,6 @@ mod registry;
 mod repair;
 mod seal;
 mod shorten;
-mod store;
-mod store_error;
 mod summarizing;
 mod summary;
 mod texts;
@@ -97,31 +78,23 @@ mod token_counter;
 mod turn_memory;
 mod turn_state;
 mod unfinished;
-mod view;
 mod waiters;
 mod when_busy;
 mod when_too_large;
 mod window;
-mod written_entry;
 
 pub use advisor::ChatMemoryAdvisor;
 #[doc(no_inline)]
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
-pub use batch::{Batch, BatchKey, EntryId, Fence, NewEntry, Version};
-pub use branch::{Forks, Segment};
 pub use branch_off::BranchOff;
 pub use check::{Defect, check_transcript};
-pub use entry::{Entry, EntryKind};
-pub use export::export;
-pub use handed_out::HandedOutCall;
-pub use import::{ImportError, Imported, import};
-pub use in_memory::InMemoryStore;
-pub use lease::Leases;
-pub use log_reader::LogReader;
+#[doc(no_inline)]
+pub use conversation_store as store;
+#[doc(no_inline)]
+pub use conversation_store::{ConversationStore, InMemoryStore, StoreError};
+pub use handed_out::{HandedOutCall, handed_out_calls};
 pub use repair::{repair, repair_with};
-pub use store::{ConversationStore, Page};
-pub use store_error::StoreError;
-pub use summary::{Summarizer, Summary};
+pub use summary::Summarizer;
 pub use texts::{
     INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, MemoryTexts, NO_ANSWER, NOT_RUN, NOT_STARTED, WENT_ON,
 };
@@ -129,11 +102,9 @@ pub use texts::{
 pub use tiktoken::Tiktoken;
 pub use token_counter::{ApproximateTokens, TokenCounter};
 pub use turn_memory::TurnMemory;
-pub use view::{OpenTurn, Snapshot, View};
 pub use when_busy::WhenBusy;
 pub use when_too_large::WhenTooLarge;
 pub use window::Window;
-pub use written_entry::WrittenEntry;
 
 /// The README's examples are tests, too.
 #[cfg(doctest)]

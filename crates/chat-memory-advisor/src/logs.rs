@@ -6,8 +6,9 @@ use advisor_core::{
 };
 use proptest::prelude::*;
 
+use crate::MemoryTexts;
 use crate::repair::is_remembered;
-use crate::{Entry, EntryKind, MemoryTexts};
+use conversation_store::{Entry, EntryKind};
 
 pub(crate) fn turn(name: &str) -> TurnId {
     TurnId::new(name).unwrap()
@@ -74,12 +75,6 @@ pub(crate) fn interrupted(partial: &str) -> EntryKind {
 
 pub(crate) fn rolled_back() -> EntryKind {
     EntryKind::TurnEnded(TurnEnd::RolledBack)
-}
-
-impl From<Message> for EntryKind {
-    fn from(message: Message) -> Self {
-        Self::Message(message)
-    }
 }
 
 /// A log of turns, each a name and what its entries say.
@@ -164,7 +159,7 @@ fn without_doubled_in_turns(log: &[Entry]) -> Vec<(TurnId, EntryKind)> {
         let turn = entries[0].turn.clone();
         without_doubled_users(kinds).into_iter().map(move |kind| (turn.clone(), kind)).collect::<Vec<_>>()
     };
-    log.chunk_by(crate::view::same_turn).flat_map(of_turn).collect()
+    log.chunk_by(conversation_store::same_turn).flat_map(of_turn).collect()
 }
 
 fn without_doubled_users(kinds: Vec<EntryKind>) -> Vec<EntryKind> {

@@ -1,15 +1,16 @@
 use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
+use crate::MemoryTexts;
 use crate::again::{EarlierRun, Known, StoredAnswer};
 use crate::calls::OpenCalls;
 use crate::reading::whole_turns;
 use crate::repair::{Repair, is_remembered, open_calls, results_first};
 use crate::seal::{closing, end_of, round_of_calls};
-use crate::summary::{Pending, after, last_summary};
+use crate::summary::{Pending, after, last_summary, message_of};
 use crate::unfinished::Unfinished;
-use crate::view::same_turn;
 use crate::window::{Fitted, Measure};
-use crate::{Entry, EntryId, EntryKind, MemoryTexts, NewEntry, Snapshot, Version};
+use conversation_store::same_turn;
+use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version};
 
 /// How a turn begins.
 #[derive(Debug)]
@@ -100,7 +101,7 @@ impl Opening {
             }
         };
         let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
-        let summary = summary.as_ref().map(|summary| summary.message(texts));
+        let summary = summary.as_ref().map(|summary| message_of(summary, texts));
         let opening = Self {
             version,
             parent,
@@ -164,7 +165,7 @@ fn close_own(own: &[Entry], unfinished: &[Unfinished], texts: &MemoryTexts) -> V
     }
     let missing = open_calls(own).missing(texts);
     let (round, results) = (round_of_calls(own), missing.iter().zip(turn.into_iter().cycle()));
-    results.map(|(result, turn)| new_entry(turn, result).in_round(round)).collect()
+    results.map(|(result, turn)| new_entry(turn, result).with_round(round)).collect()
 }
 
 /// What closes the last turn of a log, which is then part of it.

@@ -1,14 +1,15 @@
 use advisor_core::{Message, TurnId};
 
+use crate::Window;
 use crate::fill::Filled;
 use crate::opening::{Beginning, Opening, Past};
 use crate::repair::{Repair, answers_to_earlier_calls};
 use crate::seal::{closing, end_of};
-use crate::summary::{Pending, after, last_summary};
+use crate::summary::{Pending, after, last_summary, message_of};
 use crate::unfinished::Unfinished;
-use crate::view::same_turn;
 use crate::window::Measure;
-use crate::{Entry, Snapshot, View, Window};
+use conversation_store::same_turn;
+use conversation_store::{Entry, Snapshot, View};
 
 /// How far back a conversation is read: once, unless that does not show all that is sent.
 ///
@@ -68,7 +69,8 @@ impl<'a> Reading<'a> {
         let larger = match view {
             View::LastEntries(count) => View::LastEntries(count.saturating_mul(GROWTH)),
             View::LastTurns(count) => View::LastTurns(count.saturating_mul(GROWTH)),
-            View::All => return None,
+            // All is read, or as much as a newer kind of view says.
+            _ => return None,
         };
         (!self.is_enough(snapshot)).then_some(larger)
     }
@@ -106,7 +108,7 @@ pub(crate) fn told(
     log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
     let summary = measure.summary(&log, pending);
     let filled = measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]);
-    (summary.map(|summary| summary.message(texts)), filled)
+    (summary.map(|summary| message_of(summary, texts)), filled)
 }
 
 /// What is read of a conversation, without the turns whose beginning is not.
@@ -129,10 +131,11 @@ pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WhenTooLarge;
     use crate::logs::{answer, completed, log, turn, user};
     use crate::summary::tests::summarizer;
-    use crate::{EntryKind, Summary, Version, WhenTooLarge};
     use advisor_core::TurnEnd;
+    use conversation_store::{EntryKind, Summary, Version};
     use std::sync::Arc;
 
     #[test]
@@ -215,7 +218,7 @@ mod tests {
     fn more_is_read_until_the_summary_tells_of_what_was_read() {
         let view = View::LastTurns(1);
         for (until, next) in [(3, Some(View::LastTurns(4))), (7, None)] {
-            let summary = Summary { until, text: "they talked".into() };
+            let summary = Summary::new(until, "they talked");
             let mut turns = ["a", "b", "c"].map(plain);
             turns[2].1.insert(1, EntryKind::Summary(summary));
             let measure = Measure { summarizer: Some(summarizer(1, 1)), ..Window::All.into() };

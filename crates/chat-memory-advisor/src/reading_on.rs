@@ -4,8 +4,8 @@ use crate::reading::{GROWTH, whole_turns};
 use crate::repair::Repair;
 use crate::turn_memory::Inner;
 use crate::turn_state::TurnState;
-use crate::view::same_turn;
-use crate::{EntryId, StoreError, View};
+use conversation_store::same_turn;
+use conversation_store::{EntryId, StoreError, View};
 
 /// How many entries are read on at least.
 const LEAST: usize = 64;
@@ -29,7 +29,8 @@ impl Inner {
     async fn read_on(&self, state: &mut TurnState, count: usize) -> Result<()> {
         let tip = state.parent.unwrap_or(EntryId::new(state.version.as_u64()));
         let view = View::LastEntries(count);
-        let snapshot = self.store.load_branch(&self.key, tip, view).await.map_err(StoreError::on_load)?;
+        let snapshot =
+            self.store.load_branch(&self.key, tip, view).await.map_err(StoreError::into_load_error)?;
         self.registry.damaged.tell(&self.key, &snapshot);
         let is_all = snapshot.is_whole() || snapshot.entries.len() < count;
         let mut log = whole_turns(snapshot);

@@ -6,13 +6,14 @@ use advisor_core::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use crate::TurnMemory;
 use crate::beginning::Begun;
 use crate::prompt::Addition;
 use crate::repair::is_remembered;
 use crate::turn_memory::{Inner, Stage};
 use crate::turn_state::{TurnState, Write};
 use crate::unfinished::Unfinished;
-use crate::{TurnMemory, Version};
+use conversation_store::Version;
 
 /// What the loop and the root announce. What memory has stored already is recognised and not stored again.
 #[async_trait]

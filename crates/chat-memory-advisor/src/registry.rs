@@ -10,7 +10,7 @@ use crate::reading::Reading;
 use crate::summary::Pending;
 use crate::unfinished::{OVERHEAD, Unfinished};
 use crate::waiters::Waiters;
-use crate::{ConversationStore, EntryId, Fence, Snapshot, StoreError, View};
+use conversation_store::{ConversationStore, EntryId, Fence, Snapshot, StoreError, View};
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -263,9 +263,9 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Version;
     use crate::logs::turn;
     use advisor_core::TurnEnd;
+    use conversation_store::Version;
     use futures::FutureExt;
     use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 use advisor_core::{Message, Role, TurnEnd};
 
+use crate::MemoryTexts;
 use crate::calls::OpenCalls;
-use crate::view::{last_end, same_turn};
-use crate::{Entry, EntryKind, MemoryTexts};
+use conversation_store::{Entry, EntryKind};
+use conversation_store::{last_end, same_turn};
 
 /// The transcript that a log tells, valid whatever the log holds. A pure function.
 ///
@@ -23,7 +24,8 @@ use crate::{Entry, EntryKind, MemoryTexts};
 /// # Example
 /// ```
 /// use advisor_core::{Message, TurnId};
-/// use chat_memory_advisor::{Entry, EntryKind, repair};
+/// use chat_memory_advisor::repair;
+/// use conversation_store::{Entry, EntryKind};
 ///
 /// let asked = EntryKind::Message(Message::user("Are you there?"));
 /// let log = [Entry::new(1, TurnId::mint(), asked)];

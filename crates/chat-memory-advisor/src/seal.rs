@@ -1,13 +1,14 @@
 use advisor_core::{ConversationKey, Message, Role, Text, TurnEnd};
+use conversation_store::append_once;
 
+use crate::MemoryTexts;
 use crate::registry::Registry;
 use crate::repair::open_calls;
 use crate::unfinished::Unfinished;
-use crate::view::{last_end, same_turn};
-use crate::{
-    Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, MemoryTexts, NewEntry, StoreError, Version,
-    View,
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, NewEntry, StoreError, View,
 };
+use conversation_store::{last_end, same_turn};
 
 /// How the turn of these entries has ended, as far as the log and this process know.
 pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
@@ -42,7 +43,7 @@ pub(crate) fn closing(
     if !kinds.is_empty() || last_end(entries) != Some(end) {
         kinds.push(EntryKind::TurnEnded(end.clone()));
     }
-    kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind).in_round(round)).collect()
+    kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind).with_round(round)).collect()
 }
 
 /// The round of the last answer among these entries, if that is known.
@@ -145,31 +146,14 @@ async fn seal_while(
         let step = format!("seal-{}", snapshot.version);
         let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
         let last_turn = Some(unfinished.turn.clone());
-        let batch =
-            Batch { fence, last_turn, ..Batch::new(key_of_batch, closing(entries, &end, &[], texts)) };
+        let batch = Batch::new(key_of_batch, closing(entries, &end, &[], texts))
+            .with_fence(fence)
+            .with_last_turn(last_turn);
         attempts += 1;
-        match append(store, key, snapshot.version, batch).await {
+        match append_once(store, key, snapshot.version, batch).await {
             Err(StoreError::Conflict { .. }) if attempts < ATTEMPTS => {}
             outcome => return outcome.map(drop),
         }
-    }
-}
-
-/// Appends a batch, once more if it is not known whether it was written: its key makes that safe.
-pub(crate) async fn append(
-    store: &dyn ConversationStore,
-    key: &ConversationKey,
-    expected: Version,
-    batch: Batch,
-) -> Result<Version, StoreError> {
-    let unknown = match store.append(key, expected, batch.clone()).await {
-        Err(unknown @ StoreError::OutcomeUnknown { .. }) => unknown,
-        outcome => return outcome,
-    };
-    match store.append(key, expected, batch).await {
-        // That the second try wrote nothing says nothing of the first.
-        Err(StoreError::Unavailable { .. }) => Err(unknown),
-        outcome => outcome,
     }
 }
 

@@ -3,11 +3,12 @@ use std::sync::Arc;
 use advisor_core::Result;
 use futures::FutureExt;
 
+use crate::Summarizer;
 use crate::opening::Opening;
 use crate::reading::{Reading, whole_turns};
 use crate::summary::Pending;
 use crate::turn_memory::Inner;
-use crate::{EntryKind, StoreError, Summarizer};
+use conversation_store::{EntryKind, StoreError};
 
 /// How a conversation comes to be summarized when a turn of it has ended.
 impl Inner {
@@ -38,7 +39,7 @@ impl Inner {
 
     async fn summary(&self, summarizer: &Summarizer) -> Result<()> {
         let snapshot = self.registry.load(&*self.store, &self.key, None, &Reading::of(&self.measure)).await;
-        let log = whole_turns(snapshot.map_err(StoreError::on_load)?);
+        let log = whole_turns(snapshot.map_err(StoreError::into_load_error)?);
         let summary = summarizer.summarize(&log).await?.and_then(|summary| Pending::new(summary, &log));
         self.registry.change(&self.key, |slot| slot.summary = summary.or(slot.summary.take()));
         Ok(())

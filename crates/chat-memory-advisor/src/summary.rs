@@ -3,22 +3,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use advisor_core::{ChatClient, Error, ErrorKind, Message, Result, Role, Spawner, Text, TurnEnd, TurnId};
-use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
+use crate::MemoryTexts;
 use crate::repair::answers_to_earlier_calls;
-use crate::view::{last_end, same_turn};
-use crate::{Entry, EntryKind, MemoryTexts};
-
-/// What was said in the beginning of a conversation, in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Summary {
-    /// The sequence number of the last entry that it tells of. With this entry a turn ends.
-    pub until: u64,
-    /// What it says.
-    pub text: Text,
-}
+use conversation_store::{Entry, EntryKind, Summary};
+use conversation_store::{last_end, same_turn};
 
 /// Makes running summaries of long conversations, which are sent in place of their oldest turns.
 ///
@@ -113,7 +103,7 @@ impl Summarizer {
         if text.len() > MOST_SAID {
             return Err(too_long());
         }
-        Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Summary { until, text: text.into() }))
+        Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Summary::new(until, text)))
     }
 
     /// What the model is told, and the last entry that it tells of.
@@ -144,11 +134,9 @@ impl Summarizer {
     }
 }
 
-impl Summary {
-    /// What the model is sent of it: it belongs to the instructions, as it is nobody's word.
-    pub(crate) fn message(&self, texts: &MemoryTexts) -> Message {
-        Message::system(format!("{}\n{}", texts.summary, self.text))
-    }
+/// Returns what the model is sent of a summary: it belongs to the instructions, as it is nobody's word.
+pub(crate) fn message_of(summary: &Summary, texts: &MemoryTexts) -> Message {
+    Message::system(format!("{}\n{}", texts.summary, summary.text))
 }
 
 fn too_slow() -> Error {
@@ -245,13 +233,6 @@ impl fmt::Display for Cut<'_> {
     }
 }
 
-impl From<&str> for Summary {
-    /// A summary that tells of nothing that is stored.
-    fn from(text: &str) -> Self {
-        Self { until: 0, text: text.into() }
-    }
-}
-
 impl fmt::Debug for Summarizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Summarizer")
@@ -293,7 +274,7 @@ pub(crate) mod tests {
     #[test]
     fn a_summary_goes_on_from_the_one_before() {
         let mut turns = vec![plain("a"), plain("b"), plain("c"), plain("d")];
-        let earlier = Summary { until: 6, text: "they talked".into() };
+        let earlier = Summary::new(6, "they talked");
         turns[3].1.insert(1, EntryKind::Summary(earlier));
         let (until, told) = summarizer(1, 1).told(&log(&turns)).unwrap();
         assert_eq!(

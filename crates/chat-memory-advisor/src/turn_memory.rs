@@ -12,10 +12,11 @@ use tokio::sync::Mutex;
 use crate::beginning::Begun;
 use crate::claim::Hold;
 use crate::registry::Registry;
-use crate::seal::append;
 use crate::turn_state::{TurnState, Write};
 use crate::window::Measure;
-use crate::{Batch, BranchOff, ChatMemoryAdvisor, ConversationStore, StoreError, WhenBusy};
+use crate::{BranchOff, ChatMemoryAdvisor, WhenBusy};
+use conversation_store::append_once;
+use conversation_store::{Batch, ConversationStore, StoreError};
 
 /// What memory keeps of one turn, from its first request to its end.
 ///
@@ -210,13 +211,11 @@ impl Inner {
             return Err(StoreError::Fenced.into());
         }
         let unsure = std::mem::replace(&mut pending.unsure, true);
-        let batch = Batch {
-            fence: self.hold.fence(),
-            last_turn: state.last_turn.clone(),
-            parent: state.parent,
-            ..Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
-        };
-        let outcome = append(&*self.store, &self.key, state.version, batch).await;
+        let batch = Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
+            .with_fence(self.hold.fence())
+            .with_last_turn(state.last_turn.clone())
+            .with_parent(state.parent);
+        let outcome = append_once(&*self.store, &self.key, state.version, batch).await;
         let unknown = match &outcome {
             Err(StoreError::OutcomeUnknown { .. }) => true,
             Err(StoreError::Unavailable { .. }) => unsure,

@@ -1,13 +1,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Turn, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Text, Turn, TurnEnd, TurnId};
 use uuid::Uuid;
 
 use crate::again::EarlierRun;
 use crate::claim::Claim;
 use crate::prompt::{Addition, Prompt};
 use crate::unfinished::{Unfinished, without_partial};
-use crate::{BatchKey, EntryId, EntryKind, NewEntry, Version};
+use conversation_store::{BatchKey, EntryId, EntryKind, NewEntry, Version};
 
 /// What memory knows of a turn that has begun.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Write {
     }
 
     pub(crate) fn entries(&self, turn: &TurnId) -> Vec<NewEntry> {
-        self.kinds().map(|kind| NewEntry::new(turn.clone(), kind).in_round(self.of_round)).collect()
+        self.kinds().map(|kind| NewEntry::new(turn.clone(), kind).with_round(self.of_round)).collect()
     }
 
     fn kinds(&self) -> impl Iterator<Item = EntryKind> {
@@ -189,11 +189,11 @@ impl TurnState {
         let times = self.steps.entry((write.round, write.step)).or_default();
         *times += 1;
         let step = match (*times, self.again) {
-            (1, None) => write.step.into(),
+            (1, None) => Text::from(write.step),
             (times, None) => format!("{}-{times}", write.step).into(),
             (times, Some(version)) => format!("{}-{times}-again-{version}", write.step).into(),
         };
-        BatchKey { turn: turn.clone(), round: write.round, step }
+        BatchKey::new(turn.clone(), write.round, step)
     }
 
     /// What is written is known from now on.

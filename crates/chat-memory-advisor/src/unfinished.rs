@@ -1,6 +1,6 @@
 use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
 
-use crate::{Entry, EntryKind, Fence, Version};
+use conversation_store::{Entry, EntryKind, Fence, Version};
 
 /// A turn that stopped before its end was written, and how it is to be closed.
 #[derive(Debug, Clone)]

@@ -1,5 +1,5 @@
 /// What becomes of a turn of a conversation in which another turn is running: in this process, and in any other
-/// where the store hands out [leases](crate::Leases).
+/// where the store hands out [leases](conversation_store::Leases).
 ///
 /// The same turn, submitted again under its id, waits in any case: for what it came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

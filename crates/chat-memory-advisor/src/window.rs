@@ -7,7 +7,8 @@ use crate::compact::compact;
 use crate::fill::{Filled, fill};
 use crate::shorten::{Measured, StandIns};
 use crate::summary::{Pending, last_summary};
-use crate::{ApproximateTokens, Entry, MemoryTexts, Summarizer, Summary, TokenCounter, WhenTooLarge};
+use crate::{ApproximateTokens, MemoryTexts, Summarizer, TokenCounter, WhenTooLarge};
+use conversation_store::{Entry, Summary};
 
 /// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
 ///

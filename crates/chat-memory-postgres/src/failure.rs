@@ -1,7 +1,7 @@
 //! What the driver's errors mean to those who use a store.
 
 use advisor_core::BoxError;
-use chat_memory_advisor::StoreError;
+use conversation_store::StoreError;
 use deadpool_postgres::PoolError;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use chat_memory_advisor::{Fence, Leases, StoreError};
+use conversation_store::{Fence, Leases, StoreError};
 
 use crate::PostgresStore;
 use crate::failure::lasting;

@@ -1,9 +1,9 @@
 //! Conversations of advisor chains in PostgreSQL.
 //!
-//! [`PostgresStore`] is a [`ConversationStore`](chat_memory_advisor::ConversationStore): give it to a
-//! [`ChatMemoryAdvisor`](chat_memory_advisor::ChatMemoryAdvisor). An append is one statement, under the lock
+//! [`PostgresStore`] is a [`ConversationStore`](conversation_store::ConversationStore): give it to a
+//! `ChatMemoryAdvisor`. An append is one statement, under the lock
 //! of the conversation's row; a view is a range read, however long the conversation is; what a store was told
-//! of, every other one sees at once. It hands out [leases](chat_memory_advisor::Leases), too.
+//! of, every other one sees at once. It hands out [leases](conversation_store::Leases), too.
 //!
 //! # Example
 //! ```no_run

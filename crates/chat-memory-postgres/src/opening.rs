@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chat_memory_advisor::StoreError;
+use conversation_store::StoreError;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
@@ -83,7 +83,7 @@ impl PostgresStore {
 
     /// The most bytes that the entries of a batch may have together as JSON; 64 MiB, if not said, and
     /// never more than 512 MiB. Beyond it an append is
-    /// [`StoreError::TooLarge`](chat_memory_advisor::StoreError::TooLarge).
+    /// [`StoreError::TooLarge`](conversation_store::StoreError::TooLarge).
     #[must_use]
     pub fn with_largest_batch(self, bytes: usize) -> Self {
         Self { largest_batch: bytes.min(LARGEST_BATCH_EVER), ..self }

@@ -1,6 +1,6 @@
 //! Entries as columns, and columns as entries.
 
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, Entry, EntryId, Forks, LogReader, Segment, Snapshot, StoreError, Version, WrittenEntry,
 };
 use tokio_postgres::Row;

@@ -1,7 +1,7 @@
 //! What the driver's errors mean to those who use a store.
 
 use advisor_core::BoxError;
-use chat_memory_advisor::StoreError;
+use conversation_store::StoreError;
 use redis::{ErrorKind, RedisError};
 
 /// What the server said, by the first word of it. The rest may quote keys and values.

@@ -1,7 +1,7 @@
 //! The list of a tenant's conversations. See the crate's docs for what it promises.
 
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{Page, StoreError};
+use conversation_store::{Page, StoreError};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::RedisStore;

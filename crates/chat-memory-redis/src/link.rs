@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use advisor_core::async_trait;
-use chat_memory_advisor::StoreError;
+use conversation_store::StoreError;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
     AsyncConnectionConfig, Client, PushInfo, PushKind, RedisError, RedisResult, ScriptInvocation, Value,

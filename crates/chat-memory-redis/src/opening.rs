@@ -82,7 +82,7 @@ impl RedisStore {
 
     /// The most bytes that the entries of a batch may have together as JSON; 64 MiB, if not said, and
     /// never more than 256 MiB. Beyond it an append is
-    /// [`StoreError::TooLarge`](chat_memory_advisor::StoreError::TooLarge).
+    /// [`StoreError::TooLarge`](conversation_store::StoreError::TooLarge).
     #[must_use]
     pub fn with_largest_batch(self, bytes: usize) -> Self {
         Self { largest_batch: bytes.min(LARGEST_BATCH_EVER), ..self }

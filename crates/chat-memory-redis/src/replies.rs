@@ -2,7 +2,7 @@
 
 use std::vec::IntoIter;
 
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, Entry, EntryId, Forks, LogReader, OpenTurn, Segment, Snapshot, StoreError, Version, WrittenEntry,
 };
 use redis::Value;

@@ -1,4 +1,4 @@
-use chat_memory_advisor::StoreError;
+use conversation_store::StoreError;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View, WrittenEntry,
 };
 use redis::{ScriptInvocation, Value};

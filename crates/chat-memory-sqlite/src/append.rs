@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{Batch, BatchKey, EntryId, StoreError, Version, WrittenEntry};
+use conversation_store::{Batch, BatchKey, EntryId, StoreError, Version, WrittenEntry};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::failure::{commit, damaged, nothing_written};

@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{Page, StoreError};
+use conversation_store::{Page, StoreError};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::failure::{commit, lasting, nothing_written};

@@ -1,7 +1,7 @@
 //! What SQLite's errors mean to whoever uses a store.
 
 use advisor_core::BoxError;
-use chat_memory_advisor::StoreError;
+use conversation_store::StoreError;
 use rusqlite::{Error, ErrorCode, Transaction};
 
 /// The error of work after which nothing was written.

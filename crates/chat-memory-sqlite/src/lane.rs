@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chat_memory_advisor::StoreError;
+use conversation_store::StoreError;
 use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

@@ -1,6 +1,6 @@
 //! Conversation memory in one SQLite file, for advisor chains: what is acknowledged is on the disk.
 //!
-//! [`SqliteStore`] is a [`ConversationStore`](chat_memory_advisor::ConversationStore). SQLite is built in;
+//! [`SqliteStore`] is a [`ConversationStore`](conversation_store::ConversationStore). SQLite is built in;
 //! nothing has to be installed or started.
 //!
 //! # Example

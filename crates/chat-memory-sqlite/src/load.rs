@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{Entry, EntryId, Snapshot, StoreError, Version, View};
+use conversation_store::{Entry, EntryId, Snapshot, StoreError, Version, View};
 use rusqlite::Connection;
 
 use crate::failure::nothing_written;

@@ -1,7 +1,7 @@
 //! One conversation's log in the database: its row, and the rows of its entries.
 
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{Entry, LogReader, Segment, StoreError};
+use conversation_store::{Entry, LogReader, Segment, StoreError};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use crate::failure::{damaged, nothing_written};

@@ -1,6 +1,6 @@
 //! The branches of a log: where they part, and what is on the way to a tip.
 
-use chat_memory_advisor::{EntryId, Forks, Segment, StoreError};
+use conversation_store::{EntryId, Forks, Segment, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::failure::nothing_written;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, async_trait};
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, Page, Snapshot, StoreError, Version, View,
 };
 use rusqlite::Connection;

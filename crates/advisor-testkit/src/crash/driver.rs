@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatClient, ConversationKey, Result, ToolSet, TurnId};
-use chat_memory_advisor::{ConversationStore, Entry, StoreError, View};
+use conversation_store::{ConversationStore, Entry, StoreError, View};
 
 use super::drive::drive;
 use super::leaves::{SAID, SAID_LAST};
@@ -21,7 +21,7 @@ use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnR
 /// # Example
 /// ```
 /// use advisor_testkit::crash::{CrashDriver, Mishap, Scenario};
-/// use chat_memory_advisor::InMemoryStore;
+/// use conversation_store::InMemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {

@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{
     BlockDelta, CallKey, ChatResponse, Chunk, Effect, ErrorKind, MessageList, Text, ToolSet, TurnId,
 };
-use chat_memory_advisor::{BatchKey, NewEntry, Version};
+use conversation_store::{BatchKey, NewEntry, Version};
 
 use super::{Mishap, Place};
 

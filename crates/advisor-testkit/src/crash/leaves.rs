@@ -2,7 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatClient, ChatClientBuilder, Role, ToolSet, async_trait};
-use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore};
+use chat_memory_advisor::ChatMemoryAdvisor;
+use conversation_store::ConversationStore;
 use tool_call_advisor::{LoopHooks, ToolCallAdvisor, ToolCallAdvisorBuilder};
 
 use super::scenario::{LAST, tools};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use advisor_core::{ChatModel, Error, ErrorKind, Result, Tool};
-use chat_memory_advisor::ConversationStore;
+use conversation_store::ConversationStore;
 use tool_call_advisor::LoopHooks;
 
 use super::pass::{Pass, WANTED};

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use advisor_core::{ConversationKey, TurnId};
-use chat_memory_advisor::{Entry, NewEntry};
+use conversation_store::{Entry, NewEntry};
 
 use super::{Happened, Invariant, Mishap, Over, Place, Scenario, Strike};
 

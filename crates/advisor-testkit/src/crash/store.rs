@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chat_memory_advisor::{BatchKey, ConversationStore, StoreError, Version};
+use conversation_store::{BatchKey, ConversationStore, StoreError, Version};
 
 use super::pass::Fault;
 use super::{AwaitPoints, Happened, Place};

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor, Tool, ToolSet};
-use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, WhenBusy};
+use chat_memory_advisor::{ChatMemoryAdvisor, WhenBusy};
+use conversation_store::{ConversationStore, InMemoryStore};
 
 use super::{CrashDriver, Happened, Invariant, Leaves, Mishap, Place, Scenario, TurnRan};
 use crate::StoreFault;
@@ -157,7 +158,7 @@ fn uses_tools(turn: &TurnRan, tools: &ToolSet) -> bool {
 ///
 /// ```
 /// mod crash_points {
-///     advisor_testkit::crash_points_of_store!(chat_memory_advisor::InMemoryStore::new());
+///     advisor_testkit::crash_points_of_store!(conversation_store::InMemoryStore::new());
 /// }
 /// ```
 #[macro_export]

@@ -5,7 +5,7 @@ use advisor_core::{
     AdvisorChain, CallKey, ChatRequest, ChatResponse, Chunk, FinishReason, Message, MessageList, OnDrop,
     Phase, StreamAdvisor, ToolSet, TurnEnd, TurnId, from_fn,
 };
-use chat_memory_advisor::{BatchKey, EntryKind, InMemoryStore, NewEntry, Version};
+use conversation_store::{BatchKey, EntryKind, InMemoryStore, NewEntry, Version};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Messages and entries in a word each, for what a failed case says.
 
 use advisor_core::{Message, Role, TurnEnd};
-use chat_memory_advisor::EntryKind;
+use conversation_store::EntryKind;
 
 pub(super) fn of_messages<'a>(messages: impl IntoIterator<Item = &'a Message>) -> String {
     messages.into_iter().map(of_message).collect::<Vec<_>>().join(" ")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
 use async_trait::async_trait;
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
 };
 use futures::future::BoxFuture;
@@ -16,9 +16,7 @@ use futures::future::BoxFuture;
 /// use std::sync::Arc;
 /// use advisor_core::{ConversationKey, TurnId, async_trait};
 /// use advisor_testkit::{Around, Asked, StoreAround, Work};
-/// use chat_memory_advisor::{
-///     Batch, BatchKey, ConversationStore, InMemoryStore, StoreError, Version,
-/// };
+/// use conversation_store::{Batch, BatchKey, ConversationStore, InMemoryStore, StoreError, Version};
 ///
 /// /// A store that nobody may write to.
 /// struct ReadOnly;
@@ -214,7 +212,7 @@ impl<S: ?Sized, A: fmt::Debug> fmt::Debug for StoreAround<S, A> {
 
 #[cfg(test)]
 mod tests {
-    use chat_memory_advisor::InMemoryStore;
+    use conversation_store::InMemoryStore;
 
     use super::*;
     use crate::{FaultStore, StoreFault};

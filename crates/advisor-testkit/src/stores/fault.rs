@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use chat_memory_advisor::{ConversationStore, StoreError, Version};
+use conversation_store::{ConversationStore, StoreError, Version};
 use tokio::task::yield_now;
 
 use super::{Around, Asked, StoreAround, Work};

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Message, MessageContent};
 use async_trait::async_trait;
-use chat_memory_advisor::{Batch, ConversationStore, EntryKind, StoreError, Version, View};
+use conversation_store::{Batch, ConversationStore, EntryKind, StoreError, Version, View};
 use tokio::task::yield_now;
 
 use super::{Around, Asked, StoreAround, Work};

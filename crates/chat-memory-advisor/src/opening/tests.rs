@@ -9,7 +9,8 @@ use crate::logs::{
     started, turn, user, words,
 };
 use crate::reading::Reading;
-use crate::{NOT_RUN, View, WENT_ON, Window, check_transcript, repair, repair_with};
+use crate::{NOT_RUN, WENT_ON, Window, check_transcript, repair, repair_with};
+use conversation_store::View;
 
 fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
     plan_in(Window::All, log, said, unfinished)

@@ -4,9 +4,11 @@ use advisor_core::async_trait;
 use proptest::prelude::*;
 
 use super::*;
+use conversation_store::Version;
 
 use crate::logs::{any_log, calls, completed, handed_out, log, other_texts, turn, user};
-use crate::{EntryId, InMemoryStore, Page, Snapshot, repair, repair_with};
+use crate::{repair, repair_with};
+use conversation_store::{EntryId, InMemoryStore, Page, Snapshot};
 
 async fn seal(
     store: &dyn ConversationStore,

@@ -8,7 +8,8 @@ use crate::logs::{Course, answer, any_courses, counted, log_of, turn, user, word
 use crate::opening::{Beginning, Opening, Past};
 use crate::reading::Reading;
 use crate::repair::{Repair, results_first};
-use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, Snapshot, View, check_transcript, repair};
+use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, check_transcript, repair};
+use conversation_store::{Snapshot, View};
 
 fn turns(lengths: &[usize]) -> Vec<Vec<Message>> {
     let turn = |length: &usize| {

@@ -6,7 +6,8 @@ use advisor_core::{
     ChatClient, Error, ErrorKind, FinishReason, OnDrop, Phase, Result, Spawner, TurnId, TurnStream,
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
-use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, Window};
+use chat_memory_advisor::{ChatMemoryAdvisor, Window};
+use conversation_store::{ConversationStore, InMemoryStore, View};
 use futures::stream::FusedStream;
 use futures::{StreamExt, poll};
 use tokio::time::{advance, timeout};

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, FinishReason, Message, Phase, TurnEnd, TurnId};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use chat_memory_advisor::{
-    Batch, BatchKey, ChatMemoryAdvisor, ConversationStore, EntryKind, Fence, InMemoryStore, Leases, NewEntry,
-    Page, StoreError, Version, View,
+use chat_memory_advisor::ChatMemoryAdvisor;
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, EntryKind, Fence, InMemoryStore, Leases, NewEntry, Page, StoreError,
+    Version, View,
 };
 use proptest::prelude::*;
 use tokio::task::{JoinSet, yield_now};

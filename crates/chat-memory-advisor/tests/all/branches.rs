@@ -2,9 +2,8 @@
 
 use advisor_core::{ChatClient, ErrorKind, Message, Phase, Result, TurnId, TurnStream};
 use advisor_testkit::{Answer, FaultStore, StoreFault};
-use chat_memory_advisor::{
-    BranchOff, ChatMemoryAdvisor, ConversationStore, EntryId, InMemoryStore, Version, View, Window,
-};
+use chat_memory_advisor::{BranchOff, ChatMemoryAdvisor, Window};
+use conversation_store::{ConversationStore, EntryId, InMemoryStore, Version, View};
 use futures::poll;
 
 use crate::support::{ask, client, key, log_words, read_until, sent, turn, words};

@@ -7,9 +7,8 @@ use advisor_core::{
     AdvisorChain, ChatClient, ChatRequest, ErrorKind, FinishReason, Message, OnDrop, Phase, Spawner, TurnId,
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
-use chat_memory_advisor::{
-    ChatMemoryAdvisor, ConversationStore, Fence, InMemoryStore, StoreError, View, WhenBusy,
-};
+use chat_memory_advisor::{ChatMemoryAdvisor, WhenBusy};
+use conversation_store::{ConversationStore, Fence, InMemoryStore, StoreError, View};
 use futures::future::FusedFuture;
 use futures::stream::FusedStream;
 use futures::{FutureExt, StreamExt, poll};

@@ -7,9 +7,9 @@ use advisor_core::{
     Phase, Record, Step, TurnEnd, TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel, StoreFault};
-use chat_memory_advisor::{
-    Batch, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, InMemoryStore, Page, Snapshot, StoreError,
-    Version, View,
+use chat_memory_advisor::ChatMemoryAdvisor;
+use conversation_store::{
+    Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, Snapshot, StoreError, Version, View,
 };
 use futures::StreamExt;
 use tokio::time::Instant;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use advisor_core::{ConversationKey, async_trait};
 use advisor_testkit::{FaultStore, StoreFault};
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, Page, Snapshot, StoreError, Version,
     View,
 };

@@ -4,10 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use advisor_core::{ChatClient, Error, ErrorKind, Message, Phase, Spawner};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{
-    BranchOff, ChatMemoryAdvisor, ConversationStore, EntryId, EntryKind, InMemoryStore, Summarizer, View,
-    Window,
-};
+use chat_memory_advisor::{BranchOff, ChatMemoryAdvisor, Summarizer, Window};
+use conversation_store::{ConversationStore, EntryId, EntryKind, InMemoryStore, View};
 use futures::future::BoxFuture;
 
 use crate::support::{ask, client, key, sent};

@@ -8,7 +8,8 @@ use advisor_core::{
     ToolResult, TurnEnd, TurnStream, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, Entry, EntryKind, check_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, check_transcript};
+use conversation_store::{Entry, EntryKind};
 use futures::{StreamExt, stream};
 
 pub(crate) fn key() -> ConversationKey {

@@ -2,7 +2,8 @@
 
 use advisor_core::{ErrorKind, Message, MessageList};
 use advisor_testkit::Answer;
-use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, MemoryTexts};
+use chat_memory_advisor::{ChatMemoryAdvisor, MemoryTexts};
+use conversation_store::InMemoryStore;
 
 use crate::support::{ask, key, plain, read_until, sent, turn, words};
 

@@ -6,9 +6,8 @@ use advisor_core::{
     TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use chat_memory_advisor::{
-    ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, WhenBusy, Window, check_transcript,
-};
+use chat_memory_advisor::{ChatMemoryAdvisor, WhenBusy, Window, check_transcript};
+use conversation_store::{ConversationStore, InMemoryStore, View};
 use futures::StreamExt;
 
 use crate::store::TestStore;

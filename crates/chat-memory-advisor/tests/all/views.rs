@@ -6,10 +6,10 @@ use advisor_core::{
     Block, ConversationKey, FinishReason, Message, Phase, ToolCall, ToolResult, TurnEnd, TurnId, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{
-    Batch, BatchKey, BranchOff, ChatMemoryAdvisor, ConversationStore, Entry, EntryId, EntryKind,
-    InMemoryStore, NewEntry, Page, Snapshot, StoreError, Version, View, WhenTooLarge, Window,
-    check_transcript,
+use chat_memory_advisor::{BranchOff, ChatMemoryAdvisor, WhenTooLarge, Window, check_transcript};
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Page, Snapshot,
+    StoreError, Version, View,
 };
 use proptest::prelude::*;
 

@@ -2,9 +2,8 @@
 
 use advisor_core::{ErrorKind, Message, Phase};
 use advisor_testkit::Answer;
-use chat_memory_advisor::{
-    ChatMemoryAdvisor, ConversationStore, InMemoryStore, View, WhenTooLarge, Window, check_transcript,
-};
+use chat_memory_advisor::{ChatMemoryAdvisor, WhenTooLarge, Window, check_transcript};
+use conversation_store::{ConversationStore, InMemoryStore, View};
 
 use crate::support::{ask, client, key, log_words, sent};
 

@@ -1,7 +1,7 @@
 //! Many at one conversation of the store in memory. The other stores have the same test of their own.
 
 use advisor_core::{ConversationKey, Message, TurnId};
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, StoreError, Version, View,
 };
 use tokio::task::{JoinSet, yield_now};

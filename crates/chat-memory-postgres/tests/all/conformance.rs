@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use chat_memory_advisor::conformance::what_is_law_m3;
 use chat_memory_postgres::PostgresStore;
+use conversation_store::conformance::what_is_law_m3;
 
 use crate::support::{Place, server};
 
-chat_memory_advisor::conformance!(match server() {
+conversation_store::conformance!(match server() {
     Some(url) => PostgresStore::connect(&url).await.unwrap(),
     None => return,
 });

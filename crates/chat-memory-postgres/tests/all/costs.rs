@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use chat_memory_advisor::{ConversationStore, EntryId, View};
 use chat_memory_postgres::PostgresStore;
 use chat_memory_postgres::deadpool_postgres::Pool;
+use conversation_store::{ConversationStore, EntryId, View};
 
 use crate::support::{Place, ended, key, said};
 

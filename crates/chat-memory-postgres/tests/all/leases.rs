@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use advisor_core::TurnId;
-use chat_memory_advisor::{ConversationStore, Fence, StoreError, Version};
+use conversation_store::{ConversationStore, Fence, StoreError, Version};
 
 use crate::support::{Place, key, said};
 

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use advisor_core::TurnId;
-use chat_memory_advisor::{ConversationStore, Version, View};
 use chat_memory_postgres::{PostgresStore, Schema, SetupError};
+use conversation_store::{ConversationStore, Version, View};
 use tokio::task::JoinSet;
 
 use crate::support::{Place, key, said};

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::sync::Once;
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
-use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
 use chat_memory_postgres::deadpool_postgres::{Client, Manager, Pool};
 use chat_memory_postgres::{PostgresStore, Schema};
+use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 use tokio_postgres::{Config, NoTls};
 
 /// The address of the server, or nothing where there is none.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chat_memory_advisor::conformance::what_is_law_m3;
+use conversation_store::conformance::what_is_law_m3;
 
 use crate::support::Place;
 
@@ -11,7 +11,7 @@ mod alone {
 
     use crate::support::server;
 
-    chat_memory_advisor::conformance!(match server() {
+    conversation_store::conformance!(match server() {
         Some(url) => RedisStore::connect(&url).await.unwrap(),
         None => return,
     });
@@ -24,7 +24,7 @@ mod in_a_cluster {
 
     use crate::support::cluster;
 
-    chat_memory_advisor::conformance!(match cluster() {
+    conversation_store::conformance!(match cluster() {
         Some(url) => {
             let connection = ClusterClient::new([url]).unwrap().get_async_connection().await.unwrap();
             RedisStore::from_connection(connection, Prefix::default()).await.unwrap()
@@ -39,7 +39,7 @@ mod on_a_node {
 
     use crate::support::cluster;
 
-    chat_memory_advisor::conformance!(match cluster() {
+    conversation_store::conformance!(match cluster() {
         Some(url) => RedisStore::connect(&url).await.unwrap(),
         None => return,
     });

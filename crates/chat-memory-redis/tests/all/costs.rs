@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use chat_memory_advisor::{ConversationStore, EntryId, Version, View};
 use chat_memory_redis::RedisStore;
+use conversation_store::{ConversationStore, EntryId, Version, View};
 
 use crate::relay::Relay;
 use crate::support::{Place, ended, key, said};

@@ -7,11 +7,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
-use chat_memory_advisor::conformance::{
+use advisor_testkit::crash::next_turns_are_valid;
+use chat_memory_redis::RedisStore;
+use conversation_store::conformance::{
     Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
 };
-use chat_memory_advisor::{ConversationStore, EntryId, Fence, StoreError, Version, View};
-use chat_memory_redis::RedisStore;
+use conversation_store::{ConversationStore, EntryId, Fence, StoreError, Version, View};
 use futures::FutureExt;
 use tokio::time::timeout;
 
@@ -46,7 +47,8 @@ async fn damage(place: &Place, key: &ConversationKey, seq: u64, damage: Damage) 
 async fn law_m6_a_damaged_entry_harms_no_other() {
     let Some(place) = Place::new() else { return };
     let store = Arc::new(place.store().await);
-    a_damaged_entry_harms_no_other(store, async |key, seq, how| damage(&place, key, seq, how).await).await;
+    let damage = async |key: &ConversationKey, seq, how| damage(&place, key, seq, how).await;
+    a_damaged_entry_harms_no_other(store, damage, next_turns_are_valid).await;
     place.remove().await;
 }
 

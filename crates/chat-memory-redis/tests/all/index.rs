@@ -1,8 +1,8 @@
 //! The list of conversations holds those that exist and no others, whoever crashes wherever.
 
 use advisor_core::TurnId;
-use chat_memory_advisor::{ConversationStore, EntryId, Page, StoreError, Version, View};
 use chat_memory_redis::RedisStore;
+use conversation_store::{ConversationStore, EntryId, Page, StoreError, Version, View};
 
 use crate::stepping::Stepping;
 use crate::support::{Place, key, said};

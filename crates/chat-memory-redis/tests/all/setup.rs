@@ -2,10 +2,10 @@
 
 use std::error::Error;
 
-use chat_memory_advisor::{ConversationStore, Version, View};
 use chat_memory_redis::redis::Client;
 use chat_memory_redis::redis::aio::ConnectionManager;
 use chat_memory_redis::{Prefix, RedisStore, SetupError};
+use conversation_store::{ConversationStore, Version, View};
 
 use crate::support::{Place, key, said};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chat_memory_advisor::conformance::{
+use conversation_store::conformance::{
     two_stores_see_what_the_other_wrote_at_once, writers_at_two_stores_lose_nothing,
 };
 

@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::sync::Once;
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
-use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
 use chat_memory_redis::redis::aio::MultiplexedConnection;
 use chat_memory_redis::redis::{AsyncConnectionConfig, Client, FromRedisValue, cmd};
 use chat_memory_redis::{Prefix, RedisStore};
+use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 
 /// The address of the server, or nothing where there is none.
 pub(crate) fn server() -> Option<String> {

@@ -1,5 +1,5 @@
 use advisor_core::{Message, TurnId};
-use chat_memory_advisor::{EntryKind, NewEntry, View};
+use conversation_store::{EntryKind, NewEntry, View};
 
 use super::*;
 use crate::load::load;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use advisor_core::{FinishReason, Message, TurnEnd, TurnId};
-use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
+use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 
 use super::*;
 use crate::append::append;

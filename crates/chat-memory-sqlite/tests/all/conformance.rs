@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use chat_memory_advisor::conformance::what_is_law_m3;
+use conversation_store::conformance::what_is_law_m3;
 
 use crate::support::OnFile;
 
 mod on_file {
-    chat_memory_advisor::conformance!(crate::support::OnFile::new().await);
+    conversation_store::conformance!(crate::support::OnFile::new().await);
 }
 
 mod in_memory {
-    chat_memory_advisor::conformance!(chat_memory_sqlite::SqliteStore::in_memory().unwrap());
+    conversation_store::conformance!(chat_memory_sqlite::SqliteStore::in_memory().unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

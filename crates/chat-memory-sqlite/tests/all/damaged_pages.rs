@@ -5,8 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use advisor_core::ConversationKey;
-use chat_memory_advisor::{ConversationStore, EntryKind, StoreError, Version, View};
 use chat_memory_sqlite::SqliteStore;
+use conversation_store::{ConversationStore, EntryKind, StoreError, Version, View};
 use tokio::task::JoinSet;
 
 use crate::support::{File, said};

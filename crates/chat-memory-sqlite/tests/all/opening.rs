@@ -1,7 +1,7 @@
 //! Files that are opened again, at once, or refused.
 
-use chat_memory_advisor::{ConversationStore, EntryKind, Page, StoreError, Version, View};
 use chat_memory_sqlite::{OpenError, SqliteStore};
+use conversation_store::{ConversationStore, EntryKind, Page, StoreError, Version, View};
 use futures::FutureExt;
 
 use crate::support::{File, key, said, texts};

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
-use chat_memory_advisor::conformance::{
+use advisor_testkit::crash::next_turns_are_valid;
+use chat_memory_sqlite::SqliteStore;
+use conversation_store::conformance::{
     Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
 };
-use chat_memory_advisor::{
+use conversation_store::{
     Batch, BatchKey, ConversationStore, EntryId, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
 };
-use chat_memory_sqlite::SqliteStore;
 
 use crate::support::{File, key, said, texts};
 
@@ -38,7 +39,8 @@ async fn damage(file: &File, key: &ConversationKey, seq: u64, damage: Damage) {
 async fn law_m6_a_damaged_entry_harms_no_other() {
     let file = File::new();
     let store = Arc::new(file.open().await);
-    a_damaged_entry_harms_no_other(store, async |key, seq, how| damage(&file, key, seq, how).await).await;
+    let damage = async |key: &ConversationKey, seq, how| damage(&file, key, seq, how).await;
+    a_damaged_entry_harms_no_other(store, damage, next_turns_are_valid).await;
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use advisor_core::{ConversationKey, Message, TurnId, async_trait};
-use chat_memory_advisor::{
+use chat_memory_sqlite::SqliteStore;
+use conversation_store::{
     Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, Page, Snapshot, StoreError,
     Version, View,
 };
-use chat_memory_sqlite::SqliteStore;
 use rusqlite::Connection;
 use tempfile::TempDir;
 

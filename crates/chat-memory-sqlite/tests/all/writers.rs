@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use chat_memory_advisor::conformance::{
+use conversation_store::conformance::{
     two_stores_see_what_the_other_wrote_at_once, writers_at_two_stores_lose_nothing,
 };
-use chat_memory_advisor::{ConversationStore, Version, View};
+use conversation_store::{ConversationStore, Version, View};
 use rusqlite::Connection;
 
 use crate::support::{File, key, said, texts};

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use advisor_core::{BlockDelta, ChatResponse, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd, TurnId};
-use chat_memory_advisor::{Entry, EntryKind, NewEntry, Version};
+use conversation_store::{Entry, EntryKind, NewEntry, Version};
 
 use crate::crash::{Happened, Mishap, Over, Ran, TurnRan, words};
 

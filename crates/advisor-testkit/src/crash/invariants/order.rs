@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use advisor_core::{Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};
-use chat_memory_advisor::EntryKind;
+use conversation_store::EntryKind;
 
 use crate::StoreFault;
 use crate::crash::ran::appended;

@@ -1,5 +1,6 @@
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
-use chat_memory_advisor::{Entry, EntryKind, INTERRUPTED, NewEntry, check_transcript, repair};
+use chat_memory_advisor::{INTERRUPTED, check_transcript, repair};
+use conversation_store::{Entry, EntryKind, NewEntry};
 
 use crate::crash::ran::appended;
 use crate::crash::{Happened, Ran, words};

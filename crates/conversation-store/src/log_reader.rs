@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use advisor_core::TurnId;
 
-use crate::entry_form::Body;
+use crate::entry::codec::Body;
 use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
 
 /// Makes entries of what stands in a store, so that a damaged one harms no other. It is for stores.
@@ -12,7 +12,7 @@ use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
 ///
 /// # Example
 /// ```
-/// use chat_memory_advisor::{EntryKind, LogReader, Segment};
+/// use conversation_store::{EntryKind, LogReader, Segment};
 ///
 /// let mut log = LogReader::new(vec![Segment::new(1, 3, None)]);
 /// log.row(1, b"t", br#"{"format":1,"kind":"summary","value":{"until":0,"text":"short"}}"#)?;
@@ -21,7 +21,7 @@ use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
 /// assert_eq!(entries[0].kind, EntryKind::Summary("short".into()));
 /// assert_eq!(entries[1].kind, EntryKind::Corrupt(b"".into()));
 /// assert_eq!(entries[2].kind, EntryKind::Corrupt(b"half an en".into()));
-/// # Ok::<(), chat_memory_advisor::StoreError>(())
+/// # Ok::<(), conversation_store::StoreError>(())
 /// ```
 #[derive(Debug)]
 pub struct LogReader {
@@ -119,7 +119,7 @@ impl LogReader {
             self.nameless = self.nameless.saturating_add(1);
         }
         let turn = turn.or(before).unwrap_or_else(unknown_turn);
-        self.entries.push(Entry { parent, ..Entry::new(seq, turn, body.kind).in_round(body.round) });
+        self.entries.push(Entry { parent, ..Entry::new(seq, turn, body.kind).with_round(body.round) });
     }
 }
 

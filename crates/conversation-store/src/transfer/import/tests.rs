@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use tokio::io::BufReader;
 
 use super::*;
-use crate::logs::{any_log, user};
+use crate::test_logs::{any_log, user};
 use crate::{Entry, EntryId, EntryKind, InMemoryStore, StoreError, View, export};
 
 fn key() -> ConversationKey {
@@ -40,7 +40,7 @@ fn branched() -> Vec<Entry> {
         ("c", EntryKind::Corrupt(vec![0xFF, 0, 1])),
         ("d", EntryKind::Corrupt(Vec::new())),
     ];
-    let mut log = crate::logs::log(&kinds.map(|(turn, kind)| (turn, vec![kind])));
+    let mut log = crate::test_logs::log(&kinds.map(|(turn, kind)| (turn, vec![kind])));
     log[3].parent = Some(EntryId::new(2));
     log[4].parent = Some(EntryId::BEGINNING);
     log
@@ -78,7 +78,9 @@ async fn unknown_and_damaged_entries_and_branches_are_exported_as_they_stand() {
 fn long() -> Vec<Entry> {
     let turns = (0..400).map(|turn| (format!("t{turn}"), vec![EntryKind::from(user("u")); 3]));
     let turns: Vec<_> = turns.chain([("long".into(), vec![EntryKind::from(user("x")); 1_000])]).collect();
-    crate::logs::log(&turns.iter().map(|(turn, kinds)| (turn.as_str(), kinds.clone())).collect::<Vec<_>>())
+    crate::test_logs::log(
+        &turns.iter().map(|(turn, kinds)| (turn.as_str(), kinds.clone())).collect::<Vec<_>>(),
+    )
 }
 
 #[tokio::test]
@@ -101,7 +103,7 @@ async fn importing_again_changes_nothing_and_one_that_was_cut_is_gone_on_with() 
         assert_eq!(log_of(&store).await, log);
     }
     // Also when the conversation has gone on meanwhile.
-    let turn = crate::logs::turn("on");
+    let turn = crate::test_logs::turn("on");
     let on = NewEntry::new(turn.clone(), user("on").into());
     let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![on]);
     store.append(&key(), Version::new(2_200), batch).await.unwrap();
@@ -112,7 +114,7 @@ async fn importing_again_changes_nothing_and_one_that_was_cut_is_gone_on_with() 
 #[tokio::test]
 async fn a_conversation_that_holds_something_else_is_refused() {
     let lines = exported(&holding(&branched()).await).await;
-    for other in [crate::logs::log(&[("z", vec![user("z").into()])]), long(), branched()] {
+    for other in [crate::test_logs::log(&[("z", vec![user("z").into()])]), long(), branched()] {
         let store = holding(&other).await;
         let refused = import(&store, lines.as_bytes(), None).await.unwrap_err();
         assert!(matches!(&refused, ImportError::OtherContent { key: of } if *of == key()), "{refused:?}");

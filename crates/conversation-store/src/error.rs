@@ -121,8 +121,9 @@ impl StoreError {
         Self::OutcomeUnknown { source: Some(source.into()) }
     }
 
-    /// The error of a chain whose conversation could not be loaded for this reason.
-    pub(crate) fn on_load(self) -> Error {
+    /// Returns the error of a turn whose conversation could not be loaded for this reason.
+    #[must_use]
+    pub fn into_load_error(self) -> Error {
         match self {
             Self::Gone | Self::Corrupt { .. } | Self::NoSuchEntry { .. } => self.into(),
             error => Error::new(ErrorKind::Store, "the conversation could not be loaded").with_source(error),
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(kind(StoreError::Corrupt { seq: 2, source: None }), ErrorKind::Store);
         assert_eq!(kind(StoreError::KeyReused), ErrorKind::NotPersisted);
         assert_eq!(kind(StoreError::unavailable("down")), ErrorKind::NotPersisted);
-        assert_eq!(StoreError::unavailable("down").on_load().kind(), ErrorKind::Store);
+        assert_eq!(StoreError::unavailable("down").into_load_error().kind(), ErrorKind::Store);
     }
 
     #[test]

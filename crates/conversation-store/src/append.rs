@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::{EntryKind, StoreError};
+use crate::{EntryId, EntryKind, Fence, StoreError, Version};
 
 /// Entries that are appended together: all of them or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,22 +51,6 @@ pub struct BatchKey {
     pub step: Text,
 }
 
-/// The version of a conversation: the sequence number of its last entry, 0 if it has none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Version(u64);
-
-/// Names an entry of a conversation by its sequence number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EntryId(u64);
-
-/// The number of a lease. It grows with every holder of a conversation, so that one who lost it can be told from its
-/// successor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Fence(u64);
-
 impl Batch {
     /// A batch of entries, under this key.
     #[must_use]
@@ -76,14 +60,14 @@ impl Batch {
 
     /// The same batch, following this entry.
     #[must_use]
-    pub fn with_parent(self, parent: EntryId) -> Self {
-        Self { parent: Some(parent), ..self }
+    pub fn with_parent(self, parent: impl Into<Option<EntryId>>) -> Self {
+        Self { parent: parent.into(), ..self }
     }
 
     /// The same batch, behind an entry of this turn.
     #[must_use]
-    pub fn with_last_turn(self, turn: TurnId) -> Self {
-        Self { last_turn: Some(turn), ..self }
+    pub fn with_last_turn(self, turn: impl Into<Option<TurnId>>) -> Self {
+        Self { last_turn: turn.into(), ..self }
     }
 
     /// What its first entry follows when it is appended at this version, where that is not the last entry: a branch
@@ -104,8 +88,8 @@ impl Batch {
 
     /// The same batch, written with this fence.
     #[must_use]
-    pub fn with_fence(self, fence: Fence) -> Self {
-        Self { fence: Some(fence), ..self }
+    pub fn with_fence(self, fence: impl Into<Option<Fence>>) -> Self {
+        Self { fence: fence.into(), ..self }
     }
 }
 
@@ -118,12 +102,8 @@ impl NewEntry {
 
     /// The same entry of this round, if it is a message; others have none. See [`Entry::round`](crate::Entry::round).
     #[must_use]
-    pub fn with_round(self, round: u32) -> Self {
-        self.in_round(Some(round))
-    }
-
-    pub(crate) fn in_round(self, round: Option<u32>) -> Self {
-        Self { round: round.filter(|_| self.kind.as_message().is_some()), ..self }
+    pub fn with_round(self, round: impl Into<Option<u32>>) -> Self {
+        Self { round: round.into().filter(|_| self.kind.as_message().is_some()), ..self }
     }
 
     /// The round it is written with.
@@ -146,74 +126,9 @@ impl BatchKey {
     }
 
     /// The key of what this turn begins with, by which a turn that is submitted again is found.
-    pub(crate) fn of_input(turn: TurnId) -> Self {
+    #[must_use]
+    pub fn of_input(turn: TurnId) -> Self {
         Self::new(turn, 0, "input")
-    }
-}
-
-impl Version {
-    /// The version of a conversation without entries.
-    pub const EMPTY: Self = Self(0);
-
-    /// The version at which the last entry has this sequence number.
-    #[must_use]
-    pub fn new(seq: u64) -> Self {
-        Self(seq)
-    }
-
-    /// The sequence number of the last entry.
-    #[must_use]
-    pub fn as_u64(self) -> u64 {
-        self.0
-    }
-
-    /// The version after so many more entries.
-    #[must_use]
-    pub fn after(self, entries: usize) -> Self {
-        Self(self.0.saturating_add(u64::try_from(entries).unwrap_or(u64::MAX)))
-    }
-}
-
-impl EntryId {
-    /// The place before the first entry.
-    pub const BEGINNING: Self = Self(0);
-
-    /// The entry with this sequence number.
-    #[must_use]
-    pub fn new(seq: u64) -> Self {
-        Self(seq)
-    }
-
-    /// The sequence number.
-    #[must_use]
-    pub fn as_u64(self) -> u64 {
-        self.0
-    }
-}
-
-impl Fence {
-    /// The fence with this number.
-    #[must_use]
-    pub fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// The number.
-    #[must_use]
-    pub fn as_u64(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Display for EntryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -96,19 +96,22 @@ impl Snapshot {
 
     /// The turn of the last entry, if the view shows it and it can be read: of one that is damaged or missing, only the
     /// store may know the turn.
-    pub(crate) fn last_turn(&self) -> Option<&TurnId> {
+    #[must_use]
+    pub fn last_turn(&self) -> Option<&TurnId> {
         let open = self.open_turn.as_ref().and_then(|open| open.entries.last());
         let last = open.or(self.entries.last());
         last.filter(|last| !matches!(last.kind, EntryKind::Corrupt(_))).map(|last| &last.turn)
     }
 
     /// Whether no entry comes before those of the view.
-    pub(crate) fn is_whole(&self) -> bool {
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
         self.entries.first().is_none_or(Entry::is_first)
     }
 
     /// The entries that the view and the open turn hold together.
-    pub(crate) fn into_entries(self) -> Vec<Entry> {
+    #[must_use]
+    pub fn into_entries(self) -> Vec<Entry> {
         match self.open_turn {
             Some(open) if open.entries.len() > self.entries.len() => open.entries,
             _ => self.entries,
@@ -133,12 +136,14 @@ impl OpenTurn {
 }
 
 /// Whether two entries, one after the other, belong to the same turn.
-pub(crate) fn same_turn(one: &Entry, next: &Entry) -> bool {
+#[must_use]
+pub fn same_turn(one: &Entry, next: &Entry) -> bool {
     one.turn == next.turn
 }
 
 /// How a turn ended, if no message of it follows its last end.
-pub(crate) fn last_end(entries: &[Entry]) -> Option<&TurnEnd> {
+#[must_use]
+pub fn last_end(entries: &[Entry]) -> Option<&TurnEnd> {
     end_backwards(entries.iter().rev())
 }
 

@@ -1,8 +1,12 @@
+pub(crate) mod codec;
+pub(crate) mod readable;
+pub(crate) mod summary;
+
 use advisor_core::{CallStart, Message, Role, TurnEnd, TurnId};
 use serde_json::{Map, Value};
 
-use crate::entry_form::is_unknown;
-use crate::readable::{Unreadable, check};
+use crate::entry::codec::is_unknown;
+use crate::entry::readable::{Unreadable, check};
 use crate::{EntryId, StoreError, Summary};
 
 /// One entry of a conversation's log.
@@ -31,7 +35,7 @@ pub struct Entry {
 ///
 /// # Example
 /// ```
-/// use chat_memory_advisor::EntryKind;
+/// use conversation_store::EntryKind;
 ///
 /// let newer = r#"{"format":7,"kind":"mood","value":"cheerful"}"#;
 /// let read: EntryKind = serde_json::from_str(newer)?;
@@ -50,8 +54,8 @@ pub enum EntryKind {
     CallStarted(CallStart),
     /// The turn has ended. If messages of it follow, it has begun again, and its next end counts.
     TurnEnded(TurnEnd),
-    /// What was said before, in short: what a [`Summarizer`](crate::Summarizer) made. It leaves a turn as open as it
-    /// was.
+    /// What was said before, in short: what a memory sends in place of its oldest
+    /// turns. It leaves a turn as open as it was.
     Summary(Summary),
     /// Something that a newer version wrote, as it was written.
     Unknown(Map<String, Value>),
@@ -71,12 +75,8 @@ impl Entry {
 
     /// The same entry of this round, if it is a message; others have none.
     #[must_use]
-    pub fn with_round(self, round: u32) -> Self {
-        self.in_round(Some(round))
-    }
-
-    pub(crate) fn in_round(self, round: Option<u32>) -> Self {
-        Self { round: round.filter(|_| self.kind.as_message().is_some()), ..self }
+    pub fn with_round(self, round: impl Into<Option<u32>>) -> Self {
+        Self { round: round.into().filter(|_| self.kind.as_message().is_some()), ..self }
     }
 
     /// The round of its turn that an answer or a result belongs to; with the places of the calls in the answer it
@@ -106,6 +106,12 @@ impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
         let place = |entry: &Self| (entry.seq, entry.parent, entry.round());
         place(self) == place(other) && self.turn == other.turn && self.kind == other.kind
+    }
+}
+
+impl From<Message> for EntryKind {
+    fn from(message: Message) -> Self {
+        Self::Message(message)
     }
 }
 

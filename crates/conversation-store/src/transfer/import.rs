@@ -5,9 +5,8 @@ use advisor_core::{ConversationKey, TurnId};
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-use crate::export::{FORMAT, Header, VERSION};
-use crate::seal::append;
-use crate::{Batch, BatchKey, ConversationStore, Entry, NewEntry, StoreError, Version};
+use crate::transfer::export::{FORMAT, Header, VERSION};
+use crate::{Batch, BatchKey, ConversationStore, Entry, NewEntry, StoreError, Version, append_once};
 
 /// What an [`import()`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,12 +229,12 @@ impl Import<'_> {
         let batch = Batch { parent: first.parent, ..Batch::new(key, Vec::new()) };
         let new = |entry: Entry| {
             let round = entry.round();
-            NewEntry::new(entry.turn, entry.kind).in_round(round)
+            NewEntry::new(entry.turn, entry.kind).with_round(round)
         };
         let entries = entries.into_iter().map(new).collect();
         let batch = Batch { entries, ..batch };
         let led_to = self.version.after(batch.entries.len());
-        match append(self.store, &self.key, self.version, batch).await {
+        match append_once(self.store, &self.key, self.version, batch).await {
             Ok(version) if version == led_to => {
                 self.version = version;
                 Ok(())

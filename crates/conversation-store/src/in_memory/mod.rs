@@ -43,17 +43,22 @@ use places::Places;
 /// # Example
 /// ```
 /// use std::num::NonZeroUsize;
-/// use advisor_core::ChatClient;
-/// use advisor_testkit::{Answer, ScriptedModel};
-/// use chat_memory_advisor::{ChatMemoryAdvisor, ConversationStore, InMemoryStore, Page};
+/// use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
+/// use conversation_store::{
+///     Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, Page, Version,
+/// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = InMemoryStore::with_max_conversations(NonZeroUsize::MIN);
-/// let model = ScriptedModel::new([Answer::of_text("Hello, Ada."), Answer::of_text("Hello, Bob.")]);
-/// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(store.clone())).build()?;
-/// client.prompt().user("I am Ada.").conversation("ada").call().await?;
-/// client.prompt().user("I am Bob.").conversation("bob").call().await?;
+/// for name in ["ada", "bob"] {
+///     let turn = TurnId::mint();
+///     let said = Message::user(format!("I am {name}."));
+///     let kinds = [said.into(), EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))];
+///     let entries = kinds.map(|kind| NewEntry::new(turn.clone(), kind)).into();
+///     let batch = Batch::new(BatchKey::new(turn, 0, "input"), entries);
+///     store.append(&ConversationKey::new(name)?, Version::EMPTY, batch).await?;
+/// }
 /// // Ada's conversation has made room.
 /// let left = store.list(&Page::first("default", 9)).await?;
 /// assert_eq!(left.iter().map(|key| key.conversation()).collect::<Vec<_>>(), ["bob"]);
@@ -231,7 +236,7 @@ mod tests {
     use advisor_core::Message;
 
     use super::*;
-    use crate::logs::turn;
+    use crate::test_logs::turn;
     use crate::{BatchKey, EntryKind, NewEntry};
 
     #[tokio::test]

@@ -56,7 +56,7 @@ use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version,
 /// # Example
 /// ```
 /// use advisor_core::{ConversationKey, Message, TurnId};
-/// use chat_memory_advisor::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, Version, View};
+/// use conversation_store::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, Version, View};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

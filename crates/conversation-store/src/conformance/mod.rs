@@ -6,7 +6,7 @@
 //! ```
 //! mod conformance {
 //!     // The expression makes the store; it may await.
-//!     chat_memory_advisor::conformance!(chat_memory_advisor::InMemoryStore::new());
+//!     conversation_store::conformance!(conversation_store::InMemoryStore::new());
 //! }
 //! ```
 //!

@@ -125,7 +125,7 @@ impl Log {
         let entries = (first..).zip(batch.entries);
         self.entries.extend(entries.map(|(seq, new)| Entry {
             parent: self.forks.parent_of(seq),
-            ..Entry::new(seq, new.turn, new.kind).in_round(new.round)
+            ..Entry::new(seq, new.turn, new.kind).with_round(new.round)
         }));
         self.batches.insert(batch.key, from..self.entries.len());
         Ok(self.version())

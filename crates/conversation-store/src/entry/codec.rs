@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for Entry {
             entry: Body,
         }
         let Form { seq, turn, parent, entry } = Form::deserialize(deserializer)?;
-        Ok(Self { parent, ..Self::new(seq, turn, entry.kind).in_round(entry.round) })
+        Ok(Self { parent, ..Self::new(seq, turn, entry.kind).with_round(entry.round) })
     }
 }
 

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,29 +9,61 @@ use crate::{
     Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
 };
 
-/// A store whose operations may take so long.
-pub(crate) struct Bounded {
-    pub(crate) store: Arc<dyn ConversationStore>,
-    pub(crate) time: Duration,
+/// A store whose operations end after a time, if they have not ended by themselves.
+///
+/// # Errors
+/// A read that takes longer is [`Unavailable`](StoreError::Unavailable), and so is one of the store's own leases. Of a write
+/// that takes longer it is not known whether it had its effect: [`OutcomeUnknown`](StoreError::OutcomeUnknown). Both can be
+/// tried again.
+///
+/// # Cancellation
+/// An operation that takes longer is dropped.
+///
+/// # Example
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use conversation_store::{InMemoryStore, TimeoutStore};
+///
+/// let store = TimeoutStore::new(Arc::new(InMemoryStore::new()), Duration::from_secs(5));
+/// ```
+#[derive(Clone)]
+pub struct TimeoutStore {
+    store: Arc<dyn ConversationStore>,
+    timeout: Duration,
 }
 
-impl Bounded {
+impl TimeoutStore {
+    /// Wraps a store, of which each operation gets so much time.
+    #[must_use]
+    pub fn new(store: Arc<dyn ConversationStore>, timeout: Duration) -> Self {
+        Self { store, timeout }
+    }
+
+    /// Sets the time that each operation gets.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
     /// An operation that has no effect if it did not answer.
     async fn ask<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        timeout(self.time, work).await.unwrap_or_else(|_| Err(StoreError::unavailable(SILENT)))
+        timeout(self.timeout, work).await.unwrap_or_else(|_| Err(StoreError::unavailable(SILENT)))
     }
 
     /// An operation that may have had its effect.
     async fn change<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        timeout(self.time, work).await.unwrap_or_else(|_| Err(StoreError::outcome_unknown(SILENT)))
+        timeout(self.timeout, work).await.unwrap_or_else(|_| Err(StoreError::outcome_unknown(SILENT)))
     }
 }
 
-const SILENT: &str = "the store did not answer within the time that memory gives it";
+const SILENT: &str = "the store did not answer within the time that it is given";
 
 // Asked as `*self.store`: the `Arc` is a store, too, and would box each future once more.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
-impl ConversationStore for Bounded {
+impl ConversationStore for TimeoutStore {
     async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
         self.ask((*self.store).load(key, view)).await
     }
@@ -79,8 +112,9 @@ impl ConversationStore for Bounded {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
-impl Leases for Bounded {
+impl Leases for TimeoutStore {
     async fn acquire(
         &self,
         key: &ConversationKey,
@@ -100,8 +134,14 @@ impl Leases for Bounded {
     }
 }
 
-impl Bounded {
+impl TimeoutStore {
     fn leases_of_store(&self) -> Result<&dyn Leases, StoreError> {
         self.store.leases().ok_or(StoreError::Unsupported { what: "leases" })
+    }
+}
+
+impl fmt::Debug for TimeoutStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimeoutStore").field("timeout", &self.timeout).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 use advisor_core::TurnId;
 
-use crate::entry_form::BodyRef;
+use crate::entry::codec::BodyRef;
 use crate::{Batch, EntryKind, NewEntry, StoreError};
 
 /// An entry of a batch as a store writes it. It is for stores; [`LogReader`](crate::LogReader) is the way back.
@@ -8,7 +8,7 @@ use crate::{Batch, EntryKind, NewEntry, StoreError};
 /// # Example
 /// ```
 /// use advisor_core::TurnId;
-/// use chat_memory_advisor::{Batch, BatchKey, EntryKind, NewEntry};
+/// use conversation_store::{Batch, BatchKey, EntryKind, NewEntry};
 ///
 /// let turn = TurnId::new("t")?;
 /// let summary = NewEntry::new(turn.clone(), EntryKind::Summary("short".into()));
@@ -81,7 +81,7 @@ impl<'a> WrittenEntry<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::logs::{completed, turn, user};
+    use crate::test_logs::{completed, turn, user};
     use crate::{BatchKey, NewEntry};
 
     fn batch(kind: EntryKind) -> Batch {

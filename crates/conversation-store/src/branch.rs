@@ -11,7 +11,7 @@ use crate::EntryId;
 ///
 /// # Example
 /// ```
-/// use chat_memory_advisor::{EntryId, Forks};
+/// use conversation_store::{EntryId, Forks};
 ///
 /// // Entries 1 to 4, then 5 and 6 behind entry 2.
 /// let forks = Forks::from_iter([(5, EntryId::new(2))]);

@@ -29,7 +29,7 @@ use crate::{Fence, StoreError};
 /// ```
 /// use std::time::Duration;
 /// use advisor_core::{ConversationKey, TurnId};
-/// use chat_memory_advisor::{ConversationStore, InMemoryStore, StoreError};
+/// use conversation_store::{ConversationStore, InMemoryStore, StoreError};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -24,13 +24,13 @@ use crate::{ConversationStore, EntryId, StoreError, View};
 /// # Example
 /// ```
 /// use advisor_core::ConversationKey;
-/// use chat_memory_advisor::{InMemoryStore, export, import};
+/// use conversation_store::{InMemoryStore, export, import};
 /// use futures::TryStreamExt;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use advisor_core::{Message, TurnId};
-/// # use chat_memory_advisor::{Batch, BatchKey, ConversationStore, EntryKind, NewEntry, Version};
+/// # use conversation_store::{Batch, BatchKey, ConversationStore, EntryKind, NewEntry, Version};
 /// let (store, key) = (InMemoryStore::new(), ConversationKey::new("c1")?);
 /// # let said = NewEntry::new(TurnId::new("t")?, EntryKind::Message(Message::user("Hello")));
 /// # store.append(&key, Version::EMPTY, Batch::new(BatchKey::new(TurnId::new("t")?, 0, "input"), vec![said])).await?;

@@ -1,0 +1,87 @@
+//! The numbers by which a log is known.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of a conversation: the sequence number of its last entry, 0 if it has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Version(u64);
+
+/// Names an entry of a conversation by its sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EntryId(u64);
+
+/// The number of a lease. It grows with every holder of a conversation, so that one who lost it can be told from its
+/// successor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fence(u64);
+
+impl Version {
+    /// The version of a conversation without entries.
+    pub const EMPTY: Self = Self(0);
+
+    /// The version at which the last entry has this sequence number.
+    #[must_use]
+    pub fn new(seq: u64) -> Self {
+        Self(seq)
+    }
+
+    /// The sequence number of the last entry.
+    #[must_use]
+    pub fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The version after so many more entries.
+    #[must_use]
+    pub fn after(self, entries: usize) -> Self {
+        Self(self.0.saturating_add(u64::try_from(entries).unwrap_or(u64::MAX)))
+    }
+}
+
+impl EntryId {
+    /// The place before the first entry.
+    pub const BEGINNING: Self = Self(0);
+
+    /// The entry with this sequence number.
+    #[must_use]
+    pub fn new(seq: u64) -> Self {
+        Self(seq)
+    }
+
+    /// The sequence number.
+    #[must_use]
+    pub fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+impl Fence {
+    /// The fence with this number.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -148,7 +148,7 @@ impl ToolCallAdvisorBuilder {
         self
     }
 
-    /// Runs tools in another way than [`ParallelTools`].
+    /// Runs tools in another way than [`ParallelTools`](crate::ParallelTools).
     pub fn execution(mut self, execution: impl ToolExecution) -> Self {
         self.config.execution = Arc::new(execution);
         self

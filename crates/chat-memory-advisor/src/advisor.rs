@@ -1,3 +1,6 @@
+pub(crate) mod call_start;
+pub(crate) mod handed_out;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +10,11 @@ use advisor_core::{
     Placement, Result, StreamAdvisor, async_trait,
 };
 
-use crate::reading::{Reading, told};
-use crate::registry::Registry;
-use crate::turn_memory::several_choices;
-use crate::unfinished::Unfinished;
-use crate::window::Measure;
+use crate::conversation::Registry;
+use crate::conversation::unfinished::Unfinished;
+use crate::transcript::window::Measure;
+use crate::turn::reading::{Reading, told};
+use crate::turn::several_choices;
 use crate::{MemoryTexts, Summarizer, TokenCounter, TurnMemory, WhenBusy, WhenTooLarge, Window};
 use conversation_store::TimeoutStore;
 use conversation_store::{ConversationStore, EntryId, StoreError};

@@ -46,65 +46,35 @@
 //! | `tiktoken` | `Tiktoken`: tokens as OpenAI's models count them; adds their vocabularies, about 4 MB a model | no |
 
 mod advisor;
-mod again;
-mod beginning;
-mod branch_off;
-mod call_start;
-mod calls;
-mod check;
-mod claim;
-mod compact;
-mod damaged;
-mod fill;
-mod handed_out;
-mod holding;
+mod conversation;
 #[cfg(test)]
-mod logs;
-mod opening;
-mod prompt;
-mod reading;
-mod reading_on;
-mod recorder;
-mod registry;
-mod repair;
-mod seal;
-mod shorten;
-mod summarizing;
-mod summary;
-mod texts;
-#[cfg(feature = "tiktoken")]
-mod tiktoken;
-mod token_counter;
-mod turn_memory;
-mod turn_state;
-mod unfinished;
-mod waiters;
+mod test_logs;
+mod transcript;
+mod turn;
 mod when_busy;
-mod when_too_large;
-mod window;
 
 pub use advisor::ChatMemoryAdvisor;
+pub use advisor::handed_out::{HandedOutCall, handed_out_calls};
 #[doc(no_inline)]
 pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
-pub use branch_off::BranchOff;
-pub use check::{Defect, check_transcript};
 #[doc(no_inline)]
 pub use conversation_store as store;
 #[doc(no_inline)]
 pub use conversation_store::{ConversationStore, InMemoryStore, StoreError};
-pub use handed_out::{HandedOutCall, handed_out_calls};
-pub use repair::{repair, repair_with};
-pub use summary::Summarizer;
-pub use texts::{
+pub use transcript::repair::{repair, repair_with};
+pub use transcript::summary::Summarizer;
+pub use transcript::texts::{
     INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, MemoryTexts, NO_ANSWER, NOT_RUN, NOT_STARTED, WENT_ON,
 };
 #[cfg(feature = "tiktoken")]
-pub use tiktoken::Tiktoken;
-pub use token_counter::{ApproximateTokens, TokenCounter};
-pub use turn_memory::TurnMemory;
+pub use transcript::tiktoken::Tiktoken;
+pub use transcript::token_counter::{ApproximateTokens, TokenCounter};
+pub use transcript::validate::{Defect, check_transcript};
+pub use transcript::when_too_large::WhenTooLarge;
+pub use transcript::window::Window;
+pub use turn::TurnMemory;
+pub use turn::branch_off::BranchOff;
 pub use when_busy::WhenBusy;
-pub use when_too_large::WhenTooLarge;
-pub use window::Window;
 
 /// The README's examples are tests, too.
 #[cfg(doctest)]

@@ -1,0 +1,156 @@
+use advisor_core::{
+    CallStart, ChatRequest, ConversationKey, Error, ErrorKind, MessageList, Result, Turn, TurnId,
+};
+use uuid::Uuid;
+
+use crate::advisor::handed_out::LastTurn;
+use crate::turn::TurnMemory;
+use crate::{ChatMemoryAdvisor, WhenBusy};
+use conversation_store::append_once;
+use conversation_store::{Batch, BatchKey, EntryId, EntryKind, Fence, NewEntry, StoreError, Version};
+
+/// Entries that are read at once.
+const PAGE: usize = 256;
+
+/// Holds a conversation while a start is recorded. Recorders wait for each other, and never for a turn.
+const HOLDER: &str = "call-starts";
+
+impl ChatMemoryAdvisor {
+    /// Records that a [handed-out call](Self::handed_out_calls) starts, before it runs: what makes running it at most
+    /// once. Of all processes and tasks that try, on whichever branch, one gets `Ok`, and it runs the call. An error means: do not run it.
+    ///
+    /// The result then begins the next turn, as that of any handed-out call. If it never comes, such as after a crash,
+    /// the next turn tells the model [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING). A call that was denied
+    /// is not recorded.
+    ///
+    /// # Cancellation
+    /// Dropping the future leaves the start either recorded or not, so do not run the call. A lease that it took ends
+    /// with its time, or with the next turn of this process.
+    ///
+    /// # Errors
+    /// Of kind [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted) if the start is recorded already;
+    /// [`CallNotHandedOut`](ErrorKind::CallNotHandedOut) if the conversation does not wait for a call of this key and id:
+    /// it was answered, the conversation went on, or the key is another call's;
+    /// [`ConversationBusy`](ErrorKind::ConversationBusy) while a turn of the conversation runs or waits to;
+    /// [`Fenced`](ErrorKind::Fenced) or [`StoreConflict`](ErrorKind::StoreConflict) if another process took the
+    /// conversation meanwhile; [`NotPersisted`](ErrorKind::NotPersisted) if the start could not be stored, or nobody knows
+    /// whether it was; and those of loading. A turn that begins while a start is recorded may be refused as busy.
+    ///
+    /// # Example
+    /// ```
+    /// use advisor_core::{CallStart, ConversationKey, ErrorKind, Message, Result, ToolResult};
+    /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<()> {
+    /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    /// let conversation = ConversationKey::new("c1")?;
+    /// let mut results = Vec::new();
+    /// for handed_out in memory.handed_out_calls(&conversation).await? {
+    ///     let Some(key) = handed_out.key else { continue };
+    ///     let start = CallStart::new(key, handed_out.call.id.clone());
+    ///     match memory.record_call_start(&conversation, &start).await {
+    ///         // Run it only now, with `ToolCallAdvisor::run_call` or otherwise.
+    ///         Ok(()) => results.push(Message::tool(ToolResult::new(&handed_out.call, vec!["paid".into()]))),
+    ///         Err(error) if error.kind() == ErrorKind::CallAlreadyStarted => {}
+    ///         Err(error) => return Err(error),
+    ///     }
+    /// }
+    /// // The results begin the next turn: `client.prompt().messages(results).conversation(conversation)`.
+    /// # Ok(()) }
+    /// ```
+    pub async fn record_call_start(&self, conversation: &ConversationKey, start: &CallStart) -> Result<()> {
+        let holder = Turn::new(TurnId::new(HOLDER)?);
+        let request = ChatRequest::new(MessageList::new()).with_turn(holder);
+        let holder = TurnMemory::new(self, &request, conversation.clone()).0;
+        let claim = holder.hold(Some(WhenBusy::Reject)).await?;
+        let recorded = self.append_start(conversation, start, holder.hold.fence()).await;
+        holder.give_back(&claim).await;
+        recorded
+    }
+
+    async fn append_start(
+        &self,
+        conversation: &ConversationKey,
+        start: &CallStart,
+        fence: Option<Fence>,
+    ) -> Result<()> {
+        let mut tried = None;
+        loop {
+            let last = self.last_turn(conversation).await?;
+            last.validate(start)?;
+            if self.is_started_on_a_branch(conversation, &last, start).await? {
+                return Err(already_started(start));
+            }
+            let batch = last.batch(start).with_fence(fence);
+            match append_once(&*self.store, conversation, last.version, batch).await {
+                // Another start was recorded, or the conversation goes on.
+                Err(StoreError::Conflict { .. }) if tried != Some(last.version) => tried = Some(last.version),
+                outcome => return outcome.map(drop).map_err(Error::from),
+            }
+        }
+    }
+
+    /// Whether the start is recorded behind the answer, on whichever branch.
+    async fn is_started_on_a_branch(
+        &self,
+        conversation: &ConversationKey,
+        last: &LastTurn,
+        start: &CallStart,
+    ) -> Result<bool> {
+        let store = self.store();
+        let mut after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId::new(entry.seq));
+        loop {
+            let page = store.read(conversation, after, PAGE).await.map_err(StoreError::into_load_error)?;
+            let is_it =
+                |kind: &EntryKind| matches!(kind, EntryKind::CallStarted(known) if known.key == start.key);
+            if page.iter().any(|entry| is_it(&entry.kind)) {
+                return Ok(true);
+            }
+            match page.last().map(|entry| EntryId::new(entry.seq)).filter(|_| page.len() == PAGE) {
+                Some(last) => after = last,
+                None => return Ok(false),
+            }
+        }
+    }
+}
+
+fn already_started(start: &CallStart) -> Error {
+    let text = format!("the call {} was started before; do not run it, and wait for its result", start.key);
+    Error::new(ErrorKind::CallAlreadyStarted, text)
+}
+
+impl LastTurn {
+    /// Whether the conversation waits for this call, and it was not started.
+    fn validate(&self, start: &CallStart) -> Result<()> {
+        let calls = self.handed_out_calls();
+        let is_meant = |call: &&crate::HandedOutCall| {
+            call.key.as_ref() == Some(&start.key) && call.call.id == start.call_id
+        };
+        match calls.iter().find(is_meant) {
+            None => Err(Error::new(
+                ErrorKind::CallNotHandedOut,
+                format!(
+                    "the conversation does not wait for the call {}; list its `handed_out_calls`",
+                    start.key
+                ),
+            )),
+            Some(call) if call.started => Err(already_started(start)),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The start, behind the end of the turn that made the call.
+    ///
+    /// Turns that say nothing may follow, such as one that was rolled back. They are left aside on a branch, since the
+    /// entries of a turn stand together.
+    fn batch(&self, start: &CallStart) -> Batch {
+        let turn = &start.key.turn;
+        // Nobody else has this key: whoever writes the same start must not be told that it is written.
+        let key = BatchKey::new(turn.clone(), start.key.round, format!("started-{}", Uuid::now_v7()));
+        let entries = vec![NewEntry::new(turn.clone(), EntryKind::CallStarted(start.clone()))];
+        let written = self.entries.iter().map(|entry| entry.seq).max();
+        let parent = written.filter(|seq| Version::new(*seq) != self.version).map(EntryId::new);
+        Batch::new(key, entries).with_parent(parent).with_last_turn(self.last_turn.clone())
+    }
+}

@@ -1,0 +1,341 @@
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use advisor_core::{ConversationKey, TurnId};
+use tokio::sync::{Mutex, Notify};
+use tokio::time::timeout;
+
+use crate::conversation::unfinished::Unfinished;
+use crate::conversation::waiters::{Waiting, Watch};
+use crate::conversation::{Registry, Slot};
+use conversation_store::Fence;
+
+/// A turn is the one that runs in its conversation, in this process, as long as it has this.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    registry: Arc<Registry>,
+    key: ConversationKey,
+    turn: TurnId,
+    number: u64,
+    hold: Arc<Hold>,
+    /// The beginning of the turn may be written, but nobody knows it yet.
+    pub(crate) beginning: Option<Unfinished>,
+}
+
+/// The turn that runs in a conversation.
+#[derive(Debug, Clone)]
+pub(crate) struct Running {
+    /// The number of its claim. Its id would not do: a turn may be submitted twice.
+    number: u64,
+    pub(crate) turn: TurnId,
+    hold: Arc<Hold>,
+}
+
+/// What a turn holds its conversation with.
+#[derive(Default)]
+pub(crate) struct Hold {
+    /// Another turn is to take its place.
+    pub(crate) interrupted: Notify,
+    /// The fence of its lease; 0 if there is none.
+    fence: AtomicU64,
+    /// Whether the lease is to be renewed. The lock is held while the store is asked to, so that what is given back
+    /// is not renewed late.
+    pub(crate) renewed: Mutex<bool>,
+    /// How often the store's answer to that was not heard: such a renewal may still come.
+    pub(crate) unheard_renewals: AtomicU32,
+}
+
+/// How long a turn may take to end when another one is to take its place. One whose stream nobody reads does
+/// not end.
+const GRACE: Duration = Duration::from_secs(5);
+
+impl Registry {
+    /// Claims a conversation for a turn, unless one runs in it or waits for it.
+    pub(crate) fn claim_now(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Option<Claim> {
+        self.claim_if(key, turn, hold, |slot| slot.waiters.is_queue_empty()).ok()
+    }
+
+    /// Claims a conversation for a turn, unless another one runs in it. The same turn, submitted again, waits.
+    pub(crate) async fn claim(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Option<Claim> {
+        let mut is_here = false;
+        let claim = self.claim_if(key, turn, hold, |slot| {
+            is_here = slot.runs(turn);
+            slot.waiters.is_queue_empty()
+        });
+        if is_here { Some(self.claim_in_turn(key, turn, hold).await) } else { claim.ok() }
+    }
+
+    /// Claims a conversation for a turn, after those that came before.
+    pub(crate) async fn claim_in_turn(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Claim {
+        let waiting = Waiting::behind_all(self, key, turn);
+        loop {
+            match self.claim_if(key, turn, hold, |slot| waiting.is_first(slot)) {
+                Ok(claim) => return claim,
+                Err(_) => waiting.reached().await,
+            }
+        }
+    }
+
+    /// Claims a conversation for a turn and ends the one that runs in it. It passes those that wait.
+    pub(crate) async fn claim_in_place(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+    ) -> Claim {
+        loop {
+            let mut watch = Watch::new(self, key);
+            match self.claim_if(key, turn, hold, |_| true) {
+                Ok(claim) => return claim,
+                Err(Some(running)) if running.turn == *turn => {
+                    drop(watch);
+                    return self.claim_in_turn(key, turn, hold).await;
+                }
+                Err(Some(running)) => {
+                    running.hold.interrupted.notify_one();
+                    if timeout(GRACE, watch.ended()).await.is_err() {
+                        self.end(key, running.number);
+                    }
+                }
+                Err(None) => {}
+            }
+        }
+    }
+
+    /// Claims a conversation for a turn if none runs in it and it is this one's turn. Gives the one that runs otherwise.
+    fn claim_if(
+        self: &Arc<Self>,
+        key: &ConversationKey,
+        turn: &TurnId,
+        hold: &Arc<Hold>,
+        is_next: impl FnOnce(&Slot) -> bool,
+    ) -> Result<Claim, Option<Running>> {
+        let number = self.next_number();
+        let is_free = self.change(key, |slot| {
+            let is_next = is_next(slot);
+            if slot.running.is_some() || !is_next {
+                return Err(slot.running.clone());
+            }
+            slot.running = Some(Running { number, turn: turn.clone(), hold: Arc::clone(hold) });
+            Ok(())
+        });
+        is_free.map(|()| Claim {
+            registry: Arc::clone(self),
+            key: key.clone(),
+            turn: turn.clone(),
+            number,
+            hold: Arc::clone(hold),
+            beginning: None,
+        })
+    }
+
+    /// Ends the claim with this number.
+    fn end(&self, key: &ConversationKey, number: u64) {
+        self.change(key, |slot| {
+            if slot.running.take_if(|running| running.number == number).is_some() {
+                slot.waiters.wake();
+            }
+        });
+    }
+}
+
+impl Claim {
+    /// Claims the conversation again for the same turn, unless another one runs in it.
+    pub(crate) fn renew(&self) -> bool {
+        let again = || Running { number: self.number, turn: self.turn.clone(), hold: Arc::clone(&self.hold) };
+        self.registry.change(&self.key, |slot| slot.running.get_or_insert_with(again).number == self.number)
+    }
+
+    /// Whether another turn runs in the conversation by now.
+    pub(crate) fn is_lost(&self) -> bool {
+        let other = |running: &Running| running.number != self.number;
+        self.registry.change(&self.key, |slot| slot.running.as_ref().is_some_and(other))
+    }
+
+    /// The turn runs no longer.
+    pub(crate) fn release(&self) {
+        self.registry.end(&self.key, self.number);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(beginning) = self.beginning.take() {
+            self.registry.leave(&self.key, Unfinished { fence: self.hold.fence(), ..beginning });
+        }
+        self.release();
+    }
+}
+
+impl Hold {
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        Some(self.fence.load(Ordering::Acquire)).filter(|fence| *fence > 0).map(Fence::new)
+    }
+
+    pub(crate) fn set_fence(&self, fence: Fence) {
+        self.fence.store(fence.as_u64(), Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hold").field("fence", &self.fence).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_logs::turn;
+    use futures::{FutureExt, poll};
+
+    fn setting() -> (Arc<Registry>, ConversationKey, Arc<Hold>) {
+        (Arc::default(), ConversationKey::new("c").unwrap(), Arc::default())
+    }
+
+    fn claim(setting: &(Arc<Registry>, ConversationKey, Arc<Hold>), name: &str) -> Option<Claim> {
+        setting.0.claim(&setting.1, &turn(name), &setting.2).now_or_never().flatten()
+    }
+
+    #[test]
+    fn one_turn_runs_at_a_time_and_leaves_no_trace() {
+        let setting = setting();
+        let first = claim(&setting, "a").unwrap();
+        assert!(claim(&setting, "b").is_none());
+        assert!(claim(&setting, "a").is_none(), "nor the same turn twice");
+        drop(first);
+        let second = claim(&setting, "b").unwrap();
+        assert!(claim(&setting, "c").is_none());
+        drop(second);
+        assert!(setting.0.is_empty());
+    }
+
+    #[tokio::test]
+    async fn turns_that_wait_begin_in_their_order_and_leave_no_trace() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let (b, c, d) = (turn("b"), turn("c"), turn("d"));
+        let mut second = Box::pin(registry.claim_in_turn(key, &b, hold));
+        let mut dropped = Box::pin(registry.claim_in_turn(key, &c, hold));
+        let mut last = Box::pin(registry.claim_in_turn(key, &d, hold));
+        for _ in 0..2 {
+            assert!(poll!(&mut second).is_pending() && poll!(&mut dropped).is_pending());
+            assert!(poll!(&mut last).is_pending());
+        }
+        drop(running);
+        let second = second.now_or_never().unwrap();
+        drop(dropped);
+        assert!(poll!(&mut last).is_pending());
+        drop(second);
+        drop(last.now_or_never().unwrap());
+        assert!(registry.is_empty());
+        let running = claim(&setting, "a").unwrap();
+        let mut given_up = Box::pin(registry.claim_in_turn(key, &b, hold));
+        assert!(poll!(&mut given_up).is_pending());
+        drop(running);
+        drop(given_up);
+        assert!(registry.is_empty(), "also if the one that was woken gives up");
+    }
+
+    #[tokio::test]
+    async fn the_same_turn_waits_for_itself_also_where_that_has_been_woken() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let a = turn("a");
+        let mut second = Box::pin(registry.claim(key, &a, hold));
+        assert!(poll!(&mut second).is_pending());
+        drop(running);
+        let mut third = Box::pin(registry.claim(key, &a, hold));
+        assert!(poll!(&mut third).is_pending());
+        drop(second.now_or_never().unwrap());
+        assert!(third.now_or_never().unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn nobody_passes_a_turn_that_waits() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let (b, c) = (turn("b"), turn("c"));
+        let mut second = Box::pin(registry.claim_in_turn(key, &b, hold));
+        assert!(poll!(&mut second).is_pending());
+        drop(running);
+        // It is woken, and has not come to run yet.
+        assert!(claim(&setting, "c").is_none());
+        let mut third = Box::pin(registry.claim_in_turn(key, &c, hold));
+        assert!(poll!(&mut third).is_pending());
+        drop(second);
+        drop(third.now_or_never().expect("who gives up wakes the next one"));
+        assert!(registry.is_empty());
+    }
+
+    #[test]
+    fn a_turn_goes_on_unless_another_has_begun() {
+        let setting = setting();
+        let first = claim(&setting, "a").unwrap();
+        first.release();
+        assert!(first.renew());
+        assert!(claim(&setting, "b").is_none());
+        first.release();
+        assert!(!first.is_lost());
+        // The same turn, submitted again, is not the same claim.
+        let _second = claim(&setting, "a").unwrap();
+        assert!(!first.renew() && first.is_lost());
+        drop(first);
+        assert!(claim(&setting, "c").is_none(), "a claim ends nothing but itself");
+    }
+
+    #[tokio::test]
+    async fn the_same_turn_waits_for_itself() {
+        let setting = setting();
+        let (registry, key, hold) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let a = turn("a");
+        let mut again = Box::pin(registry.claim(key, &a, hold));
+        assert!(poll!(&mut again).is_pending());
+        drop(running);
+        assert!(again.now_or_never().unwrap().is_some());
+        assert!(registry.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_turn_takes_the_place_of_all_before_it() {
+        let setting = setting();
+        let (registry, key, _) = &setting;
+        let running = claim(&setting, "a").unwrap();
+        let (b, c) = (turn("b"), turn("c"));
+        let holds = [Arc::<Hold>::default(), Arc::default()];
+        let mut second = Box::pin(registry.claim_in_place(key, &b, &holds[0]));
+        let mut last = Box::pin(registry.claim_in_place(key, &c, &holds[1]));
+        assert!(poll!(&mut second).is_pending() && poll!(&mut last).is_pending());
+        assert!(setting.2.interrupted.notified().now_or_never().is_some(), "the first turn is told");
+        running.release();
+        let second = second.now_or_never().unwrap();
+        assert!(poll!(&mut last).is_pending());
+        assert!(holds[0].interrupted.notified().now_or_never().is_some(), "and so is the second");
+        // Nobody reads its stream, so that it does not end by itself.
+        let last = last.await;
+        assert!(second.is_lost() && running.is_lost() && !last.is_lost());
+        drop((running, second, last));
+        assert!(registry.is_empty());
+    }
+}

@@ -1,0 +1,66 @@
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use advisor_core::ConversationKey;
+
+use conversation_store::{EntryKind, Snapshot};
+
+/// The damaged entries that were told of already.
+#[derive(Debug, Default)]
+pub(crate) struct Damaged(Mutex<HashSet<(ConversationKey, u64)>>);
+
+/// How many of them are kept. Beyond that, all are forgotten, and told of once more.
+const MOST: usize = 1_024;
+
+impl Damaged {
+    /// Warns of the damaged entries of a snapshot, of each once. What they say is not told.
+    pub(crate) fn tell(&self, key: &ConversationKey, snapshot: &Snapshot) {
+        for seq in self.untold(key, snapshot) {
+            tracing::warn!(
+                conversation = %key,
+                seq,
+                "an entry of a conversation cannot be read; it stays in the store and is left out of what is sent"
+            );
+        }
+    }
+
+    fn untold(&self, key: &ConversationKey, snapshot: &Snapshot) -> Vec<u64> {
+        let open = snapshot.open_turn.iter().flat_map(|open| &open.entries);
+        let damaged: Vec<_> = snapshot
+            .entries
+            .iter()
+            .chain(open)
+            .filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)))
+            .map(|entry| entry.seq)
+            .collect();
+        if damaged.is_empty() {
+            return damaged;
+        }
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() > MOST {
+            told.clear();
+        }
+        damaged.into_iter().filter(|seq| told.insert((key.clone(), *seq))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_logs::{log, user};
+    use conversation_store::View;
+
+    #[test]
+    fn law_r1_each_damaged_entry_is_told_once_and_what_is_kept_of_them_is_bounded() {
+        let damaged = Damaged::default();
+        let entries = log(&[("t", vec![user("u").into(), EntryKind::Corrupt(b"secret".into())])]);
+        let snapshot = Snapshot::of(&entries, View::All);
+        let key = |name: &str| ConversationKey::new(name).unwrap();
+        assert_eq!(damaged.untold(&key("a"), &snapshot), [2]);
+        assert_eq!(damaged.untold(&key("a"), &snapshot), [] as [u64; 0]);
+        for other in 0..3 * MOST {
+            assert_eq!(damaged.untold(&key(&format!("c{other}")), &snapshot), [2]);
+            assert!(damaged.0.lock().unwrap().len() <= MOST + 1);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
+
+use conversation_store::{Entry, EntryKind, Fence, Version};
+
+/// A turn that stopped before its end was written, and how it is to be closed.
+#[derive(Debug, Clone)]
+pub(crate) struct Unfinished {
+    pub(crate) turn: TurnId,
+    pub(crate) end: TurnEnd,
+    /// The version of the conversation when the turn last knew it.
+    pub(crate) known: Version,
+    /// What of the turn was being written behind that when it stopped: it may be there.
+    pub(crate) unsure: Vec<EntryKind>,
+    /// The turn went on after an end that the log may have for its last.
+    pub(crate) resumed: bool,
+    /// The run found no trace of the turn: what the log has of it before that version is another run's.
+    pub(crate) is_new: bool,
+    /// The version behind all that was being written, what closes the turn before included.
+    pub(crate) until: Version,
+    /// What the run held its conversation with.
+    pub(crate) fence: Option<Fence>,
+    /// Tells it from another run of the turn that is left; absent where it is not.
+    pub(crate) number: Option<u64>,
+}
+
+impl Unfinished {
+    /// A turn of which nothing had been shown, and whose beginning may be written behind this version.
+    pub(crate) fn beginning(turn: TurnId, known: Version, unsure: Vec<EntryKind>) -> Self {
+        let end = TurnEnd::Interrupted { partial: Text::default() };
+        let until = known.after(unsure.len());
+        Self { turn, end, known, unsure, resumed: false, is_new: false, until, fence: None, number: None }
+    }
+
+    /// Whether it says no more than that the turn stopped.
+    pub(crate) fn is_silent(&self) -> bool {
+        let partial = Text::default();
+        self.answer().is_none() && !self.resumed && self.end == TurnEnd::Interrupted { partial }
+    }
+
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let partial = match &self.end {
+            TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => partial.len(),
+            _ => 0,
+        };
+        let unsure = self.unsure.iter().filter_map(|kind| serde_json::to_vec(kind).ok());
+        OVERHEAD + self.turn.as_str().len() + partial + unsure.map(|kind| kind.len()).sum::<usize>()
+    }
+
+    /// The same turn, when its texts are not to be kept.
+    pub(crate) fn without_texts(self) -> Self {
+        let end = without_partial(self.end);
+        // What it was writing counts as known.
+        Self { end, known: self.until, unsure: Vec::new(), is_new: false, ..self }
+    }
+
+    /// Whether its end counts for more than one that the log has already.
+    pub(crate) fn overrides(&self) -> bool {
+        self.resumed || self.end == TurnEnd::RolledBack
+    }
+
+    /// Whether the run that stopped here is the turn's last one, given the turn's entries in the log: behind what it
+    /// knew there is only what it was writing, and what closed it.
+    pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
+        let known = entries.iter().take_while(|entry| entry.seq <= self.known.as_u64()).count();
+        if self.is_new && known > 0 {
+            return false;
+        }
+        let later: Vec<_> = entries.iter().skip(known).map(|entry| &entry.kind).collect();
+        let unsure: Vec<_> = self.unsure.iter().collect();
+        let closing = later.strip_prefix(unsure.as_slice()).unwrap_or(&later);
+        closing.iter().all(|kind| match kind {
+            EntryKind::Message(message) => message.role() == Role::Tool,
+            EntryKind::TurnEnded(TurnEnd::Completed(_)) => false,
+            EntryKind::TurnEnded(TurnEnd::RolledBack) => self.end == TurnEnd::RolledBack,
+            EntryKind::TurnEnded(end) => *end == self.end || *end == without_partial(end.clone()),
+            _ => false,
+        })
+    }
+
+    /// How the turn is to be closed, given its entries in the log.
+    pub(crate) fn end_of(&self, entries: &[Entry]) -> TurnEnd {
+        let last = entries.iter().rev().find_map(|entry| entry.kind.as_message());
+        // An answer that is there holds the text that was shown.
+        if self.answer().is_some() && self.answer() == last {
+            return without_partial(self.end.clone());
+        }
+        self.end.clone()
+    }
+
+    fn answer(&self) -> Option<&Message> {
+        let last = self.unsure.iter().rev().find_map(EntryKind::as_message);
+        last.filter(|message| message.role() == Role::Assistant)
+    }
+}
+
+/// What an unfinished turn or a fence that is kept takes beside texts, with the slot of its conversation.
+pub(crate) const OVERHEAD: usize = 128;
+
+/// The same end, when the text that was shown is remembered already.
+pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
+    match end {
+        TurnEnd::Failed { .. } => TurnEnd::Failed { partial: Text::default() },
+        TurnEnd::Interrupted { .. } => TurnEnd::Interrupted { partial: Text::default() },
+        end => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_logs::{interrupted, log, rolled_back, turn, user};
+
+    fn left(end: TurnEnd) -> Unfinished {
+        Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), Vec::new()) }
+    }
+
+    #[test]
+    fn law_k3_only_a_run_that_is_undone_takes_an_undoing_for_its_own() {
+        let cut = || TurnEnd::Interrupted { partial: "so far".into() };
+        let closed = |end: EntryKind| log(&[("t", vec![user("u").into(), end])]);
+        assert!(left(TurnEnd::RolledBack).is_last_to_run(&closed(rolled_back())));
+        assert!(!left(cut()).is_last_to_run(&closed(rolled_back())), "another run was undone");
+        assert!(left(cut()).is_last_to_run(&closed(interrupted(""))));
+    }
+
+    #[test]
+    fn law_k3_a_beginning_without_its_texts_knows_what_it_wrote_behind_the_turn_before() {
+        let begun = Unfinished {
+            is_new: true,
+            until: Version::new(3),
+            ..Unfinished::beginning(turn("t"), Version::new(1), vec![user("u").into()])
+        };
+        let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);
+        assert!(begun.is_last_to_run(&written[2..]));
+        assert!(begun.without_texts().is_last_to_run(&written[2..]));
+    }
+}

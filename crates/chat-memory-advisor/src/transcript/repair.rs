@@ -1,0 +1,241 @@
+use advisor_core::{Message, Role, TurnEnd};
+
+use crate::MemoryTexts;
+use crate::transcript::open_calls::OpenCalls;
+use conversation_store::{Entry, EntryKind};
+use conversation_store::{last_end, same_turn};
+
+/// The transcript that a log tells, valid whatever the log holds. A pure function.
+///
+/// - A turn that was rolled back is left out.
+/// - A call without a result gets an error result: [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if its tool
+///   must not run twice and its start is in the log, [`NOT_RUN`](crate::NOT_RUN) if its turn completed and so left it to the caller,
+///   [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) otherwise. The messages that begin the next turn may answer the calls
+///   that end a turn.
+/// - Results stand in call order; the first one for a call counts. One without a call is left out, as are
+///   empty answers, system messages and ephemeral ones.
+/// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
+///   [`INTERRUPTED`](crate::INTERRUPTED), unless its last message is an answer and nothing was shown after it. One that
+///   completed without an answer is closed with [`NO_ANSWER`](crate::NO_ANSWER), and with [`WENT_ON`](crate::WENT_ON) if it left calls to the caller.
+///
+/// So every turn ends with an answer, and the user never speaks twice in a row unless the log says so
+/// within one turn. What is valid stays as it is, and repairing twice changes nothing more.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Message, TurnId};
+/// use chat_memory_advisor::repair;
+/// use conversation_store::{Entry, EntryKind};
+///
+/// let asked = EntryKind::Message(Message::user("Are you there?"));
+/// let log = [Entry::new(1, TurnId::mint(), asked)];
+/// let messages = repair(&log);
+/// assert_eq!(messages[1].text(), "[interrupted]");
+/// ```
+#[must_use]
+pub fn repair(log: &[Entry]) -> Vec<Message> {
+    repair_with(log, &MemoryTexts::default())
+}
+
+/// The same with other texts: what [`repair`] gives where the texts of a memory are not the default ones.
+#[must_use]
+pub fn repair_with(log: &[Entry], texts: &MemoryTexts) -> Vec<Message> {
+    Repair::of(log, texts).finish().concat()
+}
+
+/// The calls at the end of a turn's entries and the results they have there.
+pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
+    let mut calls = OpenCalls::default();
+    for entry in turn {
+        match &entry.kind {
+            EntryKind::CallStarted(start) => calls.note_start(start),
+            EntryKind::TurnEnded(TurnEnd::Completed(_)) => calls.leave_to_caller(),
+            EntryKind::Message(message) if is_remembered(&message) => match message.role() {
+                Role::Tool => {
+                    calls.accept(message);
+                }
+                Role::Assistant if !message.is_empty_answer() => calls = OpenCalls::of(message),
+                Role::User => calls = OpenCalls::default(),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    calls
+}
+
+/// How many entries at the beginning of these turns go with calls of earlier ones: those up to the last turn that
+/// begins with results, before any other that says something.
+pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entry]>) -> usize {
+    let (mut seen, mut answers) = (0, 0);
+    for turn in turns {
+        seen += turn.len();
+        let mut said = said_in(turn).peekable();
+        if said.peek().is_none() {
+            continue;
+        }
+        if !leading(said).any(|message| message.role() == Role::Tool) {
+            break;
+        }
+        answers = seen;
+    }
+    answers
+}
+
+/// A transcript while it is put together: pieces that are each valid by themselves, oldest first.
+///
+/// A piece is a turn, or several if the calls of one are answered by the next.
+#[derive(Debug)]
+pub(crate) struct Repair<'t> {
+    texts: &'t MemoryTexts,
+    pieces: Vec<Vec<Message>>,
+    /// The calls of the last answer.
+    calls: OpenCalls,
+    /// Something of the last piece was left out since its last message.
+    gap: bool,
+    /// The last turn completed with calls that it left to the caller.
+    left_calls: bool,
+    /// How the last turn ended; absent if it did not.
+    end: Option<TurnEnd>,
+}
+
+impl<'t> Repair<'t> {
+    pub(crate) fn of(log: &[Entry], texts: &'t MemoryTexts) -> Self {
+        let (pieces, calls) = (Vec::new(), OpenCalls::default());
+        let mut repair = Self { texts, pieces, calls, gap: false, left_calls: false, end: None };
+        log.chunk_by(same_turn).for_each(|turn| repair.take_turn(turn));
+        repair
+    }
+
+    /// The calls that the next turn may answer.
+    pub(crate) fn open_calls(&self) -> &OpenCalls {
+        &self.calls
+    }
+
+    /// The pieces, when nothing more follows.
+    pub(crate) fn finish(mut self) -> Vec<Vec<Message>> {
+        self.close();
+        self.pieces
+    }
+
+    /// The pieces when a turn begins with `input`, which is part of the last one; if it stopped before, with the
+    /// rest of its entries.
+    pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> Vec<Vec<Message>> {
+        self.enter(input.iter());
+        for message in results_first(input) {
+            self.push(message);
+        }
+        rest.iter().for_each(|entry| self.take(entry));
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.extend(self.calls.settle(self.texts));
+        }
+        self.pieces
+    }
+
+    fn take_turn(&mut self, turn: &[Entry]) {
+        if said_in(turn).next().is_none() {
+            return;
+        }
+        self.enter(said_in(turn));
+        turn.iter().for_each(|entry| self.take(entry));
+        self.end = last_end(turn).cloned();
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        match &entry.kind {
+            EntryKind::Message(message) if is_remembered(&message) => self.push(message.clone()),
+            EntryKind::CallStarted(start) => self.calls.note_start(start),
+            EntryKind::TurnEnded(end) => self.take_end(end),
+            _ => {}
+        }
+    }
+
+    fn take_end(&mut self, end: &TurnEnd) {
+        // If the turn goes on after this end, the model was asked in between.
+        self.gap = true;
+        if matches!(end, TurnEnd::Completed(_)) {
+            self.calls.leave_to_caller();
+            self.left_calls |= self.calls.is_waiting();
+        }
+    }
+
+    /// Begins a turn with these messages: in a new piece, unless they answer calls of the last one.
+    fn enter<'a>(&mut self, messages: impl Iterator<Item = &'a Message>) {
+        if !leading(messages).any(|message| self.calls.waits_for(message)) {
+            self.close();
+            self.pieces.push(Vec::new());
+        }
+        (self.gap, self.left_calls) = (false, false);
+    }
+
+    fn push(&mut self, message: Message) {
+        let Some(piece) = self.pieces.last_mut() else { return };
+        if message.role() == Role::Tool {
+            self.gap |= !self.calls.accept(&message);
+            return;
+        }
+        piece.extend(self.calls.settle(self.texts));
+        if message.is_empty_answer() {
+            self.gap = true;
+            return;
+        }
+        let user_before = piece.last().is_some_and(|last| last.role() == Role::User);
+        if self.gap && user_before && message.role() == Role::User {
+            piece.push(Message::assistant(self.texts.no_answer.clone()));
+        }
+        (self.gap, self.left_calls) = (false, false);
+        self.calls = OpenCalls::of(&message);
+        piece.push(message);
+    }
+
+    /// Ends the last piece with an answer.
+    fn close(&mut self) {
+        let (Some(piece), texts) = (self.pieces.last_mut(), self.texts) else { return };
+        piece.extend(self.calls.settle(texts));
+        let answered = piece.last().is_some_and(|last| last.role() == Role::Assistant);
+        let closing = match self.end.take() {
+            _ if piece.is_empty() => None,
+            Some(TurnEnd::Completed(_)) if answered => None,
+            Some(TurnEnd::Completed(_)) if self.left_calls => Some(texts.went_on.clone()),
+            Some(TurnEnd::Completed(_)) => Some(texts.no_answer.clone()),
+            Some(TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) if !partial.is_empty() => {
+                Some(format!("{partial} {}", texts.interrupted).into())
+            }
+            _ if answered => None,
+            _ => Some(texts.interrupted.clone()),
+        };
+        piece.extend(closing.map(Message::assistant));
+        if piece.is_empty() {
+            self.pieces.pop();
+        }
+    }
+}
+
+/// Whether a message is one that memory keeps: system messages belong to their request.
+pub(crate) fn is_remembered(message: &&Message) -> bool {
+    message.role() != Role::System && !message.is_ephemeral()
+}
+
+/// The messages of a turn that a transcript has: none if it was rolled back.
+fn said_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
+    let turn = if last_end(turn) == Some(&TurnEnd::RolledBack) { &[] } else { turn };
+    turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered)
+}
+
+/// Those before the first answer, which may answer calls of an earlier turn.
+fn leading<'a>(messages: impl Iterator<Item = &'a Message>) -> impl Iterator<Item = &'a Message> {
+    messages.take_while(|message| message.role() != Role::Assistant)
+}
+
+/// The same messages, those that answer earlier calls before all others.
+pub(crate) fn results_first(messages: Vec<Message>) -> Vec<Message> {
+    let answer = messages.iter().position(|message| message.role() == Role::Assistant);
+    let mut leading = messages;
+    let rest = leading.split_off(answer.unwrap_or(leading.len()));
+    leading.sort_by_key(|message| message.role() != Role::Tool);
+    leading.extend(rest);
+    leading
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+use std::fmt;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use advisor_core::{ChatClient, Error, ErrorKind, Message, Result, Role, Spawner, Text, TurnEnd, TurnId};
+use tokio::time::timeout;
+
+use crate::MemoryTexts;
+use crate::transcript::repair::answers_to_earlier_calls;
+use conversation_store::{Entry, EntryKind, Summary};
+use conversation_store::{last_end, same_turn};
+
+/// Makes running summaries of long conversations, which are sent in place of their oldest turns.
+///
+/// When a turn has ended and more than `after` turns are not told of by a summary yet, all but the last `keep` are
+/// told to a model together with the summary before. Nobody waits for it: it is asked where the [`Spawner`] runs
+/// it, and what it says is stored with the input of the next turn, as an entry of its own. What it tells of stays
+/// in the store. It is told no more than about half a megabyte: texts of more than 32 KiB are cut, and so is a turn of
+/// more than 256 KiB. A summary that could not be made is tried again after the next turn: one that took more than five
+/// minutes, which needs a tokio runtime with time, or says more than 64 KiB, too.
+///
+/// A conversation of which nothing is told yet, since summaries are new to it, is read whole by each turn until they
+/// have caught up; a [`Window`](crate::Window) bounds what is sent of it meanwhile.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatClient, Spawner};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Summarizer};
+/// # use advisor_core::{ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
+/// # struct SmallModel;
+/// # #[async_trait]
+/// # impl ChatModel for SmallModel {
+/// #     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+/// #         Ok(ChunkStream::answer(ChatResponse::new(request.round, Message::assistant("short"), FinishReason::Stop)))
+/// #     }
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let spawner = Spawner::tokio(tokio::runtime::Handle::current());
+/// let summarizer = Summarizer::new(ChatClient::builder(SmallModel).build()?, spawner).with_after(30);
+/// let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_summaries(summarizer);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Summarizer {
+    client: ChatClient,
+    pub(crate) spawner: Spawner,
+    after: usize,
+    keep: usize,
+    instructions: Text,
+}
+
+const INSTRUCTIONS: &str = "Summarize the conversation below for the assistant who goes on with it. Keep names, numbers, \
+    decisions, open questions, what tools were asked and what they answered, and what the user wants. Say nothing else.";
+
+/// About how much of a conversation a model is told at once, in bytes; a single turn may take as much again.
+const MOST: usize = 256 << 10;
+
+/// How long a model may take, and how many bytes it may say.
+const LONGEST: Duration = Duration::from_secs(300);
+const MOST_SAID: usize = 64 << 10;
+
+impl Summarizer {
+    /// One that asks this client: a small model is enough. A memory in it would remember the summaries, too.
+    pub fn new(client: ChatClient, spawner: Spawner) -> Self {
+        Self { client, spawner, after: 20, keep: 6, instructions: INSTRUCTIONS.into() }
+    }
+
+    /// The same, when more than so many turns are not told of by a summary: 20 if left out.
+    #[must_use]
+    pub fn with_after(self, after: usize) -> Self {
+        Self { after, ..self }
+    }
+
+    /// The same, which leaves so many turns to be sent as they are: 6 if left out.
+    #[must_use]
+    pub fn with_keep(self, keep: usize) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// The same, with other instructions for the model, as its system message.
+    #[must_use]
+    pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
+        Self { instructions: instructions.into(), ..self }
+    }
+
+    /// Whether there are enough turns for a new summary.
+    pub(crate) fn is_due(&self, turns: usize) -> bool {
+        turns > self.after
+    }
+
+    /// How many turns have to be read so that the last summary is among them, as a rule.
+    pub(crate) fn view(&self) -> usize {
+        self.after.saturating_add(self.keep).saturating_mul(2).saturating_add(2)
+    }
+
+    /// A summary of all but the last turns of this log, if it is due.
+    pub(crate) async fn summarize(&self, log: &[Entry]) -> Result<Option<Summary>> {
+        let Some((until, told)) = self.told(log) else { return Ok(None) };
+        let asked = self.client.prompt().system(self.instructions.clone()).user(told).call();
+        let text = timeout(LONGEST, asked).await.map_err(|_| too_slow())??.text();
+        if text.len() > MOST_SAID {
+            return Err(too_long());
+        }
+        Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Summary::new(until, text)))
+    }
+
+    /// What the model is told, and the last entry that it tells of.
+    fn told(&self, log: &[Entry]) -> Option<(u64, String)> {
+        let last = last_summary(log);
+        let log = after(log, last);
+        let turns: Vec<_> = log.chunk_by(same_turn).collect();
+        if !self.is_due(turns.len()) {
+            return None;
+        }
+        let mut told =
+            last.map(|last| format!("Summary of what was before:\n{}\n", last.text)).unwrap_or_default();
+        let mut until = None;
+        let ends = turns.iter().zip(1..turns.len()).take(turns.len().saturating_sub(self.keep));
+        for (turn, next) in ends {
+            tell(turn, &mut told);
+            // Calls and the results that later turns bring stay together.
+            if answers_to_earlier_calls(turns.iter().skip(next).copied()) == 0 {
+                until = turn.last().map(|entry| (entry.seq, told.len()));
+            }
+            if told.len() > MOST && until.is_some() {
+                break;
+            }
+        }
+        let (until, length) = until?;
+        told.truncate(length);
+        Some((until, told))
+    }
+}
+
+/// Returns what the model is sent of a summary: it belongs to the instructions, as it is nobody's word.
+pub(crate) fn message_of(summary: &Summary, texts: &MemoryTexts) -> Message {
+    Message::system(format!("{}\n{}", texts.summary, summary.text))
+}
+
+fn too_slow() -> Error {
+    Error::new(ErrorKind::Timeout, "the model did not give its summary within five minutes")
+}
+
+fn too_long() -> Error {
+    Error::new(ErrorKind::TooLarge, "the model's summary is longer than 64 KiB; tell it to be brief")
+}
+
+/// A summary that is not written yet, and the turn that ends with its last entry: by that it is known to belong to
+/// this conversation, and not to one of the same name that was deleted.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    pub(crate) summary: Summary,
+    pub(crate) turn: TurnId,
+}
+
+impl Pending {
+    pub(crate) fn new(summary: Summary, log: &[Entry]) -> Option<Self> {
+        let last = log.iter().find(|entry| entry.seq == summary.until)?;
+        Some(Self { turn: last.turn.clone(), summary })
+    }
+
+    /// Whether the log has what it tells of.
+    pub(crate) fn belongs_to(&self, log: &[Entry]) -> bool {
+        let at_end = |entry: &&Entry| entry.seq == self.summary.until;
+        log.iter().find(at_end).is_some_and(|entry| entry.turn == self.turn)
+    }
+}
+
+/// The summary that tells of most of these entries.
+pub(crate) fn last_summary(log: &[Entry]) -> Option<&Summary> {
+    let summaries = log.iter().filter_map(|entry| match &entry.kind {
+        EntryKind::Summary(summary) => Some(summary),
+        _ => None,
+    });
+    summaries.max_by_key(|summary| summary.until)
+}
+
+/// The entries that a summary does not tell of, from the first turn on that stands by itself: one that begins with
+/// results goes with the calls they answer.
+pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Entry] {
+    let until = summary.map_or(0, |summary| summary.until);
+    let from = log.partition_point(|entry| entry.seq > 0 && entry.seq <= until);
+    let rest = log.get(from..).unwrap_or_default();
+    if rest.first().is_none_or(Entry::is_first) {
+        return rest;
+    }
+    rest.get(answers_to_earlier_calls(rest.chunk_by(same_turn))..).unwrap_or_default()
+}
+
+/// Tells a turn in about as many bytes as are told at once: long texts are cut, and so is a long turn.
+fn tell(turn: &[Entry], told: &mut String) {
+    if last_end(turn) == Some(&TurnEnd::RolledBack) {
+        return;
+    }
+    let full = told.len().saturating_add(MOST);
+    for message in turn.iter().filter_map(|entry| entry.kind.as_message()) {
+        if told.len() > full {
+            told.push_str("[the rest is left out]\n");
+            return;
+        }
+        tell_message(message, told);
+    }
+}
+
+fn tell_message(message: &Message, told: &mut String) {
+    let text = message.text();
+    let (who, text) = match (message.role(), message.tool_result()) {
+        (Role::User, _) => ("User", text),
+        (Role::Assistant, _) => ("Assistant", text),
+        (Role::Tool, Some(result)) => (result.name.as_str(), result.text()),
+        _ => return,
+    };
+    // Writing to a string cannot fail.
+    if !text.trim().is_empty() {
+        let _ = writeln!(told, "{who}: {}", Cut(&text));
+    }
+    for call in message.tool_calls() {
+        let _ = writeln!(told, "Assistant calls {}: {}", call.name, Cut(&call.arguments));
+    }
+}
+
+/// The beginning of a text that is too long to be told.
+struct Cut<'a>(&'a str);
+
+impl fmt::Display for Cut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST_OF_TEXT: usize = MOST / 8;
+        let end = self.0.floor_char_boundary(MOST_OF_TEXT);
+        let marker = if end < self.0.len() { " [cut]" } else { "" };
+        write!(f, "{}{marker}", self.0.get(..end).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Summarizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Summarizer")
+            .field("after", &self.after)
+            .field("keep", &self.keep)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::test_logs::{answer, calls, completed, handed_out, log, result, rolled_back, user};
+    use advisor_testkit::ScriptedModel;
+
+    pub(crate) fn summarizer(after: usize, keep: usize) -> Summarizer {
+        let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+        Summarizer::new(client, Spawner::new(drop)).with_after(after).with_keep(keep)
+    }
+
+    fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
+        (name, vec![user(name).into(), answer("ok").into(), completed()])
+    }
+
+    #[test]
+    fn all_but_the_last_turns_are_told_when_there_are_enough() {
+        let turns = ["a", "b", "c", "d"].map(plain);
+        assert_eq!(summarizer(4, 1).told(&log(&turns)), None);
+        let told = summarizer(3, 1).told(&log(&turns)).unwrap();
+        assert_eq!(
+            told,
+            (9, "User: a\nAssistant: ok\nUser: b\nAssistant: ok\nUser: c\nAssistant: ok\n".into())
+        );
+        assert_eq!(summarizer(3, 3).told(&log(&turns)).unwrap().0, 3);
+        assert_eq!(summarizer(3, 4).told(&log(&turns)), None, "nothing is left to be told");
+        assert_eq!(summarizer(3, 0).told(&log(&turns)).unwrap().0, 9, "the last turn always stays");
+    }
+
+    #[test]
+    fn a_summary_goes_on_from_the_one_before() {
+        let mut turns = vec![plain("a"), plain("b"), plain("c"), plain("d")];
+        let earlier = Summary::new(6, "they talked");
+        turns[3].1.insert(1, EntryKind::Summary(earlier));
+        let (until, told) = summarizer(1, 1).told(&log(&turns)).unwrap();
+        assert_eq!(
+            (until, told.as_str()),
+            (9, "Summary of what was before:\nthey talked\nUser: c\nAssistant: ok\n")
+        );
+        assert_eq!(summarizer(2, 1).told(&log(&turns)), None);
+    }
+
+    #[test]
+    fn what_is_told_at_once_is_bounded() {
+        let text = "\u{e4}".repeat(MOST);
+        let long = || vec![user(&text).into(), answer(&text).into(), completed()];
+        let (until, told) = summarizer(2, 1).told(&log(&[("a", long()), ("b", long()), plain("c")])).unwrap();
+        assert_eq!((until, told.matches(" [cut]\n").count()), (6, 4));
+        assert!(told.len() < MOST);
+        let many: Vec<EntryKind> = (0..40).map(|_| user(&text).into()).chain([completed()]).collect();
+        let (_, told) = summarizer(1, 1).told(&log(&[("a", many), plain("b")])).unwrap();
+        assert!(told.ends_with("[the rest is left out]\n") && told.len() < MOST * 5 / 4, "{}", told.len());
+    }
+
+    #[test]
+    fn calls_and_their_results_are_told_together_and_what_was_undone_is_not() {
+        let turns = [
+            ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]),
+            ("b", vec![result("1").into(), answer("done").into(), completed()]),
+            ("c", vec![user("never").into(), rolled_back()]),
+            plain("d"),
+        ];
+        assert_eq!(summarizer(1, 3).told(&log(&turns)), None);
+        let (until, told) = summarizer(1, 2).told(&log(&turns)).unwrap();
+        assert_eq!(until, 6);
+        assert_eq!(told, "User: u\nAssistant calls f: {}\nf: result 1\nAssistant: done\n");
+        let (until, told) = summarizer(1, 1).told(&log(&turns)).unwrap();
+        assert!(until == 8 && !told.contains("never"));
+    }
+}

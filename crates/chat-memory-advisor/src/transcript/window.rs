@@ -1,0 +1,156 @@
+use std::fmt;
+use std::sync::Arc;
+
+use advisor_core::{Error, ErrorKind, Message, Result};
+
+use crate::transcript::compact::compact;
+use crate::transcript::fill::{Filled, fill};
+use crate::transcript::shorten::{Measured, StandIns};
+use crate::transcript::summary::{Pending, last_summary};
+use crate::{ApproximateTokens, MemoryTexts, Summarizer, TokenCounter, WhenTooLarge};
+use conversation_store::{Entry, Summary};
+
+/// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
+///
+/// The oldest goes first, and a call and its results never part. The running turn is sent whole unless [`WhenTooLarge`]
+/// says otherwise. Earlier turns fill the room beside it:
+///
+/// 1. The latest turns are sent whole, as many as fit.
+/// 2. Of each turn before them, the messages of the user and the final answer are sent, without the rounds between.
+/// 3. The room that is left goes to those rounds, the latest first.
+///
+/// Where the messages of the user in one turn are larger than the room, the oldest of them are left out;
+/// [`MESSAGE_LEFT_OUT`](crate::MESSAGE_LEFT_OUT) stands for them if none fits. It also stands for a final answer that is
+/// larger than the room. A turn of which neither fits is left out.
+///
+/// So the last final answer is sent if it fits beside the running turn, and no turn, however large, keeps earlier turns
+/// from being sent. A window of turns sends whole turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Window {
+    /// All of it.
+    #[default]
+    All,
+    /// At most so many messages, those of the running turn's input included; more only if that alone is
+    /// longer.
+    Messages(usize),
+    /// At most so many turns, the running one included. Turns of which one answers the calls of the other
+    /// count as one.
+    Turns(usize),
+    /// At most so many tokens, those of the running turn's input included; more only if that alone is longer.
+    /// The memory's [`TokenCounter`] counts them. System messages and tools are not counted.
+    Tokens(usize),
+}
+
+/// A window and what it is measured with.
+#[derive(Clone)]
+pub(crate) struct Measure {
+    pub(crate) window: Window,
+    pub(crate) counter: Arc<dyn TokenCounter>,
+    pub(crate) when_too_large: WhenTooLarge,
+    pub(crate) summarizer: Option<Summarizer>,
+    pub(crate) texts: Arc<MemoryTexts>,
+}
+
+/// What is sent beside system messages.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    /// Of the turns before the running one.
+    pub(crate) earlier: Vec<Message>,
+    pub(crate) running: Vec<Message>,
+    /// Of the turns before those that were given nothing is sent, whatever they hold.
+    pub(crate) full: bool,
+}
+
+impl Measure {
+    /// The summary that is sent: the last one that is stored or waits to be, if summaries are sent at all. One that
+    /// waits tells of this branch if the last entry that it tells of stands on it.
+    pub(crate) fn summary<'a>(&self, log: &'a [Entry], pending: Option<&'a Pending>) -> Option<&'a Summary> {
+        self.summarizer.as_ref()?;
+        let pending = pending.filter(|pending| pending.belongs_to(log)).map(|pending| &pending.summary);
+        last_summary(log).into_iter().chain(pending).max_by_key(|summary| summary.until)
+    }
+
+    /// Whether the running turn may have to be made smaller.
+    pub(crate) fn bounds_running(&self) -> bool {
+        let counts = matches!(self.window, Window::Messages(_) | Window::Tokens(_));
+        counts && self.when_too_large != WhenTooLarge::Send
+    }
+
+    /// What is sent of a turn and of those before it.
+    ///
+    /// # Errors
+    /// If the running turn is too large by itself, and is not to be sent then.
+    pub(crate) fn fit(&self, earlier: &[Vec<Message>], mut running: Vec<Message>) -> Result<Fitted> {
+        if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window) {
+            if self.when_too_large == WhenTooLarge::Compact {
+                let stand_ins = StandIns::of(&self.texts);
+                running = compact(&running, room, |message| self.size_of(message), &stand_ins);
+            }
+            if self.size(&running) > room {
+                return Err(Error::new(
+                    ErrorKind::ContextOverflow,
+                    "the turn alone is larger than the window of its memory; widen the window, or say less",
+                ));
+            }
+        }
+        let (earlier, full) = match self.window {
+            Window::All => (earlier.concat(), false),
+            _ => {
+                let filled = self.fill(earlier, &running);
+                (filled.turns.concat(), filled.full)
+            }
+        };
+        Ok(Fitted { earlier, running, full })
+    }
+
+    /// What is sent of the turns before this one, which is running.
+    pub(crate) fn fill(&self, earlier: &[Vec<Message>], running: &[Message]) -> Filled {
+        let (count, least) = match self.window {
+            Window::All => return Filled { turns: earlier.to_vec(), full: false },
+            Window::Turns(count) => {
+                let room = count.saturating_sub(1);
+                let from = earlier.len().saturating_sub(room);
+                let turns = earlier.get(from..).unwrap_or_default().to_vec();
+                return Filled { full: turns.len() == room, turns };
+            }
+            Window::Messages(count) => (count, 1),
+            Window::Tokens(count) => (count, 0),
+        };
+        let room = count.saturating_sub(self.size(running));
+        let (size, stand_ins) = (|message: &Message| self.size_of(message), StandIns::of(&self.texts));
+        fill(earlier.iter().map(|turn| Measured::past(turn, size, &stand_ins)), room, least)
+    }
+
+    fn size(&self, messages: &[Message]) -> usize {
+        messages.iter().map(|message| self.size_of(message)).fold(0, usize::saturating_add)
+    }
+
+    fn size_of(&self, message: &Message) -> usize {
+        match self.window {
+            Window::Tokens(_) => self.counter.count(message),
+            _ => 1,
+        }
+    }
+}
+
+impl From<Window> for Measure {
+    fn from(window: Window) -> Self {
+        Self {
+            window,
+            counter: Arc::new(ApproximateTokens),
+            when_too_large: WhenTooLarge::Send,
+            summarizer: None,
+            texts: Arc::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.window.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+use advisor_core::{ConversationKey, Message, Role, Text, TurnEnd};
+use conversation_store::append_once;
+
+use crate::MemoryTexts;
+use crate::conversation::Registry;
+use crate::conversation::unfinished::Unfinished;
+use crate::transcript::repair::open_calls;
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, NewEntry, StoreError, View,
+};
+use conversation_store::{last_end, same_turn};
+
+/// How the turn of these entries has ended, as far as the log and this process know.
+pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
+    let turn = entries.first().map(|entry| &entry.turn);
+    let known = unfinished.iter().find(|known| Some(&known.turn) == turn && known.is_last_to_run(entries));
+    match (last_end(entries), known) {
+        // A turn can go on or be rolled back after an end was written.
+        (_, Some(known)) if known.overrides() => known.end_of(entries),
+        (Some(end), _) => end.clone(),
+        (None, Some(known)) => known.end_of(entries),
+        (None, None) => TurnEnd::Interrupted { partial: Text::default() },
+    }
+}
+
+/// What has to be written so that a turn ends with `end`: results for its open calls, apart from those
+/// that `input` answers, and the end. Nothing if it is all there.
+pub(crate) fn closing(
+    entries: &[Entry],
+    end: &TurnEnd,
+    input: &[Message],
+    texts: &MemoryTexts,
+) -> Vec<NewEntry> {
+    let Some(turn) = entries.first().map(|entry| &entry.turn) else { return Vec::new() };
+    let (mut kinds, round) = (Vec::new(), round_of_calls(entries));
+    if *end != TurnEnd::RolledBack {
+        let mut calls = open_calls(entries);
+        for message in input {
+            calls.accept(message);
+        }
+        kinds.extend(calls.missing(texts).into_iter().map(EntryKind::Message));
+    }
+    if !kinds.is_empty() || last_end(entries) != Some(end) {
+        kinds.push(EntryKind::TurnEnded(end.clone()));
+    }
+    kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind).with_round(round)).collect()
+}
+
+/// The round of the last answer among these entries, if that is known.
+pub(crate) fn round_of_calls(entries: &[Entry]) -> Option<u32> {
+    let is_answer =
+        |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);
+    entries.iter().rev().find(is_answer)?.round()
+}
+
+impl Registry {
+    /// Closes a turn that is left here, unless that is done.
+    ///
+    /// # Errors
+    /// [`Fenced`](StoreError::Fenced) if another turn holds the conversation by now, in this process or elsewhere; the
+    /// turn stays what it is.
+    pub(crate) async fn seal(
+        &self,
+        store: &dyn ConversationStore,
+        key: &ConversationKey,
+        left: &Unfinished,
+        texts: &MemoryTexts,
+    ) -> Result<(), StoreError> {
+        let fence = self.change(key, |slot| slot.fence).max(left.fence);
+        seal_while(store, key, left, fence, texts, || self.is_left(key, left)).await
+    }
+
+    /// Closes all turns that are left here, in all conversations, and gives back the leases that no turn needs any more.
+    /// Returns the first failure of the store.
+    pub(crate) async fn close_all(
+        &self,
+        store: &dyn ConversationStore,
+        texts: &MemoryTexts,
+    ) -> Result<(), StoreError> {
+        let mut outcome = Ok(());
+        for (key, left) in self.all_unfinished() {
+            let sealed = self.seal(store, &key, &left, texts).await;
+            outcome = outcome.and(self.note_sealed(&key, &left, sealed));
+        }
+        let Some(leases) = store.leases() else { return outcome };
+        for (key, fence) in self.idle_fences() {
+            let given_back = leases.release(&key, fence).await;
+            if given_back.is_ok() {
+                self.change(&key, |slot| slot.fence.take_if(|held| *held == fence));
+            }
+            outcome = outcome.and(given_back);
+        }
+        outcome
+    }
+
+    /// What is left of a turn is written, or could not be. Whoever holds the conversation by now closes what is before
+    /// it: a turn of this process with what had been shown, which is kept for it; one of another process without.
+    pub(crate) fn note_sealed(
+        &self,
+        key: &ConversationKey,
+        left: &Unfinished,
+        sealed: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match sealed {
+            Ok(()) => self.forget(key, left),
+            Err(StoreError::Fenced) if self.change(key, |slot| slot.is_used_after(left)) => {}
+            Err(StoreError::Fenced) => {
+                tracing::warn!(
+                    conversation = %key,
+                    turn = %left.turn,
+                    "another process went on with the conversation before a dropped turn was closed, and what that had shown is lost"
+                );
+                self.forget(key, left);
+            }
+            failed => return failed,
+        }
+        Ok(())
+    }
+}
+
+/// How often writing begins again because something of the same turn came late.
+pub(crate) const ATTEMPTS: usize = 4;
+
+/// Closes a turn that will not go on, unless it has ended, another turn has begun, or the same turn goes on: here,
+/// where it is no longer left, or in another process.
+async fn seal_while(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    unfinished: &Unfinished,
+    fence: Option<Fence>,
+    texts: &MemoryTexts,
+    is_left: impl Fn() -> bool,
+) -> Result<(), StoreError> {
+    let mut attempts = 0;
+    loop {
+        let snapshot = store.load(key, View::LastTurns(1)).await?;
+        let entries = snapshot.entries.chunk_by(same_turn).next_back().unwrap_or_default();
+        let end = end_of(entries, std::slice::from_ref(unfinished));
+        let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);
+        // Calls at the end of a turn that has ended are the caller's to answer.
+        let goes_on = !is_left() || !unfinished.is_last_to_run(entries);
+        if !is_last || last_end(entries) == Some(&end) || goes_on {
+            return Ok(());
+        }
+        // A turn that goes on after its end can be sealed again, at another version.
+        let step = format!("seal-{}", snapshot.version);
+        let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
+        let last_turn = Some(unfinished.turn.clone());
+        let batch = Batch::new(key_of_batch, closing(entries, &end, &[], texts))
+            .with_fence(fence)
+            .with_last_turn(last_turn);
+        attempts += 1;
+        match append_once(store, key, snapshot.version, batch).await {
+            Err(StoreError::Conflict { .. }) if attempts < ATTEMPTS => {}
+            outcome => return outcome.map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

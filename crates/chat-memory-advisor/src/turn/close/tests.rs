@@ -1,0 +1,166 @@
+use std::sync::Mutex;
+
+use advisor_core::async_trait;
+use proptest::prelude::*;
+
+use super::*;
+use conversation_store::Version;
+
+use crate::test_logs::{any_log, calls, completed, handed_out, log, other_texts, turn, user};
+use crate::{repair, repair_with};
+use conversation_store::{EntryId, InMemoryStore, Page, Snapshot};
+
+async fn seal(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    unfinished: &Unfinished,
+) -> Result<(), StoreError> {
+    seal_while(store, key, unfinished, None, &MemoryTexts::default(), || true).await
+}
+
+fn silent(name: &str) -> Unfinished {
+    Unfinished::beginning(turn(name), Version::new(u64::MAX), Vec::new())
+}
+
+async fn stored(log: &[Entry]) -> (InMemoryStore, ConversationKey) {
+    let (store, key) = (InMemoryStore::new(), ConversationKey::new("c").unwrap());
+    let entries = log.iter().map(|entry| NewEntry::new(entry.turn.clone(), entry.kind.clone())).collect();
+    let batch = Batch::new(BatchKey::new(turn("setup"), 0, "x"), entries);
+    store.append(&key, Version::EMPTY, batch).await.unwrap();
+    (store, key)
+}
+
+async fn version(store: &InMemoryStore, key: &ConversationKey) -> u64 {
+    store.load(key, View::All).await.unwrap().version.as_u64()
+}
+
+#[tokio::test]
+async fn an_open_turn_is_closed_once() {
+    let (store, key) = stored(&log(&[("t", vec![user("u").into(), calls(&["1"]).into()])])).await;
+    for _ in 0..2 {
+        seal(&store, &key, &silent("t")).await.unwrap();
+        assert_eq!(version(&store, &key).await, 4, "a result and the end");
+    }
+}
+
+#[tokio::test]
+async fn what_has_ended_or_is_followed_by_another_turn_stays_as_it_is() {
+    let ended = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
+    let followed = log(&[("t", vec![user("u").into()]), ("next", vec![user("v").into()])]);
+    for log in [ended, followed] {
+        let (store, key) = stored(&log).await;
+        seal(&store, &key, &silent("t")).await.unwrap();
+        assert_eq!(version(&store, &key).await, log.len() as u64);
+    }
+    let (store, unknown) = (InMemoryStore::new(), ConversationKey::new("unknown").unwrap());
+    seal(&store, &unknown, &silent("t")).await.unwrap();
+    assert_eq!(version(&store, &unknown).await, 0);
+}
+
+#[tokio::test]
+async fn a_turn_can_be_rolled_back_after_its_end() {
+    let (store, key) = stored(&log(&[("t", vec![user("u").into(), completed()])])).await;
+    let undone = Unfinished { end: TurnEnd::RolledBack, ..silent("t") };
+    for _ in 0..2 {
+        seal(&store, &key, &undone).await.unwrap();
+        let log = store.load(&key, View::All).await.unwrap().entries;
+        assert_eq!((log.len(), repair(&log).len()), (3, 0));
+    }
+}
+
+/// A store in which something else is written between a load and an append, so many times.
+struct Interfered {
+    inner: InMemoryStore,
+    times: Mutex<u64>,
+    with: Interference,
+}
+
+#[derive(Clone, Copy)]
+enum Interference {
+    /// Something of the same turn comes late.
+    Late,
+    /// The conversation is deleted, and another turn begins it anew.
+    BegunAnew,
+}
+
+#[async_trait]
+impl ConversationStore for Interfered {
+    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+        let read = self.inner.load(key, view).await?;
+        let time = {
+            let mut times = self.times.lock().unwrap();
+            *times = times.saturating_sub(1);
+            *times
+        };
+        if time > 0 {
+            let (name, kind, at) = match self.with {
+                Interference::Late => ("t", EntryKind::Summary("late".into()), read.version),
+                Interference::BegunAnew => {
+                    self.inner.delete(key).await?;
+                    ("other", user("u").into(), Version::EMPTY)
+                }
+            };
+            let batch_key = BatchKey::new(turn(name), u32::try_from(time).unwrap(), "interferes");
+            let batch = Batch::new(batch_key, vec![NewEntry::new(turn(name), kind)]);
+            self.inner.append(key, at, batch).await?;
+        }
+        Ok(read)
+    }
+
+    async fn read(
+        &self,
+        key: &ConversationKey,
+        after: EntryId,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.read(key, after, limit).await
+    }
+
+    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
+        self.inner.append(key, at, batch).await
+    }
+
+    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+        self.inner.delete(key).await
+    }
+
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+        self.inner.list(page).await
+    }
+}
+
+#[tokio::test]
+async fn sealing_tries_again_when_something_comes_late_but_not_for_ever() {
+    for (times, sealed) in [(3, true), (9, false)] {
+        let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
+        let store = Interfered { inner, times: Mutex::new(times), with: Interference::Late };
+        let outcome = seal(&store, &key, &silent("t")).await;
+        assert_eq!(outcome.is_ok(), sealed, "{outcome:?}");
+        assert_eq!(store.inner.load(&key, View::All).await.unwrap().open_turn.is_none(), sealed);
+    }
+}
+
+#[tokio::test]
+async fn d24_a_turn_of_a_conversation_that_was_deleted_is_not_closed_in_the_one_begun_anew() {
+    let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
+    let store = Interfered { inner, times: Mutex::new(2), with: Interference::BegunAnew };
+    let outcome = seal(&store, &key, &silent("t")).await;
+    assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
+    let anew = store.inner.load(&key, View::All).await.unwrap().entries;
+    assert_eq!(anew.iter().map(|entry| &entry.turn).collect::<Vec<_>>(), [&turn("other")]);
+}
+
+proptest! {
+    #[test]
+    fn closing_a_turn_changes_nothing_that_is_sent(log in any_log()) {
+        let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
+        let end = end_of(last, &[]);
+        let mut closed = log.clone();
+        let texts = other_texts();
+        let new = closing(last, &end, &[], &texts);
+        closed.extend(new.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+        prop_assert_eq!(repair_with(&closed, &texts), repair_with(&log, &texts));
+        let last = closed.chunk_by(same_turn).next_back().unwrap();
+        prop_assert_eq!(closing(last, &end, &[], &MemoryTexts::default()), [], "whoever closes it again");
+    }
+}

@@ -1,0 +1,172 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use advisor_core::{Error, ErrorKind, Result};
+use futures::future::{Either, pending, select};
+use tokio::time::{sleep, timeout};
+
+use crate::WhenBusy;
+use crate::conversation::claim::Claim;
+use crate::turn::{Inner, busy};
+use conversation_store::{Fence, Leases, StoreError};
+
+/// How a turn comes to hold its conversation, in this process and among all, and how it gives it back.
+impl Inner {
+    /// Claims the conversation as the caller wants it when another turn runs in it; at once, if nothing is said.
+    pub(crate) async fn hold(&self, when_busy: Option<WhenBusy>) -> Result<Claim> {
+        let (registry, key, turn, hold) = (&self.registry, &self.key, &self.turn, &self.hold);
+        let claim = match when_busy {
+            None => registry.claim_now(key, turn, hold).ok_or_else(busy)?,
+            Some(WhenBusy::Reject) => registry.claim(key, turn, hold).await.ok_or_else(busy)?,
+            Some(WhenBusy::Queue) => registry.claim_in_turn(key, turn, hold).await,
+            Some(WhenBusy::InterruptPrevious) => registry.claim_in_place(key, turn, hold).await,
+        };
+        if let Some(leases) = self.store.leases() {
+            self.acquire(leases, when_busy).await?;
+            *self.hold.renewed.lock().await = true;
+        }
+        Ok(claim)
+    }
+
+    /// Asks the store for the lease until the turn has it, or is not to wait.
+    async fn acquire(&self, leases: &dyn Leases, when_busy: Option<WhenBusy>) -> Result<()> {
+        // A lease that an earlier turn of this process still holds is free for this one. So is one that it may hold
+        // because it was dropped before it heard the store's answer.
+        let (mut in_place_of, mut unheard) =
+            self.registry.change(&self.key, |slot| (slot.fence, slot.asked_for.clone()));
+        let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
+        loop {
+            self.registry.change(&self.key, |slot| slot.asked_for.push(self.turn.clone()));
+            let answer = leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await;
+            if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
+                self.registry.change(&self.key, |slot| slot.was_answered(&self.turn));
+            }
+            match answer {
+                Err(StoreError::OutcomeUnknown { .. }) if !unheard.contains(&self.turn) => {
+                    unheard.push(self.turn.clone());
+                }
+                Err(StoreError::Held { turn, fence, .. }) if unheard.contains(&turn) => {
+                    unheard.retain(|known| *known != turn);
+                    in_place_of = Some(fence);
+                }
+                Err(StoreError::Held { turn, remaining, .. })
+                    if when_busy == Some(WhenBusy::Queue) || (when_busy.is_some() && turn == self.turn) =>
+                {
+                    sleep(pause.min(remaining)).await;
+                    pause = LONGEST_PAUSE.min(pause * 2);
+                }
+                Err(StoreError::Held { fence, .. }) if when_busy == Some(WhenBusy::InterruptPrevious) => {
+                    in_place_of = Some(fence);
+                }
+                Ok(fence) => {
+                    self.hold.set_fence(fence);
+                    self.registry.change(&self.key, |slot| {
+                        slot.asked_for.clear();
+                        slot.note_lease(fence);
+                    });
+                    return Ok(());
+                }
+                Err(StoreError::Held { .. }) => {
+                    self.registry.change(&self.key, |slot| slot.asked_for.clear());
+                    return Err(busy());
+                }
+                Err(StoreError::Full { .. }) if std::mem::take(&mut may_make_room) => self.make_room().await,
+                Err(error @ StoreError::Full { .. }) => return Err(error.into()),
+                Err(error) => return Err(error.into_load_error()),
+            }
+        }
+    }
+
+    /// Holds the conversation again for a turn that goes on after its end.
+    pub(crate) async fn hold_again(&self, claim: &Claim) -> Result<()> {
+        if !claim.renew() {
+            return Err(busy());
+        }
+        if let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) {
+            let mut renewed = self.hold.renewed.lock().await;
+            self.renew(leases, fence).await.map_err(Error::from)?;
+            *renewed = true;
+            self.registry.change(&self.key, |slot| slot.note_lease(fence));
+        }
+        Ok(())
+    }
+
+    async fn renew(&self, leases: &dyn Leases, fence: Fence) -> Result<(), StoreError> {
+        let unheard = &self.hold.unheard_renewals;
+        unheard.fetch_add(1, Ordering::Relaxed);
+        let answer = leases.renew(&self.key, fence, self.lease_time).await;
+        if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
+            unheard.fetch_sub(1, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// Lets other turns begin.
+    pub(crate) async fn give_back(&self, claim: &Claim) {
+        if !claim.is_lost() {
+            self.give_lease_back().await;
+        }
+        claim.release();
+    }
+
+    /// Gives back what no turn of this process needs any more.
+    pub(crate) async fn give_lease_back(&self) {
+        let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) else { return };
+        let mut renewed = self.hold.renewed.lock().await;
+        *renewed = false;
+        match leases.release(&self.key, fence).await {
+            // A renewal that comes late would hold the conversation again.
+            Ok(()) if self.hold.unheard_renewals.load(Ordering::Relaxed) > 0 => {}
+            Ok(()) => {
+                self.registry.change(&self.key, |slot| slot.fence.take_if(|held| *held == fence));
+            }
+            // It ends with its time, or is passed on to the next turn of this process.
+            Err(error) => {
+                tracing::debug!(conversation = %self.key, %error, "a lease could not be given back");
+            }
+        }
+    }
+
+    /// Whether the turn's lease is still to be given back.
+    pub(crate) fn holds_lease(&self) -> bool {
+        let fence = self.hold.fence();
+        fence.is_some() && self.registry.change(&self.key, |slot| slot.fence) == fence
+    }
+
+    /// Whether something has to go beside the turn so that it holds its conversation.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.registry.may_interrupt() || self.store.leases().is_some()
+    }
+
+    /// Goes beside the turn: keeps what it holds, and ends it when it holds it no longer.
+    pub(crate) async fn keep(self: Arc<Self>) -> Error {
+        let (interrupted, keeping) = (self.hold.interrupted.notified(), self.keep_lease());
+        match select(std::pin::pin!(interrupted), std::pin::pin!(keeping)).await {
+            Either::Left(_) => Error::new(
+                ErrorKind::Cancelled,
+                "a newer turn of the conversation has taken this one's place",
+            ),
+            Either::Right((lost, _)) => lost,
+        }
+    }
+
+    async fn keep_lease(&self) -> Error {
+        let Some(leases) = self.store.leases() else { return pending().await };
+        let pause = self.lease_time / 3;
+        loop {
+            sleep(pause).await;
+            let renewed = self.hold.renewed.lock().await;
+            let Some(fence) = self.hold.fence().filter(|_| *renewed) else { continue };
+            // A store that does not answer now may do so before the time is over.
+            let answer = timeout(pause / 2, self.renew(leases, fence)).await;
+            if let Ok(Err(lost @ StoreError::Fenced)) = answer {
+                return lost.into();
+            }
+        }
+    }
+}
+
+/// How long to wait before a held conversation is asked for again: at first and at most.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,0 +1,266 @@
+pub(crate) mod beginning;
+pub(crate) mod branch_off;
+pub(crate) mod close;
+pub(crate) mod lease_keeper;
+pub(crate) mod opening;
+pub(crate) mod prompt;
+pub(crate) mod reading;
+pub(crate) mod reading_on;
+pub(crate) mod recorder;
+pub(crate) mod resubmitted;
+pub(crate) mod state;
+pub(crate) mod summarizing;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use advisor_core::{
+    ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, MessageList, Result,
+    TurnEnd, TurnId,
+};
+use tokio::sync::Mutex;
+
+use crate::conversation::Registry;
+use crate::conversation::claim::Hold;
+use crate::transcript::window::Measure;
+use crate::turn::beginning::Begun;
+use crate::turn::state::{TurnState, Write};
+use crate::{BranchOff, ChatMemoryAdvisor, WhenBusy};
+use conversation_store::append_once;
+use conversation_store::{Batch, ConversationStore, StoreError};
+
+/// What memory keeps of one turn, from its first request to its end.
+///
+/// It is a fact and a recorder of its [`Turn`](advisor_core::Turn). There is nothing to be done with it.
+#[derive(Clone)]
+pub struct TurnMemory(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) measure: Measure,
+    pub(crate) when_busy: WhenBusy,
+    pub(crate) lease_time: Duration,
+    pub(crate) key: ConversationKey,
+    pub(crate) turn: TurnId,
+    pub(crate) branch_off: Option<BranchOff>,
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) stage: Mutex<Stage>,
+    /// A tool loop or a root will tell of the end.
+    is_told: AtomicBool,
+}
+
+/// How far memory has come with a turn.
+pub(crate) struct Stage {
+    /// What the turn begins with, as far as memory has been told.
+    pub(crate) said: MessageList,
+    /// Storing that was begun.
+    pub(crate) tried: bool,
+    /// Another memory of the same turn has taken over, in another conversation.
+    pub(crate) retired: bool,
+    /// The turn was answered before it was submitted again; there is nothing to be stored.
+    pub(crate) answered: bool,
+    /// Absent until it is stored.
+    pub(crate) state: Option<TurnState>,
+}
+
+impl TurnMemory {
+    /// The memory of the turn of this request, made and registered when it is first asked for.
+    pub(crate) fn of(advisor: &ChatMemoryAdvisor, request: &ChatRequest) -> Result<Self> {
+        let Some(key) = &request.conversation else {
+            return Err(Error::configuration(
+                "the turn has no conversation to be remembered in; name one with `conversation`, or leave the memory out of the chain",
+            ));
+        };
+        let known: Option<Self> = request.turn.fact();
+        let known = known.filter(|known| known.0.key == *key || !known.retire());
+        let memory = known.unwrap_or_else(|| {
+            let memory = Self::new(advisor, request, key.clone());
+            request.turn.put(memory.clone());
+            request.turn.add_recorder(Arc::new(memory.clone()));
+            if memory.0.is_kept() {
+                request.turn.accompany(Arc::clone(&memory.0).keep());
+            }
+            memory
+        });
+        if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
+            return Err(Error::configuration(
+                "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
+            ));
+        }
+        Ok(memory)
+    }
+
+    pub(crate) fn new(advisor: &ChatMemoryAdvisor, request: &ChatRequest, key: ConversationKey) -> Self {
+        let said = request.messages.split_system().1.into();
+        Self(Arc::new(Inner {
+            store: advisor.store(),
+            registry: Arc::clone(&advisor.registry),
+            measure: advisor.measure.clone(),
+            when_busy: advisor.when_busy,
+            lease_time: advisor.lease_time,
+            key,
+            turn: request.turn.id().clone(),
+            branch_off: request.turn.fact(),
+            hold: Arc::default(),
+            stage: Mutex::new(Stage { said, tried: false, retired: false, answered: false, state: None }),
+            is_told: AtomicBool::new(request.turn.input().is_some()),
+        }))
+    }
+
+    /// Steps back for a memory in another conversation, as long as nothing was begun here.
+    fn retire(&self) -> bool {
+        let Ok(mut stage) = self.0.stage.try_lock() else { return false };
+        stage.retired = stage.state.is_none() && !stage.tried;
+        stage.retired
+    }
+
+    /// A tool loop outside memory begins.
+    pub(crate) fn join(&self) {
+        self.0.is_told.store(true, Ordering::Relaxed);
+    }
+
+    /// The request goes inwards: begins the turn or goes on with it, and makes memory the prompt. Gives the answer
+    /// if the turn, submitted again, has one.
+    pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<Option<ChatResponse>> {
+        let mut stage = self.0.stage.lock().await;
+        let (system, said) = request.messages.split_system();
+        let state = match &mut stage.state {
+            Some(state) => {
+                self.0.go_on(state, said).await?;
+                state
+            }
+            None => {
+                stage.said = said.into();
+                match self.0.begun(&mut stage, &system, Some(self.0.when_busy)).await? {
+                    Begun::Asking(state) => {
+                        state.tell(&request.turn);
+                        state
+                    }
+                    Begun::Answered(answer) => return Ok(Some(answer.tell_again(&request.turn))),
+                }
+            }
+        };
+        self.0.fit(state).await?;
+        state.prompt.note_asked();
+        request.messages = state.prompt.messages(system);
+        Ok(None)
+    }
+
+    /// An answer came out: stores it, with the end of the turn unless the turn goes on.
+    pub(crate) async fn answered(&self, response: &ChatResponse) -> Result<()> {
+        if response.choices().len() > 1 {
+            return Err(several_choices());
+        }
+        let mut stage = self.0.stage.lock().await;
+        let Some(state) = &mut stage.state else { return Ok(()) };
+        self.0.catch_up(state).await?;
+        // Outside the loop, the loop has announced everything by now.
+        if state.ended.is_some() {
+            return Ok(());
+        }
+        let reason = &response.finish().reason;
+        let goes_on = response.tool_calls().next().is_some() || *reason == FinishReason::Paused;
+        let is_told = self.0.is_told.load(Ordering::Relaxed);
+        let addition = state.prompt.add([response.message().clone()]);
+        if addition.stored.is_empty() && is_told {
+            // There is nothing to be kept; whether the turn ends with it, others will tell.
+            state.prompt.take_over(addition);
+            return Ok(());
+        }
+        let mut write = Write::new(response.round(), "answer", addition).answering();
+        if !goes_on {
+            write = write.ending(TurnEnd::Completed(reason.clone()));
+        }
+        self.0.write(state, write).await?;
+        if !goes_on && !is_told {
+            self.0.give_back(&state.claim).await;
+            self.0.summarize_later(state.turns);
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    async fn go_on(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
+        self.catch_up(state).await?;
+        self.begin_again(state).await?;
+        state.passes = state.passes.saturating_add(1);
+        let mut addition = state.prompt.add(said);
+        addition.settle();
+        let write = Write::new(state.passes, "input", addition);
+        self.write(state, write).await
+    }
+
+    /// A turn that goes on after its end is the running one again.
+    pub(crate) async fn begin_again(&self, state: &mut TurnState) -> Result<()> {
+        if state.ended.is_none() && !state.broken_off {
+            return Ok(());
+        }
+        self.hold_again(&state.claim).await?;
+        self.registry.forget_turn(&self.key, &self.turn);
+        state.resumed |= state.ended.is_some();
+        (state.ended, state.broken_off) = (None, false);
+        Ok(())
+    }
+
+    /// Appends what is new, if anything is, and knows it afterwards.
+    pub(crate) async fn write(&self, state: &mut TurnState, write: Write) -> Result<()> {
+        if write.len() == 0 {
+            state.take_over(write);
+            return Ok(());
+        }
+        state.put_in_line(&self.turn, write);
+        self.catch_up(state).await
+    }
+
+    /// Appends what is in line. What failed or was dropped before it was known to be written is appended
+    /// again: its key makes that safe, and it cannot come late after that.
+    pub(crate) async fn catch_up(&self, state: &mut TurnState) -> Result<()> {
+        let Some(pending) = &mut state.pending else { return Ok(()) };
+        if state.claim.is_lost() {
+            return Err(StoreError::Fenced.into());
+        }
+        let unsure = std::mem::replace(&mut pending.unsure, true);
+        let batch = Batch::new(pending.key.clone(), pending.write.entries(&self.turn))
+            .with_fence(self.hold.fence())
+            .with_last_turn(state.last_turn.clone())
+            .with_parent(state.parent);
+        let outcome = append_once(&*self.store, &self.key, state.version, batch).await;
+        let unknown = match &outcome {
+            Err(StoreError::OutcomeUnknown { .. }) => true,
+            Err(StoreError::Unavailable { .. }) => unsure,
+            _ => false,
+        };
+        if !unknown
+            && let Some(pending) = state.pending.take()
+            && outcome.is_ok()
+        {
+            (state.last_turn, state.parent) = (Some(self.turn.clone()), None);
+            state.take_over(pending.write);
+        }
+        outcome.map(drop).map_err(Error::from)
+    }
+}
+
+pub(crate) fn busy() -> Error {
+    Error::new(
+        ErrorKind::ConversationBusy,
+        "another turn of this conversation is running; wait for its end or cancel it, then ask again",
+    )
+}
+
+pub(crate) fn several_choices() -> Error {
+    Error::configuration("memory keeps one answer per request; ask for one choice, or leave the memory out")
+}
+
+impl fmt::Debug for TurnMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TurnMemory")
+            .field("conversation", &self.0.key)
+            .field("turn", &self.0.turn)
+            .finish_non_exhaustive()
+    }
+}

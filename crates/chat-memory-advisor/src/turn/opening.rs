@@ -1,0 +1,222 @@
+use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
+
+use crate::MemoryTexts;
+use crate::conversation::unfinished::Unfinished;
+use crate::transcript::open_calls::OpenCalls;
+use crate::transcript::repair::{Repair, is_remembered, open_calls, results_first};
+use crate::transcript::summary::{Pending, after, last_summary, message_of};
+use crate::transcript::window::{Fitted, Measure};
+use crate::turn::close::{closing, end_of, round_of_calls};
+use crate::turn::reading::whole_turns;
+use crate::turn::resubmitted::{EarlierRun, Known, StoredAnswer};
+use conversation_store::same_turn;
+use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version};
+
+/// How a turn begins.
+#[derive(Debug)]
+pub(crate) enum Beginning {
+    /// The model is asked.
+    Asking(Opening),
+    /// The turn was answered before.
+    Answered(StoredAnswer),
+}
+
+/// What is written and what is sent when a turn begins, or begins again.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    /// The version at which it is written.
+    pub(crate) version: Version,
+    /// The entry that it follows, if that is not the last one.
+    pub(crate) parent: Option<EntryId>,
+    /// The turn of the last entry at that version, if that is known.
+    pub(crate) last_turn: Option<TurnId>,
+    /// What closes the turn before, and the input; nothing if that is written already.
+    pub(crate) entries: Vec<NewEntry>,
+    /// The view of the conversation and the input, ephemeral messages included.
+    pub(crate) messages: Vec<Message>,
+    /// How many of them are of turns before the running one.
+    pub(crate) earlier: usize,
+    /// All messages of those turns, where what is sent of them may change while the turn runs.
+    pub(crate) past: Vec<Vec<Message>>,
+    /// Nothing of the turns that were not read would be sent.
+    pub(crate) full: bool,
+    /// How many entries were read of a longer conversation, where what is sent of it may change while the turn runs.
+    pub(crate) read: Option<usize>,
+    /// What stands before them in place of the oldest turns.
+    pub(crate) summary: Option<Message>,
+    /// How many earlier turns that does not tell of.
+    pub(crate) turns: usize,
+    /// The turn stopped before, and goes on: what its log tells of it.
+    pub(crate) again: Option<EarlierRun>,
+}
+
+/// What is known of a conversation when a turn begins.
+pub(crate) struct Past<'a> {
+    pub(crate) snapshot: Snapshot,
+    /// The entry that it ends with, if that is not the last one that was written.
+    pub(crate) parent: Option<EntryId>,
+    /// The turns whose end is not written yet.
+    pub(crate) unfinished: &'a [Unfinished],
+    /// A summary that is not written yet.
+    pub(crate) summary: Option<Pending>,
+}
+
+impl Opening {
+    /// The beginning of `turn` with `said`. A pure function.
+    ///
+    /// # Errors
+    /// If the conversation knows the turn otherwise, if a result in the input answers no open call, or if the turn is
+    /// too large.
+    pub(crate) fn plan(
+        turn: &TurnId,
+        said: Vec<Message>,
+        past: Past<'_>,
+        measure: &Measure,
+    ) -> Result<Beginning> {
+        let (version, parent, texts) = (past.snapshot.version, past.parent, &*measure.texts);
+        let last_turn = past.snapshot.last_turn().filter(|_| past.parent.is_none()).cloned();
+        let read = Self::read_for_later(&past.snapshot, measure);
+        let mut log = whole_turns(past.snapshot);
+        let input = results_first(said);
+        let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
+        let said: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
+        let known = Known::of(turn, &said, &mut log, past.unfinished)?;
+        let stored = last_summary(&log).map_or(0, |summary| summary.until);
+        let summary = measure.summary(&log, past.summary.as_ref()).cloned();
+        let (entries, sent, again) = match known {
+            Known::Answered(answer) => return Ok(Beginning::Answered(answer)),
+            Known::Stopped(own) => {
+                let rest = own.get(said.len()..).unwrap_or_default();
+                let turns = Repair::of(after(&log, summary.as_ref()), texts).begin(input, rest);
+                (close_own(&own, past.unfinished, texts), turns, Some(EarlierRun::of(&own)))
+            }
+            Known::Nothing => {
+                let mut entries = close_last(&mut log, past.unfinished, &input, texts);
+                entries.extend(said);
+                let new = summary.clone().filter(|summary| summary.until > stored);
+                entries.extend(new.map(|new| NewEntry::new(turn.clone(), EntryKind::Summary(new))));
+                let repair = Repair::of(after(&log, summary.as_ref()), texts);
+                refuse_orphans(repair.open_calls().clone(), &input)?;
+                (entries, repair.begin(input, &[]), None)
+            }
+        };
+        let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
+        let summary = summary.as_ref().map(|summary| message_of(summary, texts));
+        let opening = Self {
+            version,
+            parent,
+            last_turn,
+            entries,
+            summary,
+            turns,
+            again,
+            ..Self::sending(sent, read, measure)?
+        };
+        Ok(Beginning::Asking(opening))
+    }
+
+    /// How much was read, if more of the conversation may have to be. Where summaries are sent, all that none tells of
+    /// was read.
+    fn read_for_later(snapshot: &Snapshot, measure: &Measure) -> Option<usize> {
+        let changes = measure.bounds_running() && measure.summarizer.is_none();
+        (changes && !snapshot.is_whole()).then_some(snapshot.entries.len())
+    }
+
+    /// One that sends what fits of these turns, of which the last one is running, where so much was read.
+    fn sending(mut turns: Vec<Vec<Message>>, read: Option<usize>, measure: &Measure) -> Result<Self> {
+        let running = turns.pop().unwrap_or_default();
+        let Fitted { earlier, running, full } = measure.fit(&turns, running)?;
+        turns.retain(|_| measure.bounds_running());
+        Ok(Self {
+            earlier: earlier.len(),
+            messages: earlier.into_iter().chain(running).collect(),
+            past: turns,
+            full,
+            read,
+            ..Self::default()
+        })
+    }
+
+    /// What is left of the turn if it stops while its beginning is written, if anything is to be.
+    pub(crate) fn unsure(&self, turn: &TurnId) -> Option<Unfinished> {
+        let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
+        let is_new = self.again.is_none();
+        let until = self.end();
+        let left = || Unfinished {
+            is_new,
+            until,
+            ..Unfinished::beginning(turn.clone(), self.version, own.collect())
+        };
+        (!self.entries.is_empty()).then(left)
+    }
+
+    /// The version once it is written.
+    pub(crate) fn end(&self) -> Version {
+        self.version.after(self.entries.len())
+    }
+}
+
+/// What closes a turn that goes on after it stopped: results for its open calls. If its end is still to be written,
+/// it is written here: whoever is about to write it finds it, instead of getting in the way later.
+fn close_own(own: &[Entry], unfinished: &[Unfinished], texts: &MemoryTexts) -> Vec<NewEntry> {
+    let turn = own.first().map(|entry| &entry.turn);
+    if unfinished.iter().any(|known| Some(&known.turn) == turn) {
+        return closing(own, &end_of(own, unfinished), &[], texts);
+    }
+    let missing = open_calls(own).missing(texts);
+    let (round, results) = (round_of_calls(own), missing.iter().zip(turn.into_iter().cycle()));
+    results.map(|(result, turn)| new_entry(turn, result).with_round(round)).collect()
+}
+
+/// What closes the last turn of a log, which is then part of it.
+fn close_last(
+    log: &mut Vec<Entry>,
+    unfinished: &[Unfinished],
+    input: &[Message],
+    texts: &MemoryTexts,
+) -> Vec<NewEntry> {
+    let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+    let mut end = end_of(last, unfinished);
+    if is_sent_again(last, &end, input) {
+        end = TurnEnd::RolledBack;
+    }
+    let closed = closing(last, &end, input, texts);
+    log.extend(closed.iter().map(|new| Entry::new(0, new.turn.clone(), new.kind.clone())));
+    closed
+}
+
+/// Whether the last turn did nothing but to bring results, and the input brings all of it again, because the
+/// model could not be asked.
+fn is_sent_again(last: &[Entry], end: &TurnEnd, input: &[Message]) -> bool {
+    let unanswered = matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. });
+    let messages = || last.iter().filter_map(|entry| entry.kind.as_message());
+    let again = |message: &Message| match message.tool_result() {
+        Some(result) => {
+            input.iter().filter_map(Message::tool_result).any(|new| new.call_id == result.call_id)
+        }
+        None => input.contains(message),
+    };
+    unanswered && messages().any(|message| message.role() == Role::Tool) && messages().all(again)
+}
+
+fn refuse_orphans(mut calls: OpenCalls, input: &[Message]) -> Result<()> {
+    let leading = input.iter().take_while(|message| message.role() != Role::Assistant);
+    for message in leading {
+        if let Some(result) = message.tool_result()
+            && !calls.accept(message)
+        {
+            return Err(Error::configuration(format!(
+                "the input has a result for the call `{}`, but no such call of the conversation is waiting for one",
+                result.call_id
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn new_entry(turn: &TurnId, message: &Message) -> NewEntry {
+    NewEntry::new(turn.clone(), EntryKind::Message(message.clone()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,414 @@
+use std::sync::Arc;
+
+use advisor_core::{CallKey, ErrorKind, TurnEnd};
+use proptest::prelude::*;
+
+use super::*;
+use crate::test_logs::{
+    answer, any_log, calls, completed, handed_out, log, ordinary_log, other_texts, result, rolled_back,
+    started, turn, user, words,
+};
+use crate::turn::reading::Reading;
+use crate::{NOT_RUN, WENT_ON, Window, check_transcript, repair, repair_with};
+use conversation_store::View;
+
+fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
+    plan_in(Window::All, log, said, unfinished)
+}
+
+/// The opening of a turn that has no answer yet.
+fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
+    match begin_in(window, log, said, unfinished)? {
+        Beginning::Asking(opening) => Ok(opening),
+        Beginning::Answered(answer) => panic!("answered: {answer:?}"),
+    }
+}
+
+fn past<'a>(log: &[Entry], view: View, unfinished: &'a [Unfinished]) -> Past<'a> {
+    Past { snapshot: Snapshot::of(log, view), parent: None, unfinished, summary: None }
+}
+
+fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Beginning> {
+    let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
+    let (measure, new) = (Measure::from(window), turn("new"));
+    let view = if answers_calls { View::All } else { view_of(&measure, log, said) };
+    Opening::plan(&new, said.to_vec(), past(log, view, unfinished), &measure)
+}
+
+/// The view that is read of a log before the turn `new` with this input.
+fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> View {
+    let new = turn("new");
+    let reading = Reading::of(measure).before(&new, said);
+    let mut view = reading.view();
+    while let Some(larger) = reading.view_after(view, &Snapshot::of(log, view)) {
+        view = larger;
+    }
+    view
+}
+
+/// What is written, one word per entry with its turn: `t:u:hello`, `t:end`.
+fn written(opening: &Opening) -> String {
+    let word = |new: &NewEntry| match &new.kind {
+        EntryKind::Message(message) => format!("{}:{}", new.turn, words([message])),
+        EntryKind::TurnEnded(TurnEnd::Interrupted { partial }) => format!("{}:cut({partial})", new.turn),
+        EntryKind::TurnEnded(TurnEnd::RolledBack) => format!("{}:undone", new.turn),
+        _ => format!("{}:end", new.turn),
+    };
+    opening.entries.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn with(log: &[Entry], opening: &Opening) -> Vec<Entry> {
+    let mut log = log.to_vec();
+    let seqs = opening.version.as_u64() + 1..;
+    log.extend(
+        seqs.zip(&opening.entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())),
+    );
+    log
+}
+
+#[test]
+fn a_turn_begins_with_the_view_and_its_input() {
+    let log = log(&[("t", vec![user("u").into(), answer("a").into(), completed()])]);
+    let note = user("note").ephemeral();
+    let opening = plan(&log, &[note, user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a:a u:note u:v");
+    assert_eq!(opening.version, Version::new(3));
+}
+
+#[test]
+fn law_t5_a_turn_that_goes_on_knows_what_it_has_started() {
+    let own = vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 0, "1")];
+    let dead = log(&[("t", vec![user("t").into(), answer("a").into(), completed()]), ("new", own)]);
+    let opening = plan(&dead, &[user("u")], &[]).unwrap();
+    assert_eq!(written(&opening), "new:r1! new:r2!");
+    assert_eq!(opening.again.as_ref().unwrap().started, [CallKey::new(turn("t"), 1, 0)].into());
+    let told = [crate::VERIFY_BEFORE_RETRYING, crate::OUTCOME_UNKNOWN];
+    assert_eq!(result_texts(&opening.messages), told);
+    let stored: Vec<_> = opening.entries.iter().filter_map(|new| new.kind.as_message().cloned()).collect();
+    assert_eq!(result_texts(&stored), told);
+}
+
+fn result_texts(messages: &[Message]) -> Vec<String> {
+    messages.iter().filter_map(Message::tool_result).map(advisor_core::ToolResult::text).collect()
+}
+
+#[test]
+fn the_calls_of_a_dead_turn_that_were_started_are_to_be_verified() {
+    let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 1, "2")])]);
+    let opening = plan(&dead, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "t:r1! t:r2! t:cut() new:u:v");
+    let told = [crate::OUTCOME_UNKNOWN, crate::VERIFY_BEFORE_RETRYING];
+    assert_eq!(result_texts(&opening.messages), told);
+    assert_eq!(result_texts(&repair(&with(&dead, &opening))), told, "and it stays so");
+}
+
+#[test]
+fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
+    let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), result("2").into()])]);
+    let opening = plan(&dead, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&opening), "t:r1! t:cut() new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a(1,2) r1! r2 a:[interrupted] u:v");
+
+    let dead = log(&[("t", vec![user("u").into()])]);
+    let cut = |partial: &str| TurnEnd::Interrupted { partial: partial.into() };
+    let known = |end| Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), Vec::new()) };
+    let opening = plan(&dead, &[user("v")], &[known(cut("so f"))]).unwrap();
+    assert_eq!(written(&opening), "t:cut(so f) new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a:so f [interrupted] u:v");
+    let opening = plan(&dead, &[user("v")], &[known(TurnEnd::RolledBack)]).unwrap();
+    assert_eq!(written(&opening), "t:undone new:u:v");
+    assert_eq!(words(&opening.messages), "u:v");
+    let other = Unfinished { turn: turn("other"), ..known(cut("x")) };
+    assert_eq!(written(&plan(&dead, &[user("v")], &[other]).unwrap()), "t:cut() new:u:v");
+}
+
+#[test]
+fn text_that_a_stored_answer_holds_is_not_told_twice() {
+    let said = Message::assistant("Let me look.");
+    let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
+    let unfinished =
+        [Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), vec![said.clone().into()]) }];
+    let lost = log(&[("t", vec![user("u").into()])]);
+    let opening = plan(&lost, &[user("v")], &unfinished).unwrap();
+    assert_eq!(written(&opening), "t:cut(Let me look.) new:u:v");
+    let stored = log(&[("t", vec![user("u").into(), said.into()])]);
+    let opening = plan(&stored, &[user("v")], &unfinished).unwrap();
+    assert_eq!(written(&opening), "t:cut() new:u:v");
+    assert_eq!(words(&opening.messages), "u:u a:Let me look. u:v");
+}
+
+#[test]
+fn the_input_may_answer_the_calls_of_the_turn_before() {
+    let asking = |end: Option<EntryKind>| {
+        let kinds = [EntryKind::from(user("u")), calls(&["1", "2"]).into()].into_iter().chain(end).collect();
+        log(&[("t", kinds)])
+    };
+    let all = plan(&asking(Some(handed_out())), &[result("2"), result("1")], &[]).unwrap();
+    assert_eq!(written(&all), "new:r2 new:r1");
+    assert_eq!(words(&all.messages), "u:u a(1,2) r1 r2");
+    let some = plan(&asking(Some(handed_out())), &[user("v"), result("2")], &[]).unwrap();
+    assert_eq!(written(&some), "t:r1! t:end new:r2 new:u:v", "results come first");
+    assert_eq!(words(&some.messages), "u:u a(1,2) r1! r2 u:v");
+    let none = plan(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
+    assert_eq!(written(&none), "t:r1! t:r2! t:end new:u:v");
+    assert_eq!(words(&none.messages), format!("u:u a(1,2) r1! r2! a:{WENT_ON} u:v"));
+    let stored = |opening: &Opening| {
+        let stored = opening.entries.iter().filter_map(|new| new.kind.as_message()?.tool_result());
+        stored.map(advisor_core::ToolResult::text).collect::<Vec<_>>()
+    };
+    assert_eq!((stored(&none), stored(&some)[0].as_str()), (vec![NOT_RUN.to_owned(); 2], NOT_RUN));
+    let dead = plan(&asking(None), &[result("1"), result("2")], &[]).unwrap();
+    assert_eq!(written(&dead), "t:cut() new:r1 new:r2");
+    assert_eq!(words(&dead.messages), "u:u a(1,2) r1 r2");
+}
+
+#[test]
+fn results_that_nobody_read_can_be_brought_again() {
+    let brought = |kinds: Vec<EntryKind>| {
+        let asking = vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()];
+        log(&[("t", asking), ("failed", kinds)])
+    };
+    let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
+    let both = brought(vec![result("1").into(), result("2").into(), failed()]);
+    let again = plan(&both, &[result("1"), result("2")], &[]).unwrap();
+    assert_eq!(written(&again), "failed:undone new:r1 new:r2");
+    assert_eq!(words(&again.messages), "u:u a(1,2) r1 r2");
+    let with_text = brought(vec![result("1").into(), result("2").into(), user("v").into(), failed()]);
+    let all = [result("1"), result("2"), user("v")];
+    assert_eq!(written(&plan(&with_text, &all, &[]).unwrap()), "failed:undone new:r1 new:r2 new:u:v");
+    // What is not brought again must not get lost, and what was read cannot be brought again.
+    plan(&with_text, &all[..2], &[]).unwrap_err();
+    plan(&both, &[result("1")], &[]).unwrap_err();
+    let read = brought(vec![result("1").into(), result("2").into(), answer("a").into(), failed()]);
+    plan(&read, &[result("1"), result("2")], &[]).unwrap_err();
+}
+
+#[test]
+fn a_result_for_a_call_that_nobody_made_is_refused() {
+    let asking = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
+    for said in [vec![result("9")], vec![result("1"), result("1")], vec![user("v"), result("9")]] {
+        let error = plan(&asking, &said, &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.to_string().contains("no such call"), "{error}");
+    }
+    let own = [user("v"), calls(&["9"]), result("9"), user("w")];
+    assert_eq!(words(&plan(&[], &own, &[]).unwrap().messages), "u:v a(9) r9 u:w");
+}
+
+#[test]
+fn a_turn_that_stopped_goes_on_where_it_stands() {
+    let before = ("t", vec![user("u").into(), answer("a").into(), completed()]);
+    let own = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
+    let same = plan(&own(vec![user("v").into()]), &[user("v")], &[]).unwrap();
+    assert_eq!((written(&same).as_str(), same.version), ("", Version::new(4)));
+    assert_eq!(words(&same.messages), "u:u a:a u:v");
+    let cut = || EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "so f".into() });
+    for kinds in [
+        vec![user("v").into(), cut()],
+        vec![user("v").into(), calls(&["1"]).into(), result("1").into()],
+        vec![user("v").into(), calls(&["1"]).into(), result("1").into(), cut()],
+    ] {
+        let again = plan(&own(kinds.clone()), &[user("v")], &[]).unwrap();
+        let tail = if kinds.len() > 2 { " a(1) r1" } else { "" };
+        assert_eq!((written(&again).as_str(), again.again.is_some()), ("", true));
+        assert_eq!(words(&again.messages), format!("u:u a:a u:v{tail}"), "what had been shown is void");
+    }
+    let open =
+        plan(&own(vec![user("v").into(), calls(&["1", "2"]).into(), result("2").into()]), &[user("v")], &[]);
+    let open = open.unwrap();
+    assert_eq!(written(&open), "new:r1!");
+    assert_eq!(words(&open.messages), "u:u a:a u:v a(1,2) r1! r2", "its tools do not run again");
+}
+
+#[test]
+fn a_turn_that_was_answered_is_answered_the_same() {
+    let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
+    let own = vec![user("v").into(), answer("yes").into(), completed()];
+    let later = ("t", vec![user("u").into(), answer("a").into(), completed()]);
+    for log in [
+        log(&[("new", own.clone())]),
+        log(&[("new", own.clone()), later]),
+        log(&[("new", own.iter().cloned().chain([failed()]).collect())]),
+    ] {
+        match begin_in(Window::All, &log, &[user("v")], &[]).unwrap() {
+            Beginning::Answered(answer) => {
+                assert_eq!(
+                    (answer.message.text().as_str(), answer.reason),
+                    ("yes", advisor_core::FinishReason::Stop)
+                );
+            }
+            Beginning::Asking(opening) => panic!("{opening:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_turn_of_which_nobody_knows_how_it_ended_is_refused() {
+    let damage = || EntryKind::Corrupt(b"half".into());
+    for own in [
+        vec![damage(), answer("a").into(), completed()],
+        vec![user("v").into(), damage(), completed()],
+        vec![user("v").into(), answer("a").into(), damage()],
+        vec![user("v").into(), damage()],
+    ] {
+        let error = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Store, "{error}");
+    }
+    // Damage elsewhere tells nothing of the end.
+    let own = vec![user("v").into(), damage(), answer("a").into(), completed()];
+    let begun = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap();
+    assert!(matches!(begun, Beginning::Answered(answer) if answer.message.text() == "a"));
+}
+
+#[test]
+fn an_id_that_was_used_for_something_else_is_refused() {
+    let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
+    let undone = || EntryKind::TurnEnded(TurnEnd::RolledBack);
+    let later = ("t", vec![user("u").into(), answer("a").into(), completed()]);
+    for (log, why) in [
+        (log(&[("new", vec![user("w").into()])]), "another input"),
+        (log(&[("new", vec![user("w").into(), answer("a").into(), completed()])]), "another input"),
+        (log(&[("new", vec![user("v").into(), failed()]), later]), "gone on"),
+        (log(&[("new", vec![user("v").into(), undone()])]), "rolled back"),
+    ] {
+        let error = begin_in(Window::All, &log, &[user("v")], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TurnIdReused);
+        assert!(error.to_string().contains(why) && error.to_string().contains("new id"), "{error}");
+    }
+}
+
+#[test]
+fn the_window_leaves_out_the_oldest_turns_and_keeps_what_belongs_together() {
+    let plain = |name| (name, vec![user("u").into(), answer(name).into(), completed()]);
+    let log3 = log(&[plain("a"), plain("b"), plain("c")]);
+    let sent = |count| words(&plan_in(Window::Messages(count), &log3, &[user("v")], &[]).unwrap().messages);
+    assert_eq!(sent(0), "u:v");
+    assert_eq!(sent(1), "u:v");
+    assert_eq!(sent(2), "a:c u:v", "there is room for the last answer, and for nothing else");
+    assert_eq!(sent(3), "u:u a:c u:v");
+    assert_eq!(sent(6), "u:u a:b u:u a:c u:v");
+    assert_eq!(sent(7), "u:u a:a u:u a:b u:u a:c u:v");
+
+    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let asked = log(&[plain("a"), asking]);
+    let opening = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
+    assert_eq!(words(&opening.messages), "u:u a(1) r1", "a call and its result never part");
+}
+
+#[test]
+fn what_a_beginning_writes_ends_behind_what_closes_the_turn_before() {
+    let open = log(&[("t", vec![user("u").into()])]);
+    let opening = plan(&open, &[user("v")], &[]).unwrap();
+    let left = opening.unsure(&turn("new")).unwrap();
+    assert_eq!((left.known, left.unsure.len(), left.until), (Version::new(1), 1, Version::new(3)));
+}
+
+#[test]
+fn an_answer_never_parts_from_the_turn_whose_calls_it_was_given_for() {
+    let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let undone = ("undone", vec![user("no").into(), rolled_back()]);
+    let sent = |first: Message, count| {
+        let later = if first.role() == Role::Tool { "ok" } else { "fine" };
+        let bring = vec![first.into(), result("1").into(), answer(later).into(), completed()];
+        let all = log(&[asking.clone(), undone.clone(), ("bring", bring)]);
+        words(&plan_in(Window::Messages(count), &all, &[user("v")], &[]).unwrap().messages)
+    };
+    assert_eq!(sent(result("1"), 3), "u:u a:ok u:v", "with an undone turn in between");
+    assert_eq!(
+        sent(user("by the way"), 3),
+        "u:by the way a:fine u:v",
+        "with something said before the result"
+    );
+    assert_eq!(sent(result("1"), 5), "u:u a(1) r1 a:ok u:v");
+}
+
+/// The opening of a turn that says `v`, of which only so many entries before it are read.
+fn plan_seeing(entries: usize, log: &[Entry]) -> Opening {
+    let seen = past(log, View::LastEntries(entries), &[]);
+    match Opening::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {
+        Beginning::Asking(opening) => opening,
+        Beginning::Answered(answer) => panic!("answered: {answer:?}"),
+    }
+}
+
+#[test]
+fn a_turn_whose_beginning_was_not_read_is_left_out() {
+    let long: Vec<EntryKind> = (0..4).flat_map(|_| [calls(&["1"]).into(), result("1").into()]).collect();
+    let turn = |name, end: Option<EntryKind>| {
+        (name, [EntryKind::from(user(name))].into_iter().chain(long.clone()).chain(end).collect::<Vec<_>>())
+    };
+    let ended = log(&[turn("a", Some(completed())), turn("b", Some(completed()))]);
+    assert_eq!(words(&plan_seeing(9, &ended).messages), "u:v");
+    let asking = [calls(&["2"]).into(), handed_out()];
+    let asking = turn("a", None).1.into_iter().chain(asking).collect();
+    let answering = vec![result("2").into(), answer("x").into(), completed()];
+    let joined = log(&[
+        ("a", asking),
+        ("b", answering),
+        ("c", vec![user("w").into(), answer("y").into(), completed()]),
+    ]);
+    assert_eq!(
+        words(&plan_seeing(12, &joined).messages),
+        "u:w a:y u:v",
+        "what answers its calls goes with it"
+    );
+    let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
+    let parted = log(&[asking, ("b", vec![result("1").into(), answer("x").into()])]);
+    let opening = plan_seeing(4, &parted);
+    assert_eq!(words(&opening.messages), "u:v", "an open turn, too, goes with the calls that it answers");
+    assert_eq!(written(&opening), "b:cut() new:u:v");
+    let open = log(&[turn("a", Some(completed())), turn("b", None)]);
+    for (window, seen) in [(Window::Messages(1), 2), (Window::Messages(0), 0)] {
+        let opening = plan_in(window, &open, &[user("v")], &[]).unwrap();
+        assert_eq!(written(&opening), "b:cut() new:u:v", "an open turn is closed, also out of sight");
+        assert_eq!(written(&plan_seeing(seen, &open)), "b:cut() new:u:v");
+    }
+}
+
+proptest! {
+    #[test]
+    fn law_m6_from_any_log_the_next_request_is_valid(log in any_log(), count in 0..12_usize, all in any::<bool>()) {
+        let window = if all { Window::All } else { Window::Messages(count) };
+        let opening = plan_in(window, &log, &[user("v")], &[]).unwrap();
+        prop_assert_eq!(check_transcript(&opening.messages), []);
+        prop_assert_eq!(opening.messages.last(), Some(&user("v")));
+    }
+
+    #[test]
+    fn law_m2_what_is_sent_is_what_the_log_tells_afterwards(log in any_log(), other in any::<bool>()) {
+        let texts = if other { other_texts() } else { MemoryTexts::default() };
+        let measure = Measure { texts: Arc::new(texts.clone()), ..Window::All.into() };
+        let begun = Opening::plan(&turn("new"), vec![user("v")], past(&log, View::All, &[]), &measure);
+        let Beginning::Asking(opening) = begun.unwrap() else { panic!("the turn is new") };
+        let mut told = repair_with(&with(&log, &opening), &texts);
+        prop_assert_eq!(told.pop().unwrap().text(), texts.interrupted.to_string());
+        prop_assert_eq!(told, opening.messages);
+    }
+
+    #[test]
+    fn the_windows_view_holds_all_that_can_be_in_the_window(log in ordinary_log(), count in 0..16_usize) {
+        let window = Window::Messages(count);
+        let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
+        let from_all = Opening::plan(&turn("new"), vec![user("v")], past(&log, View::All, &[]), &window.into());
+        let Beginning::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
+        prop_assert_eq!(words(&from_view.messages), words(&from_all.messages));
+    }
+
+    #[test]
+    fn a_dead_turn_is_closed_once(log in any_log(), partial in "[a-c]{0,2}") {
+        let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
+        let name = last[0].turn.clone();
+        let unfinished = Unfinished {
+            end: TurnEnd::Interrupted { partial: partial.as_str().into() },
+            ..Unfinished::beginning(name, Version::new(log.len() as u64), Vec::new())
+        };
+        let opening = plan(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
+        let after = with(&log, &opening);
+        let input = after.chunk_by(same_turn).next_back().unwrap().len();
+        let closed = &after[..after.len() - input];
+        let again = plan(closed, &[user("v")], &[unfinished]).unwrap();
+        prop_assert_eq!(written(&again), "new:u:v");
+        prop_assert_eq!(again.messages, opening.messages);
+    }
+}

@@ -1,0 +1,227 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use advisor_core::{CallStart, Message, MessageList, Result, Role};
+
+use crate::MemoryTexts;
+use crate::transcript::open_calls::OpenCalls;
+use crate::transcript::repair::results_first;
+use crate::transcript::window::{Fitted, Measure};
+
+/// What the model is sent in a turn: the view of the conversation, and what the turn adds to it.
+///
+/// It only grows, so that round fifty costs as much as round one, unless it is to be kept small.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    system: Vec<Message>,
+    /// What stands in place of the oldest turns.
+    summary: Option<Message>,
+    /// How many messages behind that are of turns before the running one.
+    earlier: usize,
+    /// All messages of those turns, where what is sent of them may change while the turn runs.
+    past: Vec<Vec<Message>>,
+    /// The addresses of all messages in the list or left out of it, where they are kept alive.
+    seen: HashSet<usize>,
+    left_out: Vec<Message>,
+    tip: Tip,
+}
+
+/// Where the prompt stands; cheap to clone.
+#[derive(Debug, Clone)]
+struct Tip {
+    list: MessageList,
+    /// The calls of the last answer; their results are listed once all are there.
+    calls: OpenCalls,
+    last_remembered: Option<Role>,
+    /// The model was asked, and there is no answer that could be kept.
+    unanswered: bool,
+    texts: Arc<MemoryTexts>,
+}
+
+/// Messages that are new to a prompt. It does not change before they are taken over.
+#[derive(Debug)]
+pub(crate) struct Addition {
+    tip: Tip,
+    seen: Vec<usize>,
+    /// What of them is to be stored, in order.
+    pub(crate) stored: Vec<Message>,
+}
+
+impl Prompt {
+    /// A prompt of these messages, in which no call is open.
+    pub(crate) fn new(system: Vec<Message>, messages: Vec<Message>, texts: Arc<MemoryTexts>) -> Self {
+        let seen = messages.iter().map(address).collect();
+        let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
+        let list = system.iter().cloned().chain(messages).collect();
+        let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false, texts };
+        Self { system, summary: None, earlier: 0, past: Vec::new(), seen, left_out: Vec::new(), tip }
+    }
+
+    /// The same prompt, which begins with a summary, and of which so many messages are what is sent of the past.
+    pub(crate) fn following(
+        mut self,
+        summary: Option<Message>,
+        earlier: usize,
+        past: Vec<Vec<Message>>,
+    ) -> Self {
+        if summary.is_some() {
+            let rest: Vec<_> = self.tip.list.iter().skip(self.system.len()).cloned().collect();
+            self.tip.list = self.system.iter().cloned().chain(summary.clone()).chain(rest).collect();
+        }
+        Self { earlier, past, summary, ..self }
+    }
+
+    /// Sends what fits now, if the running turn is bounded: less of it than before, and of the past whatever fits
+    /// beside it. Returns whether that stays so whatever is before the turns that it knows.
+    ///
+    /// # Errors
+    /// If the running turn is too large, and is not to be sent then.
+    pub(crate) fn fit(&mut self, measure: &Measure) -> Result<bool> {
+        if !measure.bounds_running() {
+            return Ok(true);
+        }
+        let head = self.system.len() + usize::from(self.summary.is_some());
+        let running = self.tip.list.iter().skip(head + self.earlier).cloned().collect();
+        let Fitted { earlier, running, full } = measure.fit(&self.past, running)?;
+        let head = self.system.iter().cloned().chain(self.summary.clone());
+        let list: MessageList = head.chain(earlier.iter().chain(&running).cloned()).collect();
+        self.earlier = earlier.len();
+        if list != self.tip.list {
+            let kept: HashSet<_> = list.iter().map(address).collect();
+            self.left_out.extend(self.tip.list.iter().filter(|old| !kept.contains(&address(old))).cloned());
+            self.tip.list = list;
+        }
+        Ok(full)
+    }
+
+    /// Adds earlier turns. `turns` ends with those that are known already.
+    pub(crate) fn reach_back(&mut self, mut turns: Vec<Vec<Message>>) {
+        turns.truncate(turns.len().saturating_sub(self.past.len()));
+        self.past.splice(..0, turns);
+    }
+
+    /// Nothing new, to begin an addition with.
+    pub(crate) fn unchanged(&self) -> Addition {
+        Addition { tip: self.tip.clone(), seen: Vec::new(), stored: Vec::new() }
+    }
+
+    /// What is new of these messages. Results come behind their calls; those that no open call waits for,
+    /// empty answers and system messages are left out.
+    pub(crate) fn add(&self, messages: impl IntoIterator<Item = Message>) -> Addition {
+        self.add_again(messages.into_iter().filter(|message| !self.knows(message)))
+    }
+
+    /// The same, with those messages that were there before: an answer can be taken up again.
+    pub(crate) fn add_again(&self, messages: impl IntoIterator<Item = Message>) -> Addition {
+        let mut addition = self.unchanged();
+        results_first(messages.into_iter().collect()).into_iter().for_each(|message| addition.take(message));
+        addition
+    }
+
+    /// The calls of the last answer.
+    pub(crate) fn calls(&self) -> &OpenCalls {
+        &self.tip.calls
+    }
+
+    /// Whether this very message is in the prompt.
+    pub(crate) fn knows(&self, message: &Message) -> bool {
+        self.seen.contains(&address(message))
+    }
+
+    /// The loop goes on with the last answer: its tools may be started from now on.
+    pub(crate) fn start_calls(&mut self) {
+        self.tip.calls.start();
+    }
+
+    /// The turn has ended with an answer, and leaves its calls to the caller.
+    pub(crate) fn leave_calls(&mut self) {
+        self.tip.calls.leave_to_caller();
+    }
+
+    /// The start of one of these calls is recorded.
+    pub(crate) fn note_start(&mut self, start: &CallStart) {
+        self.tip.calls.note_start(start);
+    }
+
+    /// The model is asked with what there is.
+    pub(crate) fn note_asked(&mut self) {
+        self.tip.unanswered = true;
+    }
+
+    pub(crate) fn take_over(&mut self, addition: Addition) {
+        self.seen.extend(addition.seen);
+        self.tip = addition.tip;
+    }
+
+    /// The whole of it, with these system messages.
+    pub(crate) fn messages(&mut self, system: Vec<Message>) -> MessageList {
+        if system != self.system {
+            let rest = self.tip.list.iter().filter(|message| message.role() != Role::System);
+            self.tip.list = system.iter().chain(&self.summary).chain(rest).cloned().collect();
+            self.system = system;
+        }
+        self.tip.list.clone()
+    }
+}
+
+impl Addition {
+    fn take(&mut self, message: Message) {
+        match message.role() {
+            Role::System => {}
+            Role::Tool if !self.tip.calls.accept(&message) => {}
+            Role::Tool => {
+                self.note(&message);
+                if !self.tip.calls.is_waiting() {
+                    self.tip.list.extend(self.tip.calls.settle(&self.tip.texts));
+                }
+            }
+            _ if message.is_empty_answer() => self.tip.unanswered = true,
+            role => {
+                self.settle();
+                let user_again = role == Role::User && self.tip.last_remembered == Some(Role::User);
+                if user_again && self.tip.unanswered && !message.is_ephemeral() {
+                    self.push(Message::assistant(self.tip.texts.no_answer.clone()));
+                }
+                self.push(message);
+            }
+        }
+    }
+
+    /// The model was asked and gave nothing that could be kept.
+    pub(crate) fn note_empty_answer(&mut self) {
+        self.tip.unanswered = true;
+    }
+
+    /// Answers what is still open.
+    pub(crate) fn settle(&mut self) {
+        for result in self.tip.calls.missing(&self.tip.texts) {
+            self.tip.calls.accept(&result);
+            self.note(&result);
+        }
+        self.tip.list.extend(self.tip.calls.settle(&self.tip.texts));
+    }
+
+    fn push(&mut self, message: Message) {
+        self.note(&message);
+        self.tip.calls = OpenCalls::of(&message).not_started();
+        self.tip.list.push(message);
+    }
+
+    fn note(&mut self, message: &Message) {
+        self.seen.push(address(message));
+        if message.is_ephemeral() {
+            return;
+        }
+        self.tip.last_remembered = Some(message.role());
+        self.tip.unanswered = false;
+        self.stored.push(message.clone());
+    }
+}
+
+/// What tells one message from another that merely says the same.
+fn address(message: &Message) -> usize {
+    std::ptr::from_ref(message.content()).addr()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+use advisor_core::{Message, TurnId};
+
+use crate::Window;
+use crate::conversation::unfinished::Unfinished;
+use crate::transcript::fill::Filled;
+use crate::transcript::repair::{Repair, answers_to_earlier_calls};
+use crate::transcript::summary::{Pending, after, last_summary, message_of};
+use crate::transcript::window::Measure;
+use crate::turn::close::{closing, end_of};
+use crate::turn::opening::{Beginning, Opening, Past};
+use conversation_store::same_turn;
+use conversation_store::{Entry, Snapshot, View};
+
+/// How far back a conversation is read: once, unless that does not show all that is sent.
+///
+/// What is sent says whether it does. The same code that plans what is sent is asked, so the two always agree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    measure: &'a Measure,
+    /// The turn that is about to run, if one is, and its input.
+    turn: Option<(&'a TurnId, &'a [Message])>,
+    /// The turns whose end is not written yet.
+    unfinished: &'a [Unfinished],
+}
+
+/// How many turns are read first where nobody knows how long they are.
+const FIRST_TURNS: usize = 16;
+
+/// How many times as much is read when a view does not show enough.
+pub(crate) const GROWTH: usize = 4;
+
+impl<'a> Reading<'a> {
+    /// Reads what is sent before a turn of which nothing is known.
+    pub(crate) fn of(measure: &'a Measure) -> Self {
+        Self { measure, turn: None, unfinished: &[] }
+    }
+
+    /// Reads what is sent before this turn, beside its input.
+    pub(crate) fn before(self, turn: &'a TurnId, input: &'a [Message]) -> Self {
+        Self { turn: Some((turn, input)), ..self }
+    }
+
+    /// The same where these turns are still to be closed.
+    pub(crate) fn beside<'b>(&self, unfinished: &'b [Unfinished]) -> Reading<'b>
+    where
+        'a: 'b,
+    {
+        Reading { unfinished, ..*self }
+    }
+
+    /// What is read first.
+    ///
+    /// An ordinary turn has one entry that is no message, and at most one more for each result: the start of its call.
+    /// Those are fewer than its messages, so twice as many entries hold the messages of a window.
+    pub(crate) fn view(&self) -> View {
+        if let Some(summarizer) = &self.measure.summarizer {
+            return View::LastTurns(summarizer.view());
+        }
+        match self.measure.window {
+            Window::All => View::All,
+            Window::Messages(count) => View::LastEntries(count.saturating_mul(2)),
+            Window::Turns(count) => View::LastTurns(count),
+            Window::Tokens(_) => View::LastTurns(FIRST_TURNS),
+        }
+    }
+
+    /// The next larger view, if this one does not show enough.
+    pub(crate) fn view_after(&self, view: View, snapshot: &Snapshot) -> Option<View> {
+        let larger = match view {
+            View::LastEntries(count) => View::LastEntries(count.saturating_mul(GROWTH)),
+            View::LastTurns(count) => View::LastTurns(count.saturating_mul(GROWTH)),
+            // All is read, or as much as a newer kind of view says.
+            _ => return None,
+        };
+        (!self.is_enough(snapshot)).then_some(larger)
+    }
+
+    /// Whether nothing that a snapshot leaves out would be sent.
+    fn is_enough(&self, snapshot: &Snapshot) -> bool {
+        let Some(first) = snapshot.entries.first().filter(|first| !first.is_first()) else { return true };
+        if self.measure.summarizer.is_some() {
+            return last_summary(&snapshot.entries).is_some_and(|summary| summary.until >= first.seq);
+        }
+        let snapshot = snapshot.clone();
+        let Some((turn, input)) = self.turn else {
+            return told(snapshot, None, self.unfinished, self.measure).1.full;
+        };
+        let past = Past { snapshot, parent: None, unfinished: self.unfinished, summary: None };
+        match Opening::plan(turn, input.to_vec(), past, self.measure) {
+            Ok(Beginning::Asking(opening)) => opening.full,
+            Ok(Beginning::Answered(_)) => true,
+            // What was not read may hold its answer.
+            Err(_) => false,
+        }
+    }
+}
+
+/// What is sent before a turn of which nothing is known: the summary, and of the turns behind it what fits.
+pub(crate) fn told(
+    snapshot: Snapshot,
+    pending: Option<&Pending>,
+    unfinished: &[Unfinished],
+    measure: &Measure,
+) -> (Option<Message>, Filled) {
+    let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
+    let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
+    let closed = closing(last, &end_of(last, unfinished), &[], texts);
+    log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+    let summary = measure.summary(&log, pending);
+    let filled = measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]);
+    (summary.map(|summary| message_of(summary, texts)), filled)
+}
+
+/// What is read of a conversation, without the turns whose beginning is not.
+pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
+    let open = snapshot.open_turn.is_some();
+    let mut log = snapshot.into_entries();
+    if log.first().is_none_or(Entry::is_first) {
+        return log;
+    }
+    let mut turns = log.chunk_by(same_turn);
+    if open {
+        // An open turn is always read whole.
+        turns.next_back();
+    }
+    let cut = turns.next().map_or(0, <[Entry]>::len);
+    let answers = answers_to_earlier_calls(turns);
+    log.split_off(cut + answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WhenTooLarge;
+    use crate::test_logs::{answer, completed, log, turn, user};
+    use crate::transcript::summary::tests::summarizer;
+    use advisor_core::TurnEnd;
+    use conversation_store::{EntryKind, Summary, Version};
+    use std::sync::Arc;
+
+    #[test]
+    fn what_is_read_first_is_about_what_the_window_holds() {
+        let view = |window: Window| Reading::of(&window.into()).view();
+        assert_eq!(view(Window::All), View::All);
+        assert_eq!(view(Window::Messages(3)), View::LastEntries(6));
+        assert_eq!(view(Window::Turns(3)), View::LastTurns(3));
+        assert_eq!(view(Window::Tokens(3)), View::LastTurns(16));
+    }
+
+    fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
+        (name, vec![user(name).into(), answer("ok").into(), completed()])
+    }
+
+    /// Counts each message as two tokens.
+    fn tokens(limit: usize) -> Measure {
+        Measure { counter: Arc::new(|_: &Message| 2_usize), ..Window::Tokens(limit).into() }
+    }
+
+    #[test]
+    fn more_is_read_while_the_window_may_have_room() {
+        let log = log(&["a", "b", "c"].map(plain));
+        let next = |measure: &Measure, view| Reading::of(measure).view_after(view, &Snapshot::of(&log, view));
+        let more = Some(View::LastTurns(8));
+        assert_eq!(next(&tokens(5), View::LastTurns(2)), more, "of two turns, one is known to be whole");
+        assert_eq!(next(&tokens(4), View::LastTurns(2)), more, "a message may take no room");
+        assert_eq!(next(&tokens(3), View::LastTurns(2)), None, "it is full");
+        assert_eq!(next(&tokens(99), View::LastTurns(3)), None, "there is no more");
+        assert_eq!(next(&Window::Messages(9).into(), View::LastEntries(7)), Some(View::LastEntries(28)));
+        assert_eq!(next(&Window::Messages(4).into(), View::LastEntries(7)), None);
+        assert_eq!(next(&Window::Turns(9).into(), View::LastTurns(2)), more);
+        assert_eq!(next(&Window::Turns(2).into(), View::LastTurns(2)), None);
+    }
+
+    #[test]
+    fn the_input_of_the_turn_and_what_is_stored_of_it_take_room() {
+        let mut turns = ["a", "b", "c"].map(plain);
+        turns[2].1.truncate(2);
+        let log = log(&turns);
+        let next = |name: &str, input: &[Message]| {
+            let (measure, turn) = (tokens(5), turn(name));
+            let view = View::LastTurns(2);
+            Reading::of(&measure).before(&turn, input).view_after(view, &Snapshot::of(&log, view)).is_some()
+        };
+        assert!(next("new", &[]) && !next("new", &[user("x")]));
+        assert!(next("c", &[user("c")]), "the turn before it is not shown");
+    }
+
+    #[test]
+    fn a_turn_that_is_answered_is_looked_for_also_where_it_is_too_large_by_now() {
+        let log = log(&["a", "b", "c"].map(plain));
+        let (measure, view) =
+            (Measure { when_too_large: WhenTooLarge::Refuse, ..tokens(1) }, View::LastTurns(2));
+        let next = |name: &str| {
+            let (turn, said) = (turn(name), [user(name)]);
+            Reading::of(&measure).before(&turn, &said).view_after(view, &Snapshot::of(&log, view))
+        };
+        assert_eq!((next("a"), next("c")), (Some(View::LastTurns(8)), None));
+    }
+
+    #[test]
+    fn law_m7_the_text_that_a_dropped_turn_had_shown_takes_room_before_it_is_written() {
+        let mut turns = ["a", "b", "c", "d"].map(plain);
+        turns[3].1.truncate(1);
+        let (log, view) = (log(&turns), View::LastTurns(3));
+        let end = TurnEnd::Interrupted { partial: "so far".into() };
+        let left = [Unfinished { end, ..Unfinished::beginning(turn("d"), Version::new(10), Vec::new()) }];
+        let counter = Arc::new(|message: &Message| message.text().len());
+        let measure = Measure { counter, ..Window::Tokens(15).into() };
+        let next = |reading: &Reading<'_>| reading.view_after(view, &Snapshot::of(&log, view)).is_some();
+        let (new, said) = (turn("new"), [user("v")]);
+        for reading in [Reading::of(&measure), Reading::of(&measure).before(&new, &said)] {
+            assert!(!next(&reading), "without a text it fits, and ends the window");
+            assert!(next(&reading.beside(&left)), "it does not fit at all, so turns before it may");
+        }
+    }
+
+    #[test]
+    fn more_is_read_until_the_summary_tells_of_what_was_read() {
+        let view = View::LastTurns(1);
+        for (until, next) in [(3, Some(View::LastTurns(4))), (7, None)] {
+            let summary = Summary::new(until, "they talked");
+            let mut turns = ["a", "b", "c"].map(plain);
+            turns[2].1.insert(1, EntryKind::Summary(summary));
+            let measure = Measure { summarizer: Some(summarizer(1, 1)), ..Window::All.into() };
+            assert_eq!(Reading::of(&measure).view_after(view, &Snapshot::of(&log(&turns), view)), next);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+use advisor_core::Result;
+
+use crate::transcript::repair::Repair;
+use crate::turn::Inner;
+use crate::turn::reading::{GROWTH, whole_turns};
+use crate::turn::state::TurnState;
+use conversation_store::same_turn;
+use conversation_store::{EntryId, StoreError, View};
+
+/// How many entries are read on at least.
+const LEAST: usize = 64;
+
+/// How a turn comes to know more of the past than it began with.
+impl Inner {
+    /// Sends what fits into the window now, and reads on while something that was not read yet might fit, too.
+    ///
+    /// Nothing that is read at the beginning of a turn is enough for all of it: with less room, turns are passed over
+    /// that fitted before, and older ones are sent.
+    pub(crate) async fn fit(&self, state: &mut TurnState) -> Result<()> {
+        while !state.prompt.fit(&self.measure)?
+            && let Some(read) = state.read
+        {
+            self.read_on(state, read.saturating_mul(GROWTH).max(LEAST)).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the last `count` entries of the branch that the turn is on.
+    async fn read_on(&self, state: &mut TurnState, count: usize) -> Result<()> {
+        let tip = state.parent.unwrap_or(EntryId::new(state.version.as_u64()));
+        let view = View::LastEntries(count);
+        let snapshot =
+            self.store.load_branch(&self.key, tip, view).await.map_err(StoreError::into_load_error)?;
+        self.registry.damaged.tell(&self.key, &snapshot);
+        let is_all = snapshot.is_whole() || snapshot.entries.len() < count;
+        let mut log = whole_turns(snapshot);
+        let own = log
+            .chunk_by(same_turn)
+            .next_back()
+            .filter(|last| last.first().is_some_and(|entry| entry.turn == self.turn));
+        log.truncate(log.len().saturating_sub(own.map_or(0, <[_]>::len)));
+        state.prompt.reach_back(Repair::of(&log, &self.measure.texts).finish());
+        state.read = (!is_all).then_some(count);
+        Ok(())
+    }
+}

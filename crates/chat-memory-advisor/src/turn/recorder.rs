@@ -1,0 +1,250 @@
+use std::sync::Arc;
+
+use advisor_core::{
+    CallStart, Error, ErrorKind, Message, Record, Result, Role, Step, TurnEnd, TurnRecorder, async_trait,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::TurnMemory;
+use crate::conversation::unfinished::Unfinished;
+use crate::transcript::repair::is_remembered;
+use crate::turn::beginning::Begun;
+use crate::turn::prompt::Addition;
+use crate::turn::state::{TurnState, Write};
+use crate::turn::{Inner, Stage};
+use conversation_store::Version;
+
+/// What the loop and the root announce. What memory has stored already is recognised and not stored again.
+#[async_trait]
+impl TurnRecorder for TurnMemory {
+    async fn record(&self, record: &Record) -> Result<()> {
+        let mut stage = self.0.stage.lock().await;
+        if stage.retired {
+            return Ok(());
+        }
+        if stage.answered {
+            return refuse_calls(record);
+        }
+        if stage.state.is_none() {
+            match &record.step {
+                // The message comes with the request.
+                Step::Injected => {
+                    stage.await_injected(&record.messages);
+                    return Ok(());
+                }
+                Step::End(TurnEnd::RolledBack) if !stage.tried => return Ok(()),
+                // What memory could not begin it does not begin to say so.
+                Step::End(end) if stage.tried && breaks_off(end) => return self.0.end_beginning(end).await,
+                _ => {}
+            }
+        }
+        // What is announced cannot wait for the end of another turn.
+        let Begun::Asking(state) = self.0.begun(&mut stage, &[], None).await? else {
+            return Ok(());
+        };
+        match &record.step {
+            Step::End(end) => {
+                let outcome = self.0.record_end(state, record, end).await;
+                if outcome.is_ok() {
+                    self.0.summarize_later(state.turns);
+                }
+                outcome
+            }
+            Step::Started(starts) => self.0.record_starts(state, record.round, starts).await,
+            step => self.0.record_step(state, record, step).await,
+        }
+    }
+
+    fn dropped(&self, round: u32, end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
+        let left = self.0.stopped(round, end).map(|unfinished| self.0.leave(unfinished));
+        self.0.release();
+        let is_left = left.is_some() || self.0.holds_lease();
+        let memory = Arc::clone(&self.0);
+        is_left.then(|| async move { memory.clean_up(left).await }.boxed())
+    }
+}
+
+impl Inner {
+    async fn record_step(&self, state: &mut TurnState, record: &Record, step: &Step) -> Result<()> {
+        self.catch_up(state).await?;
+        let mut addition = new_messages(state, record);
+        if *step == Step::Answer && record.messages.iter().all(Message::is_empty_answer) {
+            addition.note_empty_answer();
+        }
+        if addition.stored.is_empty() {
+            state.prompt.take_over(addition);
+        } else {
+            let write = match step {
+                Step::Answer => Write::new(record.round, "answer", addition).answering(),
+                Step::Results => Write::new(record.round, "results", addition).of_round(record.round),
+                _ => Write::new(record.round, "injected", addition),
+            };
+            self.begin_again(state).await?;
+            self.write(state, write).await?;
+        }
+        if *step == Step::Answer {
+            state.prompt.start_calls();
+        }
+        Ok(())
+    }
+
+    /// Calls that must not run twice are about to run. The loop is told of those that were started before when memory
+    /// begins the turn; one that asks all the same may not run them.
+    async fn record_starts(&self, state: &mut TurnState, round: u32, starts: &[CallStart]) -> Result<()> {
+        self.catch_up(state).await?;
+        if let Some(known) = starts.iter().find(|start| state.started.contains(&start.key)) {
+            let text = format!("the call {} was started before, and its tool must not run twice", known.key);
+            return Err(Error::new(ErrorKind::StoreConflict { current: state.version.as_u64() }, text));
+        }
+        self.begin_again(state).await?;
+        let write = Write::new(round, "started", state.prompt.unchanged()).starting(starts.to_vec());
+        self.write(state, write).await
+    }
+
+    async fn record_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
+        state.broken_off |= breaks_off(end);
+        let outcome = self.write_end(state, record, end).await;
+        if outcome.is_ok() {
+            self.registry.forget_turn(&self.key, &self.turn);
+        } else if breaks_off(end)
+            && let Some(left) = state.unfinished(&self.turn, record.round, end)
+        {
+            self.leave(left);
+        }
+        if outcome.is_ok() || breaks_off(end) {
+            self.give_back(&state.claim).await;
+        }
+        outcome
+    }
+
+    async fn write_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
+        self.catch_up(state).await?;
+        let mut addition = new_messages(state, record);
+        if addition.stored.is_empty() && state.has_ended_before(record.round, end) {
+            return Ok(());
+        }
+        if matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. }) {
+            addition.settle();
+        }
+        let end = state.end_in(record.round, end);
+        let answers = addition.stored.last().is_some_and(|last| last.role() == Role::Assistant);
+        // Without an answer there are at most results, which are those of the answer before.
+        let write = Write::new(record.round, "end", addition).of_round(state.answered).ending(end);
+        self.write(state, if answers { write.answering() } else { write }).await
+    }
+
+    /// The turn ends while its beginning may or may not be written.
+    async fn end_beginning(&self, end: &TurnEnd) -> Result<()> {
+        let Some(unfinished) = self.beginning(end) else {
+            self.give_lease_back().await;
+            return Ok(());
+        };
+        let left = self.leave(unfinished);
+        let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
+        self.give_lease_back().await;
+        // Until here, who drops the turn may want another end.
+        self.registry.note_sealed(&self.key, &left, sealed).map_err(Error::from)
+    }
+
+    /// The turn stops, and its end is still to be written.
+    fn leave(&self, unfinished: Unfinished) -> Unfinished {
+        self.registry.leave(&self.key, Unfinished { fence: self.hold.fence(), ..unfinished })
+    }
+
+    /// What is left to be written of a turn that was dropped.
+    fn stopped(&self, round: u32, end: &TurnEnd) -> Option<Unfinished> {
+        // Everything of the turn has stopped, so that nobody holds the lock; and if someone should, the
+        // log is read before anything is written.
+        let Ok(stage) = self.stage.try_lock() else {
+            let silent = Unfinished::beginning(self.turn.clone(), Version::new(u64::MAX), Vec::new());
+            return Some(Unfinished { end: end.clone(), ..silent });
+        };
+        let Some(state) = &stage.state else { return self.beginning(end) };
+        state.unfinished(&self.turn, round, end)
+    }
+
+    /// Lets others begin turns of the conversation.
+    fn release(&self) {
+        if let Ok(stage) = self.stage.try_lock()
+            && let Some(state) = &stage.state
+        {
+            state.claim.release();
+        }
+    }
+
+    /// The beginning that may be written. What an earlier try of the same turn left is to be written as it is, unless
+    /// the turn is undone.
+    fn beginning(&self, end: &TurnEnd) -> Option<Unfinished> {
+        let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn)?;
+        let is_its_end = known.is_silent() || *end == TurnEnd::RolledBack;
+        Some(if is_its_end { Unfinished { end: end.clone(), ..known } } else { known })
+    }
+
+    /// Does what is left of a turn that was dropped.
+    async fn clean_up(&self, left: Option<Unfinished>) {
+        if let Some(left) = left {
+            let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
+            if let Err(error) = self.registry.note_sealed(&self.key, &left, sealed) {
+                tracing::warn!(
+                    conversation = %self.key,
+                    turn = %self.turn,
+                    %error,
+                    "a dropped turn is not closed yet; the next turn of the conversation closes it"
+                );
+            }
+        }
+        self.give_lease_back().await;
+    }
+}
+
+impl Stage {
+    /// A hook added messages before the first request, which has them too.
+    fn await_injected(&mut self, messages: &[Message]) {
+        for message in messages {
+            if !self.said.iter_back().any(|said| said.is_same(message)) {
+                self.said.push(message.clone());
+            }
+        }
+    }
+}
+
+/// A turn that was answered before may be told again that it is; nothing of it runs again, unrecorded.
+fn refuse_calls(record: &Record) -> Result<()> {
+    let goes_on = match &record.step {
+        Step::Answer => record.messages.iter().any(|message| message.tool_calls().next().is_some()),
+        Step::Results | Step::Started(_) => true,
+        _ => false,
+    };
+    if goes_on {
+        return Err(Error::configuration(
+            "the turn was answered when it was submitted before, and its calls were left to the caller; answer them in a new turn",
+        ));
+    }
+    Ok(())
+}
+
+fn breaks_off(end: &TurnEnd) -> bool {
+    !matches!(end, TurnEnd::Completed(_))
+}
+
+/// What is new in a record. An answer that is announced is the one that the turn goes on with: if memory
+/// stored another one last, or none, it is new, whether or not it was there before.
+fn new_messages(state: &TurnState, record: &Record) -> Addition {
+    let announces = matches!(record.step, Step::Answer | Step::End(_));
+    let is_known = |message: &Message| match message.role() {
+        Role::Assistant if announces => is_last_answer(state, record, message),
+        _ => state.prompt.knows(message),
+    };
+    let is_new = |message: &&Message| is_remembered(message) && !is_known(message);
+    state.prompt.add_again(record.messages.iter().filter(is_new).cloned())
+}
+
+/// Whether this is the answer that memory stored last. Of one that was changed further out, memory keeps
+/// what the model said.
+fn is_last_answer(state: &TurnState, record: &Record, message: &Message) -> bool {
+    // What closes a turn whose last answer made calls is an answer of its own.
+    let calls = message.tool_calls().next().is_some();
+    let of_model = record.step == Step::Answer || calls || !state.called;
+    of_model && state.answered == record.round && state.prompt.calls().are_those_of(message)
+}

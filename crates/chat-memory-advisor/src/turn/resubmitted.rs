@@ -1,0 +1,156 @@
+use std::collections::HashSet;
+
+use advisor_core::{
+    CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Role, Turn, TurnEnd, TurnId,
+};
+
+use crate::conversation::unfinished::Unfinished;
+use crate::turn::close::end_of;
+use conversation_store::same_turn;
+use conversation_store::{Entry, EntryKind, NewEntry};
+
+/// What a conversation knows of a turn that begins: nothing, unless it was submitted before under its id.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// It is new.
+    Nothing,
+    /// It was answered.
+    Answered(StoredAnswer),
+    /// It stopped. All its entries.
+    Stopped(Vec<Entry>),
+}
+
+/// What the log tells of an earlier run of a turn that goes on.
+#[derive(Debug, Default)]
+pub(crate) struct EarlierRun {
+    /// The calls whose start is stored.
+    pub(crate) started: HashSet<CallKey>,
+    /// The highest round that is stored.
+    pub(crate) highest: u32,
+    /// Whether every entry can be read, and every answer has its round.
+    pub(crate) is_numbered: bool,
+}
+
+impl EarlierRun {
+    /// What all entries of the turn tell.
+    pub(crate) fn of(own: &[Entry]) -> Self {
+        let mut run = Self { is_numbered: true, ..Self::default() };
+        for entry in own {
+            match &entry.kind {
+                EntryKind::CallStarted(start) => {
+                    run.highest = run.highest.max(start.key.round);
+                    run.started.insert(start.key.clone());
+                }
+                EntryKind::Message(message) if message.role() == Role::Assistant => {
+                    run.is_numbered &= entry.round().is_some();
+                }
+                EntryKind::Corrupt(_) | EntryKind::Unknown(_) => run.is_numbered = false,
+                _ => {}
+            }
+            run.highest = run.highest.max(entry.round().unwrap_or_default());
+        }
+        run
+    }
+}
+
+impl Known {
+    /// What the log knows of `turn` and its input. The entries of a turn that stopped are taken off it.
+    ///
+    /// # Errors
+    /// If the turn was begun with another input, was rolled back, or stopped and others have followed.
+    pub(crate) fn of(
+        turn: &TurnId,
+        input: &[NewEntry],
+        log: &mut Vec<Entry>,
+        unfinished: &[Unfinished],
+    ) -> Result<Self> {
+        let Some(from) = log.iter().position(|entry| entry.turn == *turn) else { return Ok(Self::Nothing) };
+        let rest = log.get(from..).unwrap_or_default();
+        let own = rest.chunk_by(same_turn).next().unwrap_or_default();
+        let said = own.iter().zip(input).take_while(|(old, new)| old.kind == new.kind).count();
+        if said < input.len() {
+            let is_damaged = own.get(said).is_some_and(|old| matches!(old.kind, EntryKind::Corrupt(_)));
+            let other = || used(turn, "was begun with another input");
+            return Err(if is_damaged { damaged(turn) } else { other() });
+        }
+        if end_of(own, unfinished) == TurnEnd::RolledBack {
+            return Err(used(turn, "was rolled back"));
+        }
+        match how_it_ended(own) {
+            HowItEnded::Answered(answer) => return Ok(Self::Answered(answer)),
+            HowItEnded::Unreadable => return Err(damaged(turn)),
+            HowItEnded::Not => {}
+        }
+        if own.len() < rest.len() {
+            return Err(used(turn, "stopped, and the conversation has gone on without it"));
+        }
+        Ok(Self::Stopped(log.split_off(from)))
+    }
+}
+
+/// The answer of a turn that completed.
+#[derive(Debug)]
+pub(crate) struct StoredAnswer {
+    pub(crate) message: Message,
+    pub(crate) reason: FinishReason,
+    /// The round that it was the answer of, which is part of the keys of its calls.
+    round: u32,
+}
+
+impl StoredAnswer {
+    /// Returns the answer for the same turn, submitted again. It has the round that it had, and is empty if it was hidden.
+    pub(crate) fn tell_again(self, turn: &Turn) -> ChatResponse {
+        turn.number_rounds_above(self.round.saturating_sub(1));
+        let nothing = || Message::assistant_blocks(Vec::new());
+        let message = if self.message.is_hidden() { nothing() } else { self.message };
+        ChatResponse::new(self.round, message, self.reason)
+    }
+}
+
+enum HowItEnded {
+    Answered(StoredAnswer),
+    /// The entry that would tell is damaged.
+    Unreadable,
+    Not,
+}
+
+/// Returns the answer of a turn that completed. What failed afterwards does not make it another one.
+fn how_it_ended(own: &[Entry]) -> HowItEnded {
+    let mut backwards = own.iter().rev();
+    let decides = |entry: &&Entry| {
+        use EntryKind::{Corrupt, Message, TurnEnded};
+        matches!(entry.kind, TurnEnded(TurnEnd::Completed(_)) | Message(_) | Corrupt(_))
+    };
+    let reason = match backwards.find(decides).map(|entry| &entry.kind) {
+        Some(EntryKind::TurnEnded(TurnEnd::Completed(reason))) => reason.clone(),
+        Some(EntryKind::Corrupt(_)) => return HowItEnded::Unreadable,
+        _ => return HowItEnded::Not,
+    };
+    let last = backwards.next();
+    if last.is_some_and(|last| matches!(last.kind, EntryKind::Corrupt(_))) {
+        return HowItEnded::Unreadable;
+    }
+    let answer = last.and_then(|entry| entry.kind.as_message());
+    let message = answer.filter(|message| message.role() == Role::Assistant).cloned();
+    let round = last.and_then(Entry::round).unwrap_or_else(|| answers_in(own));
+    let message = message.unwrap_or_else(|| Message::assistant(""));
+    HowItEnded::Answered(StoredAnswer { message, reason, round })
+}
+
+/// The number of answers, which is that of the last round where rounds were not noted.
+fn answers_in(own: &[Entry]) -> u32 {
+    let is_answer =
+        |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);
+    u32::try_from(own.iter().filter(is_answer).count()).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn used(turn: &TurnId, why: &str) -> Error {
+    Error::new(ErrorKind::TurnIdReused, format!("turn `{turn}` {why}; give a new turn a new id"))
+}
+
+fn damaged(turn: &TurnId) -> Error {
+    let text = format!(
+        "what is stored of turn `{turn}` is damaged, so that it is not known how it ended; give a new turn a new id"
+    );
+    Error::new(ErrorKind::Store, text)
+}

@@ -1,0 +1,64 @@
+use std::sync::Arc;
+
+use advisor_core::Result;
+use futures::FutureExt;
+
+use crate::Summarizer;
+use crate::transcript::summary::Pending;
+use crate::turn::Inner;
+use crate::turn::opening::Opening;
+use crate::turn::reading::{Reading, whole_turns};
+use conversation_store::{EntryKind, StoreError};
+
+/// How a conversation comes to be summarized when a turn of it has ended.
+impl Inner {
+    /// Has a summary made if it is due after a turn before which no summary tells of so many. Nobody waits for it.
+    pub(crate) fn summarize_later(self: &Arc<Self>, earlier: usize) {
+        let due = |summarizer: &&Summarizer| summarizer.is_due(earlier.saturating_add(1));
+        let Some(summarizer) = self.measure.summarizer.as_ref().filter(due) else { return };
+        let begins = |asked: &mut bool| !std::mem::replace(asked, true);
+        if !self.registry.change(&self.key, |slot| begins(&mut slot.summarizing)) {
+            return;
+        }
+        let (asking, with) = (Asking(Arc::clone(self)), summarizer.clone());
+        summarizer.spawner.spawn(async move { asking.0.summarize(&with).await }.boxed());
+    }
+
+    /// A summary that began with the turn is written.
+    pub(crate) fn summary_is_written(&self, opening: &Opening) {
+        let written = last_written(opening);
+        self.registry
+            .change(&self.key, |slot| slot.summary.take_if(|pending| pending.summary.until <= written));
+    }
+
+    async fn summarize(&self, summarizer: &Summarizer) {
+        if let Err(error) = self.summary(summarizer).await {
+            tracing::warn!(conversation = %self.key, %error, "no summary could be made; the next turn tries again");
+        }
+    }
+
+    async fn summary(&self, summarizer: &Summarizer) -> Result<()> {
+        let snapshot = self.registry.load(&*self.store, &self.key, None, &Reading::of(&self.measure)).await;
+        let log = whole_turns(snapshot.map_err(StoreError::into_load_error)?);
+        let summary = summarizer.summarize(&log).await?.and_then(|summary| Pending::new(summary, &log));
+        self.registry.change(&self.key, |slot| slot.summary = summary.or(slot.summary.take()));
+        Ok(())
+    }
+}
+
+fn last_written(opening: &Opening) -> u64 {
+    let summaries = opening.entries.iter().filter_map(|entry| match &entry.kind {
+        EntryKind::Summary(summary) => Some(summary.until),
+        _ => None,
+    });
+    summaries.max().unwrap_or_default()
+}
+
+/// That a summary is being made; also a spawner that throws work away lets another one begin.
+struct Asking(Arc<Inner>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.registry.change(&self.0.key, |slot| slot.summarizing = false);
+    }
+}

@@ -10,9 +10,8 @@ use advisor_core::{
     Placement, Result, StreamAdvisor, async_trait,
 };
 
-use crate::conversation::Registry;
 use crate::conversation::unfinished::Unfinished;
-use crate::transcript::window::Measure;
+use crate::settings::Settings;
 use crate::turn::reading::{Reading, told};
 use crate::turn::several_choices;
 use crate::{MemoryTexts, Summarizer, TokenCounter, TurnMemory, WhenBusy, WhenTooLarge, Window};
@@ -61,44 +60,37 @@ use conversation_store::{ConversationStore, EntryId, StoreError};
 /// See the crate's example.
 #[derive(Clone)]
 pub struct ChatMemoryAdvisor {
-    pub(crate) store: Arc<TimeoutStore>,
-    pub(crate) measure: Measure,
-    pub(crate) when_busy: WhenBusy,
-    pub(crate) lease_time: Duration,
-    pub(crate) registry: Arc<Registry>,
+    settings: Settings,
 }
 
 impl ChatMemoryAdvisor {
     /// A memory that keeps conversations in `store` and sends all of them.
     pub fn new(store: impl ConversationStore) -> Self {
-        Self {
-            store: Arc::new(TimeoutStore::new(Arc::new(store), Duration::from_secs(30))),
-            measure: Window::All.into(),
-            when_busy: WhenBusy::Reject,
-            lease_time: Duration::from_secs(30),
-            registry: Arc::default(),
-        }
+        Self { settings: Settings::new(Arc::new(store)) }
     }
 
     /// The same memory, which sends no more of a conversation than `window`.
     #[must_use]
-    pub fn with_window(self, window: Window) -> Self {
-        Self { measure: Measure { window, ..self.measure }, ..self }
+    pub fn with_window(mut self, window: Window) -> Self {
+        self.settings.measure.window = window;
+        self
     }
 
     /// The same memory, with what becomes of a turn that is larger than the window by itself.
     #[must_use]
-    pub fn with_when_too_large(self, when_too_large: WhenTooLarge) -> Self {
-        Self { measure: Measure { when_too_large, ..self.measure }, ..self }
+    pub fn with_when_too_large(mut self, when_too_large: WhenTooLarge) -> Self {
+        self.settings.measure.when_too_large = when_too_large;
+        self
     }
 
     /// The same memory, with what becomes of a turn while another one of its conversation runs.
     #[must_use]
-    pub fn with_when_busy(self, when_busy: WhenBusy) -> Self {
+    pub fn with_when_busy(mut self, when_busy: WhenBusy) -> Self {
         if when_busy == WhenBusy::InterruptPrevious {
-            self.registry.interrupts();
+            self.settings.registry.interrupts();
         }
-        Self { when_busy, ..self }
+        self.settings.when_busy = when_busy;
+        self
     }
 
     /// The same memory, whose turns hold their conversation for so long at a time: 30 seconds if left out, a
@@ -108,15 +100,17 @@ impl ChatMemoryAdvisor {
     /// A conversation whose process was killed is free again after this time. A turn whose stream is not read
     /// for so long may lose its conversation to another process.
     #[must_use]
-    pub fn with_lease_time(self, lease_time: Duration) -> Self {
-        Self { lease_time: lease_time.max(Duration::from_secs(1)), ..self }
+    pub fn with_lease_time(mut self, lease_time: Duration) -> Self {
+        self.settings.lease_time = lease_time.max(Duration::from_secs(1));
+        self
     }
 
     /// The same memory, which sends running summaries in place of the oldest turns. Without a summarizer, summaries
     /// that are stored are not sent.
     #[must_use]
-    pub fn with_summaries(self, summarizer: Summarizer) -> Self {
-        Self { measure: Measure { summarizer: Some(summarizer), ..self.measure }, ..self }
+    pub fn with_summaries(mut self, summarizer: Summarizer) -> Self {
+        self.settings.measure.summarizer = Some(summarizer);
+        self
     }
 
     /// The same memory, which waits so long for each operation of its store: 30 seconds if left out. It needs a tokio
@@ -126,27 +120,26 @@ impl ChatMemoryAdvisor {
     /// [`Unavailable`](StoreError::Unavailable); an append with [`OutcomeUnknown`](StoreError::OutcomeUnknown), after it
     /// was made once more under its key.
     #[must_use]
-    pub fn with_store_time(self, time: Duration) -> Self {
-        Self { store: Arc::new(TimeoutStore::clone(&self.store).with_timeout(time)), ..self }
+    pub fn with_store_time(mut self, time: Duration) -> Self {
+        self.settings.store = Arc::new(TimeoutStore::clone(&self.settings.store).with_timeout(time));
+        self
     }
 
     /// The same memory, with other texts for what it adds to a conversation.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if one of them is empty.
-    pub fn with_texts(self, texts: MemoryTexts) -> Result<Self> {
+    pub fn with_texts(mut self, texts: MemoryTexts) -> Result<Self> {
         texts.validate()?;
-        Ok(Self { measure: Measure { texts: Arc::new(texts), ..self.measure }, ..self })
+        self.settings.measure.texts = Arc::new(texts);
+        Ok(self)
     }
 
     /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).
     #[must_use]
-    pub fn with_token_counter(self, counter: impl TokenCounter) -> Self {
-        Self { measure: Measure { counter: Arc::new(counter), ..self.measure }, ..self }
-    }
-
-    pub(crate) fn store(&self) -> Arc<dyn ConversationStore> {
-        Arc::<TimeoutStore>::clone(&self.store)
+    pub fn with_token_counter(mut self, counter: impl TokenCounter) -> Self {
+        self.settings.measure.counter = Arc::new(counter);
+        self
     }
 
     /// What the next turn of a conversation would be sent before its own messages: the view of what is
@@ -159,7 +152,7 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
-        self.transcript_to(key, None, &self.registry.unfinished(key)).await
+        self.transcript_to(key, None, &self.settings.registry.unfinished(key)).await
     }
 
     /// The same of an older branch: what a turn would be sent that branches off [after](crate::BranchOff::After)
@@ -177,10 +170,14 @@ impl ChatMemoryAdvisor {
         tip: Option<EntryId>,
         unfinished: &[Unfinished],
     ) -> Result<MessageList> {
-        let snapshot = self.registry.load(&*self.store, key, tip, &Reading::of(&self.measure)).await;
-        let pending = self.registry.change(key, |slot| slot.summary.clone());
+        let snapshot = self
+            .settings
+            .registry
+            .load(&*self.settings.store, key, tip, &Reading::of(&self.settings.measure))
+            .await;
+        let pending = self.settings.registry.change(key, |slot| slot.summary.clone());
         let snapshot = snapshot.map_err(StoreError::into_load_error)?;
-        let (summary, filled) = told(snapshot, pending.as_ref(), unfinished, &self.measure);
+        let (summary, filled) = told(snapshot, pending.as_ref(), unfinished, &self.settings.measure);
         Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())
     }
 
@@ -190,7 +187,11 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// The first failure of the store. What could not be written is kept and can be tried again.
     pub async fn close_unfinished(&self) -> Result<()> {
-        self.registry.close_all(&*self.store, &self.measure.texts).await.map_err(Into::into)
+        self.settings
+            .registry
+            .close_all(&*self.settings.store, &self.settings.measure.texts)
+            .await
+            .map_err(Into::into)
     }
 }
 
@@ -207,7 +208,7 @@ impl AdvisorInfo for ChatMemoryAdvisor {
     fn join(&self, request: &ChatRequest) -> Result<()> {
         // The conversation may still be named further in.
         if request.conversation.is_some() {
-            TurnMemory::of(self, request)?.join();
+            TurnMemory::of(&self.settings, request)?.join();
         }
         Ok(())
     }
@@ -223,7 +224,7 @@ impl StreamAdvisor for ChatMemoryAdvisor {
         if request.options.choices.is_some_and(|choices| choices > 1) {
             return Err(several_choices());
         }
-        let memory = TurnMemory::of(&self, &request)?;
+        let memory = TurnMemory::of(&self.settings, &request)?;
         // What is needed to enter is let go of before the model is asked: it would wait with every stream that is opening.
         if let Some(answer) = Box::pin(memory.enter(&mut request)).await? {
             return Ok(request.answer(answer));
@@ -238,6 +239,6 @@ impl StreamAdvisor for ChatMemoryAdvisor {
 
 impl fmt::Debug for ChatMemoryAdvisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatMemoryAdvisor").field("window", &self.measure).finish_non_exhaustive()
+        f.debug_struct("ChatMemoryAdvisor").field("window", &self.settings.measure).finish_non_exhaustive()
     }
 }

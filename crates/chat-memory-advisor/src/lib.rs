@@ -47,6 +47,7 @@
 
 mod advisor;
 mod conversation;
+mod settings;
 #[cfg(test)]
 mod test_logs;
 mod transcript;

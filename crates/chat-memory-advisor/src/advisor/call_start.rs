@@ -62,7 +62,7 @@ impl ChatMemoryAdvisor {
     pub async fn record_call_start(&self, conversation: &ConversationKey, start: &CallStart) -> Result<()> {
         let holder = Turn::new(TurnId::new(HOLDER)?);
         let request = ChatRequest::new(MessageList::new()).with_turn(holder);
-        let holder = TurnMemory::new(self, &request, conversation.clone()).0;
+        let holder = TurnMemory::new(&self.settings, &request, conversation.clone()).0;
         let claim = holder.hold(Some(WhenBusy::Reject)).await?;
         let recorded = self.append_start(conversation, start, holder.hold.fence()).await;
         holder.give_back(&claim).await;
@@ -83,7 +83,7 @@ impl ChatMemoryAdvisor {
                 return Err(already_started(start));
             }
             let batch = last.batch(start).with_fence(fence);
-            match append_once(&*self.store, conversation, last.version, batch).await {
+            match append_once(&*self.settings.store, conversation, last.version, batch).await {
                 // Another start was recorded, or the conversation goes on.
                 Err(StoreError::Conflict { .. }) if tried != Some(last.version) => tried = Some(last.version),
                 outcome => return outcome.map(drop).map_err(Error::from),
@@ -98,7 +98,7 @@ impl ChatMemoryAdvisor {
         last: &LastTurn,
         start: &CallStart,
     ) -> Result<bool> {
-        let store = self.store();
+        let store = self.settings.store();
         let mut after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId::new(entry.seq));
         loop {
             let page = store.read(conversation, after, PAGE).await.map_err(StoreError::into_load_error)?;

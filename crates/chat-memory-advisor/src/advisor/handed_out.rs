@@ -66,7 +66,7 @@ impl ChatMemoryAdvisor {
 
     /// The last turn that says something, as it ends for this process.
     pub(crate) async fn last_turn(&self, key: &ConversationKey) -> Result<LastTurn> {
-        let (store, mut turns) = (self.store(), 1_usize);
+        let (store, mut turns) = (self.settings.store(), 1_usize);
         loop {
             let snapshot =
                 store.load(key, View::LastTurns(turns)).await.map_err(StoreError::into_load_error)?;
@@ -74,9 +74,9 @@ impl ChatMemoryAdvisor {
             let mut log = snapshot.entries;
             let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
             // A turn that this process has cut off or rolled back may not be closed yet.
-            let end = end_of(last, &self.registry.unfinished(key));
+            let end = end_of(last, &self.settings.registry.unfinished(key));
             if last_end(last) != Some(&end) {
-                let closing = closing(last, &end, &[], &self.measure.texts);
+                let closing = closing(last, &end, &[], &self.settings.measure.texts);
                 log.extend(closing.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
             }
             let is_all = log.first().is_none_or(Entry::is_first);

@@ -14,8 +14,7 @@ use crate::conversation::damaged::Damaged;
 use crate::conversation::unfinished::{OVERHEAD, Unfinished};
 use crate::conversation::waiters::Waiters;
 use crate::transcript::summary::Pending;
-use crate::turn::reading::Reading;
-use conversation_store::{ConversationStore, EntryId, Fence, Snapshot, StoreError, View};
+use conversation_store::Fence;
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -90,36 +89,6 @@ impl Registry {
                 slot.is_some_and(|slot| slot.unfinished.iter().any(|known| known.number == left.number))
             }
             None => !slot.is_some_and(|slot| slot.runs(&left.turn)),
-        }
-    }
-
-    /// Reads what is needed so that the window is there, and all of the log if a turn is left whose end counts for more
-    /// than one in it: of the branch to `tip`, or of the one that was written last.
-    pub(crate) async fn load(
-        &self,
-        store: &dyn ConversationStore,
-        key: &ConversationKey,
-        tip: Option<EntryId>,
-        reading: &Reading<'_>,
-    ) -> Result<Snapshot, StoreError> {
-        let mut unfinished = self.unfinished(key);
-        let overridden = unfinished.iter().any(Unfinished::overrides);
-        // What was shown of a turn does not belong where a branch cuts it.
-        unfinished.retain(|_| tip.is_none());
-        let reading = reading.beside(&unfinished);
-        let mut view = if overridden { View::All } else { reading.view() };
-        loop {
-            let snapshot = match tip {
-                None => store.load(key, view).await?,
-                Some(tip) => store.load_branch(key, tip, view).await?,
-            };
-            match reading.view_after(view, &snapshot) {
-                Some(larger) => view = larger,
-                None => {
-                    self.damaged.tell(key, &snapshot);
-                    return Ok(snapshot);
-                }
-            }
         }
     }
 

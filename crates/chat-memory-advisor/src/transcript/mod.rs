@@ -12,4 +12,5 @@ pub(crate) mod tiktoken;
 pub(crate) mod token_counter;
 pub(crate) mod validate;
 pub(crate) mod when_too_large;
+pub(crate) mod whole_turns;
 pub(crate) mod window;

@@ -24,10 +24,11 @@ use tokio::sync::Mutex;
 
 use crate::conversation::Registry;
 use crate::conversation::claim::Hold;
+use crate::settings::Settings;
 use crate::transcript::window::Measure;
 use crate::turn::beginning::Begun;
 use crate::turn::state::{TurnState, Write};
-use crate::{BranchOff, ChatMemoryAdvisor, WhenBusy};
+use crate::{BranchOff, WhenBusy};
 use conversation_store::append_once;
 use conversation_store::{Batch, ConversationStore, StoreError};
 
@@ -68,7 +69,7 @@ pub(crate) struct Stage {
 
 impl TurnMemory {
     /// The memory of the turn of this request, made and registered when it is first asked for.
-    pub(crate) fn of(advisor: &ChatMemoryAdvisor, request: &ChatRequest) -> Result<Self> {
+    pub(crate) fn of(settings: &Settings, request: &ChatRequest) -> Result<Self> {
         let Some(key) = &request.conversation else {
             return Err(Error::configuration(
                 "the turn has no conversation to be remembered in; name one with `conversation`, or leave the memory out of the chain",
@@ -77,7 +78,7 @@ impl TurnMemory {
         let known: Option<Self> = request.turn.fact();
         let known = known.filter(|known| known.0.key == *key || !known.retire());
         let memory = known.unwrap_or_else(|| {
-            let memory = Self::new(advisor, request, key.clone());
+            let memory = Self::new(settings, request, key.clone());
             request.turn.put(memory.clone());
             request.turn.add_recorder(Arc::new(memory.clone()));
             if memory.0.is_kept() {
@@ -85,7 +86,7 @@ impl TurnMemory {
             }
             memory
         });
-        if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &advisor.registry) {
+        if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &settings.registry) {
             return Err(Error::configuration(
                 "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
             ));
@@ -93,14 +94,14 @@ impl TurnMemory {
         Ok(memory)
     }
 
-    pub(crate) fn new(advisor: &ChatMemoryAdvisor, request: &ChatRequest, key: ConversationKey) -> Self {
+    pub(crate) fn new(settings: &Settings, request: &ChatRequest, key: ConversationKey) -> Self {
         let said = request.messages.split_system().1.into();
         Self(Arc::new(Inner {
-            store: advisor.store(),
-            registry: Arc::clone(&advisor.registry),
-            measure: advisor.measure.clone(),
-            when_busy: advisor.when_busy,
-            lease_time: advisor.lease_time,
+            store: settings.store(),
+            registry: Arc::clone(&settings.registry),
+            measure: settings.measure.clone(),
+            when_busy: settings.when_busy,
+            lease_time: settings.lease_time,
             key,
             turn: request.turn.id().clone(),
             branch_off: request.turn.fact(),

@@ -1,15 +1,17 @@
-use advisor_core::{Message, TurnId};
+use advisor_core::{ConversationKey, Message, TurnId};
 
 use crate::Window;
+use crate::conversation::Registry;
 use crate::conversation::unfinished::Unfinished;
 use crate::transcript::fill::Filled;
-use crate::transcript::repair::{Repair, answers_to_earlier_calls};
+use crate::transcript::repair::Repair;
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
+use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::Measure;
 use crate::turn::close::{closing, end_of};
 use crate::turn::opening::{Beginning, Opening, Past};
 use conversation_store::same_turn;
-use conversation_store::{Entry, Snapshot, View};
+use conversation_store::{ConversationStore, Entry, EntryId, Snapshot, StoreError, View};
 
 /// How far back a conversation is read: once, unless that does not show all that is sent.
 ///
@@ -95,6 +97,38 @@ impl<'a> Reading<'a> {
     }
 }
 
+impl Registry {
+    /// Reads what is needed so that the window is there, and all of the log if a turn is left whose end counts for more
+    /// than one in it: of the branch to `tip`, or of the one that was written last.
+    pub(crate) async fn load(
+        &self,
+        store: &dyn ConversationStore,
+        key: &ConversationKey,
+        tip: Option<EntryId>,
+        reading: &Reading<'_>,
+    ) -> Result<Snapshot, StoreError> {
+        let mut unfinished = self.unfinished(key);
+        let overridden = unfinished.iter().any(Unfinished::overrides);
+        // What was shown of a turn does not belong where a branch cuts it.
+        unfinished.retain(|_| tip.is_none());
+        let reading = reading.beside(&unfinished);
+        let mut view = if overridden { View::All } else { reading.view() };
+        loop {
+            let snapshot = match tip {
+                None => store.load(key, view).await?,
+                Some(tip) => store.load_branch(key, tip, view).await?,
+            };
+            match reading.view_after(view, &snapshot) {
+                Some(larger) => view = larger,
+                None => {
+                    self.damaged.tell(key, &snapshot);
+                    return Ok(snapshot);
+                }
+            }
+        }
+    }
+}
+
 /// What is sent before a turn of which nothing is known: the summary, and of the turns behind it what fits.
 pub(crate) fn told(
     snapshot: Snapshot,
@@ -109,23 +143,6 @@ pub(crate) fn told(
     let summary = measure.summary(&log, pending);
     let filled = measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]);
     (summary.map(|summary| message_of(summary, texts)), filled)
-}
-
-/// What is read of a conversation, without the turns whose beginning is not.
-pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
-    let open = snapshot.open_turn.is_some();
-    let mut log = snapshot.into_entries();
-    if log.first().is_none_or(Entry::is_first) {
-        return log;
-    }
-    let mut turns = log.chunk_by(same_turn);
-    if open {
-        // An open turn is always read whole.
-        turns.next_back();
-    }
-    let cut = turns.next().map_or(0, <[Entry]>::len);
-    let answers = answers_to_earlier_calls(turns);
-    log.split_off(cut + answers)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 use advisor_core::Result;
 
 use crate::transcript::repair::Repair;
+use crate::transcript::whole_turns::whole_turns;
 use crate::turn::Inner;
-use crate::turn::reading::{GROWTH, whole_turns};
+use crate::turn::reading::GROWTH;
 use crate::turn::state::TurnState;
 use conversation_store::same_turn;
 use conversation_store::{EntryId, StoreError, View};

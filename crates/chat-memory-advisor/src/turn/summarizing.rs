@@ -5,9 +5,10 @@ use futures::FutureExt;
 
 use crate::Summarizer;
 use crate::transcript::summary::Pending;
+use crate::transcript::whole_turns::whole_turns;
 use crate::turn::Inner;
 use crate::turn::opening::Opening;
-use crate::turn::reading::{Reading, whole_turns};
+use crate::turn::reading::Reading;
 use conversation_store::{EntryKind, StoreError};
 
 /// How a conversation comes to be summarized when a turn of it has ended.

@@ -1,0 +1,36 @@
+//! What a memory is given, and the conversations that its turns share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conversation_store::{ConversationStore, TimeoutStore};
+
+use crate::conversation::Registry;
+use crate::transcript::window::Measure;
+use crate::{WhenBusy, Window};
+
+/// The settings of a memory. Its clones share the conversations, whatever else is set.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) store: Arc<TimeoutStore>,
+    pub(crate) measure: Measure,
+    pub(crate) when_busy: WhenBusy,
+    pub(crate) lease_time: Duration,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl Settings {
+    pub(crate) fn new(store: Arc<dyn ConversationStore>) -> Self {
+        Self {
+            store: Arc::new(TimeoutStore::new(store, Duration::from_secs(30))),
+            measure: Window::All.into(),
+            when_busy: WhenBusy::Reject,
+            lease_time: Duration::from_secs(30),
+            registry: Arc::default(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn ConversationStore> {
+        Arc::<TimeoutStore>::clone(&self.store)
+    }
+}

@@ -3,8 +3,8 @@ use conversation_store::{Batch, BatchKey, EntryId, StoreError, Version, WrittenE
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::failure::{commit, damaged, nothing_written};
+use crate::log::path::Place;
 use crate::log::{Log, bytes};
-use crate::path::Place;
 
 /// Appends a batch in one transaction that no other write can come between.
 ///

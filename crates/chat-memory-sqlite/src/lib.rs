@@ -39,7 +39,6 @@ mod lane;
 mod load;
 mod log;
 mod open_error;
-mod path;
 mod schema;
 mod store;
 

@@ -1,11 +1,13 @@
 //! One conversation's log in the database: its row, and the rows of its entries.
 
+pub(crate) mod path;
+
 use advisor_core::ConversationKey;
 use conversation_store::{Entry, LogReader, Segment, StoreError};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use crate::failure::{damaged, nothing_written};
-use crate::path::Place;
+use crate::log::path::Place;
 
 /// The row of a conversation.
 pub(crate) struct Log {

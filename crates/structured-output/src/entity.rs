@@ -1,12 +1,13 @@
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
-use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Prompt, Result};
+use advisor_core::{Prompt, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use crate::value_of::value_of;
 use crate::{EntityStream, OutputFormat, StructuredOutput};
 
 /// Asks for typed values.
@@ -75,36 +76,5 @@ impl<T: DeserializeOwned + Send + 'static> IntoFuture for Entity<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         self.call().boxed()
-    }
-}
-
-/// The value of a turn's response. It can be one that nobody validated, such as the end at a limit.
-pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &ChatResponse) -> Result<T> {
-    let value = format.parse(&response.text()).ok();
-    value.and_then(|value| serde_json::from_value(value).ok()).ok_or_else(|| {
-        let reason = match &response.finish().reason {
-            // What a server calls a reason may be anything.
-            FinishReason::Other(_) => "Other".into(),
-            known => format!("{known:?}"),
-        };
-        let text = format!(
-            "the turn ended without an answer in the form that was asked for ({reason}); what it ended with is in the error's partial answer"
-        );
-        Error::new(ErrorKind::InvalidOutput, text).with_partial(response.clone())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use advisor_core::Message;
-
-    use super::*;
-
-    #[test]
-    fn the_words_of_a_server_are_not_in_the_error() {
-        let reason = FinishReason::Other("Ann said so".into());
-        let response = ChatResponse::new(1, Message::assistant("Oslo"), reason);
-        let error = value_of::<u8>(&OutputFormat::of::<u8>(), &response).unwrap_err().to_string();
-        assert!(error.contains("(Other)") && !error.contains("Ann"), "{error}");
     }
 }

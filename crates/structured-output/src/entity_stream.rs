@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::OutputFormat;
-use crate::entity::value_of;
+
 use crate::json_text::first_object;
 use crate::partial_json::partial_json;
+use crate::value_of::value_of;
 
 /// The value of a turn while it is written; made by [`Entity::stream`](crate::Entity::stream).
 ///

@@ -39,6 +39,7 @@ mod format;
 mod json_text;
 mod partial_json;
 mod strict;
+mod value_of;
 
 pub use advisor::StructuredOutput;
 pub use entity::{Entity, PromptExt};

@@ -4,6 +4,8 @@ mod memory;
 mod order;
 mod transcripts;
 
+use std::fmt;
+
 use super::Ran;
 
 /// Something that must hold in every case. Each names the laws of `docs/laws.md` that it is of.
@@ -100,3 +102,48 @@ impl Invariant {
         }
     }
 }
+
+impl Ran {
+    /// Checks every invariant but some.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold, with all that happened.
+    pub fn check(&self, without: &[Invariant]) -> Result<(), BrokenInvariant> {
+        for invariant in Invariant::ALL.into_iter().filter(|invariant| !without.contains(invariant)) {
+            if let Err(problem) = invariant.check(self) {
+                return Err(BrokenInvariant { invariant, problem, timeline: self.to_string() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An invariant that did not hold, and all that happened.
+#[derive(Debug, Clone)]
+pub struct BrokenInvariant {
+    invariant: Invariant,
+    problem: String,
+    timeline: String,
+}
+
+impl BrokenInvariant {
+    /// Which one.
+    #[must_use]
+    pub fn invariant(&self) -> Invariant {
+        self.invariant
+    }
+
+    /// What is wrong, without the timeline.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
+impl fmt::Display for BrokenInvariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} does not hold: {}\n{}", self.invariant, self.problem, self.timeline)
+    }
+}
+
+impl std::error::Error for BrokenInvariant {}

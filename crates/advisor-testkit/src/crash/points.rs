@@ -1,3 +1,9 @@
+pub(crate) mod hooks;
+pub(crate) mod model;
+pub(crate) mod pass;
+pub(crate) mod store;
+pub(crate) mod tool;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +13,8 @@ use advisor_core::{ChatModel, Error, ErrorKind, Result, Tool};
 use conversation_store::ConversationStore;
 use tool_call_advisor::LoopHooks;
 
-use super::pass::{Pass, WANTED};
 use super::{Happened, Mishap, Place, PointHooks, PointModel, PointStore, PointTool, Strike};
+use crate::crash::points::pass::{Pass, WANTED};
 
 /// Numbers the await points of a turn as its leaves pass them, and strikes where a test says. Clones share everything.
 ///

@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{ConversationKey, TurnId};
 use conversation_store::{Entry, NewEntry};
 
-use super::{Happened, Invariant, Mishap, Over, Place, Scenario, Strike};
+use super::{Happened, Mishap, Over, Place, Scenario, Strike};
 
 /// A case that has run: some turns of one conversation that were struck, and a last one that was not.
 #[derive(Debug, Clone)]
@@ -44,19 +44,6 @@ impl Ran {
     pub(super) fn of(scenario: Scenario, conversation: ConversationKey) -> Self {
         let scenario = scenario.name();
         Self { scenario, conversation, turns: Vec::new(), log: Vec::new(), alone: Vec::new() }
-    }
-
-    /// Checks every invariant but some.
-    ///
-    /// # Errors
-    /// The first invariant that does not hold, with all that happened.
-    pub fn check(&self, without: &[Invariant]) -> Result<(), BrokenInvariant> {
-        for invariant in Invariant::ALL.into_iter().filter(|invariant| !without.contains(invariant)) {
-            if let Err(problem) = invariant.check(self) {
-                return Err(BrokenInvariant { invariant, problem, timeline: self.to_string() });
-            }
-        }
-        Ok(())
     }
 
     /// Everything that happened, in order.
@@ -115,36 +102,6 @@ pub(super) fn appended(happened: &Happened) -> &[NewEntry] {
         _ => &[],
     }
 }
-
-/// An invariant that did not hold, and all that happened.
-#[derive(Debug, Clone)]
-pub struct BrokenInvariant {
-    invariant: Invariant,
-    problem: String,
-    timeline: String,
-}
-
-impl BrokenInvariant {
-    /// Which one.
-    #[must_use]
-    pub fn invariant(&self) -> Invariant {
-        self.invariant
-    }
-
-    /// What is wrong, without the timeline.
-    #[must_use]
-    pub fn problem(&self) -> &str {
-        &self.problem
-    }
-}
-
-impl fmt::Display for BrokenInvariant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} does not hold: {}\n{}", self.invariant, self.problem, self.timeline)
-    }
-}
-
-impl std::error::Error for BrokenInvariant {}
 
 /// The timeline.
 impl fmt::Display for Ran {

@@ -7,8 +7,8 @@ use tokio::time::sleep;
 use tool_call_advisor::{FnTool, ToolLimits};
 
 use super::AwaitPoints;
-use super::pass::WANTED;
 use crate::Answer;
+use crate::crash::points::pass::WANTED;
 
 /// What a model answers in a turn, and how many rounds the loop allows it.
 ///

@@ -25,7 +25,6 @@
 //! # }
 //! ```
 
-mod connection;
 mod reply;
 mod request;
 mod server;

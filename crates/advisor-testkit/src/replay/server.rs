@@ -1,6 +1,7 @@
 //! The server.
 
-use super::connection;
+mod connection;
+
 use super::{ReceivedRequest, Reply};
 use serde_json::json;
 use std::fmt;

@@ -3,22 +3,22 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{AwaitPoints, Mishap, Place};
 use crate::StoreFault;
+use crate::crash::{AwaitPoints, Mishap, Place};
 
 /// What errors and panics say that a test caused.
-pub(super) const WANTED: &str = "the test wants it so";
+pub(in crate::crash) const WANTED: &str = "the test wants it so";
 
 /// A fault that a leaf is to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(in crate::crash) enum Fault {
     Store(StoreFault),
     Fails,
     CutOff,
 }
 
 /// A point while it is passed.
-pub(super) struct Pass {
+pub(in crate::crash) struct Pass {
     points: AwaitPoints,
     place: Place,
     progress: Progress,
@@ -31,7 +31,7 @@ enum Progress {
 }
 
 impl Pass {
-    pub(super) fn new(points: &AwaitPoints, place: Place) -> Self {
+    pub(in crate::crash) fn new(points: &AwaitPoints, place: Place) -> Self {
         Self { points: points.clone(), place, progress: Progress::Coming }
     }
 }

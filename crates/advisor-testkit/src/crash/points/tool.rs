@@ -4,8 +4,8 @@ use std::sync::Arc;
 use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput};
 use async_trait::async_trait;
 
-use super::pass::WANTED;
-use super::{AwaitPoints, Happened, Place};
+use crate::crash::points::pass::WANTED;
+use crate::crash::{AwaitPoints, Happened, Place};
 
 /// A tool that passes a point when it starts and when it has run. Made by [`AwaitPoints::tool`].
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct PointTool {
 }
 
 impl PointTool {
-    pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn Tool>) -> Self {
+    pub(in crate::crash) fn new(points: &AwaitPoints, inner: Arc<dyn Tool>) -> Self {
         Self { points: points.clone(), inner }
     }
 

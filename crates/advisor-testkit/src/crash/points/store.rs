@@ -4,8 +4,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use conversation_store::{BatchKey, ConversationStore, StoreError, Version};
 
-use super::pass::Fault;
-use super::{AwaitPoints, Happened, Place};
+use crate::crash::points::pass::Fault;
+use crate::crash::{AwaitPoints, Happened, Place};
 use crate::{Around, Asked, StoreAround, Work};
 
 /// A store whose operations pass points before and after their effect. Made by [`AwaitPoints::store`].
@@ -44,7 +44,7 @@ impl PointStore {
         self.with_points_of(LeasePoints::Given)
     }
 
-    pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn ConversationStore>) -> Self {
+    pub(in crate::crash) fn new(points: &AwaitPoints, inner: Arc<dyn ConversationStore>) -> Self {
         Self::with(inner, StorePoints { points: points.clone(), leases: LeasePoints::NoLeases })
     }
 

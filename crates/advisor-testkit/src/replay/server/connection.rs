@@ -1,9 +1,9 @@
 //! One connection: requests and replies in turn.
 
-use super::request::{NoRequest, read_request};
-use super::server::Ledger;
-use super::write::{Ending, write_reply};
-use super::{Framing, Reply};
+use crate::replay::request::{NoRequest, read_request};
+use crate::replay::server::Ledger;
+use crate::replay::write::{Ending, write_reply};
+use crate::replay::{Framing, Reply};
 use bytes::BytesMut;
 use std::future::pending;
 use std::sync::Arc;

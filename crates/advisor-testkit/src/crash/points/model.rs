@@ -9,9 +9,9 @@ use advisor_core::{Batches, ChatModel, ChatRequest, Chunk, ChunkStream, Error, E
 use async_trait::async_trait;
 use futures::stream::Stream;
 
-use super::pass::{Fault, Pass, WANTED};
-use super::points::Alive;
-use super::{AwaitPoints, Happened, Place};
+use crate::crash::points::Alive;
+use crate::crash::points::pass::{Fault, Pass, WANTED};
+use crate::crash::{AwaitPoints, Happened, Place};
 
 /// A model that passes a point when it is asked and before each of its items. Made by [`AwaitPoints::model`].
 #[derive(Clone)]
@@ -22,7 +22,7 @@ pub struct PointModel {
 }
 
 impl PointModel {
-    pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn ChatModel>) -> Self {
+    pub(in crate::crash) fn new(points: &AwaitPoints, inner: Arc<dyn ChatModel>) -> Self {
         Self { points: points.clone(), inner, in_batches: false }
     }
 

@@ -5,7 +5,7 @@ use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Result};
 use async_trait::async_trait;
 use tool_call_advisor::{LoopHooks, LoopOutcome};
 
-use super::{AwaitPoints, Happened, Place};
+use crate::crash::{AwaitPoints, Happened, Place};
 
 /// Hooks of the loop of which each passes a point first. Made by [`AwaitPoints::hooks`].
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct PointHooks {
 }
 
 impl PointHooks {
-    pub(super) fn new(points: &AwaitPoints, inner: Arc<dyn LoopHooks>) -> Self {
+    pub(in crate::crash) fn new(points: &AwaitPoints, inner: Arc<dyn LoopHooks>) -> Self {
         Self { points: points.clone(), inner }
     }
 

@@ -1,0 +1,35 @@
+use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Result};
+use serde::de::DeserializeOwned;
+
+use crate::OutputFormat;
+
+/// The value of a turn's response. It can be one that nobody validated, such as the end at a limit.
+pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &ChatResponse) -> Result<T> {
+    let value = format.parse(&response.text()).ok();
+    value.and_then(|value| serde_json::from_value(value).ok()).ok_or_else(|| {
+        let reason = match &response.finish().reason {
+            // What a server calls a reason may be anything.
+            FinishReason::Other(_) => "Other".into(),
+            known => format!("{known:?}"),
+        };
+        let text = format!(
+            "the turn ended without an answer in the form that was asked for ({reason}); what it ended with is in the error's partial answer"
+        );
+        Error::new(ErrorKind::InvalidOutput, text).with_partial(response.clone())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use advisor_core::Message;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_server_are_not_in_the_error() {
+        let reason = FinishReason::Other("Ann said so".into());
+        let response = ChatResponse::new(1, Message::assistant("Oslo"), reason);
+        let error = value_of::<u8>(&OutputFormat::of::<u8>(), &response).unwrap_err().to_string();
+        assert!(error.contains("(Other)") && !error.contains("Ann"), "{error}");
+    }
+}

@@ -5,7 +5,6 @@
 //! everything else is an event stream.
 
 mod beginning;
-mod malformed;
 mod progress;
 #[cfg(test)]
 mod tests;
@@ -20,12 +19,12 @@ use bytes::Bytes;
 
 use crate::failure::Failures;
 use crate::profile::TextMode;
-use crate::redaction::ServerWords;
 use crate::request::ToolNames;
-use crate::sse::{SseDecoder, SseLimits};
 use beginning::Beginning;
-use malformed::of_sse;
 use progress::Progress;
+use provider_http::error::from_sse;
+use provider_http::redaction::ServerWords;
+use provider_http::sse::{SseDecoder, SseLimits};
 use whole::Whole;
 
 /// The data with which an event stream says that the answer is over.
@@ -136,7 +135,7 @@ impl AnswerDecoder {
         self.progress.tell_usage();
         match &mut self.body {
             Body::Events { decoder, .. } => {
-                if decoder.begun().starts_with(END_MARKER) {
+                if decoder.unfinished_data().starts_with(END_MARKER) {
                     self.progress.mark_done();
                 }
                 decoder.finish();
@@ -180,8 +179,8 @@ impl AnswerDecoder {
         if self.upcoming != Upcoming::Unseen || !is_next {
             return None;
         }
-        let longest = decoder.longest();
-        let read = decoder.upcoming().and_then(|bytes| {
+        let longest = decoder.max_event_bytes();
+        let read = decoder.peek().and_then(|bytes| {
             let (delta, rest) = self.progress.read_alike(bytes, longest)?;
             Some((delta, bytes.len() - rest.len()))
         });
@@ -189,7 +188,7 @@ impl AnswerDecoder {
             self.upcoming = Upcoming::Unlike;
             return None;
         };
-        decoder.skip_events(length, 1);
+        decoder.consume(length, 1);
         Some(delta)
     }
 
@@ -200,8 +199,8 @@ impl AnswerDecoder {
         if self.upcoming != Upcoming::Unseen || !is_next {
             return;
         }
-        let longest = decoder.longest();
-        let Some(upcoming) = decoder.upcoming() else { return };
+        let longest = decoder.max_event_bytes();
+        let Some(upcoming) = decoder.peek() else { return };
         let mut rest = upcoming;
         let mut events = 0;
         while deltas.len() < most {
@@ -214,7 +213,7 @@ impl AnswerDecoder {
             rest = behind;
         }
         let length = upcoming.len() - rest.len();
-        decoder.skip_events(length, events);
+        decoder.consume(length, events);
     }
 
     /// How far the answer has come towards its end.
@@ -260,10 +259,10 @@ impl AnswerDecoder {
                 Ok(None) => {}
                 Err(error) => {
                     // The end marker needs no blank line: what stands in place of one is ignored, too.
-                    if decoder.begun().starts_with(END_MARKER) {
+                    if decoder.unfinished_data().starts_with(END_MARKER) {
                         self.progress.mark_done();
                     }
-                    return Err(of_sse(&error, from));
+                    return Err(from_sse(&error, from));
                 }
             }
             silent = decoder.events() == 0 && decoder.comments() == 0;

@@ -22,19 +22,15 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::profile::TextMode;
-use crate::redaction::Redaction;
 use crate::request::ToolNames;
 use crate::wire::{
-    Choice, Content, Delta as WireDelta, ErrorObject, Event, Few, Function, Part, ToolCall, is_nothing, read,
+    Choice, Content, Delta as WireDelta, ErrorObject, Event, FORMAT, Few, Function, Part, REASONING_DETAILS,
+    ToolCall, is_nothing, read,
 };
 use finish::finish_of;
 use identifiers::Identifiers;
 use indexes::CallIndexes;
-
-/// The name under which provider data of Chat Completions is kept.
-pub(crate) const FORMAT: &str = "openai-chat";
-/// The key of raw reasoning details in provider data.
-pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
+use provider_http::redaction::Redaction;
 
 /// Turns wire events into deltas.
 #[derive(Debug, Default)]

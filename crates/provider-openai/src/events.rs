@@ -11,7 +11,7 @@ use advisor_core::{Batches, Delta, DeltaKind, Error, ErrorKind, Result};
 use futures::Stream;
 
 use crate::answer::{AnswerDecoder, End};
-use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
+use provider_http::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 
 /// How long the body may stay open after the end marker, after which only usage can come: as long as a connection is worth.
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);

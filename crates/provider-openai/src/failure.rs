@@ -15,11 +15,12 @@ use advisor_core::{Error, ErrorKind};
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-use crate::backoff::retry_after;
-use crate::redaction::{Redaction, ServerText, ServerWords};
-use crate::transport::TransportError;
 use crate::wire::{ErrorObject, read};
 use classify::{kind_of, sentence};
+use provider_http::backoff::retry_after;
+use provider_http::error::from_transport;
+use provider_http::redaction::{Redaction, ServerText, ServerWords};
+use provider_http::transport::TransportError;
 
 /// The most that is kept of a provider's words, in bytes.
 const LONGEST_TEXT: usize = 2 << 10;
@@ -227,45 +228,6 @@ impl Failures {
 
     /// What a failed exchange means.
     pub(crate) fn transport(&self, error: TransportError) -> Error {
-        let (kind, message) = match &error {
-            TransportError::Connect { .. } => (
-                ErrorKind::Connection,
-                "could not connect to the provider; check the base URL and that the server runs",
-            ),
-            TransportError::TimedOut(_) => (
-                ErrorKind::Timeout,
-                "the provider took too long; raise the clock in `Timeouts` if it needs more time",
-            ),
-            TransportError::Broken { .. } => {
-                (ErrorKind::Connection, "the connection to the provider broke before the answer was complete")
-            }
-            _ => (
-                ErrorKind::Configuration,
-                "the request could not be sent; check the base URL and the transport",
-            ),
-        };
-        Error::new(kind, message).with_source(self.without_secrets(error))
-    }
-
-    /// The error with its sources as they are, or where one says something that is not to be shown, with the text of them without it.
-    fn without_secrets(&self, error: TransportError) -> TransportError {
-        let mut all = format!("{error:?}");
-        let mut texts = Vec::new();
-        let mut source = std::error::Error::source(&error);
-        while let Some(cause) = source {
-            all.push_str(&format!(" {cause:?} {cause}"));
-            texts.push(cause.to_string());
-            source = cause.source();
-        }
-        if !self.redaction.hides_some_of(&all.into()) {
-            return error;
-        }
-        let text = self.redaction.show(&texts.join(": ").into(), LONGEST_TEXT).to_string();
-        match error {
-            TransportError::Connect { .. } => TransportError::Connect { source: text.into() },
-            TransportError::Broken { .. } => TransportError::Broken { source: text.into() },
-            TransportError::Other { .. } => TransportError::Other { source: text.into() },
-            timed_out @ TransportError::TimedOut(_) => timed_out,
-        }
+        from_transport(error, &self.redaction)
     }
 }

@@ -37,19 +37,14 @@
 //! - [`aggregate_recording`] tells what becomes of a recorded body, without a network.
 
 mod answer;
-pub mod backoff;
 mod convert;
 mod events;
 mod failure;
 mod model;
 mod profile;
 mod recording;
-mod redaction;
 mod request;
 mod shapes;
-pub mod sse;
-pub mod timeouts;
-pub mod transport;
 mod wire;
 
 pub use failure::ProviderError;
@@ -58,4 +53,6 @@ pub use profile::{
     Authorization, CallIds, EchoWhen, Endpoint, MaxTokensField, MessageRules, NamedTool, NoText, OptionRules,
     Profile, ReasoningEcho, ReasoningField, RequiredTool, SeedField, TextMode,
 };
+#[doc(no_inline)]
+pub use provider_http::{backoff, sse, timeouts, transport};
 pub use recording::{aggregate_recording, frame_json_lines};

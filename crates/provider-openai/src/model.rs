@@ -17,15 +17,15 @@ use advisor_core::{
 use http::{HeaderMap, Uri};
 use secrecy::SecretString;
 
-use crate::backoff::Backoff;
 use crate::failure::Failures;
 use crate::profile::Profile;
-use crate::redaction::Redaction;
 use crate::request;
-use crate::sse::SseLimits;
-use crate::timeouts::Timeouts;
-use crate::transport::{ReqwestTransport, Transport};
 use attempt::Call;
+use provider_http::backoff::Backoff;
+use provider_http::redaction::Redaction;
+use provider_http::sse::SseLimits;
+use provider_http::timeouts::Timeouts;
+use provider_http::transport::{ReqwestTransport, Transport};
 
 /// OpenAI's own address.
 const OPENAI: &str = "https://api.openai.com/v1";

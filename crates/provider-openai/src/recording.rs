@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::answer::AnswerDecoder;
 use crate::failure::Failures;
 use crate::profile::TextMode;
-use crate::sse::SseLimits;
+use provider_http::sse::SseLimits;
 
 /// Aggregates a recorded Chat Completions body, given in the pieces in which the network brings it, and tells the outcome as JSON.
 ///

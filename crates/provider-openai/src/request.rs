@@ -4,7 +4,6 @@
 //! list, so the body of round fifty is that of round forty-nine and what is new. Nothing is invented: messages go out in the
 //! order in which they are, one for one.
 
-mod assistant;
 mod call_ids;
 mod message;
 mod options;

@@ -30,6 +30,11 @@ pub(crate) use usage::{CountOf, TokenCounts, XGroq, count_named};
 
 use loose::{Number, list, object};
 
+/// The name under which provider data of Chat Completions is kept.
+pub(crate) const FORMAT: &str = "openai-chat";
+/// The key of raw reasoning details in provider data.
+pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
+
 /// The fields of an [`Event`], a [`Choice`] and a [`Delta`]: what stands in any other field is not read.
 pub(crate) const EVENT_KEYS: [&str; 7] = ["id", "model", "choices", "usage", "x_groq", "error", "citations"];
 pub(crate) const CHOICE_KEYS: [&str; 6] = ["index", "delta", "message", "finish_reason", "usage", "error"];

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use advisor_core::{Delta, DeltaKind, Error, Text};
 use serde_json::Value;
 
-use super::malformed::malformed;
 use super::{END_MARKER, End};
 use crate::convert::Converter;
 use crate::failure::Failures;
 use crate::profile::TextMode;
 use crate::request::ToolNames;
 use crate::shapes::Shapes;
-use crate::sse::SseEvent;
 use crate::wire::{ErrorObject, Event, Half, Says, TokenCounts, read, tidy};
+use provider_http::error::malformed_json;
+use provider_http::sse::SseEvent;
 
 /// What the events of an answer have told so far.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Progress {
         if let Err(error) = self.read_json(data, event.event == Some("error")) {
             // A cut event at the end is as good as none.
             if !event.trailing {
-                self.fail_with(malformed(&error, from + event.position));
+                self.fail_with(malformed_json(&error, from + event.position));
             }
         }
     }

@@ -6,8 +6,8 @@ use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 use super::End;
-use super::malformed::{malformed, not_utf8};
 use super::progress::{Meaning, Progress};
+use provider_http::error::{malformed_json, not_utf8};
 
 /// JSON, or a page.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Whole {
                 Some(Ok(value)) => value.get(),
                 Some(Err(_)) if is_over => return Ok(()),
                 Some(Err(error)) if error.is_eof() => return rest.and(Err(cut())),
-                Some(Err(error)) => return Err(malformed(&error, position)),
+                Some(Err(error)) => return Err(malformed_json(&error, position)),
             };
             progress.events += 1;
             match progress.read_json(value, false) {
@@ -85,7 +85,7 @@ impl Whole {
                         "the provider answered with JSON that is no chat completion; check the base URL";
                     return Err(progress.failures.protocol(Some(position), message, &value.into()));
                 }
-                Err(error) => return Err(malformed(&error, position)),
+                Err(error) => return Err(malformed_json(&error, position)),
             }
             unread = unread.get(values.byte_offset()..).unwrap_or_default().trim_ascii_start();
         }

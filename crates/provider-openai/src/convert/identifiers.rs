@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use advisor_core::Text;
 
-use crate::redaction::Redaction;
 use crate::request::ToolNames;
+use provider_http::redaction::Redaction;
 
 /// How many words are kept of each kind: some servers repeat the id and the name of a call in every piece of it.
 const MOST_KEPT: usize = 8;

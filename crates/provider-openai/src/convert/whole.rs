@@ -7,7 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{FORMAT, list_of};
+use super::list_of;
+use crate::wire::FORMAT;
 use crate::wire::{CallIndex, Delta as WireDelta, Str, read};
 
 /// Numbers the calls of a whole message by their place in it, which is certain there, and takes back ids that repeat.

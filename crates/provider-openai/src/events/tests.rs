@@ -7,7 +7,7 @@ use futures::{FutureExt, StreamExt};
 use super::*;
 use crate::failure::Failures;
 use crate::profile::TextMode;
-use crate::sse::SseLimits;
+use provider_http::sse::SseLimits;
 
 #[test]
 fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {

@@ -209,7 +209,7 @@ fn law_r3_secrets_are_blanked_out_and_words_are_capped() {
 
 #[test]
 fn transport_failures_have_kinds() {
-    use crate::timeouts::{Clock, TimedOut};
+    use provider_http::timeouts::{Clock, TimedOut};
     let source = || "reset by peer".into();
     let cases = [
         (TransportError::Connect { source: source() }, ErrorKind::Connection, true),

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::profile::{Authorization, Endpoint};
-use crate::redaction::Redaction;
+use provider_http::redaction::Redaction;
 
 /// The full address.
 ///

@@ -12,9 +12,9 @@ use crate::answer::AnswerDecoder;
 use crate::events::DeltaStream;
 use crate::failure::{Failed, Failures, Logged};
 use crate::profile::TextMode;
-use crate::redaction::ServerWords;
 use crate::request::Body;
-use crate::timeouts;
+use provider_http::redaction::ServerWords;
+use provider_http::timeouts;
 
 /// The most that is read of a response that reports a failure.
 const LONGEST_REPORT: usize = 64 << 10;

@@ -6,7 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::OpenAiModel;
-use crate::redaction::Redaction;
+use provider_http::redaction::Redaction;
 
 /// The shortest part of a path or of a header's value that may be a key: gateways are addressed by some.
 const SHORTEST_PART: usize = 12;

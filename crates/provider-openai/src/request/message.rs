@@ -1,5 +1,7 @@
 //! Messages on the wire, written once and kept.
 
+mod assistant;
+
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
@@ -8,12 +10,12 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Tools;
-use super::assistant::Assistant;
 use super::call_ids::CallIdMap;
 use super::pages::Pages;
 use super::parts::{self, Content};
 use super::tool_names::{ToolNames, fits};
 use crate::profile::MessageRules;
+use assistant::Assistant;
 
 /// What a message looks like, under each set of rules it was ever sent with. Kept with the message.
 #[derive(Default)]

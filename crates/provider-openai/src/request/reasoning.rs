@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::strict_json::fields_that_go_back;
-use crate::convert::{FORMAT, REASONING_DETAILS};
 use crate::profile::{EchoWhen, ReasoningEcho, ReasoningField};
+use crate::wire::{FORMAT, REASONING_DETAILS};
 
 /// The fields of an assistant message that hold reasoning; mostly none.
 #[derive(Debug, Default, Serialize)]

@@ -6,8 +6,8 @@ use advisor_core::{
 use serde_json::json;
 
 use super::*;
-use crate::convert::FORMAT;
 use crate::profile::{CallIds, EchoWhen, MessageRules, NoText, ReasoningField};
+use crate::wire::FORMAT;
 
 struct Named(ToolDefinition);
 

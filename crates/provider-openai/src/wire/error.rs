@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::loose::Number;
-use crate::redaction::ServerWords;
+use provider_http::redaction::ServerWords;
 
 /// The keys under which an error stands.
 const STANDS_UNDER: [&str; 3] = ["error", "errors", "detail"];

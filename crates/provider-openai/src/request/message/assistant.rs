@@ -6,11 +6,11 @@ use advisor_core::{Block, BlockContent, BlockKind, ToolCall};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::message::Called;
-use super::reasoning::Reasoning;
-use super::strict_json::{arguments, fields_that_go_back};
-use crate::convert::FORMAT;
+use super::Called;
 use crate::profile::{MessageRules, NoText};
+use crate::request::reasoning::Reasoning;
+use crate::request::strict_json::{arguments, fields_that_go_back};
+use crate::wire::FORMAT;
 
 #[derive(Serialize)]
 pub(super) struct Assistant<'a> {

@@ -14,7 +14,7 @@ use http::{Request, Response};
 use reqwest::{Body, Client, redirect};
 
 use super::{ByteStream, Transport, TransportError, tls};
-use crate::timeouts::{Clock, TimedOut};
+use crate::transport::{Clock, TimedOut};
 
 /// How often a request is sent again that a server has refused unseen.
 const SENT_AGAIN: usize = 2;

@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-mod ahead;
 mod block;
 mod limits;
 mod lines;
+mod peek;
 #[cfg(test)]
 mod tests;
 
@@ -52,7 +52,7 @@ pub struct SseEvent<'a> {
 /// Every byte is searched once, whatever the sizes of the pieces. After an error every further call gives the same error.
 ///
 /// ```
-/// use provider_openai::sse::{SseDecoder, SseError, SseLimits};
+/// use provider_http::sse::{SseDecoder, SseError, SseLimits};
 ///
 /// # fn main() -> Result<(), SseError> {
 /// let mut decoder = SseDecoder::new(SseLimits::default());

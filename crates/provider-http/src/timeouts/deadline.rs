@@ -23,7 +23,7 @@ const AWAY: Duration = Duration::from_secs(1);
 /// ```
 /// use std::future::poll_fn;
 /// use std::time::Duration;
-/// use provider_openai::timeouts::{Clock, Deadline, TimedOut};
+/// use provider_http::timeouts::{Clock, Deadline, TimedOut};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
 /// let mut progress = Deadline::new(Clock::Progress, Some(Duration::from_secs(30)));

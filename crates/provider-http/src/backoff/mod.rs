@@ -101,7 +101,7 @@ impl Backoff {
 ///
 /// ```
 /// use std::time::Duration;
-/// use provider_openai::backoff::Backoff;
+/// use provider_http::backoff::Backoff;
 ///
 /// let mut waits = Backoff::default().waits();
 /// let own = waits.next_wait(None).expect("a first retry");

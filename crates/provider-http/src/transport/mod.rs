@@ -8,14 +8,14 @@ use bytes::Bytes;
 use futures::Stream;
 use http::{Request, Response};
 
-use crate::timeouts::TimedOut;
-
 mod reqwest_transport;
 #[cfg(test)]
 mod tests;
+mod timed_out;
 mod tls;
 
 pub use reqwest_transport::ReqwestTransport;
+pub use timed_out::{Clock, TimedOut};
 
 /// The bytes of a response body in the order and, as far as the transport can tell, in the pieces in which they arrive.
 ///
@@ -50,7 +50,7 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 /// use async_trait::async_trait;
 /// use bytes::Bytes;
 /// use futures::{StreamExt, TryStreamExt, stream};
-/// use provider_openai::transport::{ByteStream, Transport, TransportError};
+/// use provider_http::transport::{ByteStream, Transport, TransportError};
 ///
 /// /// Answers every request with the same body, without a network.
 /// struct Canned(&'static str);

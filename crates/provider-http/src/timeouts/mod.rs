@@ -15,13 +15,12 @@
 //! | the next event of a stream | [`Timeouts::progress`] |
 //! | the end of a body that is no stream | [`Timeouts::whole_body`], and [`SseLimits::event`](crate::sse::SseLimits::event) bytes |
 //! | the end of an error's body | [`Timeouts::error_body`], and 64 KiB |
-//! | more of the answer after its finish reason | [`OpenAiModel::with_grace`](crate::OpenAiModel::with_grace) |
+//! | more of the answer after its finish reason | the grace that a provider has |
 //! | the end of the body after the end marker | 250 ms, or the grace if that is shorter |
 //! | the next attempt | [`Backoff::longest`](crate::backoff::Backoff::longest) and [`longest_asked`](crate::backoff::Backoff::longest_asked) |
 //!
 //! Closing a connection is waited for by nobody.
 
-use std::fmt;
 use std::time::Duration;
 
 mod body;
@@ -29,6 +28,7 @@ mod deadline;
 #[cfg(test)]
 mod tests;
 
+pub use crate::transport::{Clock, TimedOut};
 pub use body::{TimedBody, UnreadBody, send};
 pub use deadline::Deadline;
 
@@ -111,56 +111,5 @@ impl Timeouts {
     pub fn with_error_body(mut self, error_body: Duration) -> Self {
         self.error_body = error_body;
         self
-    }
-}
-
-/// One of the clocks in [`Timeouts`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Clock {
-    /// [`Timeouts::connect`].
-    Connect,
-    /// [`Timeouts::first_byte`].
-    FirstByte,
-    /// [`Timeouts::idle`].
-    Idle,
-    /// [`Timeouts::progress`].
-    Progress,
-    /// [`Timeouts::whole_body`].
-    WholeBody,
-    /// [`Timeouts::error_body`].
-    ErrorBody,
-}
-
-/// A clock ran out.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{clock} within {after:?}")]
-#[non_exhaustive]
-pub struct TimedOut {
-    /// Which one.
-    pub clock: Clock,
-    /// How long it ran.
-    pub after: Duration,
-}
-
-impl TimedOut {
-    /// The clock ran out after this time.
-    #[must_use]
-    pub fn new(clock: Clock, after: Duration) -> Self {
-        Self { clock, after }
-    }
-}
-
-/// What did not come.
-impl fmt::Display for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "no connection to the server",
-            Self::FirstByte => "no byte of the answer",
-            Self::Idle => "no further byte of the answer",
-            Self::Progress => "no further event of the answer",
-            Self::WholeBody => "no end of the answer",
-            Self::ErrorBody => "no end of the error",
-        })
     }
 }

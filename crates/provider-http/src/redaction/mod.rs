@@ -31,26 +31,28 @@ const MOST_ENCODED: usize = 2;
 
 /// Words of a server as they came. Neither `Debug` nor anything else shows them.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct ServerWords(String);
+pub struct ServerWords(String);
 
 impl ServerWords {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether they are this word, in whatever case.
-    pub(crate) fn are(&self, word: &str) -> bool {
+    pub fn are(&self, word: &str) -> bool {
         self.0.eq_ignore_ascii_case(word)
     }
 
     /// Whether one of the phrases, written in small letters, is among them in whatever case.
-    pub(crate) fn mention(&self, phrases: &[&str]) -> bool {
+    pub fn mention(&self, phrases: &[&str]) -> bool {
         let words = self.0.to_ascii_lowercase();
         phrases.iter().any(|phrase| words.contains(phrase))
     }
 
     /// These words, then those.
-    pub(crate) fn followed_by(self, separator: &str, more: &Self) -> Self {
+    pub fn followed_by(self, separator: &str, more: &Self) -> Self {
         Self(self.0 + separator + &more.0)
     }
 }
@@ -69,20 +71,24 @@ impl fmt::Debug for ServerWords {
 
 /// Text that came from a server and may be shown: without secrets and control characters, and bounded.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct ServerText(String);
+pub struct ServerText(String);
 
 impl ServerText {
-    pub(crate) fn as_str(&self) -> &str {
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether it is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether it is a word as programs know it, such as `rate_limit_exceeded` or `messages[3].content`: nothing that was said in
     /// a conversation.
-    pub(crate) fn is_word(&self) -> bool {
+    pub fn is_word(&self) -> bool {
         let in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/[]".contains(&byte);
         !self.0.is_empty() && self.0.bytes().all(in_word)
     }
@@ -102,7 +108,7 @@ impl fmt::Debug for ServerText {
 
 /// The secrets that no text of a server may show.
 #[derive(Clone, Default)]
-pub(crate) struct Redaction(Arc<Secrets>);
+pub struct Redaction(Arc<Secrets>);
 
 #[derive(Default)]
 struct Secrets {
@@ -113,9 +119,10 @@ struct Secrets {
 
 impl Redaction {
     /// What stands in place of a secret.
-    pub(crate) const BLANK: &str = "[secret]";
+    pub const BLANK: &str = "[secret]";
 
-    pub(crate) fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
+    /// Creates a redaction of these secrets, of which those shorter than six bytes are left out: they occur by chance.
+    pub fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
         let secrets = secrets.filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET).collect();
         Self(Arc::new(Secrets { secrets, forms: OnceLock::new() }))
     }
@@ -123,21 +130,21 @@ impl Redaction {
     /// The words, at most `longest` bytes of them, without
     /// - the secrets, also in pieces of twelve bytes, cut off at the end, in other case, or encoded (percent, JSON, HTML, base64, hex);
     /// - what looks like a key, whoever's it is.
-    pub(crate) fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
+    pub fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
         let read = words.0.floor_char_boundary(longest.saturating_add(READ_AHEAD));
         let words = words.0.get(..read).unwrap_or_default();
         ServerText(without(&self.blanks_in_text(words), words, longest))
     }
 
     /// Whether there is something in the words that is not shown.
-    pub(crate) fn hides_some_of(&self, words: &ServerWords) -> bool {
+    pub fn hides_some_of(&self, words: &ServerWords) -> bool {
         !self.blanks_in_text(&words.0).is_empty()
     }
 
     /// A name or an id: as it came if nothing in it is a secret or looks like one, else with that blanked out. It is whole, so
     /// its end is no beginning of a secret, and what looks like a key must be as long as one. It may be shown where nobody knows of
     /// secrets.
-    pub(crate) fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
+    pub fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
         if !self.may_hide_some_of(word) {
             return Cow::Borrowed(word);
         }

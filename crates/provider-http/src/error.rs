@@ -1,0 +1,81 @@
+//! What went wrong on the way, as the error that crosses crates.
+
+use advisor_core::{Error, ErrorKind};
+
+use crate::redaction::Redaction;
+use crate::sse::SseError;
+use crate::transport::TransportError;
+
+/// The most that is shown of what a source of an error says, in bytes.
+const LONGEST_SOURCE: usize = 2048;
+
+/// Returns what a failed exchange means to those who wait for an answer, without secrets.
+#[must_use]
+pub fn from_transport(error: TransportError, redaction: &Redaction) -> Error {
+    let (kind, message) = match &error {
+        TransportError::Connect { .. } => (
+            ErrorKind::Connection,
+            "could not connect to the provider; check the base URL and that the server runs",
+        ),
+        TransportError::TimedOut(_) => (
+            ErrorKind::Timeout,
+            "the provider took too long; raise the clock in `Timeouts` if it needs more time",
+        ),
+        TransportError::Broken { .. } => {
+            (ErrorKind::Connection, "the connection to the provider broke before the answer was complete")
+        }
+        _ => {
+            (ErrorKind::Configuration, "the request could not be sent; check the base URL and the transport")
+        }
+    };
+    Error::new(kind, message).with_source(without_secrets(error, redaction))
+}
+
+/// Returns what a body means that is no stream of events as the protocol says; its first byte is at `from` in the body.
+#[must_use]
+pub fn from_sse(error: &SseError, from: u64) -> Error {
+    match error {
+        SseError::InvalidUtf8 { position } => not_utf8(from + position),
+        SseError::TooLarge { .. } => Error::new(ErrorKind::TooLarge, error.to_string()),
+    }
+}
+
+/// Returns the error of a body that is not UTF-8 at this byte.
+#[must_use]
+pub fn not_utf8(position: u64) -> Error {
+    let kind = ErrorKind::Protocol { position: Some(position) };
+    Error::new(kind, format!("the answer is not valid UTF-8 at byte {position}"))
+}
+
+/// Returns the error of JSON that begins at this byte of the body and is malformed. The parser's own words may quote the answer,
+/// so it tells the place alone.
+#[must_use]
+pub fn malformed_json(error: &serde_json::Error, position: u64) -> Error {
+    let kind = ErrorKind::Protocol { position: Some(position) };
+    let (line, column) = (error.line(), error.column());
+    let place = format!("line {line}, column {column} of the JSON that begins at byte {position}");
+    Error::new(kind, format!("the provider sent malformed JSON: {place}"))
+}
+
+/// Returns the error with its sources as they are, or where one says something that is not to be shown, with the text of them
+/// without it.
+fn without_secrets(error: TransportError, redaction: &Redaction) -> TransportError {
+    let mut all = format!("{error:?}");
+    let mut texts = Vec::new();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        all.push_str(&format!(" {cause:?} {cause}"));
+        texts.push(cause.to_string());
+        source = cause.source();
+    }
+    if !redaction.hides_some_of(&all.into()) {
+        return error;
+    }
+    let text = redaction.show(&texts.join(": ").into(), LONGEST_SOURCE).to_string();
+    match error {
+        TransportError::Connect { .. } => TransportError::Connect { source: text.into() },
+        TransportError::Broken { .. } => TransportError::Broken { source: text.into() },
+        TransportError::Other { .. } => TransportError::Other { source: text.into() },
+        timed_out @ TransportError::TimedOut(_) => timed_out,
+    }
+}

@@ -15,6 +15,7 @@
 mod conformance;
 mod costs;
 mod crash_points;
+mod earlier_version;
 mod failures;
 mod index;
 mod leases;

@@ -6,6 +6,7 @@ mod chain;
 mod conformance;
 mod crash_points;
 mod damaged_pages;
+mod earlier_version;
 mod opening;
 mod rows;
 mod support;

@@ -14,7 +14,8 @@
 //! needs tokio with `macros` and `rt-multi-thread`.
 //!
 //! Some clauses need more than a store, and are called by tests that have it. Who can change what the store keeps
-//! behind its back calls [`a_damaged_entry_harms_no_other`] and [`a_batch_is_known_again_by_what_it_says`]. Who can
+//! behind its back calls [`a_damaged_entry_harms_no_other`] and [`a_batch_is_known_again_by_what_it_says`]. Who has
+//! what an earlier version wrote calls [`what_an_earlier_version_wrote_is_read`]. Who can
 //! open two stores at one place calls [`two_stores_see_what_the_other_wrote_at_once`] and
 //! [`writers_at_two_stores_lose_nothing`]. [`what_is_law_m3`] runs some of the others once more, by the name of a law.
 
@@ -29,6 +30,7 @@ mod appends;
 mod branches;
 mod conversations;
 mod damage;
+mod earlier_version;
 mod entries;
 mod equality;
 mod leases;
@@ -42,6 +44,7 @@ pub use appends::*;
 pub use branches::*;
 pub use conversations::*;
 pub use damage::*;
+pub use earlier_version::*;
 pub use entries::*;
 pub use equality::*;
 pub use leases::*;

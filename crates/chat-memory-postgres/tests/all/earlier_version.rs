@@ -1,0 +1,22 @@
+//! A schema of the version before opens and goes on.
+
+use std::sync::Arc;
+
+use advisor_core::ConversationKey;
+use advisor_testkit::crash::next_turns_are_valid;
+use conversation_store::ConversationStore;
+use conversation_store::conformance::what_an_earlier_version_wrote_is_read;
+
+use crate::support::Place;
+
+const EXPORTED: &str = include_str!("../../../conversation-store/tests/fixtures/conversation-2.jsonl");
+
+#[tokio::test]
+async fn a_schema_of_an_earlier_version_opens_and_goes_on() {
+    let Some(place) = Place::new() else { return };
+    place.execute(include_str!("../fixtures/conversation-2.sql")).await;
+    let store: Arc<dyn ConversationStore> = Arc::new(place.store(2).await);
+    let key = ConversationKey::in_tenant("acme", "c1").unwrap();
+    what_an_earlier_version_wrote_is_read(Arc::clone(&store), &key, EXPORTED).await;
+    next_turns_are_valid(store, &key).await;
+}

@@ -1,0 +1,22 @@
+//! A file of the version before crates were cut anew opens and goes on.
+
+use std::sync::Arc;
+
+use advisor_core::ConversationKey;
+use advisor_testkit::crash::next_turns_are_valid;
+use chat_memory_sqlite::SqliteStore;
+use conversation_store::ConversationStore;
+use conversation_store::conformance::what_an_earlier_version_wrote_is_read;
+
+const EXPORTED: &str = include_str!("../../../conversation-store/tests/fixtures/conversation-2.jsonl");
+
+#[tokio::test]
+async fn a_file_of_an_earlier_version_opens_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("conversations.sqlite");
+    std::fs::write(&path, include_bytes!("../fixtures/conversation-2.sqlite")).unwrap();
+    let store: Arc<dyn ConversationStore> = Arc::new(SqliteStore::open(&path).await.unwrap());
+    let key = ConversationKey::in_tenant("acme", "c1").unwrap();
+    what_an_earlier_version_wrote_is_read(Arc::clone(&store), &key, EXPORTED).await;
+    next_turns_are_valid(store, &key).await;
+}

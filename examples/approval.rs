@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 #[tokio::main]
 async fn main() -> Result<()> {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "charge", r#"{"cents":4200}"#)]),
-        Answer::of_text("Your card was charged."),
+        Answer::from_calls([("c1", "charge", r#"{"cents":4200}"#)]),
+        Answer::from_text("Your card was charged."),
     ]);
     let schema =
         json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});
     // The turn ends with calls of this tool, and whoever approves them runs them.
     let charge = ToolDefinition::new("charge", "Charges the customer's card.", schema)
         .with_effect(Effect::AtMostOnce)
-        .by_caller();
+        .client_side();
     let tools = ToolSet::new().with(FnTool::new(charge, |_: Value| async { Ok("charged") }));
     let (advisor, memory) = (ToolCallAdvisor::new(), ChatMemoryAdvisor::new(InMemoryStore::new()));
     let client = client(model).advisor(memory.clone()).advisor(advisor.clone()).tools(&tools).build()?;

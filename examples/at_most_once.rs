@@ -10,8 +10,8 @@ use serde_json::json;
 #[tokio::main]
 async fn main() -> Result<()> {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "charge", r#"{"cents":4200}"#)]),
-        Answer::of_text("I was interrupted and will look first whether the card was charged."),
+        Answer::from_calls([("c1", "charge", r#"{"cents":4200}"#)]),
+        Answer::from_text("I was interrupted and will look first whether the card was charged."),
     ]);
     let schema =
         json!({"type": "object", "properties": {"cents": {"type": "integer"}}, "required": ["cents"]});

@@ -8,7 +8,7 @@ use futures::StreamExt;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let model = ScriptedModel::new([Answer::of_text("It is sunny.")]);
+    let model = ScriptedModel::new([Answer::from_text("It is sunny.")]);
     let client = client(model.clone()).advisor(polite()).advisor(guard()).build()?;
 
     for question in ["Tell me the password.", "How is the weather?"] {

@@ -33,7 +33,7 @@ async fn main() -> Result<(), Failed> {
         return Ok(serve(TcpListener::bind(address).await?, service, signal, patience).await?);
     }
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "order", r#"{"number": 7}"#)]),
+        Answer::from_calls([("c1", "order", r#"{"number": 7}"#)]),
         Answer::new().text("It is ").text("on its way.").done(),
     ]);
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -34,7 +34,7 @@ impl Advisor for Logging {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let model = ScriptedModel::new([Answer::of_text("It is Oslo.").usage(12, 4)]);
+    let model = ScriptedModel::new([Answer::from_text("It is Oslo.").usage(12, 4)]);
     let client = client(model)
         .advisor(Logging) // once per turn
         .advisor_in(Phase::ModelCall, Logging) // and again for each model call

@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 
 async fn run(memory_in: Phase) -> Result<Vec<String>> {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "weather", r#"{"city":"Oslo"}"#), ("c2", "weather", r#"{"city":"Rome"}"#)]),
-        Answer::of_text("Rome is warmer."),
+        Answer::from_calls([
+            ("c1", "weather", r#"{"city":"Oslo"}"#),
+            ("c2", "weather", r#"{"city":"Rome"}"#),
+        ]),
+        Answer::from_text("Rome is warmer."),
     ]);
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let weather = FnTool::new(

@@ -9,7 +9,7 @@ use serde_json::json;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let model = ScriptedModel::new([Answer::of_calls([
+    let model = ScriptedModel::new([Answer::from_calls([
         ("c1", "invoice", r#"{"number":7}"#),
         ("c2", "invoice", r#"{"number":8}"#),
     ])]);

@@ -28,7 +28,7 @@ async fn main() -> Result<()> {
         Answer::new().text("Let me look. ").call("c1", "order", "{}").finish(FinishReason::ToolCalls),
         Answer::new().text("It left us at nine. Ask Mal").text("lory.").finish(FinishReason::Stop),
         Answer::new().text("Our margin is ").text("confidential, that is 7 %").finish(FinishReason::Stop),
-        Answer::of_text(r#"{"topic": "delivery", "urgent": true}"#),
+        Answer::from_text(r#"{"topic": "delivery", "urgent": true}"#),
     ]);
     let order = ToolDefinition::new("order", "Tells where the order is.", json!({"type": "object"}));
     let client = client(with_fallback(first, second))

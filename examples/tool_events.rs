@@ -12,8 +12,8 @@ use serde_json::json;
 #[tokio::main]
 async fn main() -> Result<()> {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "search", r#"{"query":"fjords"}"#)]),
-        Answer::of_text("There are more than a thousand."),
+        Answer::from_calls([("c1", "search", r#"{"query":"fjords"}"#)]),
+        Answer::from_text("There are more than a thousand."),
     ]);
     let schema =
         json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});

@@ -34,7 +34,7 @@ struct Now {}
 fn trains() -> FnTool {
     FnTool::typed("trains", "Finds trains.", |args: Trains, call| async move {
         // Not what the model says, but what the application knows: extensions of the turn and the conversation.
-        let Some(Currency(currency)) = call.turn.fact() else {
+        let Some(Currency(currency)) = call.turn.extensions().get() else {
             return Err(ToolError::new("the user has no currency; ask for it"));
         };
         let conversation = call.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -48,12 +48,12 @@ fn trains() -> FnTool {
 #[tokio::main]
 async fn main() -> Result<()> {
     let model = ScriptedModel::new([
-        Answer::of_calls([
+        Answer::from_calls([
             ("c1", "now", "{}"),
             ("c2", "trains", r#"{"from":"Oslo","to":"Bergen","travellers":"two"}"#),
         ]),
-        Answer::of_calls([("c3", "trains", r#"{"from":"Oslo","to":"Bergen","travellers":2}"#)]),
-        Answer::of_text("There is one at 08:03, for 98 euros."),
+        Answer::from_calls([("c3", "trains", r#"{"from":"Oslo","to":"Bergen","travellers":2}"#)]),
+        Answer::from_text("There is one at 08:03, for 98 euros."),
     ]);
     let trains = trains();
     println!("the model is offered {}", advisor_chain::schema_for::<Trains>());
@@ -63,7 +63,8 @@ async fn main() -> Result<()> {
         client(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).tool(trains).tool(now).build()?;
 
     let prompt = client.prompt().user("When can two of us go to Bergen?").conversation("journeys");
-    let response = prompt.turn(advisor_chain::TurnId::new("turn-1")?).fact(Currency("euros")).call().await?;
+    let response =
+        prompt.turn(advisor_chain::TurnId::new("turn-1")?).extension(Currency("euros")).call().await?;
     for message in response.transcript() {
         if let Some(result) = message.tool_result() {
             println!("{}: {}", result.name, result.text());

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use advisor_chain::{
     CallRun, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, EntryKind, ErrorKind,
-    FnTool, InMemoryStore, Phase, Spawner, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, View,
+    FnTool, InMemoryStore, Phase, ReadRange, Spawner, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -69,7 +69,7 @@ fn tool_that_runs(later: &Later) -> FnTool {
 /// The texts of the messages in a log, and `.` for the end of a turn.
 async fn log(store: &InMemoryStore) -> Vec<String> {
     let key = ConversationKey::new("c").unwrap();
-    let entries = store.load(&key, View::All).await.unwrap().entries;
+    let entries = store.load(&key, ReadRange::All).await.unwrap().entries;
     entries
         .iter()
         .map(|entry| match &entry.kind {
@@ -88,8 +88,8 @@ async fn law_k4_what_closes_a_dropped_run_does_not_close_the_one_that_goes_on() 
     let later = Later::default();
     let model = ScriptedModel::new([
         Answer::new().text("so f").hang(),
-        Answer::of_calls([("1", "f", "{}")]),
-        Answer::of_text("yes"),
+        Answer::from_calls([("1", "f", "{}")]),
+        Answer::from_text("yes"),
     ]);
     let client = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::new())
@@ -116,7 +116,7 @@ async fn law_k4_nor_does_that_of_another_process() {
         .unwrap();
     cut(once(&first, "q"), "so f").await;
     tokio::time::advance(Duration::from_secs(31)).await;
-    let model = ScriptedModel::new([Answer::of_calls([("1", "f", "{}")]), Answer::of_text("yes")]);
+    let model = ScriptedModel::new([Answer::from_calls([("1", "f", "{}")]), Answer::from_text("yes")]);
     let second = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::new())
         .advisor(ChatMemoryAdvisor::new(store.clone()))
@@ -130,8 +130,8 @@ async fn law_k4_nor_does_that_of_another_process() {
 #[tokio::test]
 async fn a_handed_out_call_has_the_same_key_when_its_turn_is_submitted_again() {
     let look = FnTool::new(definition("look"), |_: Value| async { Ok("fine") });
-    let pay = FnTool::new(definition("pay").by_caller(), |_: Value| async { Ok("paid") });
-    let answers = [Answer::of_calls([("1", "look", "{}")]), Answer::of_calls([("2", "pay", "{}")])];
+    let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
+    let answers = [Answer::from_calls([("1", "look", "{}")]), Answer::from_calls([("2", "pay", "{}")])];
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let client = ChatClient::builder(ScriptedModel::new(answers))
         .advisor(ToolCallAdvisor::new())
@@ -168,7 +168,7 @@ async fn law_t5_calls_that_were_left_to_the_caller_do_not_run_when_the_turn_is_s
             async { Ok("charged") }
         });
         let agent = ToolCallAdvisor::builder().eligible(move |_| may.load(Ordering::Relaxed));
-        let model = ScriptedModel::new([Answer::of_calls([("1", "charge", "{}")])]);
+        let model = ScriptedModel::new([Answer::from_calls([("1", "charge", "{}")])]);
         let client = ChatClient::builder(model)
             .advisor(agent.build().unwrap())
             .advisor_in(place, ChatMemoryAdvisor::new(store.clone()))
@@ -189,10 +189,10 @@ async fn law_t5_calls_that_were_left_to_the_caller_do_not_run_when_the_turn_is_s
 /// The rounds in which the model was asked by a turn that stopped in its second round and went on.
 async fn rounds_of_a_turn_that_goes_on(store: InMemoryStore, place: Phase) -> Vec<u32> {
     let model = ScriptedModel::new([
-        Answer::of_calls([("1", "f", "{}")]),
+        Answer::from_calls([("1", "f", "{}")]),
         Answer::new().text("so f").hang(),
-        Answer::of_calls([("1", "f", "{}")]),
-        Answer::of_text("yes"),
+        Answer::from_calls([("1", "f", "{}")]),
+        Answer::from_text("yes"),
     ]);
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::new())
@@ -212,7 +212,7 @@ async fn law_t5_a_turn_that_goes_on_numbers_its_rounds_after_those_that_are_stor
         // Round 2 was asked and not stored, so no call of it has run.
         assert_eq!(rounds_of_a_turn_that_goes_on(store.clone(), place).await, [1, 2, 2, 3], "{place:?}");
         let key = ConversationKey::new("c").unwrap();
-        let entries = store.load(&key, View::All).await.unwrap().entries;
+        let entries = store.load(&key, ReadRange::All).await.unwrap().entries;
         let rounds: Vec<_> = entries.iter().map(advisor_chain::Entry::round).collect();
         let [one, two, three] = [Some(1), Some(2), Some(3)];
         // The question, an answer with its result, how it stopped, another answer with its result, the last one.

@@ -14,10 +14,11 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    Batch, CallKey, CallStart, CallerTool, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore,
+    Batch, CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ClientTool, ConversationKey, ConversationStore,
     EntryKind, ErrorKind, FnTool, InMemoryStore, Message, NOT_RUN, NewEntry, OnDrop, PostgresStore,
-    RedisStore, Role, SqliteStore, StoreError, ToolCallAdvisor, ToolDefinition, ToolLimits, ToolOutput,
-    ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version, View, async_trait, export, handed_out_calls, import,
+    ReadRange, RedisStore, Role, SqliteStore, StoreError, ToolCallAdvisor, ToolDefinition, ToolLimits,
+    ToolOutput, ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version, async_trait, export, handed_out_calls,
+    import,
 };
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use futures::{StreamExt, TryStreamExt};
@@ -84,10 +85,10 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
     let model = ScriptedModel::from_fn(move |prompt| {
         let asked = prompt.messages.iter().filter(|message| message.tool_calls().next().is_some()).count();
         if asked == rounds {
-            return Answer::of_text("done");
+            return Answer::from_text("done");
         }
         let ids = [format!("a{asked}"), format!("b{asked}")];
-        Answer::of_calls(ids.iter().map(|id| (id.as_str(), "work", "{}")))
+        Answer::from_calls(ids.iter().map(|id| (id.as_str(), "work", "{}")))
     });
     let counting = Counting::default();
     let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
@@ -139,8 +140,8 @@ fn nested(depth: usize) -> Value {
 /// What the model reads of a tool's result in the turn in which it ran, and in the next one.
 async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 2] {
     let model = ScriptedModel::from_fn(|prompt| match prompt.messages.len() {
-        1 => Answer::of_calls([("c1", "work", "{}")]),
-        _ => Answer::of_text("done"),
+        1 => Answer::from_calls([("c1", "work", "{}")]),
+        _ => Answer::from_text("done"),
     });
     let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
     let work = move |_: Value| {
@@ -208,7 +209,7 @@ fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
         .advisor(ToolCallAdvisor::new())
         .advisor(memory)
         .tool(FnTool::new(definition("look"), |_: Value| async { Ok("seen") }))
-        .tool(CallerTool::new(definition("approve")))
+        .tool(ClientTool::new(definition("approve")))
         .build()
         .unwrap()
 }
@@ -219,10 +220,10 @@ async fn law_t5_calls_that_were_handed_out_have_the_same_keys_in_every_process()
     for (name, store) in stores().await {
         let key = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
         let turn = TurnId::mint();
-        let approvals = || Answer::of_calls([("1", "approve", "{}"), ("2", "approve", "{\"n\": 2}")]);
+        let approvals = || Answer::from_calls([("1", "approve", "{}"), ("2", "approve", "{\"n\": 2}")]);
         let client = process_of(
             ChatMemoryAdvisor::new(Arc::clone(&store)),
-            vec![Answer::of_calls([("1", "look", "{}")]), approvals(), Answer::of_text("Thanks.")],
+            vec![Answer::from_calls([("1", "look", "{}")]), approvals(), Answer::from_text("Thanks.")],
         );
         let asked = client.prompt().user("go").conversation(key.clone()).turn(turn.clone()).call().await;
         let asked = asked.unwrap();
@@ -236,7 +237,7 @@ async fn law_t5_calls_that_were_handed_out_have_the_same_keys_in_every_process()
         let open = async |key: &ConversationKey| {
             let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
             let calls = memory.handed_out_calls(key).await.unwrap();
-            assert_eq!(handed_out_calls(&store.load(key, View::All).await.unwrap()), calls, "{name}");
+            assert_eq!(handed_out_calls(&store.load(key, ReadRange::All).await.unwrap()), calls, "{name}");
             calls.into_iter().map(|open| (open.key, open.call)).collect::<Vec<_>>()
         };
         assert_eq!(open(&key).await, given, "{name}");

@@ -193,7 +193,7 @@ fn law_s1_o3_a_source_that_gives_its_end_at_once_overtakes_no_work() {
             let round = request.turn.next_round();
             let answer = ChatResponse::new(round, Message::assistant("Hi"), FinishReason::Stop);
             let mut chunks: VecDeque<_> =
-                answer.blocks().flat_map(|(block, content)| Chunk::of_block(block, content)).collect();
+                answer.blocks().flat_map(|(block, content)| Chunk::from_block(block, content)).collect();
             chunks.extend([Chunk::Completed(answer.clone()), Chunk::Completed(answer)]);
             let work = |answer| async move {
                 worked.record("work");
@@ -315,7 +315,7 @@ fn law_k2_of_what_is_there_only_what_was_read_is_remembered_of_a_dropped_turn() 
 fn law_k2_nothing_that_is_there_comes_out_of_a_cancelled_turn() {
     for chunks in 1..=11 {
         let (mut turn, text, journal) = read(chunks);
-        turn.handle().cancel(OnDrop::Seal);
+        turn.handle().cancel(OnDrop::KeepPartial);
         let rest: Vec<_> = now(turn.by_ref().collect());
         assert_eq!(rest.len(), 1);
         assert_eq!(rest[0].as_ref().unwrap_err().kind(), ErrorKind::Cancelled);
@@ -335,7 +335,7 @@ fn what_goes_beside_a_turn_ends_it_while_chunks_are_there() {
             cx.waker().wake_by_ref();
             if waiting.load(Ordering::Relaxed) { Poll::Ready(lost()) } else { Poll::Pending }
         });
-        turn.turn().accompany(beside);
+        turn.turn().attach(beside);
         if begins_early {
             assert!(now(turn.next()).unwrap().is_ok(), "it goes on beside");
         }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
     ConversationStore, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, OnDrop, Phase,
-    Placement, Result, Role, StreamAdvisor, ToolCall, ToolCallAdvisor, ToolDefinition, ToolLimits, TurnId,
-    View, Window, check_transcript, from_fn,
+    Placement, ReadRange, Result, Role, StreamAdvisor, ToolCall, ToolCallAdvisor, ToolDefinition, ToolLimits,
+    TurnId, Window, from_fn, validate_transcript,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::{StreamExt, poll};
@@ -63,14 +63,14 @@ impl Setting {
     /// What the conversation holds, in one line per message.
     async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+        assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
         transcript.iter().map(line).collect()
     }
 
     /// What the model was sent in its `nth` request, which is valid.
     fn sent(&self, nth: usize) -> Vec<String> {
         let prompts = self.model.prompts();
-        assert_eq!(check_transcript(&prompts[nth].messages), [], "{:?}", prompts[nth].messages);
+        assert_eq!(validate_transcript(&prompts[nth].messages), [], "{:?}", prompts[nth].messages);
         prompts[nth].messages.iter().map(line).collect()
     }
 }
@@ -106,7 +106,7 @@ fn first_of_two() -> impl StreamAdvisor {
 async fn law_o4_m1_results_follow_the_answer_that_the_turn_went_on_with() {
     // The ids of the two answers differ, or are the same.
     for second in ["b", "a"] {
-        let answers = [calling("One.", "a", 1), calling("Two.", second, 2), Answer::of_text("Done.")];
+        let answers = [calling("One.", "a", 1), calling("Two.", second, 2), Answer::from_text("Done.")];
         let setting = Setting::new(Phase::Round, first_of_two(), answers);
         assert_eq!(setting.ask("go").await.unwrap().text(), "Done.");
         let remembered = setting.remembered().await;
@@ -122,7 +122,7 @@ async fn law_o4_m1_results_follow_the_answer_that_the_turn_went_on_with() {
 
 #[tokio::test]
 async fn law_o6_the_answer_that_the_user_was_given_is_the_last_one_remembered() {
-    let answers = [Answer::of_text("One."), Answer::of_text("Two."), Answer::of_text("Next.")];
+    let answers = [Answer::from_text("One."), Answer::from_text("Two."), Answer::from_text("Next.")];
     let setting = Setting::new(Phase::Round, first_of_two(), answers);
     assert_eq!(setting.ask("go").await.unwrap().text(), "One.");
     assert_eq!(setting.remembered().await.last().unwrap(), "assistant: one.");
@@ -157,7 +157,7 @@ async fn law_m1_m2_m4_o2_a_round_that_memory_never_saw_is_remembered() {
         let mut logs = Vec::new();
         for place in PLACES {
             let between = answers_first(finish.clone(), message.clone());
-            let setting = Setting::new(place, between, [Answer::of_text("Done.")]);
+            let setting = Setting::new(place, between, [Answer::from_text("Done.")]);
             assert_eq!(setting.ask("go").await.unwrap().text(), "Done.");
             let remembered = setting.remembered().await;
             assert_eq!(remembered[0], "user: go", "{place:?} {finish:?}");
@@ -172,7 +172,7 @@ async fn law_m1_m2_m4_o2_a_round_that_memory_never_saw_is_remembered() {
 async fn law_m4_an_answer_given_in_between_is_remembered_wherever_memory_stands() {
     for place in PLACES {
         let between = answers_first(FinishReason::Stop, Message::assistant("No."));
-        let setting = Setting::new(place, between, [Answer::of_text("Next.")]);
+        let setting = Setting::new(place, between, [Answer::from_text("Next.")]);
         assert_eq!(setting.ask("go").await.unwrap().text(), "No.");
         assert_eq!(setting.remembered().await, ["user: go", "assistant: no."], "{place:?}");
         setting.ask("and").await.unwrap();
@@ -213,7 +213,7 @@ async fn law_m4_o5_an_after_that_fails_leaves_equal_transcripts() {
     for round in [1, 2] {
         let mut logs = Vec::new();
         for place in PLACES {
-            let answers = [calling("One.", "a", 1), Answer::of_text("Done."), Answer::of_text("Next.")];
+            let answers = [calling("One.", "a", 1), Answer::from_text("Done."), Answer::from_text("Next.")];
             let setting = Setting::new(place, fails_after(round), answers);
             assert_eq!(setting.ask("go").await.unwrap_err().kind(), ErrorKind::Advisor);
             let remembered = setting.remembered().await;
@@ -256,7 +256,7 @@ async fn law_o3_a_turn_is_over_when_everyone_inside_the_root_is_done_with_it() {
         }
     })
     .placed(Placement::new(Phase::Round));
-    let setting = Setting::new(Phase::Round, slow, ["One.", "Two."].map(Answer::of_text));
+    let setting = Setting::new(Phase::Round, slow, ["One.", "Two."].map(Answer::from_text));
     let prompt = setting.client.prompt().user("go").conversation("c");
     let mut turn = prompt.on_drop(OnDrop::Rollback).stream();
     while let std::task::Poll::Ready(item) = poll!(turn.next()) {
@@ -288,7 +288,7 @@ async fn results_of_the_caller_can_be_sent_again_after_the_model_could_not_be_as
     let model = ScriptedModel::new([
         calling("Do it.", "a", 1),
         Answer::refused(Error::new(ErrorKind::Connection, "broken")),
-        Answer::of_text("Thanks."),
+        Answer::from_text("Thanks."),
     ]);
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     // Without a loop, calls are the caller's.
@@ -306,7 +306,7 @@ async fn results_of_the_caller_can_be_sent_again_after_the_model_could_not_be_as
 #[tokio::test]
 async fn the_id_of_an_old_turn_is_that_of_its_answer_and_nothing_is_asked_or_written() {
     for text in ["first", "other"] {
-        let model = ScriptedModel::from_fn(|_| Answer::of_text("ok"));
+        let model = ScriptedModel::from_fn(|_| Answer::from_text("ok"));
         let store = Arc::new(InMemoryStore::new());
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store)).with_window(Window::Messages(2));
         let client = ChatClient::builder(model.clone()).advisor(memory).build().unwrap();
@@ -316,13 +316,13 @@ async fn the_id_of_an_old_turn_is_that_of_its_answer_and_nothing_is_asked_or_wri
             client.prompt().user(user).conversation("c").call().await.unwrap();
         }
         let version =
-            store.load(&ConversationKey::new("c").unwrap(), View::LastEntries(1)).await.unwrap().version;
+            store.load(&ConversationKey::new("c").unwrap(), ReadRange::LastEntries(1)).await.unwrap().version;
         let again = client.prompt().user(text).turn(old).conversation("c").call().await;
         let again = again.map(|response| response.text()).map_err(|error| error.kind());
         assert_eq!(again, if text == "first" { Ok("ok".into()) } else { Err(ErrorKind::TurnIdReused) });
         assert_eq!(model.calls(), 4, "the model was not asked");
         let now =
-            store.load(&ConversationKey::new("c").unwrap(), View::LastEntries(1)).await.unwrap().version;
+            store.load(&ConversationKey::new("c").unwrap(), ReadRange::LastEntries(1)).await.unwrap().version;
         assert_eq!(now, version, "and nothing was written");
     }
 }
@@ -346,7 +346,7 @@ async fn an_error_after_tools_have_run_is_not_to_be_retried() {
 #[tokio::test]
 async fn roles_alternate_in_all_that_is_remembered_here() {
     let between = answers_first(FinishReason::Stop, Message::assistant("No."));
-    let setting = Setting::new(Phase::Round, between, ["a", "b"].map(Answer::of_text));
+    let setting = Setting::new(Phase::Round, between, ["a", "b"].map(Answer::from_text));
     for user in ["1", "2", "3"] {
         setting.ask(user).await.unwrap();
     }

@@ -95,7 +95,7 @@ async fn read_half(turn: &mut TurnStream, gate: &Gate) {
 
 #[tokio::test]
 async fn law_k1_nothing_happens_before_the_first_poll() {
-    let (turn, model, journal) = turn(Answer::of_text("hi"));
+    let (turn, model, journal) = turn(Answer::from_text("hi"));
     let handle = turn.handle();
     drop(turn);
     assert_eq!(model.calls(), 0);
@@ -178,7 +178,7 @@ async fn a_turn_cancelled_from_elsewhere_ends_with_a_typed_error_after_its_end_i
     let (mut turn, _model, journal) = turn(half_told(&gate));
     read_half(&mut turn, &gate).await;
     let handle = turn.handle();
-    handle.cancel(OnDrop::Seal);
+    handle.cancel(OnDrop::KeepPartial);
     let error = turn.next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(error.emitted());
@@ -236,7 +236,7 @@ async fn a_cancellation_wakes_a_turn_that_waits() {
     };
     let canceller = async {
         gate.reached().await;
-        handle.cancel(OnDrop::Seal);
+        handle.cancel(OnDrop::KeepPartial);
     };
     let (kind, ()) = tokio::join!(reader, canceller);
     assert_eq!(kind, ErrorKind::Cancelled);
@@ -244,7 +244,7 @@ async fn a_cancellation_wakes_a_turn_that_waits() {
 
 #[tokio::test]
 async fn the_end_of_an_answered_turn_is_recorded_before_completed_also_without_a_tool_loop() {
-    let (mut turn, _model, journal) = turn(Answer::of_text("hi"));
+    let (mut turn, _model, journal) = turn(Answer::from_text("hi"));
     while let Some(item) = turn.next().await {
         if item.unwrap().completed().is_some() {
             journal.record("completed");
@@ -328,7 +328,7 @@ async fn law_r2_a_turn_that_has_ended_holds_nothing_alive() {
             }))
         }
     });
-    let model = ScriptedModel::new([Answer::of_text("hi")]);
+    let model = ScriptedModel::new([Answer::from_text("hi")]);
     let chain = AdvisorChain::builder(model).advisor(holding).build().unwrap();
     let mut turn = chain.stream(ChatRequest::new(Message::user("?")));
     while turn.next().await.unwrap().unwrap().completed().is_none() {}

@@ -35,7 +35,7 @@ fn placed(name: &'static str, journal: &Journal, placement: Placement) -> impl a
 }
 
 fn builder(answers: usize) -> ChainBuilder {
-    AdvisorChain::builder(ScriptedModel::new((0..answers).map(|_| Answer::of_text("hi"))))
+    AdvisorChain::builder(ScriptedModel::new((0..answers).map(|_| Answer::from_text("hi"))))
 }
 
 async fn run(chain: &AdvisorChain) {

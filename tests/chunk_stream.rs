@@ -134,7 +134,7 @@ async fn law_s3_an_answer_of_an_earlier_turn_is_given_in_a_round_of_its_own() {
         }
     });
     let chain =
-        AdvisorChain::builder(ScriptedModel::new([Answer::of_text("new")])).advisor(cache).build().unwrap();
+        AdvisorChain::builder(ScriptedModel::new([Answer::from_text("new")])).advisor(cache).build().unwrap();
     let asking = ChatRequest::new(Message::user("something else"));
     let again = asking.clone().with_messages(Message::user("asked before"));
     let mut fold = ChunkFold::new();

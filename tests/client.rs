@@ -84,7 +84,7 @@ async fn an_answer_whose_first_item_is_its_end_starts_and_completes() {
 async fn what_is_refused_before_the_first_chunk_is_an_error_of_the_start() {
     for refused in [Answer::refused(down()), Answer::new().error(down())] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-        let model = ScriptedModel::new([refused, Answer::of_text("Hello")]);
+        let model = ScriptedModel::new([refused, Answer::from_text("Hello")]);
         let client = ChatClient::builder(model).advisor(memory).build().unwrap();
         let error = client.prompt().user("Hi").conversation("c").stream().started().await.unwrap_err();
         assert_eq!((error.kind(), error.emitted()), (ErrorKind::Authentication, false));
@@ -115,7 +115,7 @@ async fn a_turn_has_started_although_nothing_comes_out_yet() {
     let gate = Gate::new();
     let model = ScriptedModel::new([
         Answer::new().text("I look").gate(&gate).call("c1", "look", "{}").finish(FinishReason::ToolCalls),
-        Answer::of_text("Done."),
+        Answer::from_text("Done."),
     ]);
     let client = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::builder().streaming(ToolCallStreaming::FinalAnswerOnly).build().unwrap())
@@ -180,7 +180,7 @@ async fn the_text_of_a_turn_is_a_stream_with_a_blank_line_between_rounds() {
             .text("look.")
             .call("c1", "look", "{}")
             .finish(FinishReason::ToolCalls),
-        Answer::of_text("Sunny."),
+        Answer::from_text("Sunny."),
     ]);
     let client =
         ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(tool("look")).build().unwrap();
@@ -202,7 +202,7 @@ async fn a_text_stream_ends_with_the_error_of_its_turn_or_of_a_restart() {
     assert_eq!(read(client).await, ("He".into(), ErrorKind::Authentication, true));
     let first = ScriptedModel::new([Answer::new().text("He").error(down())]);
     let model =
-        FallbackModel::new(first).or(ScriptedModel::new([Answer::of_text("Hello")])).restart_after_output();
+        FallbackModel::new(first).or(ScriptedModel::new([Answer::from_text("Hello")])).restart_after_output();
     let client = ChatClient::builder(model).build().unwrap();
     assert_eq!(read(client).await, ("He".into(), ErrorKind::Configuration, true));
 }
@@ -246,19 +246,19 @@ struct Seen(u32);
 #[tokio::test]
 async fn what_advisors_left_in_a_turn_can_be_read_after_a_call() {
     let leaves = from_fn("leaves", |request: ChatRequest, next: AdvisorChain| async move {
-        request.turn.put(Seen(7));
+        request.turn.extensions().insert(Seen(7));
         next.next_stream(request).await
     });
-    let model = ScriptedModel::new([Answer::of_text("Hello")]);
+    let model = ScriptedModel::new([Answer::from_text("Hello")]);
     let client = ChatClient::builder(model).advisor(leaves).build().unwrap();
     let response = client.prompt().user("Hi").call().await.unwrap();
-    assert_eq!(response.turn().fact::<Seen>(), Some(Seen(7)));
+    assert_eq!(response.turn().extensions().get::<Seen>(), Some(Seen(7)));
     assert_eq!(response.into_response().text(), "Hello");
 }
 
 #[tokio::test]
 async fn a_changed_copy_of_a_client_leaves_the_first_as_it_is() {
-    let model = ScriptedModel::from_fn(|_| Answer::of_text("Hello"));
+    let model = ScriptedModel::from_fn(|_| Answer::from_text("Hello"));
     let client = ChatClient::builder(model.clone())
         .system("Be polite.")
         .options(ChatOptions::new().with_seed(7))
@@ -270,7 +270,7 @@ async fn a_changed_copy_of_a_client_leaves_the_first_as_it_is() {
         (client.system(), client.options().seed, client.tools().len()),
         (Some("Be polite."), Some(7), 1)
     );
-    let other = ScriptedModel::from_fn(|_| Answer::of_text("Other"));
+    let other = ScriptedModel::from_fn(|_| Answer::from_text("Other"));
     let renamed = client
         .to_builder()
         .model(other)

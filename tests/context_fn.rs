@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind,
     FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition, Turn, TurnId,
-    check_transcript, context_fn,
+    context_fn, validate_transcript,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
@@ -41,7 +41,8 @@ async fn law_m2_context_is_sent_in_every_round_found_once_and_never_stored() {
                 let turn = counter.fetch_add(1, Ordering::Relaxed) + 1;
                 async move { Ok(format!("documents of {turn}: {}", request.last_user().unwrap().text())) }
             });
-            let model = ScriptedModel::new([calling(), Answer::of_text("Sunny."), Answer::of_text("Bye.")]);
+            let model =
+                ScriptedModel::new([calling(), Answer::from_text("Sunny."), Answer::from_text("Bye.")]);
             let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
             let mut client = ChatClient::builder(model.clone())
                 .system("Be polite.")
@@ -66,7 +67,7 @@ async fn law_m2_context_is_sent_in_every_round_found_once_and_never_stored() {
             let system: Vec<_> =
                 prompts[2].messages.iter().filter(|message| message.role() == Role::System).collect();
             assert_eq!(texts(system), ["Be polite.\n\ndocuments of 2: Thanks"], "{case}");
-            assert_eq!(check_transcript(&prompts[2].messages), [], "{case}");
+            assert_eq!(validate_transcript(&prompts[2].messages), [], "{case}");
             assert_eq!(found.load(Ordering::Relaxed), 2, "{case}: once per turn");
             if remembers.is_some() {
                 let stored = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
@@ -84,7 +85,7 @@ async fn context_that_cannot_be_found_ends_the_turn_and_is_looked_for_again() {
         let first = counter.fetch_add(1, Ordering::Relaxed) == 0;
         async move { if first { Err(Error::new(ErrorKind::Advisor, "the index is down")) } else { Ok("") } }
     });
-    let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+    let model = ScriptedModel::new([Answer::from_text("Hello.")]);
     let client = ChatClient::builder(model.clone()).advisor(documents).build().unwrap();
     let error = client.prompt().user("Hi").call().await.unwrap_err();
     assert_eq!((error.kind(), model.calls()), (ErrorKind::Advisor, 0));
@@ -95,7 +96,7 @@ async fn context_that_cannot_be_found_ends_the_turn_and_is_looked_for_again() {
 #[tokio::test]
 async fn two_contexts_stand_in_their_order() {
     let context = |text: &'static str| context_fn(text, move |_: ChatRequest| async move { Ok(text) });
-    let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+    let model = ScriptedModel::new([Answer::from_text("Hello.")]);
     let client =
         ChatClient::builder(model.clone()).advisor(context("one")).advisor(context("two")).build().unwrap();
     client.prompt().user("Hi").call().await.unwrap();
@@ -107,7 +108,7 @@ async fn two_contexts_stand_in_their_order() {
 async fn contexts_of_advisors_that_come_after_one_another_are_their_own() {
     let turn = Turn::new(TurnId::mint());
     for number in 0..100 {
-        let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+        let model = ScriptedModel::new([Answer::from_text("Hello.")]);
         let context =
             context_fn("context", move |_: ChatRequest| async move { Ok(format!("context {number}")) });
         let chain = AdvisorChain::builder(model.clone()).advisor(context).build().unwrap();

@@ -22,8 +22,8 @@ use std::time::Instant;
 
 use advisor_chain::{
     AdvisorChain, CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream,
-    EntryKind, FinishReason, InMemoryStore, Message, OnDrop, Phase, Role, StreamAdvisor, ToolCall,
-    ToolCallStreaming, TurnId, WhenBusy, from_fn, repair,
+    EntryKind, FinishReason, InMemoryStore, Message, OnBusy, OnDrop, Phase, Role, StreamAdvisor, ToolCall,
+    ToolCallStreaming, TurnId, from_fn, repair,
 };
 use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
 use matrix::MODES;
@@ -35,7 +35,7 @@ const LONG_PAIRS: usize = 25_000;
 const PAIRS_IN_A_TURN: usize = 7_000;
 const _: () = assert!(2 * (SHORT_PAIRS + LONG_PAIRS + PAIRS_IN_A_TURN) >= 100_000);
 
-const DROP: Mishap = Mishap::Drop(OnDrop::Seal);
+const DROP: Mishap = Mishap::Drop(OnDrop::KeepPartial);
 /// After these the process goes on or does not.
 const DROP_OR_KILL: [Mishap; 2] = [DROP, Mishap::Kill];
 
@@ -173,7 +173,7 @@ async fn law_k4_m6_every_two_points_of_one_turn_with_memory_outside() {
 fn driver_with_leases(scenario: Scenario, memory: Phase) -> CrashDriver {
     CrashDriver::new(scenario, InMemoryStore::new().with_leases(), move |leaves: &Leaves| {
         let kept = ChatMemoryAdvisor::new(leaves.store.clone().with_leases());
-        let kept = kept.with_when_busy(WhenBusy::Queue);
+        let kept = kept.with_on_busy(OnBusy::Queue);
         leaves.client().advisor(leaves.tool_loop().build()?).advisor_in(memory, kept).build()
     })
 }
@@ -297,7 +297,7 @@ async fn law_k2_a_dropped_turn_leaves_the_store_in_a_state_around_that_point() {
             let batches: Vec<Vec<EntryKind>> = whole.happened.iter().filter_map(appended).collect();
             assert_eq!(batches.concat(), kinds(&whole));
             for point in 0..whole.places.len() {
-                let strike = Strike::new(point, Mishap::Drop(OnDrop::Seal));
+                let strike = Strike::new(point, Mishap::Drop(OnDrop::KeepPartial));
                 let struck = driver.run(&[&[strike]]).await.unwrap().turns.swap_remove(0);
                 // What runs beside the leaf that waits may have passed points, too.
                 assert_eq!(struck.places[..=point], whole.places[..=point], "the same points every time");

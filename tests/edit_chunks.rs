@@ -137,7 +137,7 @@ async fn law_s4_the_transcript_says_what_an_editor_let_out() {
         (TextOnly, |_, _| {}, &["go", " (c1)", "= sunny"]),
         (All, |_, _| {}, &["go"]),
     ] {
-        let out = ask(client(edit, mode, [calling(), Answer::of_text("done")])).await;
+        let out = ask(client(edit, mode, [calling(), Answer::from_text("done")])).await;
         let response = out.outcome.unwrap();
         assert_eq!(lines(response.transcript()), expected, "{mode:?}");
         let messages: Vec<_> = response.transcript().iter().collect();
@@ -284,7 +284,7 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
             |chunk, out| {
                 if let Chunk::Closed { block, .. } = &chunk {
                     let own = BlockId::new(block.round, block.index + 40);
-                    out.extend(Chunk::of_block(own, &Block::text("by the way")));
+                    out.extend(Chunk::from_block(own, &Block::text("by the way")));
                 }
                 out.push_back(chunk);
             },
@@ -328,7 +328,9 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
             |chunk, out| {
                 let ended = matches!(chunk, Chunk::RoundCompleted(_)).then(|| BlockId::new(chunk.round(), 0));
                 out.extend(Some(chunk).filter(|chunk| !matches!(chunk, Chunk::Opened { .. })));
-                out.extend(ended.into_iter().flat_map(|block| Chunk::of_block(block, &Block::text("late"))));
+                out.extend(
+                    ended.into_iter().flat_map(|block| Chunk::from_block(block, &Block::text("late"))),
+                );
             },
             ["", ""],
         ),
@@ -339,7 +341,7 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
                 out.extend(Some(chunk).filter(|chunk| !is_closed(chunk)));
                 if let Some(block) = ended {
                     out.push_back(text(block, "late"));
-                    out.extend(Chunk::of_block(block, &Block::text("late")));
+                    out.extend(Chunk::from_block(block, &Block::text("late")));
                 }
             },
             ["looking", "done"],
@@ -349,7 +351,7 @@ async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
         eprintln!("{what}");
         for mode in [ToolCallStreaming::All, ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly]
         {
-            let out = ask(client(edit, mode, [calling(), Answer::of_text("done")])).await;
+            let out = ask(client(edit, mode, [calling(), Answer::from_text("done")])).await;
             let response = out.outcome.unwrap();
             assert_eq!(response.text(), texts[1], "{what}, {mode:?}");
             let first = if mode == ToolCallStreaming::FinalAnswerOnly { "" } else { texts[0] };
@@ -392,7 +394,7 @@ async fn d4_text_in_the_block_of_a_call_is_not_shown() {
     };
     let answer = Answer::new().call("c1", "look", "{}").text("I hold").finish(FinishReason::ToolCalls);
     let mut shown = String::new();
-    let client = client(edit, ToolCallStreaming::All, [answer, Answer::of_text("done")]).build().unwrap();
+    let client = client(edit, ToolCallStreaming::All, [answer, Answer::from_text("done")]).build().unwrap();
     let out = read(client.prompt().user("go").stream().inspect(|chunk| {
         shown.push_str(chunk.as_ref().ok().and_then(Chunk::text).unwrap_or_default());
     }))
@@ -411,12 +413,12 @@ async fn law_s4_a_delta_extends_only_a_block_of_its_kind() {
     for content in &blocks {
         for other in &blocks {
             let (one_piece, same) =
-                (BlockDelta::of_content(content.content()).unwrap(), content.kind() == other.kind());
+                (BlockDelta::from_content(content.content()).unwrap(), content.kind() == other.kind());
             let is_text = matches!(
                 content.kind(),
                 BlockKind::Text | BlockKind::Reasoning | BlockKind::Refusal | BlockKind::ToolCall
             );
-            let delta = BlockDelta::of_content(other.content()).unwrap();
+            let delta = BlockDelta::from_content(other.content()).unwrap();
             let answer =
                 ChatResponse::new(1, Message::assistant_blocks(vec![content.clone()]), FinishReason::Stop);
             let stream = ChunkStream::answer(answer).edit_chunks(move |chunk, out| {
@@ -443,7 +445,7 @@ async fn law_s4_a_delta_extends_only_a_block_of_its_kind() {
 /// A stream of these chunks and the answer of one text at their end.
 fn scripted(chunks: Vec<Chunk>, round: u32, text: &str) -> ChunkStream {
     let answer = ChatResponse::new(round, Message::assistant(text), FinishReason::Stop);
-    let last = Chunk::of_block(BlockId::new(round, 0), &Block::text(text));
+    let last = Chunk::from_block(BlockId::new(round, 0), &Block::text(text));
     let chunks = chunks.into_iter().chain(last).chain([Chunk::Completed(answer)]);
     ChunkStream::new(stream::iter(chunks.map(Ok).collect::<Vec<_>>()))
 }
@@ -451,7 +453,7 @@ fn scripted(chunks: Vec<Chunk>, round: u32, text: &str) -> ChunkStream {
 #[tokio::test]
 async fn law_s3_what_an_editor_left_open_closes_before_a_later_round_begins() {
     // Nobody says that round 1 ended: an advisor asked twice.
-    let first: Vec<_> = Chunk::of_block(BlockId::new(1, 0), &Block::text("let me see")).collect();
+    let first: Vec<_> = Chunk::from_block(BlockId::new(1, 0), &Block::text("let me see")).collect();
     let never_closes: Edit = |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk)));
     let out = read(scripted(first, 2, "done").edit_chunks(never_closes)).await;
     assert_eq!([out.fold.text(1), out.fold.text(2)], ["let me see", "done"]);

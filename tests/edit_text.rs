@@ -12,7 +12,7 @@ use advisor_chain::{
     AdvisorChain, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient,
     ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, ConversationKey,
     FinishReason, FnTool, HoldBack, InMemoryStore, Message, PendingText, Phase, Placement, StreamAdvisor,
-    ToolCallAdvisor, ToolCallStreaming, ToolDefinition, check_transcript, from_fn,
+    ToolCallAdvisor, ToolCallStreaming, ToolDefinition, from_fn, validate_transcript,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt, stream};
@@ -185,7 +185,7 @@ async fn law_k3_s4_of_a_dropped_turn_what_was_shown_of_edited_text_is_remembered
         let model = ScriptedModel::new([
             first.finish(FinishReason::ToolCalls),
             second.finish(FinishReason::Stop),
-            Answer::of_text("Go on."),
+            Answer::from_text("Go on."),
         ]);
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let client = ChatClient::builder(model.clone())
@@ -205,7 +205,7 @@ async fn law_k3_s4_of_a_dropped_turn_what_was_shown_of_edited_text_is_remembered
         }
         drop(turn);
         let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(check_transcript(&transcript), []);
+        assert_eq!(validate_transcript(&transcript), []);
         let answers = transcript.iter().filter(|message| !message.blocks().is_empty());
         let remembered: String = answers.map(Message::text).collect();
         eprintln!("{cut}: {shown:?} {remembered:?}");

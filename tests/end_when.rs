@@ -12,7 +12,7 @@ use advisor_chain::{
     AdvisorChain, Block, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkFold,
     ConversationKey, Delta, Effect, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, StreamAdvisor,
     ToolCall, ToolCallAdvisor, ToolCallDelta, ToolCallStreaming, ToolDefinition, ToolError, ToolEventKind,
-    ToolInvocation, ToolOutput, Usage, VERIFY_BEFORE_RETRYING, check_transcript, from_fn,
+    ToolInvocation, ToolOutput, Usage, VERIFY_BEFORE_RETRYING, from_fn, validate_transcript,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::StreamExt;
@@ -77,7 +77,7 @@ impl Setting {
 
     async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+        assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
         transcript.iter().map(line).collect()
     }
 }
@@ -128,7 +128,7 @@ async fn law_s4_o6_what_was_shown_of_an_answer_that_is_ended_is_what_is_remember
 async fn an_answer_that_is_ended_before_it_shows_anything_is_empty_and_the_next_turn_works() {
     for (stops, remembers) in PLACES {
         eprintln!("{stops} {remembers}");
-        let answers = [Answer::new().text("stop it").hang(), Answer::of_text("Hello.")];
+        let answers = [Answer::new().text("stop it").hang(), Answer::from_text("Hello.")];
         let advisor = stopping(FinishReason::ContentFilter);
         let setting = Setting::new((stops, advisor), remembers, ToolCallStreaming::TextOnly, answers);
         let (shown, response) = setting.ask().await;
@@ -136,7 +136,7 @@ async fn an_answer_that_is_ended_before_it_shows_anything_is_empty_and_the_next_
         let (_, response) = setting.ask().await;
         assert_eq!(response.text(), "Hello.");
         let prompts = setting.model.prompts();
-        assert_eq!(check_transcript(&prompts[1].messages), [], "{:?}", prompts[1].messages);
+        assert_eq!(validate_transcript(&prompts[1].messages), [], "{:?}", prompts[1].messages);
     }
 }
 
@@ -161,7 +161,7 @@ async fn law_t2_a_call_of_an_answer_that_is_ended_runs_only_if_it_is_complete_an
     for (reason, runs) in [(FinishReason::Stop, 1), (FinishReason::ContentFilter, 0)] {
         let advisor = ending(vec![call(), Block::text("stop")], reason);
         let place = (Phase::ModelCall, advisor);
-        let setting = Setting::new(place, Phase::Round, ToolCallStreaming::All, [Answer::of_text("Done.")]);
+        let setting = Setting::new(place, Phase::Round, ToolCallStreaming::All, [Answer::from_text("Done.")]);
         setting.ask().await;
         setting.journal.assert_count("tool", runs);
         setting.remembered().await;
@@ -181,7 +181,7 @@ async fn law_t2_a_call_of_an_answer_that_is_ended_runs_only_if_it_is_complete_an
         (Phase::ModelCall, advisor),
         Phase::Round,
         ToolCallStreaming::All,
-        [answer, Answer::of_text("Done.")],
+        [answer, Answer::from_text("Done.")],
     );
     let (shown, _) = setting.ask().await;
     setting.journal.assert_count("tool", 0);
@@ -220,7 +220,7 @@ async fn law_t1_s4_a_turn_that_is_ended_amid_its_tools_tells_and_remembers_that_
             .call("c1", "look", "{}")
             .finish(FinishReason::ToolCalls)
             .usage(5, 2);
-        let answers = [first, Answer::of_text("Hello.")];
+        let answers = [first, Answer::from_text("Hello.")];
         let setting = Setting::new((Phase::Turn, ending_at(at)), remembers, mode, answers);
         let (shown, response) = setting.ask().await;
         assert_eq!((response.text().as_str(), &response.finish().reason), ("", &FinishReason::Interrupted));
@@ -229,7 +229,7 @@ async fn law_t1_s4_a_turn_that_is_ended_amid_its_tools_tells_and_remembers_that_
         let cut_off = ["user: go", "assistant: let me see(c1)", result];
         let told: Vec<_> = response.transcript().iter().map(line).collect();
         assert_eq!(told, cut_off, "{mode:?} {remembers}");
-        assert_eq!(check_transcript(response.transcript()), []);
+        assert_eq!(validate_transcript(response.transcript()), []);
         let remembered = setting.remembered().await;
         assert_eq!(remembered[..3], cut_off, "{mode:?} {remembers}");
         assert_eq!(setting.ask().await.1.text(), "Hello.");
@@ -249,7 +249,7 @@ async fn law_t5_a_tool_that_must_not_run_twice_is_told_as_started_when_its_turn_
     let charged = ending_at(
         |chunk| matches!(chunk, Chunk::Tool(event) if matches!(event.kind, ToolEventKind::Progress(_))),
     );
-    let client = ChatClient::builder(ScriptedModel::new([Answer::of_calls([("c1", "charge", "{}")])]))
+    let client = ChatClient::builder(ScriptedModel::new([Answer::from_calls([("c1", "charge", "{}")])]))
         .advisor(ToolCallAdvisor::builder().tool_events(true).build().unwrap())
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
         .advisor_in(Phase::Turn, charged)

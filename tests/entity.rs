@@ -11,7 +11,7 @@ use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, DeltaKind,
     Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Media, Message, OutputFormat, Partial, Phase,
     PromptExt, ResponseFormat, Result, Role, SchemaSupport, StructuredOutput, ToolCallAdvisor,
-    ToolCallStreaming, ToolDefinition, ToolLimits, async_trait, check_transcript,
+    ToolCallStreaming, ToolDefinition, ToolLimits, async_trait, validate_transcript,
 };
 use advisor_examples::advisors::ask_again;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -74,7 +74,7 @@ fn setting(
 impl Setting {
     async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+        assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
         transcript.iter().map(Message::text).collect()
     }
 
@@ -101,7 +101,7 @@ async fn law_m2_s6_a_rejected_answer_is_asked_for_again_and_not_remembered() {
                 Answer::new().text("Oslo, ").text("of course").usage(10, 1).finish(FinishReason::Stop),
                 Answer::new().text("{}").usage(20, 2).finish(FinishReason::Stop),
                 Answer::new().text(OSLO).usage(30, 3).finish(FinishReason::Stop),
-                Answer::of_text("Bye."),
+                Answer::from_text("Bye."),
             ];
             let setting = setting(answers, remembers, support, ToolCallAdvisor::new());
             let city: City = setting.prompt().entity().await.unwrap();
@@ -115,7 +115,7 @@ async fn law_m2_s6_a_rejected_answer_is_asked_for_again_and_not_remembered() {
             assert!(said[0].contains("missing field `name`"), "{said:?}");
             assert!(!prompts[3].messages.iter().any(|message| message.text().starts_with("Oslo,")));
             for prompt in &prompts {
-                assert_eq!(check_transcript(&prompt.messages), []);
+                assert_eq!(validate_transcript(&prompt.messages), []);
                 let first = prompt.messages.iter().next().unwrap();
                 match &prompt.options.response_format {
                     Some(ResponseFormat::JsonSchema { name, schema, strict }) => {
@@ -150,7 +150,7 @@ async fn law_s4_what_was_shown_of_a_rejected_answer_is_void_and_its_usage_counts
         ];
         let tools = ToolCallAdvisor::builder().streaming(mode).build().unwrap();
         let setting = setting(answers, Phase::Round, SchemaSupport::None, tools);
-        let advisor = StructuredOutput::new(OutputFormat::of::<City>());
+        let advisor = StructuredOutput::new(OutputFormat::for_type::<City>());
         let mut turn = setting.prompt().advisor(advisor).stream();
         let mut fold = advisor_chain::ChunkFold::new();
         let response = loop {
@@ -170,7 +170,7 @@ async fn law_s4_what_was_shown_of_a_rejected_answer_is_void_and_its_usage_counts
 
 #[tokio::test]
 async fn attempts_are_bounded_and_the_last_answer_is_in_the_error() {
-    let answers = || (0..9).map(|_| Answer::of_text("Oslo"));
+    let answers = || (0..9).map(|_| Answer::from_text("Oslo"));
     for (attempts, asked) in [(None, 3), (Some(1), 1), (Some(0), 1), (Some(5), 5)] {
         let setting = setting(answers(), Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
         let entity = setting.prompt().entity::<City>();
@@ -221,20 +221,20 @@ async fn law_m1_an_answer_without_text_is_asked_for_again_with_what_servers_take
         .map(|answer| answer.finish(FinishReason::Stop))
     };
     for first in answers() {
-        let model = ScriptedModel::new([first, Answer::of_text(OSLO)]);
+        let model = ScriptedModel::new([first, Answer::from_text(OSLO)]);
         let client = ChatClient::builder(model.clone()).build().unwrap();
         assert_eq!(client.prompt().user("Where?").entity::<City>().await.unwrap(), oslo());
         let sent = &model.prompts()[1].messages;
-        assert_eq!(check_transcript(sent), [], "{sent:?}");
+        assert_eq!(validate_transcript(sent), [], "{sent:?}");
         let said: String = sent.iter().map(Message::text).collect();
         assert!(said.contains("does not fit the form"), "{said}");
     }
     for first in answers() {
-        let model = ScriptedModel::new([first, Answer::of_text("It is sunny.")]);
+        let model = ScriptedModel::new([first, Answer::from_text("It is sunny.")]);
         let client = ChatClient::builder(model.clone()).advisor(ask_again("sunny")).build().unwrap();
         assert_eq!(client.prompt().user("How is it?").call().await.unwrap().text(), "It is sunny.");
         let sent = &model.prompts()[1].messages;
-        assert_eq!(check_transcript(sent), [], "{sent:?}");
+        assert_eq!(validate_transcript(sent), [], "{sent:?}");
     }
 }
 
@@ -265,7 +265,7 @@ async fn a_value_that_may_have_been_cut_is_none() {
 #[tokio::test]
 async fn a_cache_tells_an_entity_from_a_text() {
     for support in [SchemaSupport::None, SchemaSupport::JsonSchema] {
-        let model = ScriptedModel::new(["In Oslo.", "Oslo?", OSLO].map(Answer::of_text));
+        let model = ScriptedModel::new(["In Oslo.", "Oslo?", OSLO].map(Answer::from_text));
         let cache = advisor_examples::advisors::Cache::default();
         let client = ChatClient::builder(Enforcing(model.clone(), support)).advisor(cache).build().unwrap();
         let prompt = || client.prompt().user("Where?");
@@ -290,7 +290,7 @@ async fn a_turn_that_ends_at_a_limit_has_no_value() {
 #[tokio::test]
 async fn an_error_while_it_is_asked_again_is_the_turns() {
     let down = Error::new(ErrorKind::Connection, "the connection broke");
-    let answers = [Answer::of_text("Oslo"), Answer::refused(down)];
+    let answers = [Answer::from_text("Oslo"), Answer::refused(down)];
     let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
     let error = setting.prompt().entity::<City>().await.unwrap_err();
     assert_eq!((error.kind(), error.emitted()), (ErrorKind::Connection, true));
@@ -367,7 +367,7 @@ async fn values_of_any_shape_can_be_asked_for() {
         Bad,
     }
     let ask = |answer: &'static str| {
-        setting([Answer::of_text(answer)], Phase::Round, SchemaSupport::JsonSchema, ToolCallAdvisor::new())
+        setting([Answer::from_text(answer)], Phase::Round, SchemaSupport::JsonSchema, ToolCallAdvisor::new())
     };
     let cities: Vec<City> = ask(&*Box::leak(format!("{{\"value\": [{OSLO}]}}").into_boxed_str()))
         .prompt()
@@ -383,7 +383,8 @@ async fn values_of_any_shape_can_be_asked_for() {
 /// A turn that is submitted again is answered by memory, and has the same value.
 #[tokio::test]
 async fn a_turn_that_was_answered_before_has_its_value() {
-    let setting = setting([Answer::of_text(OSLO)], Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
+    let setting =
+        setting([Answer::from_text(OSLO)], Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
     for _ in 0..2 {
         let city: City = setting.prompt().turn("t").entity().await.unwrap();
         assert_eq!(city, oslo());

@@ -12,7 +12,7 @@
 use advisor_chain::{
     ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, Chunk, ChunkFold, ConversationKey, Error,
     ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolCallStreaming,
-    ToolDefinition, check_transcript,
+    ToolDefinition, validate_transcript,
 };
 use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,
@@ -65,7 +65,7 @@ fn reply(kind: Kind) -> impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static {
         match (prompt.messages.last().unwrap().role(), kind) {
             (_, Kind::Plain) => sunny(),
             _ if again => sunny(),
-            (Role::Tool, Kind::Restarted) => Answer::of_text("Mallory says that it is grey."),
+            (Role::Tool, Kind::Restarted) => Answer::from_text("Mallory says that it is grey."),
             (Role::Tool, _) => sunny(),
             _ => Answer::new()
                 .text("Mallory, let me look. ")
@@ -134,7 +134,7 @@ impl Case {
         let shown: String = (1..=response.round()).map(|round| fold.text(round)).collect();
         let told: Vec<_> = response.transcript().iter().map(line).collect();
         let transcript = self.memory.transcript(&key).await.unwrap();
-        assert_eq!(check_transcript(&transcript), [], "{}", self.name);
+        assert_eq!(validate_transcript(&transcript), [], "{}", self.name);
         let remembered: Vec<_> = transcript.iter().skip(before).map(line).collect();
         assert_eq!(told, remembered, "{}: told is remembered", self.name);
         let answers = response.transcript().iter().filter(|message| message.role() == Role::Assistant);
@@ -229,7 +229,7 @@ async fn d3_the_guard_sees_the_users_words_whoever_stands_outside_of_it() {
 /// D3: without memory, instructions came behind the user's message, which strict chat templates refuse.
 #[tokio::test]
 async fn d3_instructions_come_first() {
-    let model = ScriptedModel::new([Answer::of_text("With pleasure.")]);
+    let model = ScriptedModel::new([Answer::from_text("With pleasure.")]);
     let client = ChatClient::builder(model.clone()).advisor(polite()).build().unwrap();
     client.prompt().user("Help me.").call().await.unwrap();
     let sent: Vec<_> = model.prompts()[0].messages.iter().map(Message::text).collect();

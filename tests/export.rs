@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use advisor_chain::{
     Batch, BatchKey, ConversationKey, ConversationStore, Entry, EntryId, EntryKind, FinishReason,
-    InMemoryStore, Message, NewEntry, PostgresStore, RedisStore, SqliteStore, ToolCall, ToolResult, TurnEnd,
-    TurnId, Version, View, export, import,
+    InMemoryStore, Message, NewEntry, PostgresStore, ReadRange, RedisStore, SqliteStore, ToolCall,
+    ToolResult, TurnEnd, TurnId, Version, export, import,
 };
 use futures::TryStreamExt;
 use serde_json::json;
@@ -110,7 +110,7 @@ async fn a_conversation_goes_from_each_store_to_each_other() {
             }
             assert_eq!(target.branches(&copy).await.unwrap(), tips, "from {from} to {to}");
             for tip in &tips {
-                for view in [View::All, View::LastTurns(9), View::LastEntries(40)] {
+                for view in [ReadRange::All, ReadRange::LastTurns(9), ReadRange::LastEntries(40)] {
                     let (one, other) = (
                         source.load_branch(&key, *tip, view).await.unwrap(),
                         target.load_branch(&copy, *tip, view).await.unwrap(),
@@ -159,7 +159,7 @@ async fn fx_4_the_file_of_the_first_version_is_read_as_it_was() {
     let tips: Vec<_> = store.branches(&key).await.unwrap().into_iter().map(EntryId::as_u64).collect();
     assert_eq!(tips, [12, 22]);
     let other = ConversationKey::in_tenant("acme_1", "c-2").unwrap();
-    let open = store.load(&other, View::All).await.unwrap().open_turn.unwrap();
+    let open = store.load(&other, ReadRange::All).await.unwrap().open_turn.unwrap();
     assert_eq!(open.turn, TurnId::new("open").unwrap());
     let said = NewEntry::new(open.turn.clone(), EntryKind::Message(Message::assistant("Closed.")));
     let batch = Batch::new(BatchKey::new(open.turn, 1, "answer"), vec![said]);

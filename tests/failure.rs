@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase,
-    Role, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolError, ToolLimits, check_transcript,
+    Role, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolError, ToolLimits, validate_transcript,
 };
 use advisor_testkit::{Answer, FaultStore, ScriptedModel, StoreFault};
 use futures::StreamExt;
@@ -37,22 +37,22 @@ fn scenarios() -> [Scenario; 5] {
     fn two(round: usize, tool: &str) -> Answer {
         let ids = [format!("r{round}a"), format!("r{round}b")];
         let arguments = ids.each_ref().map(|id| format!(r#"{{"call":"{id}"}}"#));
-        Answer::of_calls(
+        Answer::from_calls(
             ids.iter().zip(&arguments).map(|(id, arguments)| (id.as_str(), tool, arguments.as_str())),
         )
     }
     [
-        Scenario { name: "a plain answer", answers: || vec![Answer::of_text("Done.")], rounds: 9 },
+        Scenario { name: "a plain answer", answers: || vec![Answer::from_text("Done.")], rounds: 9 },
         Scenario {
             name: "three rounds of two calls",
-            answers: || vec![two(1, "work"), two(2, "work"), two(3, "work"), Answer::of_text("Done.")],
+            answers: || vec![two(1, "work"), two(2, "work"), two(3, "work"), Answer::from_text("Done.")],
             rounds: 9,
         },
         Scenario { name: "return-direct", answers: || vec![two(1, "direct")], rounds: 9 },
         Scenario { name: "the last round", answers: || vec![two(1, "work"), two(2, "work")], rounds: 2 },
         Scenario {
             name: "tools that fail and panic",
-            answers: || vec![two(1, "fails"), two(2, "panics"), Answer::of_text("Done.")],
+            answers: || vec![two(1, "fails"), two(2, "panics"), Answer::from_text("Done.")],
             rounds: 9,
         },
     ]
@@ -118,7 +118,7 @@ fn limited(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, limits: 
             asked.go_on();
         }
         let scripted = script.lock().unwrap().next().filter(|_| !is_next);
-        scripted.unwrap_or_else(|| Answer::of_text("Next."))
+        scripted.unwrap_or_else(|| Answer::from_text("Next."))
     });
     let tool_loop = ToolCallAdvisor::builder().streaming(mode).limits(limits).build().unwrap();
     let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
@@ -192,7 +192,7 @@ async fn case(
     let next = next.unwrap_or_else(|error| panic!("{what}: the next turn failed: {error:?}"));
     assert_eq!((next.text().as_str(), &next.finish().reason), ("Next.", &FinishReason::Stop), "{what}");
     for prompt in model.prompts() {
-        assert_eq!(check_transcript(&prompt.messages), [], "{what}: {:?}", prompt.messages);
+        assert_eq!(validate_transcript(&prompt.messages), [], "{what}: {:?}", prompt.messages);
     }
     let prompts = model.prompts();
     let sent = &prompts.last().unwrap().messages;
@@ -278,7 +278,7 @@ async fn a_store_that_hangs_in_a_round_costs_no_more_than_the_turns_time() {
                 let case = format!("{}, operation {operation}, {fault:?}", scenario.name);
                 assert_eq!(response.finish().reason, FinishReason::Limit(Limit::Time(5000)), "{case}");
                 assert_eq!(begun.elapsed(), time, "{case}");
-                assert_eq!(check_transcript(response.transcript()), [], "{case}");
+                assert_eq!(validate_transcript(response.transcript()), [], "{case}");
             }
         }
     }

@@ -12,7 +12,7 @@ use advisor_chain::{
     AdvisorChain, Batches, BlockHead, BlockId, BlockKind, ChatClient, ChatMemoryAdvisor, ChatModel,
     ChatOptions, ChatRequest, Chunk, ChunkFold, ChunkStream, ConversationKey, Error, ErrorKind,
     FallbackModel, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, ToolCallAdvisor,
-    ToolCallStreaming, ToolDefinition, async_trait, check_transcript, from_fn,
+    ToolCallStreaming, ToolDefinition, async_trait, from_fn, validate_transcript,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::{Stream, StreamExt};
@@ -74,7 +74,7 @@ impl Setting {
 
     async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+        assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
         transcript.iter().map(Message::text).collect()
     }
 }
@@ -84,7 +84,7 @@ async fn the_next_model_is_asked_while_nothing_was_shown() {
     for broken in [Answer::refused(down()), Answer::new().error(down())] {
         let first = ScriptedModel::new([broken]);
         let second = ScriptedModel::new([Answer::refused(failed(ErrorKind::Connection))]);
-        let third = ScriptedModel::new([Answer::of_text("Here.")]);
+        let third = ScriptedModel::new([Answer::from_text("Here.")]);
         let model = FallbackModel::new(first.clone()).or(second.clone()).or(third.clone());
         let setting = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round);
         let (_, restarts, text) = setting.ask().await.unwrap();
@@ -97,7 +97,7 @@ async fn the_next_model_is_asked_while_nothing_was_shown() {
 #[tokio::test]
 async fn after_output_the_error_is_passed_on() {
     let first = ScriptedModel::new([Answer::new().text("He").error(down())]);
-    let second = ScriptedModel::new([Answer::of_text("Here.")]);
+    let second = ScriptedModel::new([Answer::from_text("Here.")]);
     let model = FallbackModel::new(first).or(second.clone());
     let error = Setting::new(model, ToolCallStreaming::TextOnly, Phase::Round).ask().await.unwrap_err();
     assert_eq!((error.kind(), error.emitted()), (down().kind(), true));
@@ -135,7 +135,7 @@ impl ChatModel for OpensAndFails {
 
 #[tokio::test]
 async fn chunks_that_were_taken_without_polling_count_as_shown() {
-    let second = ScriptedModel::new([Answer::of_text("Here.")]);
+    let second = ScriptedModel::new([Answer::from_text("Here.")]);
     let model = FallbackModel::new(OpensAndFails).or(second.clone());
     let mut stream = model.stream(ChatRequest::new(Message::user("go"))).await.unwrap();
     let mut ready = VecDeque::new();
@@ -183,7 +183,7 @@ async fn law_s4_k3_a_restart_after_output_makes_what_was_shown_void() {
                 Answer::new().text("void").call("c0", "look", "{\"a\":").error(down()),
                 Answer::new().text("void as well").error(down()),
             ]);
-            let second = ScriptedModel::new([calling(), Answer::of_text("Done.")]);
+            let second = ScriptedModel::new([calling(), Answer::from_text("Done.")]);
             let model = FallbackModel::new(first).or(second).restart_after_output();
             let setting = Setting::new(model, mode, remembers);
             let (shown, restarts, text) = setting.ask().await.unwrap();
@@ -212,7 +212,7 @@ async fn law_k2_k3_a_turn_that_is_dropped_after_a_restart_remembers_the_second_a
 #[tokio::test]
 async fn a_models_name_is_meant_for_the_first() {
     let first = ScriptedModel::new([Answer::refused(down())]);
-    let second = ScriptedModel::new([Answer::of_text("Here.")]);
+    let second = ScriptedModel::new([Answer::from_text("Here.")]);
     let model = FallbackModel::new(first.clone()).or(second.clone());
     let client = ChatClient::builder(model).build().unwrap();
     let options = ChatOptions::new().with_model("large").with_temperature(0.5);
@@ -224,7 +224,8 @@ async fn a_models_name_is_meant_for_the_first() {
 /// The rest of the chain stands around the other model too, and its rounds have numbers of their own.
 #[tokio::test]
 async fn an_advisor_asks_another_model_with_the_rest_of_the_chain() {
-    let (small, large) = (ScriptedModel::new([]), ScriptedModel::new([calling(), Answer::of_text("Done.")]));
+    let (small, large) =
+        (ScriptedModel::new([]), ScriptedModel::new([calling(), Answer::from_text("Done.")]));
     let journal = Journal::new();
     let inner = journal.clone();
     let counting = from_fn("counting", move |request: ChatRequest, next: AdvisorChain| {

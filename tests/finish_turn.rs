@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
-    InMemoryStore, Message, OnDrop, Phase, Role, Spawner, ToolCallAdvisor, ToolDefinition, check_transcript,
+    InMemoryStore, Message, OnDrop, Phase, Role, Spawner, ToolCallAdvisor, ToolDefinition,
+    validate_transcript,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{StreamExt, future::BoxFuture, poll};
@@ -83,7 +84,7 @@ impl Script {
             End::Direct => call(Answer::new(), last, "direct", 0).finish(FinishReason::ToolCalls),
         };
         let rounds = self.rounds.iter().enumerate().map(round);
-        ScriptedModel::new(rounds.chain([end, Answer::of_text("Next.")]))
+        ScriptedModel::new(rounds.chain([end, Answer::from_text("Next.")]))
     }
 }
 
@@ -151,7 +152,7 @@ impl World {
         let answer = self.client.prompt().user("And?").conversation("c").call().await.unwrap();
         assert_eq!(answer.text(), "Next.");
         let prompts = self.model.prompts();
-        assert_eq!(check_transcript(&prompts.last().unwrap().messages), []);
+        assert_eq!(validate_transcript(&prompts.last().unwrap().messages), []);
     }
 }
 
@@ -200,7 +201,7 @@ async fn check(script: &Script, finisher: Finisher) {
         let Some(shown) = world.drop_after(polls, finisher).await else { break };
         let transcript = world.transcript().await;
         let case = format!("{script:?}, dropped after {polls} polls, {finisher:?}, shown {shown:?}");
-        assert_eq!(check_transcript(&transcript), [], "{case}");
+        assert_eq!(validate_transcript(&transcript), [], "{case}");
         match finisher {
             Finisher::Tokio => assert_eq!(told(&transcript), expected, "{case}"),
             Finisher::GivesUp(_) => {

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error,
     ErrorKind, FinishReason, FnTool, InMemoryStore, LoopHooks, Message, OnDrop, Phase, Placement, Result,
-    Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, Window, async_trait,
-    check_transcript, from_fn,
+    Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, Window, async_trait, from_fn,
+    validate_transcript,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};
@@ -37,7 +37,7 @@ fn looped(model: &ScriptedModel, place: Phase, memory: &ChatMemoryAdvisor) -> Ch
 
 async fn remembered(memory: &ChatMemoryAdvisor, conversation: &str) -> Vec<String> {
     let transcript = memory.transcript(&key(conversation)).await.unwrap();
-    assert_eq!(check_transcript(&transcript), [], "{transcript:?}");
+    assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
     transcript.iter().map(line).collect()
 }
 
@@ -71,10 +71,10 @@ async fn law_k3_m4_text_shown_after_a_first_answer_survives_a_drop() {
         [(Phase::Round, Phase::Round), (Phase::Round, Phase::Turn), (Phase::Turn, Phase::Turn)]
     {
         let model = ScriptedModel::new([
-            Answer::of_text("A draft."),
+            Answer::from_text("A draft."),
             Answer::new().text("What was read").hang(),
-            Answer::of_text("Another draft."),
-            Answer::of_text("Next."),
+            Answer::from_text("Another draft."),
+            Answer::from_text("Next."),
         ]);
         let memory = memory();
         let client = looped(&model, place, &memory).advisor_in(between, drafts(between)).build().unwrap();
@@ -93,7 +93,7 @@ async fn law_k3_m4_text_shown_after_a_first_answer_survives_a_drop() {
 
 #[tokio::test]
 async fn law_k3_text_of_a_round_that_is_still_open_survives_although_a_later_one_is_stored() {
-    let model = ScriptedModel::new([Answer::new().text("Shown live").hang(), Answer::of_text("Hidden.")]);
+    let model = ScriptedModel::new([Answer::new().text("Shown live").hang(), Answer::from_text("Hidden.")]);
     let memory = memory();
     let hedges = from_fn("hedges", |request: ChatRequest, next: AdvisorChain| async move {
         let shown = next.next_stream(request.clone()).await?;
@@ -131,7 +131,8 @@ fn second_opinion(phase: Phase) -> impl StreamAdvisor {
 async fn law_o6_a_turn_that_went_on_has_an_end_and_frees_its_conversation() {
     for place in PLACES {
         for with_loop in [true, false] {
-            let answers = [Answer::of_text("First."), Answer::refused(broken()), Answer::of_text("Next.")];
+            let answers =
+                [Answer::from_text("First."), Answer::refused(broken()), Answer::from_text("Next.")];
             let model = ScriptedModel::new(answers);
             let memory = memory();
             let mut builder = ChatClient::builder(model.clone()).advisor(second_opinion(Phase::Turn));
@@ -158,7 +159,7 @@ async fn law_o6_a_turn_that_went_on_has_an_end_and_frees_its_conversation() {
 #[tokio::test]
 async fn law_o6_a_turn_that_went_on_without_reaching_the_model_has_an_end_too() {
     for place in PLACES {
-        let model = ScriptedModel::new(["First.", "Next."].map(Answer::of_text));
+        let model = ScriptedModel::new(["First.", "Next."].map(Answer::from_text));
         let memory = memory();
         let asked = AtomicU32::new(0);
         let fails_second = from_fn("fails second", move |request: ChatRequest, next: AdvisorChain| {
@@ -186,7 +187,7 @@ async fn law_o6_a_turn_that_went_on_without_reaching_the_model_has_an_end_too() 
 #[tokio::test]
 async fn law_m5_the_answer_of_a_turn_inside_another_stays_there() {
     for place in PLACES {
-        let classifier = AdvisorChain::builder(ScriptedModel::new([Answer::of_text("A secret.")]))
+        let classifier = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("A secret.")]))
             .advisor(from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
                 Ok(next.next_stream(request).await?.on_completed(|_| async { Err(broken()) }))
             }))
@@ -236,8 +237,11 @@ async fn law_m4_a_loop_that_cannot_start_is_remembered_in_both_places() {
 #[tokio::test]
 async fn a_chain_is_asked_again_with_the_same_request() {
     for rooted in [true, false] {
-        let model =
-            ScriptedModel::new([Answer::refused(broken()), Answer::of_text("One."), Answer::of_text("Two.")]);
+        let model = ScriptedModel::new([
+            Answer::refused(broken()),
+            Answer::from_text("One."),
+            Answer::from_text("Two."),
+        ]);
         let memory = memory();
         let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();
         let request = ChatRequest::new(Message::user("go")).with_conversation(key("c"));
@@ -254,7 +258,7 @@ async fn a_chain_is_asked_again_with_the_same_request() {
         assert_eq!(ask(next).await.unwrap().text(), "Two.", "the first request is still there");
         let sent = model.prompts()[2].messages.iter().map(line).collect::<Vec<_>>();
         assert_eq!(sent.last().unwrap(), "user: next");
-        assert_eq!(check_transcript(&model.prompts()[2].messages), [], "{sent:?}");
+        assert_eq!(validate_transcript(&model.prompts()[2].messages), [], "{sent:?}");
         drop(request);
     }
 }
@@ -275,8 +279,11 @@ impl LoopHooks for OnlyOnce {
 #[tokio::test]
 async fn law_m5_a_turn_that_is_submitted_twice_does_not_free_the_one_that_runs() {
     for dropped in [true, false] {
-        let model =
-            ScriptedModel::new([Answer::new().text("a").hang(), Answer::of_text("b"), Answer::of_text("c")]);
+        let model = ScriptedModel::new([
+            Answer::new().text("a").hang(),
+            Answer::from_text("b"),
+            Answer::from_text("c"),
+        ]);
         let tool_loop = ToolCallAdvisor::builder();
         let tool_loop = if dropped { tool_loop } else { tool_loop.hooks(OnlyOnce(AtomicU32::new(0))) };
         let client =
@@ -323,7 +330,7 @@ impl LoopHooks for ToTenant {
 
 #[tokio::test]
 async fn law_m5_the_conversation_that_was_named_last_remembers_the_turn() {
-    let model = ScriptedModel::from_fn(|_| Answer::of_text("ok"));
+    let model = ScriptedModel::from_fn(|_| Answer::from_text("ok"));
     let hooked = memory();
     let tool_loop = ToolCallAdvisor::builder().hooks(ToTenant).build().unwrap();
     let client =
@@ -361,7 +368,7 @@ async fn law_m5_the_conversation_that_was_named_last_remembers_the_turn() {
 #[tokio::test]
 async fn law_m1_a_retry_that_words_its_question_anew_sends_no_two_user_messages_in_a_row() {
     for place in PLACES {
-        let model = ScriptedModel::new([Answer::refused(broken()), Answer::of_text("Done.")]);
+        let model = ScriptedModel::new([Answer::refused(broken()), Answer::from_text("Done.")]);
         let memory = memory();
         let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
             match next.next_stream(request.clone()).await {
@@ -385,7 +392,7 @@ async fn law_m1_a_retry_that_words_its_question_anew_sends_no_two_user_messages_
             .unwrap();
         client.prompt().user("go").conversation("c").call().await.unwrap();
         for prompt in model.prompts() {
-            assert_eq!(check_transcript(&prompt.messages), [], "{place:?}: {:?}", prompt.messages);
+            assert_eq!(validate_transcript(&prompt.messages), [], "{place:?}: {:?}", prompt.messages);
         }
         assert_eq!(remembered(&memory, "c").await.last().unwrap(), "assistant: done.", "{place:?}");
     }
@@ -405,7 +412,7 @@ async fn law_m4_an_answer_that_was_read_before_the_round_failed_is_remembered_in
         })
         .placed(Placement::new(Phase::Round));
         let memory = memory();
-        let client = ChatClient::builder(ScriptedModel::new([Answer::of_text("A.")]))
+        let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("A.")]))
             .advisor(ToolCallAdvisor::new())
             .advisor(buffers)
             .advisor(fails)
@@ -421,13 +428,13 @@ async fn law_m4_an_answer_that_was_read_before_the_round_failed_is_remembered_in
 #[tokio::test]
 async fn law_k3_a_rollback_reaches_a_turn_that_is_longer_than_the_window() {
     let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
-    let calls = |id: &'static str| Answer::of_calls([(id, "work", "{}")]);
+    let calls = |id: &'static str| Answer::from_calls([(id, "work", "{}")]);
     let model = ScriptedModel::new([
         calls("a"),
         calls("b"),
         calls("c"),
-        Answer::of_text("Regrettable."),
-        Answer::of_text("Fresh."),
+        Answer::from_text("Regrettable."),
+        Answer::from_text("Fresh."),
     ]);
     let memory = memory().with_window(Window::Messages(2));
     let waits = from_fn("waits", |request: ChatRequest, next: AdvisorChain| async move {
@@ -459,7 +466,7 @@ async fn law_k3_a_rollback_reaches_a_turn_that_is_longer_than_the_window() {
 async fn law_k3_a_rollback_counts_until_the_end_was_seen() {
     let gone = Error::new(ErrorKind::Cancelled, "the provider cancelled it");
     for answer in [
-        Answer::of_text("Regrettable."),
+        Answer::from_text("Regrettable."),
         Answer::new().text("Half").error(broken()),
         Answer::new().text("Half").error(gone),
     ] {

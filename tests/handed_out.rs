@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use advisor_chain::{
-    AdvisorChain, BranchOff, CallKey, CallStart, CallerTool, ChatClient, ChatMemoryAdvisor, ChatRequest,
-    ConversationKey, ConversationStore, Delta, Entry, EntryKind, ErrorKind, FinishReason, InMemoryStore,
-    Leases, Message, NOT_RUN, OnDrop, Phase, Result, Role, SqliteStore, StoreError, ToolCall,
-    ToolCallAdvisor, ToolCallDelta, ToolDefinition, ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version,
-    View, WENT_ON, Window, async_trait, check_transcript, from_fn, repair,
+    AdvisorChain, CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ChatRequest, ClientTool,
+    ConversationKey, ConversationStore, Delta, Entry, EntryKind, ErrorKind, FinishReason, ForkPoint,
+    InMemoryStore, Leases, Message, NOT_RUN, OnDrop, Phase, ReadRange, Result, Role, SqliteStore, StoreError,
+    ToolCall, ToolCallAdvisor, ToolCallDelta, ToolDefinition, ToolResult, TurnId, VERIFY_BEFORE_RETRYING,
+    Version, WENT_ON, Window, async_trait, from_fn, repair, validate_transcript,
 };
 use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
 use futures::StreamExt;
@@ -32,7 +32,7 @@ struct Process {
 impl Process {
     fn new(store: &Arc<dyn ConversationStore>, place: Phase, window: Window, answers: Vec<Answer>) -> Self {
         let model = ScriptedModel::new(answers);
-        let refund = CallerTool::new(ToolDefinition::new("refund", "Pays back.", json!({"type": "object"})));
+        let refund = ClientTool::new(ToolDefinition::new("refund", "Pays back.", json!({"type": "object"})));
         let memory = ChatMemoryAdvisor::new(Arc::clone(store)).with_window(window);
         let client = ChatClient::builder(model.clone()).advisor(ToolCallAdvisor::new()).tool(refund);
         Self { client: client.advisor_in(place, memory).build().unwrap(), model }
@@ -42,7 +42,7 @@ impl Process {
     async fn turn(&self, input: Vec<Message>) -> Vec<String> {
         self.client.prompt().messages(input).conversation("c").call().await.unwrap();
         let sent = self.model.prompts().pop().unwrap().messages;
-        assert_eq!(check_transcript(&sent), []);
+        assert_eq!(validate_transcript(&sent), []);
         sent.iter().map(line).collect()
     }
 }
@@ -55,11 +55,11 @@ fn line(message: &Message) -> String {
 }
 
 fn asks(ids: &[&str]) -> Vec<Answer> {
-    vec![Answer::of_calls(ids.iter().map(|id| (*id, "refund", "{}")))]
+    vec![Answer::from_calls(ids.iter().map(|id| (*id, "refund", "{}")))]
 }
 
 fn says(text: &str) -> Vec<Answer> {
-    vec![Answer::of_text(text.to_owned())]
+    vec![Answer::from_text(text.to_owned())]
 }
 
 fn paid(id: &str) -> Message {
@@ -67,7 +67,7 @@ fn paid(id: &str) -> Message {
 }
 
 async fn log(store: &Arc<dyn ConversationStore>) -> Vec<Entry> {
-    store.load(&ConversationKey::new("c").unwrap(), View::All).await.unwrap().entries
+    store.load(&ConversationKey::new("c").unwrap(), ReadRange::All).await.unwrap().entries
 }
 
 async fn stores() -> (Vec<Arc<dyn ConversationStore>>, tempfile::TempDir) {
@@ -305,7 +305,7 @@ async fn law_t5_a_call_that_starts_behind_a_turn_that_was_rolled_back_is_to_be_v
             let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
             process(asks(&["1"])).turn(vec![Message::user("Refund me.")]).await;
             let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
-            let model = ScriptedModel::new([Answer::new().text("No").hang(), Answer::of_text("Hm.")]);
+            let model = ScriptedModel::new([Answer::new().text("No").hang(), Answer::from_text("Hm.")]);
             let client = ChatClient::builder(model.clone()).advisor(memory.clone()).build().unwrap();
             let prompt = || client.prompt().conversation(key());
             let mut turn = prompt().messages([paid("1")]).on_drop(OnDrop::Rollback).stream();
@@ -376,7 +376,7 @@ async fn law_t5_who_has_lost_the_lease_starts_no_handed_out_call() {
     Process::new(&store, Phase::Round, Window::All, asks(&["1"])).turn(vec![Message::user("Go.")]).await;
     let start = start_of(&store, 0).await;
     let late = StoreAround::with(Arc::clone(&store), Late);
-    let memory = ChatMemoryAdvisor::new(late).with_lease_time(Duration::from_secs(1));
+    let memory = ChatMemoryAdvisor::new(late).with_lease_ttl(Duration::from_secs(1));
     let (key, turn) = (key(), TurnId::new("other").unwrap());
     let other = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
@@ -437,9 +437,9 @@ async fn law_t5_a_call_that_was_started_on_one_branch_is_not_started_on_another(
             .advisor(memory.clone())
             .build()
             .unwrap();
-        let undone = async |branch: Option<BranchOff>| {
+        let undone = async |branch: Option<ForkPoint>| {
             let prompt = client.prompt().conversation(key()).messages([paid("1")]).on_drop(OnDrop::Rollback);
-            let prompt = branch.into_iter().fold(prompt, |prompt, branch| prompt.fact(branch));
+            let prompt = branch.into_iter().fold(prompt, |prompt, branch| prompt.extension(branch));
             let mut turn = prompt.stream();
             while turn.next().await.unwrap().unwrap().text() != Some("No") {}
             drop(turn);
@@ -450,7 +450,7 @@ async fn law_t5_a_call_that_was_started_on_one_branch_is_not_started_on_another(
         let start = CallStart::new(open.key.unwrap(), open.call.id);
         memory.record_call_start(&key(), &start).await.unwrap();
         let older = store.branches(&key()).await.unwrap()[0];
-        undone(Some(BranchOff::After(older))).await;
+        undone(Some(ForkPoint::After(older))).await;
         let again = memory.record_call_start(&key(), &start).await;
         assert_eq!(kind(again), Some(ErrorKind::CallAlreadyStarted));
     }

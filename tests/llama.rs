@@ -13,7 +13,7 @@
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ChunkFold, ConversationKey, FinishReason, FnTool,
     InMemoryStore, OpenAiModel, Phase, Profile, PromptExt, ToolCallAdvisor, ToolCallStreaming,
-    ToolDefinition, ToolEventKind, check_transcript,
+    ToolDefinition, ToolEventKind, validate_transcript,
 };
 use futures::StreamExt;
 use schemars::JsonSchema;
@@ -92,7 +92,7 @@ async fn a_real_llama_cpp_server_answers_through_the_whole_chain_with_a_tool_rou
         assert!(finished >= 1 && rounds >= 1, "{finished} tools in {rounds} rounds");
         assert!(response.usage().and_then(|usage| usage.output_tokens).unwrap_or_default() > 0);
         let transcript = memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
-        assert_eq!(check_transcript(&transcript), []);
+        assert_eq!(validate_transcript(&transcript), []);
         assert_eq!(transcript.len(), 2 + rounds + finished, "user, rounds, results, answer");
     }
 }

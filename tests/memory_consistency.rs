@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, ConversationStore, Entry, EntryKind, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase, Role, ToolCallAdvisor,
-    ToolCallStreaming, ToolChoice, ToolDefinition, ToolError, ToolLimits, TurnEnd, TurnId, View,
-    check_transcript,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase, ReadRange, Role, ToolCallAdvisor,
+    ToolCallStreaming, ToolChoice, ToolDefinition, ToolError, ToolLimits, TurnEnd, TurnId,
+    validate_transcript,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};
@@ -30,9 +30,9 @@ async fn law_m1_every_transcript_that_is_sent_is_valid() {
         let prompts = ran.model.prompts();
         assert_eq!(prompts.len(), case.tool_rounds as usize + 1, "{case:?}");
         for prompt in &prompts {
-            assert_eq!(check_transcript(&prompt.messages), [], "{case:?} round {}", prompt.round);
+            assert_eq!(validate_transcript(&prompt.messages), [], "{case:?} round {}", prompt.round);
         }
-        assert_eq!(check_transcript(&ran.transcript().await), [], "{case:?}");
+        assert_eq!(validate_transcript(&ran.transcript().await), [], "{case:?}");
     }
 }
 
@@ -108,7 +108,7 @@ fn exits() -> Vec<Exit> {
     vec![
         Exit {
             name: "return direct",
-            answers: || vec![Answer::of_calls([("a", "direct", "{}"), ("b", "direct", "{}")])],
+            answers: || vec![Answer::from_calls([("a", "direct", "{}"), ("b", "direct", "{}")])],
             limits: same,
             eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::ReturnDirect),
@@ -117,7 +117,7 @@ fn exits() -> Vec<Exit> {
         Exit {
             name: "limit of rounds",
             answers: || {
-                vec![Answer::of_calls([("a", "work", "{}")]), Answer::of_calls([("b", "work", "{}")])]
+                vec![Answer::from_calls([("a", "work", "{}")]), Answer::from_calls([("b", "work", "{}")])]
             },
             limits: |limits| limits.with_rounds(2),
             eligible: all,
@@ -133,7 +133,7 @@ fn exits() -> Vec<Exit> {
         },
         Exit {
             name: "limit of calls",
-            answers: || vec![Answer::of_calls([("a", "work", "{}"), ("b", "work", "{}")])],
+            answers: || vec![Answer::from_calls([("a", "work", "{}"), ("b", "work", "{}")])],
             limits: |limits| limits.with_calls(1),
             eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Calls(1))),
@@ -141,7 +141,7 @@ fn exits() -> Vec<Exit> {
         },
         Exit {
             name: "handed to the caller",
-            answers: || vec![Answer::of_calls([("a", "work", "{}")])],
+            answers: || vec![Answer::from_calls([("a", "work", "{}")])],
             limits: same,
             eligible: |name| name != "work",
             end: |end| *end == TurnEnd::Completed(FinishReason::ToolCalls),
@@ -160,7 +160,7 @@ fn exits() -> Vec<Exit> {
         Exit {
             name: "an error in the second round",
             answers: || {
-                vec![Answer::of_calls([("a", "work", "{}")]), Answer::new().text("Half").error(broken())]
+                vec![Answer::from_calls([("a", "work", "{}")]), Answer::new().text("Half").error(broken())]
             },
             limits: same,
             eligible: all,
@@ -198,7 +198,7 @@ fn exits() -> Vec<Exit> {
             answers: || {
                 let calls =
                     [("a", "fails", "{}"), ("b", "panics", "{}"), ("c", "nothing", "{}"), ("d", "work", CUT)];
-                vec![Answer::of_calls(calls), Answer::of_text("Never mind.")]
+                vec![Answer::from_calls(calls), Answer::from_text("Never mind.")]
             },
             limits: same,
             eligible: all,
@@ -234,7 +234,7 @@ fn client(
     store: &Arc<JournalStore<InMemoryStore>>,
 ) -> (ChatClient, ScriptedModel) {
     // After the exit, the next turn answers.
-    let model = ScriptedModel::new((exit.answers)().into_iter().chain([Answer::of_text("Next.")]));
+    let model = ScriptedModel::new((exit.answers)().into_iter().chain([Answer::from_text("Next.")]));
     let eligible = exit.eligible;
     let tool_loop = ToolCallAdvisor::builder()
         .streaming(mode)
@@ -278,14 +278,14 @@ async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory_and_the_next_turn_wor
                 let _ = client.prompt().user("go").conversation("c").call().await;
                 let log = store.log(&key).await.unwrap();
                 assert_log(&case, &log, exit.log);
-                let snapshot = store.load(&key, View::All).await.unwrap();
+                let snapshot = store.load(&key, ReadRange::All).await.unwrap();
                 let ends: Vec<_> = snapshot.entries.iter().filter_map(turn_end).collect();
                 assert_eq!(ends.len(), 1, "{case}: the turn ends once");
                 assert!((exit.end)(ends[0]), "{case}: {:?}", ends[0]);
                 let next = client.prompt().user("next").conversation("c").call().await.unwrap();
                 assert_eq!(next.text(), "Next.", "{case}");
                 let sent = model.prompts().last().unwrap().messages.clone();
-                assert_eq!(check_transcript(&sent), [], "{case}");
+                assert_eq!(validate_transcript(&sent), [], "{case}");
                 let log = store.log(&key).await.unwrap();
                 logs.push((log, journal.labels()));
             }
@@ -303,7 +303,7 @@ async fn law_m5_conversations_and_tenants_share_nothing() {
     let store = Arc::new(InMemoryStore::new());
     let model = ScriptedModel::from_fn(|prompt| {
         let said: Vec<_> = prompt.messages.iter().map(Message::text).collect();
-        Answer::of_text(format!("I read: {}", said.join("|")))
+        Answer::from_text(format!("I read: {}", said.join("|")))
     });
     let client = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::new())
@@ -349,7 +349,7 @@ async fn a_dropped_turn_is_remembered_with_what_was_delivered_and_the_next_one_w
         let gate = Gate::new();
         let model = ScriptedModel::new([
             Answer::new().text("Hel").text("lo").gate(&gate).text("!").finish(FinishReason::Stop),
-            Answer::of_text("Again."),
+            Answer::from_text("Again."),
         ]);
         let store = Arc::new(InMemoryStore::new());
         let client = ChatClient::builder(model.clone())
@@ -364,7 +364,7 @@ async fn a_dropped_turn_is_remembered_with_what_was_delivered_and_the_next_one_w
         drop(turn);
         client.prompt().user("second").conversation("c").call().await.unwrap();
         let sent: Vec<_> = model.prompts()[1].messages.iter().cloned().collect();
-        assert_eq!(check_transcript(&sent), [], "{memory:?}");
+        assert_eq!(validate_transcript(&sent), [], "{memory:?}");
         let texts: Vec<_> = sent.iter().map(Message::text).collect();
         assert_eq!((texts[0].as_str(), texts[2].as_str()), ("first", "second"));
         assert!(
@@ -380,7 +380,7 @@ async fn a_second_turn_of_a_running_conversation_is_rejected_with_a_typed_error(
     let gate = Gate::new();
     let model = ScriptedModel::new([
         Answer::new().text("a").gate(&gate).finish(FinishReason::Stop),
-        Answer::of_text("b"),
+        Answer::from_text("b"),
     ]);
     let client = ChatClient::builder(model)
         .advisor(ToolCallAdvisor::new())
@@ -402,7 +402,7 @@ async fn a_second_turn_of_a_running_conversation_is_rejected_with_a_typed_error(
 
 #[tokio::test]
 async fn a_forced_tool_choice_is_sent_once_and_what_memory_sends_stays_valid() {
-    let model = ScriptedModel::new([Answer::of_calls([("a", "work", "{}")]), Answer::of_text("done")]);
+    let model = ScriptedModel::new([Answer::from_calls([("a", "work", "{}")]), Answer::from_text("done")]);
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::new())
         .advisor(ChatMemoryAdvisor::new(InMemoryStore::new()))
@@ -438,7 +438,7 @@ async fn memory_costs_per_round_what_is_new_in_it() {
 async fn what_a_panicking_reader_was_shown_is_remembered_and_the_next_turn_works() {
     for memory in [Phase::Round, Phase::Turn] {
         let hangs = Answer::new().text("Hel").text("lo").hang();
-        let model = ScriptedModel::new([hangs, Answer::of_text("Again.")]);
+        let model = ScriptedModel::new([hangs, Answer::from_text("Again.")]);
         let client = ChatClient::builder(model.clone())
             .advisor(ToolCallAdvisor::new())
             .advisor_in(memory, ChatMemoryAdvisor::new(InMemoryStore::new()))
@@ -464,7 +464,8 @@ async fn what_a_panicking_reader_was_shown_is_remembered_and_the_next_turn_works
 #[tokio::test]
 async fn a_turn_inside_a_tool_of_its_own_conversation_is_refused() {
     for memory in [Phase::Round, Phase::Turn] {
-        let model = ScriptedModel::new([Answer::of_calls([("a", "ask", "{}")]), Answer::of_text("Done.")]);
+        let model =
+            ScriptedModel::new([Answer::from_calls([("a", "ask", "{}")]), Answer::from_text("Done.")]);
         let itself: Arc<std::sync::OnceLock<ChatClient>> = Arc::default();
         let inner = Arc::clone(&itself);
         let asks = FnTool::new(plain("ask"), move |_: Value| {
@@ -488,7 +489,7 @@ async fn a_turn_inside_a_tool_of_its_own_conversation_is_refused() {
         let result = model.prompts()[1].messages.last().unwrap().tool_result().unwrap().clone();
         assert!(result.is_error && result.text().contains("is running"), "{}", result.text());
         let key = ConversationKey::new("c").unwrap();
-        let log = store.load(&key, View::All).await.unwrap().entries;
+        let log = store.load(&key, ReadRange::All).await.unwrap().entries;
         let texts: Vec<_> =
             log.iter().filter_map(|entry| entry.kind.as_message()).map(Message::text).collect();
         assert_eq!(texts, ["go", "", result.text().as_str(), "Done."], "{memory:?}");

@@ -15,7 +15,8 @@ use std::task::Poll;
 use advisor_chain::{
     Advisor, AdvisorInfo, Batch, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk,
     ConversationKey, ConversationStore, Entry, EntryId, EntryKind, Error, ErrorKind, InMemoryStore, Page,
-    Phase, Placement, Result, Snapshot, StoreError, ToolCallAdvisor, TurnEnd, Version, View, async_trait,
+    Phase, Placement, ReadRange, Result, Snapshot, StoreError, ToolCallAdvisor, TurnEnd, Version,
+    async_trait,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
 use futures::{StreamExt, poll};
@@ -109,7 +110,7 @@ struct SlowEnd {
 
 #[async_trait]
 impl ConversationStore for SlowEnd {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.inner.load(key, view).await
     }
 
@@ -144,7 +145,7 @@ async fn law_o6_completed_waits_for_the_last_append() {
         for mode in matrix::MODES {
             let gate = Gate::new();
             let store = SlowEnd { inner: InMemoryStore::new(), gate: gate.clone() };
-            let client = ChatClient::builder(ScriptedModel::new([Answer::of_text("Done.")]))
+            let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("Done.")]))
                 .advisor(ToolCallAdvisor::builder().streaming(mode).build().unwrap())
                 .advisor_in(memory, ChatMemoryAdvisor::new(store))
                 .build()
@@ -197,9 +198,9 @@ async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered
             for failing_round in [1, 2] {
                 let journal = Journal::new();
                 let model = ScriptedModel::new([
-                    Answer::of_calls([("a", "work", "{}"), ("b", "work", "{}")]),
-                    Answer::of_calls([("c", "work", "{}")]),
-                    Answer::of_text("never"),
+                    Answer::from_calls([("a", "work", "{}"), ("b", "work", "{}")]),
+                    Answer::from_calls([("c", "work", "{}")]),
+                    Answer::from_text("never"),
                 ])
                 .with_journal(&journal);
                 let store = std::sync::Arc::new(JournalStore::new(InMemoryStore::new(), &journal));
@@ -221,7 +222,7 @@ async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered
                 let key = ConversationKey::new("c").unwrap();
                 let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(&store));
                 let transcript = memory.transcript(&key).await.unwrap();
-                assert_eq!(advisor_chain::check_transcript(&transcript), []);
+                assert_eq!(advisor_chain::validate_transcript(&transcript), []);
                 let log = store.log(&key).await.unwrap();
                 for call in log.iter().flat_map(advisor_chain::Message::tool_calls) {
                     let results = log.iter().filter_map(advisor_chain::Message::tool_result);
@@ -256,7 +257,7 @@ async fn law_o5_a_failing_recorder_stops_the_turn_before_any_tool() {
         }
     }
     let journal = Journal::new();
-    let model = ScriptedModel::new([Answer::of_calls([("a", "work", "{}")]), Answer::of_text("never")]);
+    let model = ScriptedModel::new([Answer::from_calls([("a", "work", "{}")]), Answer::from_text("never")]);
     let registering = advisor_chain::from_fn(
         "registering",
         |request: ChatRequest, next: advisor_chain::AdvisorChain| async move {
@@ -335,7 +336,7 @@ async fn the_end_that_is_recorded_names_how_the_turn_ended() {
     let case = Case { memory: Phase::Round, mode: matrix::MODES[0], tool_rounds: 1, calls: 1 };
     let (ran, _, response) = case.run().await;
     assert_eq!(response.transcript().len(), 4);
-    let snapshot = ConversationStore::load(&*ran.store, &ran.key, View::All).await.unwrap();
+    let snapshot = ConversationStore::load(&*ran.store, &ran.key, ReadRange::All).await.unwrap();
     let ends: Vec<_> = snapshot
         .entries
         .iter()

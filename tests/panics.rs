@@ -107,7 +107,7 @@ fn a_turn_whose_recorder_panicked_is_handed_over_and_its_answer_is_in_the_error(
 
 #[tokio::test]
 async fn a_turn_that_panicked_and_is_dropped_ends_and_does_not_go_on() {
-    for mode in [OnDrop::Seal, OnDrop::Rollback, OnDrop::FinishTurn] {
+    for mode in [OnDrop::KeepPartial, OnDrop::Rollback, OnDrop::FinishTurn] {
         let journal = Journal::new();
         let mut turn = turn(Some(At::Chunk), Recorder { journal: journal.clone(), panics: false });
         let text = read(&mut turn);
@@ -187,7 +187,7 @@ fn held(holder: Holder, journal: &Journal, fails: bool) -> TurnStream {
             std::future::pending::<()>().await;
         }
         if holder == Holder::Companion {
-            request.turn.accompany(async move {
+            request.turn.attach(async move {
                 let _held = held;
                 std::future::pending().await
             });
@@ -266,7 +266,7 @@ fn d19_a_turn_that_is_cancelled_says_so_and_settles_whatever_panics_in_its_drop(
         let mut turn = held(holder, &journal, false);
         read_so_far(&mut turn);
         let handle = turn.handle();
-        handle.cancel(OnDrop::Seal);
+        handle.cancel(OnDrop::KeepPartial);
         let [Err(error)] = &read_so_far(&mut turn)[..] else { panic!("{holder:?}: more than an error") };
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{holder:?}");
         assert!(handle.settled().now_or_never().is_some(), "{holder:?}");
@@ -319,7 +319,7 @@ fn d19_a_recorder_that_panics_when_it_is_told_of_a_drop_silences_no_other() {
 
 #[test]
 fn d24_what_was_shown_is_not_lost_where_a_spawner_panics() {
-    for mode in [OnDrop::FinishTurn, OnDrop::Seal] {
+    for mode in [OnDrop::FinishTurn, OnDrop::KeepPartial] {
         for (cancelled, reader_panics) in [(false, false), (false, true), (true, false)] {
             let journal = Journal::new();
             // As `tokio::spawn` does where there is no runtime.
@@ -404,7 +404,7 @@ async fn d19_an_answer_whose_source_panics_when_it_is_dropped_ends_or_is_asked_f
 
     let broken = Answer::new().text("a").error(Error::new(ErrorKind::Connection, "reset"));
     let model = FallbackModel::new(Banging(dropped_with_a_bang(broken)))
-        .or(ScriptedModel::new([Answer::of_text("b")]))
+        .or(ScriptedModel::new([Answer::from_text("b")]))
         .restart_after_output();
     let chain = AdvisorChain::builder(model).build().unwrap();
     assert_eq!(chain.next_call(ChatRequest::new(Message::user("?"))).await.unwrap().text(), "b");

@@ -61,8 +61,8 @@ async fn turns() {
     ];
     let model = ScriptedModel::new([
         Answer::new().text(said("the model")).reasoning(said("its reasoning")).done(),
-        Answer::of_calls(calls),
-        Answer::of_text(said("the answer")),
+        Answer::from_calls(calls),
+        Answer::from_text(said("the answer")),
         Answer::new().text(said("a broken answer")).error(Error::new(ErrorKind::Connection, "reset")),
     ]);
     let panicking = ToolDefinition::new("panics", "Panics.", json!({"type": "object"}));

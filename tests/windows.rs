@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ConversationStore, FnTool, InMemoryStore, Message, Phase, Role,
-    SqliteStore, ToolCallAdvisor, ToolDefinition, Window, check_transcript,
+    SqliteStore, ToolCallAdvisor, ToolDefinition, Window, validate_transcript,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
@@ -39,18 +39,18 @@ async fn turn(
     client.prompt().user(said).conversation("c").call().await.unwrap();
     let prompts = model.prompts();
     for prompt in &prompts {
-        assert_eq!(check_transcript(&prompt.messages), []);
+        assert_eq!(validate_transcript(&prompt.messages), []);
     }
     prompts.iter().map(|prompt| prompt.messages.iter().cloned().collect()).collect()
 }
 
 fn said(text: &str) -> Vec<Answer> {
-    vec![Answer::of_text(text.to_owned())]
+    vec![Answer::from_text(text.to_owned())]
 }
 
 /// So many rounds of one call each, then an answer.
 fn rounds(count: usize) -> Vec<Answer> {
-    let call = |round: usize| Answer::of_calls([(round.to_string().as_str(), "read", "{}")]);
+    let call = |round: usize| Answer::from_calls([(round.to_string().as_str(), "read", "{}")]);
     (0..count).map(call).chain(said("done")).collect()
 }
 
@@ -94,7 +94,7 @@ async fn d2_a_tool_result_larger_than_the_window_leaves_what_was_said() {
     for (store, place, _folder) in worlds().await {
         let window = Window::Tokens(8000);
         turn(&store, place, window, "Hello.", said("Hi.")).await;
-        let call = Answer::of_calls([("1", "read", r#"{"bytes": 60000}"#)]);
+        let call = Answer::from_calls([("1", "read", r#"{"bytes": 60000}"#)]);
         turn(&store, place, window, "Read it.", [call].into_iter().chain(said("I did.")).collect()).await;
         let sent = turn(&store, place, window, "And?", said("Fine.")).await;
         assert_eq!(words(&sent[0]), "Hello. Hi. Read it. I did. And?", "{place:?}");

@@ -15,7 +15,7 @@ pub fn first_text() -> impl StreamAdvisor {
         Ok(next.next_stream(request).await?.inspect_chunks(move |chunk| {
             if waiting && chunk.text().is_some() {
                 waiting = false;
-                turn.put(FirstText(started.elapsed()));
+                turn.extensions().insert(FirstText(started.elapsed()));
             }
         }))
     })

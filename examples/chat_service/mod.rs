@@ -34,7 +34,7 @@ use tokio::sync::watch;
 
 use refusal::Refusal;
 
-/// Who asks. A fact of the turn: every advisor and every tool can read it.
+/// Who asks. An extension of the turn: every advisor and every tool can read it.
 #[derive(Debug, Clone)]
 pub struct User {
     /// The name, which is also the tenant of the user's conversations.
@@ -75,7 +75,7 @@ impl Service {
     ) -> advisor_chain::Result<Self> {
         let order = FnTool::typed("order", "Tells where an order is.", |order: Order, call| async move {
             // Who asks is what the service knows, never what the model says.
-            let user = call.turn.fact::<User>().map_or_else(String::new, |user| user.name);
+            let user = call.turn.extensions().get::<User>().map_or_else(String::new, |user| user.name);
             Ok(format!("Order {} of {user} is on its way.", order.number))
         });
         let client = client(model)
@@ -130,7 +130,7 @@ async fn chat(
     let id = headers.get("idempotency-key").map(|id| id.to_str());
     let id = id.transpose().map_err(|_| Refusal::bad_request("the idempotency key is no text"))?;
     let id = id.map(TurnId::new).transpose().map_err(|error| Refusal::bad_id(&error))?;
-    let turn = service.client.prompt().user(message).conversation(key).turn(id).fact(user).stream();
+    let turn = service.client.prompt().user(message).conversation(key).turn(id).extension(user).stream();
 
     let mut stop = service.stop.subscribe();
     let turn = tokio::select! {

@@ -15,7 +15,7 @@ async fn a_cache_is_bounded() {
     let counted = Arc::clone(&asked);
     let model = ScriptedModel::from_fn(move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
-        Answer::of_text("Yes.")
+        Answer::from_text("Yes.")
     });
     let client = ChatClient::builder(model).advisor(Cache::default()).build().unwrap();
     for (number, times) in

@@ -177,7 +177,7 @@ async fn text_arrives_while_the_model_still_answers() {
 #[tokio::test]
 async fn what_was_shown_to_a_client_that_goes_away_is_remembered_and_the_next_turn_works() {
     let gate = Gate::new();
-    let model = ScriptedModel::new([two_parts(&gate), Answer::of_text("Here I am.")]);
+    let model = ScriptedModel::new([two_parts(&gate), Answer::from_text("Here I am.")]);
     let service = Running::start(model.clone(), LONG).await;
     let mut events = service.say("ann", "Hi").await;
     events.next().await.unwrap();
@@ -230,7 +230,7 @@ async fn what_could_not_be_written_after_a_disconnect_is_written_when_the_servic
 #[tokio::test]
 async fn a_second_turn_at_once_is_a_conflict_and_other_users_are_not_touched() {
     let gate = Gate::new();
-    let model = ScriptedModel::new([two_parts(&gate), Answer::of_text("Hello, Bob.")]);
+    let model = ScriptedModel::new([two_parts(&gate), Answer::from_text("Hello, Bob.")]);
     let service = Running::start(model, LONG).await;
     let mut first = service.say("ann", "Hi").await;
     first.next().await.unwrap();
@@ -303,7 +303,7 @@ async fn what_is_no_request_is_refused_and_nobody_is_asked() {
 
 #[tokio::test]
 async fn a_request_that_is_sent_again_is_answered_once() {
-    let model = ScriptedModel::new([Answer::of_text("Paid.")]);
+    let model = ScriptedModel::new([Answer::from_text("Paid.")]);
     let service = Running::start(model.clone(), LONG).await;
     let request = || service.post("ann", "c", &json!({"message": "Pay."})).header("idempotency-key", "k1");
     for _ in 0..2 {
@@ -318,7 +318,7 @@ async fn a_request_that_is_sent_again_is_answered_once() {
 
 #[tokio::test]
 async fn a_tool_knows_who_asks() {
-    let call = || Answer::of_calls([("c1", "order", r#"{"number": 7}"#)]);
+    let call = || Answer::from_calls([("c1", "order", r#"{"number": 7}"#)]);
     let answer = || Answer::new().text("Soon.").finish(FinishReason::Stop);
     let model = ScriptedModel::new([call(), answer(), call(), answer()]);
     let service = Running::start(model.clone(), LONG).await;
@@ -416,6 +416,6 @@ impl ChatModel for Slow {
         self.asked.release();
         self.asked.pass().await;
         self.opens.pass().await;
-        ScriptedModel::new([Answer::of_text("late")]).stream(request).await
+        ScriptedModel::new([Answer::from_text("late")]).stream(request).await
     }
 }

@@ -3,14 +3,14 @@
 
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
 use advisor_fuzz::{Script, log, turns};
-use chat_memory_advisor::{Defect, check_transcript, repair};
+use chat_memory_advisor::{TranscriptError, validate_transcript, repair};
 use conversation_store::{Entry, EntryKind};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|script: &[u8]| {
     let log = log(&mut Script::new(script));
     let repaired = repair(&log);
-    assert_eq!(check_transcript(&repaired), [], "what is repaired is valid");
+    assert_eq!(validate_transcript(&repaired), [], "what is repaired is valid");
     assert_eq!(repair(&log), repaired, "the same log gives the same transcript");
 
     assert_eq!(repair(&as_turns([repaired.as_slice()])), repaired, "repairing it again changes nothing");
@@ -32,12 +32,12 @@ fuzz_target!(|script: &[u8]| {
 /// Every place that a defect names is a place of the transcript or its end.
 fn check_places(log: &[Entry]) {
     let messages: Vec<_> = log.iter().filter_map(|entry| entry.kind.as_message()).collect();
-    for defect in check_transcript(messages.iter().copied()) {
-        let (Defect::MissingResult { at, .. }
-        | Defect::ResultOutOfOrder { at, .. }
-        | Defect::OrphanResult { at, .. }
-        | Defect::EmptyAnswer { at }
-        | Defect::TwoUserMessages { at }) = defect
+    for defect in validate_transcript(messages.iter().copied()) {
+        let (TranscriptError::MissingResult { at, .. }
+        | TranscriptError::ResultOutOfOrder { at, .. }
+        | TranscriptError::OrphanResult { at, .. }
+        | TranscriptError::EmptyAnswer { at }
+        | TranscriptError::TwoUserMessages { at }) = defect
         else {
             continue;
         };
@@ -69,7 +69,7 @@ fn is_valid(turn: &[Entry]) -> bool {
     let messages: Vec<_> = remembered(turn).collect();
     completed
         && turn.iter().filter(ends).count() == 1
-        && check_transcript(messages.iter().copied()).is_empty()
+        && validate_transcript(messages.iter().copied()).is_empty()
         && messages.last().is_some_and(|message| message.role() == Role::Assistant)
 }
 

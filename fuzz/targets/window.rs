@@ -7,7 +7,7 @@ use advisor_core::{
 };
 use advisor_fuzz::{Script, log, wait_for};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ApproximateTokens, ChatMemoryAdvisor, LEFT_OUT, MESSAGE_LEFT_OUT, TokenCounter, WhenTooLarge, Window, check_transcript, repair};
+use chat_memory_advisor::{ApproximateTokens, ChatMemoryAdvisor, LEFT_OUT, MESSAGE_LEFT_OUT, TokenCounter, OnOverflow, Window, validate_transcript, repair};
 use conversation_store::{Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Version};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const QUESTION: &str = "What was the weather like?";
 /// One turn over a conversation.
 struct Case {
     window: Window,
-    when_too_large: WhenTooLarge,
+    on_overflow: OnOverflow,
     /// Memory stands outside the loop, and is asked once.
     outside: bool,
     /// How often the model asks for tools, and how many at once.
@@ -43,15 +43,15 @@ impl Case {
             Some(b'k') => Window::Tokens(10 * size),
             _ => Window::All,
         };
-        let when_too_large = match script.letter(b"src") {
-            Some(b'r') => WhenTooLarge::Refuse,
-            Some(b'c') => WhenTooLarge::Compact,
-            _ => WhenTooLarge::Send,
+        let on_overflow = match script.letter(b"src") {
+            Some(b'r') => OnOverflow::Refuse,
+            Some(b'c') => OnOverflow::Compact,
+            _ => OnOverflow::Send,
         };
         let outside = script.pick(&[false, true]);
         Self {
             window,
-            when_too_large,
+            on_overflow,
             outside,
             rounds: script.pick(&[0, 1, 2, 3]),
             parallel: script.pick(&[1, 2, 3]),
@@ -63,7 +63,7 @@ impl Case {
         let store = holding(log, &key).await;
         let memory = ChatMemoryAdvisor::new(store.clone())
             .with_window(self.window)
-            .with_when_too_large(self.when_too_large);
+            .with_on_overflow(self.on_overflow);
         let model = self.model();
         let outcome = self.client(model.clone(), memory.clone()).prompt();
         let outcome = outcome.user(QUESTION).conversation(key.clone()).call().await;
@@ -76,7 +76,7 @@ impl Case {
             self.check_prompt(round, &prompt.messages, before);
         }
         let shown = memory.transcript(&key).await.expect("a store in memory");
-        assert_eq!(check_transcript(shown.iter()), [], "what is shown of the conversation is valid");
+        assert_eq!(validate_transcript(shown.iter()), [], "what is shown of the conversation is valid");
         match outcome {
             Ok(response) => {
                 assert_eq!(response.text(), "Wet.");
@@ -96,12 +96,12 @@ impl Case {
 
     fn check_prompt(&self, round: usize, sent: &MessageList, log: &[Entry]) {
         let sent: Vec<_> = sent.iter().cloned().collect();
-        assert_eq!(check_transcript(&sent), [], "what is sent is valid");
+        assert_eq!(validate_transcript(&sent), [], "what is sent is valid");
         let asked = sent.iter().position(|message| is_question(Some(message)));
         let (before, running) = sent.split_at(asked.expect("the running turn is sent"));
 
         let step = 1 + self.parallel;
-        let compacted = self.when_too_large == WhenTooLarge::Compact && !self.outside;
+        let compacted = self.on_overflow == OnOverflow::Compact && !self.outside;
         let steps = (running.len() - 1) / step;
         assert_eq!(running.len(), 1 + steps * step, "steps stay whole: {running:?}");
         assert!(steps == round || (compacted && (1..round).contains(&steps)), "{steps} of {round} steps");
@@ -184,7 +184,7 @@ impl Case {
     fn bound(&self) -> Option<usize> {
         match self.window {
             Window::Messages(room) | Window::Tokens(room) => {
-                Some(room).filter(|_| self.when_too_large != WhenTooLarge::Send)
+                Some(room).filter(|_| self.on_overflow != OnOverflow::Send)
             }
             _ => None,
         }
@@ -207,7 +207,7 @@ impl Case {
             let now = round;
             round += 1;
             if now == rounds {
-                return Answer::of_text("Wet.");
+                return Answer::from_text("Wet.");
             }
             let calls = (0..parallel)
                 .fold(Answer::new(), |answer, call| answer.call(&format!("{now}-{call}"), "look", "{}"));

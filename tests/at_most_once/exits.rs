@@ -1,6 +1,6 @@
 //! Every way in which a turn ends.
 
-use advisor_chain::{AtCallLimit, Error, ErrorKind, FinishReason, ToolLimits};
+use advisor_chain::{Error, ErrorKind, FinishReason, OnCallLimit, ToolLimits};
 use advisor_testkit::Answer;
 
 use crate::world::{PLACES, World, starts_in, words};
@@ -30,19 +30,19 @@ type Exit = (&'static str, fn() -> Vec<Answer>, ToolLimits, &'static str);
 
 fn exits() -> Vec<Exit> {
     let limited = ToolLimits::default().with_calls(1);
-    let tell = limited.clone().with_at_call_limit(AtCallLimit::TellModel);
+    let tell = limited.clone().with_on_call_limit(OnCallLimit::TellModel);
     let free = ToolLimits::default;
     vec![
         ("an answer", || vec![charge(), done()], free(), "u a(1,2) started(1) =1 !2 a ."),
         (
             "return-direct",
-            || vec![Answer::of_calls([("1", "direct", "{}")])],
+            || vec![Answer::from_calls([("1", "direct", "{}")])],
             free(),
             "u a(1) started(1) =1 a .",
         ),
         (
             "a tool that fails",
-            || vec![Answer::of_calls([("1", "fails", "{}")]), done()],
+            || vec![Answer::from_calls([("1", "fails", "{}")]), done()],
             free(),
             "u a(1) started(1) !1 a .",
         ),
@@ -62,15 +62,15 @@ fn exits() -> Vec<Exit> {
 
 /// The second one has bad arguments.
 fn charge() -> Answer {
-    Answer::of_calls([("1", "charge", "{}"), ("2", "charge", r#"{"n":"x"}"#)])
+    Answer::from_calls([("1", "charge", "{}"), ("2", "charge", r#"{"n":"x"}"#)])
 }
 
 fn two() -> Answer {
-    Answer::of_calls([("1", "charge", "{}"), ("2", "charge", "{}")])
+    Answer::from_calls([("1", "charge", "{}"), ("2", "charge", "{}")])
 }
 
 fn done() -> Answer {
-    Answer::of_text("Done.")
+    Answer::from_text("Done.")
 }
 
 fn broken() -> Answer {

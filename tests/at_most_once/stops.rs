@@ -72,7 +72,7 @@ async fn law_t5_k4_after_any_two_drops_or_crashes_no_call_was_started_twice() {
 #[tokio::test]
 async fn law_t5_k3_a_running_tool_whose_turn_is_stopped_is_to_be_verified_unless_it_is_undone() {
     for place in PLACES {
-        for on_drop in [OnDrop::Seal, OnDrop::Rollback] {
+        for on_drop in [OnDrop::KeepPartial, OnDrop::Rollback] {
             for cancels in [false, true] {
                 let world = World::new(place);
                 let process = world.process(two_rounds());

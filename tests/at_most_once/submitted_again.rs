@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use advisor_chain::{
-    Entry, EntryKind, Message, OUTCOME_UNKNOWN, TurnId, VERIFY_BEFORE_RETRYING, check_transcript,
+    Entry, EntryKind, Message, OUTCOME_UNKNOWN, TurnId, VERIFY_BEFORE_RETRYING, validate_transcript,
 };
 
 use crate::world::{PLACES, World, key, poll, polls_of_a_turn, two_rounds, words};
@@ -36,7 +36,7 @@ async fn law_t5_k4_a_turn_that_is_submitted_again_starts_no_call_twice() {
                 verified += check_log(&what, &log);
                 let messages: Vec<_> =
                     process.memory.transcript(&key()).await.unwrap().iter().cloned().collect();
-                assert_eq!(check_transcript(&messages), [], "{what}");
+                assert_eq!(validate_transcript(&messages), [], "{what}");
                 assert_eq!(messages.last().map(Message::text).as_deref(), Some("Done."), "{what}");
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use advisor_chain::{
     Batch, BatchKey, CallKey, CallStart, ChatMemoryAdvisor, ChatResponse, ConversationStore, EntryKind,
-    ErrorKind, LoopHooks, NewEntry, Result, View, async_trait,
+    ErrorKind, LoopHooks, NewEntry, ReadRange, Result, async_trait,
 };
 use advisor_testkit::{Answer, Gate};
 use futures::StreamExt;
@@ -19,7 +19,7 @@ async fn law_t5_of_two_runs_of_a_turn_one_starts_the_call() {
     for place in PLACES {
         let world = World::new(place);
         let gate = Gate::new();
-        let answers = vec![Answer::of_calls([("1", "charge", "{}")])];
+        let answers = vec![Answer::from_calls([("1", "charge", "{}")])];
         let memory = ChatMemoryAdvisor::new(world.store.clone());
         let process = world.hooked(memory, answers, Waits(gate.clone()));
         let mut turn = process.turn("go");
@@ -31,7 +31,7 @@ async fn law_t5_of_two_runs_of_a_turn_one_starts_the_call() {
         let id = log[0].turn.clone();
         let start = EntryKind::CallStarted(CallStart::new(CallKey::new(id.clone(), 1, 0), "1"));
         let other = Batch::new(BatchKey::new(id.clone(), 1, "started"), vec![NewEntry::new(id, start)]);
-        let version = world.store.load(&key(), View::All).await.unwrap().version;
+        let version = world.store.load(&key(), ReadRange::All).await.unwrap().version;
         world.store.append(&key(), version, other).await.unwrap();
         gate.release();
         let error = turn.call().await.unwrap_err();

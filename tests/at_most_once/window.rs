@@ -19,9 +19,9 @@ async fn starts_take_no_room_in_a_window() {
             let memory = ChatMemoryAdvisor::new(world.store.clone()).with_window(window);
             for turn in 0..4 {
                 // Names of one length take as many tokens.
-                let calls = || Answer::of_calls([("1", tool, "{}"), ("2", tool, "{}")]);
+                let calls = || Answer::from_calls([("1", tool, "{}"), ("2", tool, "{}")]);
                 let answers =
-                    std::iter::repeat_with(calls).take(turn).chain([Answer::of_text("Done.")]).collect();
+                    std::iter::repeat_with(calls).take(turn).chain([Answer::from_text("Done.")]).collect();
                 world.process_of(memory.clone(), answers).turn("go").call().await.unwrap();
             }
             let next = world.process_of(memory, fine()).next("next").await;

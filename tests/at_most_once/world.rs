@@ -6,9 +6,9 @@ use std::task::Poll;
 
 use advisor_chain::{
     CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, Entry,
-    EntryKind, FnTool, InMemoryStore, LoopHooks, Message, OUTCOME_UNKNOWN, Phase, Role, ToolCallAdvisor,
-    ToolDefinition, ToolError, ToolInvocation, ToolLimits, TurnStream, VERIFY_BEFORE_RETRYING, View,
-    check_transcript,
+    EntryKind, FnTool, InMemoryStore, LoopHooks, Message, OUTCOME_UNKNOWN, Phase, ReadRange, Role,
+    ToolCallAdvisor, ToolDefinition, ToolError, ToolInvocation, ToolLimits, TurnStream,
+    VERIFY_BEFORE_RETRYING, validate_transcript,
 };
 use advisor_testkit::{Answer, FaultStore, ScriptedModel};
 use futures::StreamExt;
@@ -101,7 +101,7 @@ impl World {
     }
 
     pub(crate) async fn log(&self) -> Vec<Entry> {
-        self.store.load(&key(), View::All).await.unwrap().entries
+        self.store.load(&key(), ReadRange::All).await.unwrap().entries
     }
 
     /// Fails unless no call was started twice, and each that was started is announced in the log.
@@ -130,7 +130,7 @@ impl Process {
         let answered = self.turn("next").call().await;
         answered.unwrap_or_else(|error| panic!("{what}: the next turn failed: {error:?}"));
         let sent: Vec<_> = self.model.prompts()[0].messages.iter().cloned().collect();
-        assert_eq!(check_transcript(&sent), [], "{what}");
+        assert_eq!(validate_transcript(&sent), [], "{what}");
         sent
     }
 }
@@ -165,9 +165,9 @@ pub(crate) fn words(log: &[Entry]) -> String {
 /// Two rounds with tools, then the answer. In each the call at place 1 is of a tool that says nothing.
 pub(crate) fn two_rounds() -> Vec<Answer> {
     vec![
-        Answer::of_calls([("1", "charge", "{}"), ("2", "look", "{}"), ("3", "charge", r#"{"n":3}"#)]),
-        Answer::of_calls([("1", "charge", "{}"), ("2", "look", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("1", "charge", "{}"), ("2", "look", "{}"), ("3", "charge", r#"{"n":3}"#)]),
+        Answer::from_calls([("1", "charge", "{}"), ("2", "look", "{}")]),
+        Answer::from_text("Done."),
     ]
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn one_round() -> Vec<Answer> {
 }
 
 pub(crate) fn fine() -> Vec<Answer> {
-    vec![Answer::of_text("Fine.")]
+    vec![Answer::from_text("Fine.")]
 }
 
 /// Polls a turn so often, then drops it. Whether it had ended by then.

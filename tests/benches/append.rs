@@ -18,8 +18,8 @@ mod servers;
 use std::time::{Duration, Instant};
 
 use advisor_chain::{
-    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, Fence, InMemoryStore, Message, NewEntry,
-    PostgresStore, RedisStore, SqliteStore, TurnId, Version, async_trait,
+    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, FencingToken, InMemoryStore, Message,
+    NewEntry, PostgresStore, RedisStore, SqliteStore, TurnId, Version, async_trait,
 };
 use dashmap::DashMap;
 use rusqlite::Connection;
@@ -79,7 +79,7 @@ struct Log<S> {
     key: ConversationKey,
     version: Version,
     turn: TurnId,
-    fence: Option<Fence>,
+    fence: Option<FencingToken>,
     last_turn: Option<TurnId>,
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use advisor_chain::{
     Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, FinishReason, InMemoryStore, Message,
-    NewEntry, PostgresStore, RedisStore, SqliteStore, TurnEnd, TurnId, Version, View,
+    NewEntry, PostgresStore, ReadRange, RedisStore, SqliteStore, TurnEnd, TurnId, Version,
 };
 use servers::server;
 
@@ -87,7 +87,7 @@ fn turn(number: u64) -> [NewEntry; 4] {
 
 async fn load(store: &impl ConversationStore, key: &ConversationKey) -> Duration {
     let began = Instant::now();
-    let read = store.load(key, View::LastEntries(LOADED)).await.unwrap();
+    let read = store.load(key, ReadRange::LastEntries(LOADED)).await.unwrap();
     let took = began.elapsed();
     assert_eq!(read.entries.len(), LOADED);
     took

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatModel, ConversationStore, Effect, FinishReason, FnTool, Message,
-    OnDrop, Phase, Role, Tool, ToolCallAdvisor, ToolDefinition, ToolInvocation, WhenBusy,
+    OnBusy, OnDrop, Phase, Role, Tool, ToolCallAdvisor, ToolDefinition, ToolInvocation,
 };
 use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ impl Scenario {
     pub(crate) fn leaves(self) -> Option<(usize, OnDrop)> {
         match self {
             Self::Plain | Self::Rounds | Self::Direct => None,
-            Self::Sealed => Some((2, OnDrop::Seal)),
+            Self::Sealed => Some((2, OnDrop::KeepPartial)),
             Self::Finished => Some((1, OnDrop::FinishTurn)),
         }
     }
@@ -124,7 +124,7 @@ pub(crate) fn starts(file: &Path) -> Vec<(String, String)> {
 
 /// A memory whose turns wait for those of other processes, and not for long.
 pub(crate) fn memory(store: impl ConversationStore) -> ChatMemoryAdvisor {
-    ChatMemoryAdvisor::new(store).with_when_busy(WhenBusy::Queue).with_lease_time(LEASE)
+    ChatMemoryAdvisor::new(store).with_on_busy(OnBusy::Queue).with_lease_ttl(LEASE)
 }
 
 pub(crate) fn client(

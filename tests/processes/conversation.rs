@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use advisor_chain::{ConversationKey, TurnId, View};
+use advisor_chain::{ConversationKey, ReadRange, TurnId};
 
 use crate::chain::{LAST, Scenario, Where, client, memory, model, starts, tools};
 use crate::child::{Child, Job, Report};
@@ -87,7 +87,7 @@ impl<'a> Conversation<'a> {
     /// Opens the store anew and compares what is in it with what was told. Gives the number of entries.
     pub(crate) async fn check(&self) -> usize {
         let store = self.place.address.open().await;
-        let read = store.load(&self.key(), View::All).await.unwrap();
+        let read = store.load(&self.key(), ReadRange::All).await.unwrap();
         assert_eq!(read.version.as_u64(), u64::try_from(read.entries.len()).unwrap());
         self.witness.check(&read.entries, &starts(&self.starts()));
         read.entries.len()

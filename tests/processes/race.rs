@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, Entry, EntryKind, StoreError, TurnEnd, TurnId, Version, View,
-    WhenBusy, async_trait,
+    ChatMemoryAdvisor, ConversationKey, Entry, EntryKind, OnBusy, ReadRange, StoreError, TurnEnd, TurnId,
+    Version, async_trait,
 };
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 use futures::StreamExt;
@@ -59,12 +59,12 @@ const NEVER_MET: &str = "no process met another one: they ran one after the othe
 pub(crate) async fn run(job: Job) {
     let store = job.address.open().await;
     let policy = match job.policy {
-        Policy::Reject => WhenBusy::Reject,
-        Policy::Queue => WhenBusy::Queue,
-        Policy::Interrupt => WhenBusy::InterruptPrevious,
+        Policy::Reject => OnBusy::Reject,
+        Policy::Queue => OnBusy::Queue,
+        Policy::Interrupt => OnBusy::InterruptPrevious,
     };
     let store = StoreAround::with(store, TellsWhenHeld);
-    let memory = ChatMemoryAdvisor::new(store).with_when_busy(policy).with_lease_time(LEASE);
+    let memory = ChatMemoryAdvisor::new(store).with_on_busy(policy).with_lease_ttl(LEASE);
     let model = model(Scenario::Rounds, false);
     let client = client(model.clone(), tools(&job.starts), (memory, job.memory));
     let mut asked = 0;
@@ -94,7 +94,7 @@ struct TellsWhenHeld;
 impl Around for TellsWhenHeld {
     async fn around(&self, _: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
         let done = work.await;
-        if matches!(done, Err(StoreError::Held { .. })) {
+        if matches!(done, Err(StoreError::Locked { .. })) {
             tell(&Report::Held);
         }
         done
@@ -215,8 +215,9 @@ impl<'a> Race<'a> {
             assert!(racer.child.ended_well());
         }
         let key = ConversationKey::new(&self.job.conversation).unwrap();
-        let log =
-            block_on(async { self.place.address.open().await.load(&key, View::All).await.unwrap().entries });
+        let log = block_on(async {
+            self.place.address.open().await.load(&key, ReadRange::All).await.unwrap().entries
+        });
         witness.check(&log, &starts(&self.job.starts));
         Raced { turns: PROCESSES * self.job.turns, completed: witness.completed(), held, failed, least, log }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd, check_transcript, repair};
+use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd, repair, validate_transcript};
 
 use crate::chain::ONCE;
 use crate::child::Report;
@@ -93,7 +93,7 @@ impl Witness {
             assert_eq!(stored, Some(entry), "entry {seq} was acknowledged");
         }
         check_turns(log);
-        assert_eq!(check_transcript(&repair(log)), [], "the log gives no valid transcript");
+        assert_eq!(validate_transcript(&repair(log)), [], "the log gives no valid transcript");
         self.shown.iter().for_each(|shown| shown.check(log));
         for (turn, text) in &self.completed {
             let end = ends(log, turn).next_back();
@@ -183,7 +183,7 @@ fn ends<'a>(log: &'a [Entry], turn: &'a str) -> impl DoubleEndedIterator<Item = 
 /// What the model is sent is valid, and the user speaks first.
 pub(crate) fn check_prompt(messages: &[Message]) {
     let said: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
-    assert_eq!(check_transcript(said.iter().copied()), [], "the model was sent {said:#?}");
+    assert_eq!(validate_transcript(said.iter().copied()), [], "the model was sent {said:#?}");
     assert!(said.first().is_some_and(|first| first.role() == Role::User), "the user speaks first");
 }
 

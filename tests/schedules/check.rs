@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use advisor_chain::{
     ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, Message,
-    Phase, Role, TurnEnd, TurnId, View,
+    Phase, ReadRange, Role, TurnEnd, TurnId,
 };
 
 use crate::leaves::{Seen, YieldingStore, chain};
@@ -23,7 +23,7 @@ pub(crate) fn said_in(number: usize) -> String {
 pub(crate) async fn log_of(store: &InMemoryStore) -> Vec<Entry> {
     let log = store.read(&key(), EntryId::BEGINNING, usize::MAX).await.unwrap();
     assert!(log.iter().map(|entry| entry.seq).eq(1..=log.len() as u64), "M3: {log:?}");
-    let version = store.load(&key(), View::All).await.unwrap().version;
+    let version = store.load(&key(), ReadRange::All).await.unwrap().version;
     assert_eq!(version.as_u64(), log.len() as u64, "M3");
     log
 }

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use advisor_chain::{
-    Batch, BatchKey, ConversationStore, EntryKind, Fence, InMemoryStore, Message, NewEntry, StoreError, View,
+    Batch, BatchKey, ConversationStore, EntryKind, FencingToken, InMemoryStore, Message, NewEntry, ReadRange,
+    StoreError,
 };
 use shuttle::future::{spawn, yield_now};
 use tokio::time::Instant;
@@ -23,32 +24,32 @@ struct Witness(Arc<Mutex<Held>>);
 #[derive(Default)]
 struct Held {
     /// The last fence that was handed out, and until when it holds.
-    last: Option<(Fence, Instant)>,
+    last: Option<(FencingToken, Instant)>,
 }
 
 impl Witness {
-    fn acquired(&self, outcome: &Result<Fence, StoreError>, in_place_of: Option<Fence>) {
+    fn acquired(&self, outcome: &Result<FencingToken, StoreError>, takeover_from: Option<FencingToken>) {
         let mut held = self.0.lock().unwrap();
         let holder = held.last.filter(|(_, until)| *until > Instant::now()).map(|(fence, _)| fence);
         match outcome {
             Ok(fence) => {
                 assert!(held.last.is_none_or(|(last, _)| last < *fence), "a fence is higher than all before");
-                assert!(holder.is_none() || holder == in_place_of, "M3: there is one holder at a time");
+                assert!(holder.is_none() || holder == takeover_from, "M3: there is one holder at a time");
                 held.last = Some((*fence, Instant::now() + LEASE));
             }
-            Err(StoreError::Held { fence, .. }) => assert_eq!(Some(*fence), holder, "somebody holds it"),
+            Err(StoreError::Locked { fence, .. }) => assert_eq!(Some(*fence), holder, "somebody holds it"),
             Err(error) => panic!("{error}"),
         }
     }
 
-    fn renewed(&self, fence: Fence, outcome: &Result<(), StoreError>) {
+    fn renewed(&self, fence: FencingToken, outcome: &Result<(), StoreError>) {
         self.may_write(fence, outcome);
         if outcome.is_ok() {
             self.0.lock().unwrap().last = Some((fence, Instant::now() + LEASE));
         }
     }
 
-    fn released(&self, fence: Fence) {
+    fn released(&self, fence: FencingToken) {
         let mut held = self.0.lock().unwrap();
         if held.last.is_some_and(|(last, _)| last == fence) {
             held.last = Some((fence, Instant::now()));
@@ -56,7 +57,7 @@ impl Witness {
     }
 
     /// Who holds the last fence may write, and nobody else.
-    fn may_write<T>(&self, fence: Fence, outcome: &Result<T, StoreError>) {
+    fn may_write<T>(&self, fence: FencingToken, outcome: &Result<T, StoreError>) {
         let is_last = self.0.lock().unwrap().last.is_some_and(|(last, _)| last == fence);
         match outcome {
             Ok(_) => assert!(is_last, "M3: who has lost the right has written"),
@@ -71,25 +72,25 @@ impl Witness {
 /// that the witness sees each answer before anyone else does anything.
 async fn hold(store: InMemoryStore, witness: Witness, holder: usize) {
     let leases = store.leases().unwrap();
-    let mut in_place_of = None;
+    let mut takeover_from = None;
     for number in 0..4 {
         yield_now().await;
-        let acquired = leases.acquire(&key(), &turn_id(holder), LEASE, in_place_of).await;
-        witness.acquired(&acquired, in_place_of);
-        in_place_of = None;
+        let acquired = leases.acquire(&key(), &turn_id(holder), LEASE, takeover_from).await;
+        witness.acquired(&acquired, takeover_from);
+        takeover_from = None;
         match acquired {
             Ok(fence) => write(&store, &witness, holder, number, fence).await,
-            Err(StoreError::Held { fence, .. }) if number % 2 == 1 => in_place_of = Some(fence),
+            Err(StoreError::Locked { fence, .. }) if number % 2 == 1 => takeover_from = Some(fence),
             Err(_) => {}
         }
     }
 }
 
-async fn write(store: &InMemoryStore, witness: &Witness, holder: usize, number: u32, fence: Fence) {
+async fn write(store: &InMemoryStore, witness: &Witness, holder: usize, number: u32, fence: FencingToken) {
     let leases = store.leases().unwrap();
     for part in ["a", "b"] {
         yield_now().await;
-        let expected = store.load(&key(), View::All).await.unwrap().version;
+        let expected = store.load(&key(), ReadRange::All).await.unwrap().version;
         yield_now().await;
         let said = EntryKind::Message(Message::user(fence.as_u64().to_string()));
         let entries = vec![NewEntry::new(turn_id(holder), said)];

@@ -1,6 +1,6 @@
 //! Turns that are cancelled or dropped at any moment, while another one waits or begins.
 
-use advisor_chain::{OnDrop, Phase, WhenBusy};
+use advisor_chain::{OnBusy, OnDrop, Phase};
 use shuttle::future::{spawn, yield_now};
 
 use crate::check::{check, key, said_in, turn_id};
@@ -18,7 +18,7 @@ enum Stopped {
 }
 
 async fn stopped_at_any_moment(stopped: Stopped, shared: Shared, begun: Tally, time: Time) {
-    let (store, memories) = memories(shared, WhenBusy::Queue, 2);
+    let (store, memories) = memories(shared, OnBusy::Queue, 2);
     let seen = Seen::default();
     let passing = time.pass();
     let turn = |number: usize| {
@@ -69,12 +69,12 @@ fn explore_stops(stopped: Stopped) {
 
 #[test]
 fn law_k4_m1_m3_a_turn_that_is_cancelled_at_any_moment() {
-    explore_stops(Stopped::Cancelled(OnDrop::Seal));
+    explore_stops(Stopped::Cancelled(OnDrop::KeepPartial));
     explore_stops(Stopped::Cancelled(OnDrop::Rollback));
 }
 
 #[test]
 fn law_k4_m1_m3_a_turn_that_is_dropped_at_any_moment() {
-    explore_stops(Stopped::Dropped(OnDrop::Seal));
+    explore_stops(Stopped::Dropped(OnDrop::KeepPartial));
     explore_stops(Stopped::Dropped(OnDrop::Rollback));
 }

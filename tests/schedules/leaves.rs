@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use advisor_chain::{
     Batch, CallKey, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, Entry,
-    EntryId, Fence, FinishReason, FnTool, InMemoryStore, Leases, Message, Page, Phase, Role, Snapshot,
-    StoreError, ToolDefinition, ToolError, ToolInvocation, TurnId, Version, View, async_trait,
-    check_transcript, client,
+    EntryId, FencingToken, FinishReason, FnTool, InMemoryStore, Leases, Message, Page, Phase, ReadRange,
+    Role, Snapshot, StoreError, ToolDefinition, ToolError, ToolInvocation, TurnId, Version, async_trait,
+    client, validate_transcript,
 };
 use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde_json::json;
@@ -18,7 +18,7 @@ use shuttle::future::yield_now;
 pub(crate) struct YieldingStore {
     store: InMemoryStore,
     /// The last fence that was handed out.
-    last: Arc<Mutex<Option<Fence>>>,
+    last: Arc<Mutex<Option<FencingToken>>>,
 }
 
 impl YieldingStore {
@@ -33,7 +33,7 @@ impl YieldingStore {
         expected: Version,
         batch: Batch,
     ) -> Result<Version, StoreError> {
-        let (before, fence) = (self.store.load(key, View::LastEntries(0)).await?.version, batch.fence);
+        let (before, fence) = (self.store.load(key, ReadRange::LastEntries(0)).await?.version, batch.fence);
         let appended = self.store.append(key, expected, batch).await;
         if self.store.leases().is_some() && appended.as_ref().is_ok_and(|version| *version > before) {
             assert_eq!(fence, *self.last.lock().unwrap(), "M3: who has lost the right has written");
@@ -51,7 +51,7 @@ impl YieldingStore {
 
 #[async_trait]
 impl ConversationStore for YieldingStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.run(self.store.load(key, view)).await
     }
 
@@ -59,7 +59,7 @@ impl ConversationStore for YieldingStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.run(self.store.load_branch(key, tip, view)).await
     }
@@ -102,10 +102,10 @@ impl Leases for YieldingStore {
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
         let acquired = async {
-            let acquired = self.store.acquire(key, turn, time, in_place_of).await;
+            let acquired = self.store.acquire(key, turn, time, takeover_from).await;
             if let Ok(fence) = &acquired {
                 *self.last.lock().unwrap() = Some(*fence);
             }
@@ -114,11 +114,16 @@ impl Leases for YieldingStore {
         self.run(acquired).await
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError> {
         self.run(self.store.renew(key, fence, time)).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
         self.run(self.store.release(key, fence)).await
     }
 }
@@ -161,7 +166,7 @@ fn tool(definition: ToolDefinition, seen: &Seen) -> FnTool {
 /// What is answered to whom: the same to the same messages, which are valid.
 fn answer(prompt: &ReceivedPrompt) -> Answer {
     let sent: Vec<Message> = prompt.messages.iter().cloned().collect();
-    assert_eq!(check_transcript(&sent), [], "M1: {sent:?}");
+    assert_eq!(validate_transcript(&sent), [], "M1: {sent:?}");
     let said = sent.iter().rposition(|message| message.role() == Role::User).unwrap();
     let rounds = sent[said..].iter().filter(|message| message.tool_calls().next().is_some()).count();
     let waits = |answer: Answer| answer.wait(yield_now());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use advisor_chain::{ChatMemoryAdvisor, ErrorKind, InMemoryStore, Phase, WhenBusy};
+use advisor_chain::{ChatMemoryAdvisor, ErrorKind, InMemoryStore, OnBusy, Phase};
 use shuttle::future::spawn;
 
 use crate::check::{check, key, said_in, turn_id};
@@ -29,7 +29,7 @@ pub(crate) enum Shared {
 /// A memory for each of so many tasks.
 pub(crate) fn memories(
     shared: Shared,
-    when_busy: WhenBusy,
+    on_busy: OnBusy,
     tasks: usize,
 ) -> (InMemoryStore, Vec<ChatMemoryAdvisor>) {
     let store = InMemoryStore::new();
@@ -37,7 +37,7 @@ pub(crate) fn memories(
     let yielding = YieldingStore::new(store.clone());
     let memory = || {
         let memory = ChatMemoryAdvisor::new(yielding.clone());
-        memory.with_when_busy(when_busy).with_lease_time(LEASE)
+        memory.with_on_busy(on_busy).with_lease_ttl(LEASE)
     };
     let memories = match shared {
         Shared::Memory => vec![memory(); tasks],
@@ -46,8 +46,8 @@ pub(crate) fn memories(
     (store, memories)
 }
 
-async fn turns_at_once(shared: Shared, when_busy: WhenBusy, answered: Tally, time: Time) {
-    let (store, memories) = memories(shared, when_busy, TURNS);
+async fn turns_at_once(shared: Shared, on_busy: OnBusy, answered: Tally, time: Time) {
+    let (store, memories) = memories(shared, on_busy, TURNS);
     let seen = Seen::default();
     let passing = time.pass();
     let tasks: Vec<_> = memories
@@ -75,16 +75,16 @@ async fn turns_at_once(shared: Shared, when_busy: WhenBusy, answered: Tally, tim
     }
     time.stop();
     passing.await.unwrap();
-    check_outcomes(shared, when_busy, &acknowledged, &failed);
+    check_outcomes(shared, on_busy, &acknowledged, &failed);
     answered.add(acknowledged.len());
     check(&store, &acknowledged, &seen).await;
 }
 
-fn check_outcomes(shared: Shared, when_busy: WhenBusy, acknowledged: &[usize], failed: &[ErrorKind]) {
+fn check_outcomes(shared: Shared, on_busy: OnBusy, acknowledged: &[usize], failed: &[ErrorKind]) {
     let is_due = |kind: &ErrorKind| match kind {
-        ErrorKind::ConversationBusy => when_busy == WhenBusy::Reject,
-        ErrorKind::Cancelled => when_busy == WhenBusy::InterruptPrevious,
-        ErrorKind::Fenced => shared != Shared::Memory || when_busy == WhenBusy::InterruptPrevious,
+        ErrorKind::ConversationBusy => on_busy == OnBusy::Reject,
+        ErrorKind::Cancelled => on_busy == OnBusy::InterruptPrevious,
+        ErrorKind::Fenced => shared != Shared::Memory || on_busy == OnBusy::InterruptPrevious,
         ErrorKind::StoreConflict { .. } | ErrorKind::NotPersisted => shared != Shared::Memory,
         _ => false,
     };
@@ -92,50 +92,50 @@ fn check_outcomes(shared: Shared, when_busy: WhenBusy, acknowledged: &[usize], f
     if shared == Shared::Memory {
         assert!(!acknowledged.is_empty(), "somebody is answered: {failed:?}");
     }
-    if shared == Shared::Memory && when_busy == WhenBusy::Queue {
+    if shared == Shared::Memory && on_busy == OnBusy::Queue {
         assert_eq!(failed, [], "all of those that wait are answered");
     }
 }
 
 /// Explores turns at once, of which so many in a hundred must be answered over all schedules.
-fn explore_turns(shared: Shared, when_busy: WhenBusy, percent: usize) {
-    let (what, answered) = (format!("{shared:?}, {when_busy:?}"), Tally::default());
+fn explore_turns(shared: Shared, on_busy: OnBusy, percent: usize) {
+    let (what, answered) = (format!("{shared:?}, {on_busy:?}"), Tally::default());
     let counted = answered.clone();
-    let tried = explore(&what, move |time| turns_at_once(shared, when_busy, answered.clone(), time));
+    let tried = explore(&what, move |time| turns_at_once(shared, on_busy, answered.clone(), time));
     counted.expect(percent, tried * TURNS, &what);
 }
 
 #[test]
 fn law_m1_m3_m6_o6_t5_turns_of_one_process_that_reject() {
-    explore_turns(Shared::Memory, WhenBusy::Reject, 30);
+    explore_turns(Shared::Memory, OnBusy::Reject, 30);
 }
 
 #[test]
 fn law_m1_m3_m6_o6_t5_turns_of_one_process_that_queue() {
-    explore_turns(Shared::Memory, WhenBusy::Queue, 95);
+    explore_turns(Shared::Memory, OnBusy::Queue, 95);
 }
 
 #[test]
 fn law_m1_m3_m6_o6_t5_turns_of_one_process_that_interrupt() {
-    explore_turns(Shared::Memory, WhenBusy::InterruptPrevious, 30);
+    explore_turns(Shared::Memory, OnBusy::InterruptPrevious, 30);
 }
 
 #[test]
 fn law_m1_m3_m6_o6_t5_turns_of_processes_with_leases_that_reject() {
-    explore_turns(Shared::Leases, WhenBusy::Reject, 30);
+    explore_turns(Shared::Leases, OnBusy::Reject, 30);
 }
 
 #[test]
 fn law_m1_m3_m6_o6_t5_turns_of_processes_with_leases_that_queue() {
-    explore_turns(Shared::Leases, WhenBusy::Queue, 95);
+    explore_turns(Shared::Leases, OnBusy::Queue, 95);
 }
 
 #[test]
 fn law_m1_m3_m6_o6_t5_turns_of_processes_with_leases_that_interrupt() {
-    explore_turns(Shared::Leases, WhenBusy::InterruptPrevious, 30);
+    explore_turns(Shared::Leases, OnBusy::InterruptPrevious, 30);
 }
 
 #[test]
 fn law_m1_m3_m6_o6_t5_turns_of_processes_that_know_nothing_of_each_other() {
-    explore_turns(Shared::Store, WhenBusy::Reject, 30);
+    explore_turns(Shared::Store, OnBusy::Reject, 30);
 }

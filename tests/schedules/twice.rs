@@ -1,6 +1,6 @@
 //! One turn that is submitted twice at once.
 
-use advisor_chain::{Phase, WhenBusy};
+use advisor_chain::{OnBusy, Phase};
 use shuttle::future::spawn;
 
 use crate::check::{check, key, said_in, turn_id};
@@ -9,8 +9,8 @@ use crate::leaves::{Seen, chain};
 use crate::time::Time;
 use crate::turns::{Shared, memories};
 
-async fn twice(shared: Shared, when_busy: WhenBusy, time: Time) {
-    let (store, memories) = memories(shared, when_busy, 2);
+async fn twice(shared: Shared, on_busy: OnBusy, time: Time) {
+    let (store, memories) = memories(shared, on_busy, 2);
     let seen = Seen::default();
     let passing = time.pass();
     let tasks: Vec<_> = memories
@@ -40,17 +40,17 @@ async fn twice(shared: Shared, when_busy: WhenBusy, time: Time) {
 
 #[test]
 fn law_t5_k4_m3_a_turn_that_one_process_submits_twice() {
-    for when_busy in [WhenBusy::Reject, WhenBusy::Queue, WhenBusy::InterruptPrevious] {
-        explore(&format!("twice, {when_busy:?}"), move |time| twice(Shared::Memory, when_busy, time));
+    for on_busy in [OnBusy::Reject, OnBusy::Queue, OnBusy::InterruptPrevious] {
+        explore(&format!("twice, {on_busy:?}"), move |time| twice(Shared::Memory, on_busy, time));
     }
 }
 
 #[test]
 fn law_t5_k4_m3_a_turn_that_two_processes_with_leases_submit() {
-    explore("twice, leases", |time| twice(Shared::Leases, WhenBusy::Reject, time));
+    explore("twice, leases", |time| twice(Shared::Leases, OnBusy::Reject, time));
 }
 
 #[test]
 fn law_t5_k4_m3_a_turn_that_two_processes_submit() {
-    explore("twice, no leases", |time| twice(Shared::Store, WhenBusy::Reject, time));
+    explore("twice, no leases", |time| twice(Shared::Store, OnBusy::Reject, time));
 }

@@ -1,7 +1,7 @@
 //! Writers of a store that write at once, each until the store has taken all that it has.
 
 use advisor_chain::{
-    Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry, StoreError, View,
+    Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry, ReadRange, StoreError,
 };
 use shuttle::future::spawn;
 
@@ -22,7 +22,7 @@ fn batch(writer: usize, number: u32) -> Batch {
 async fn write(store: YieldingStore, writer: usize) {
     for number in 0..BATCHES {
         let (expected, version) = loop {
-            let expected = store.load(&key(), View::All).await.unwrap().version;
+            let expected = store.load(&key(), ReadRange::All).await.unwrap().version;
             match store.append(&key(), expected, batch(writer, number)).await {
                 Ok(version) => break (expected, version),
                 Err(StoreError::Conflict { current }) => assert!(current > expected),
@@ -31,7 +31,7 @@ async fn write(store: YieldingStore, writer: usize) {
         };
         let again = store.append(&key(), expected, batch(writer, number)).await;
         assert_eq!(again.ok(), Some(version), "M3: the same batch again is the same batch");
-        let entries = store.load(&key(), View::All).await.unwrap().entries;
+        let entries = store.load(&key(), ReadRange::All).await.unwrap().entries;
         let last = &entries[usize::try_from(version.as_u64()).unwrap() - 1];
         assert_eq!(last.kind, batch(writer, number).entries[1].kind, "M3: who was told can read it");
     }

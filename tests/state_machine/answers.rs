@@ -1,8 +1,8 @@
 use std::sync::atomic::Ordering;
 
 use advisor_chain::{
-    Entry, EntryKind, Error, ErrorKind, FinishReason, INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, Message, Role,
-    TurnId, View, Window, check_transcript, repair,
+    Entry, EntryKind, Error, ErrorKind, FinishReason, INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, Message,
+    ReadRange, Role, TurnId, Window, repair, validate_transcript,
 };
 use advisor_testkit::{Answer, ReceivedPrompt};
 
@@ -27,7 +27,7 @@ impl Leaves {
     pub(crate) fn answer(&self, prompt: &ReceivedPrompt, window: Window) -> Answer {
         self.seen.asked.fetch_add(1, Ordering::Relaxed);
         let sent: Vec<Message> = prompt.messages.iter().cloned().collect();
-        let defects = check_transcript(&sent);
+        let defects = validate_transcript(&sent);
         if !defects.is_empty() {
             self.seen.note(format!("M1: the model was sent {}: {defects:?}", of_messages(&sent)));
         }
@@ -62,7 +62,7 @@ impl Leaves {
         let leaves = self.clone();
         let key = if said.starts_with('d') { elsewhere() } else { key() };
         Answer::new().wait(async move {
-            let log = leaves.store.load(&key, View::All).await.unwrap().entries;
+            let log = leaves.store.load(&key, ReadRange::All).await.unwrap().entries;
             let told = told_to(&turn, log);
             let view = sent.iter().skip_while(|message| message.role() == Role::System).cloned();
             let view: Vec<_> = view.collect();

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, EntryId, InMemoryStore, Message, Role,
-    View, Window, check_transcript, export, import, repair,
+    ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, EntryId, InMemoryStore, Message, ReadRange,
+    Role, Window, export, import, repair, validate_transcript,
 };
 use futures::TryStreamExt;
 
@@ -23,7 +23,7 @@ impl World {
         if !log.starts_with(&self.told.log) {
             return Err(format!("M3: the log was {}, and is {}", of_log(&self.told.log), of_log(&log)));
         }
-        let snapshot = self.leaves.store.load(&key(), View::All).await.unwrap();
+        let snapshot = self.leaves.store.load(&key(), ReadRange::All).await.unwrap();
         if snapshot.version.as_u64() != log.len() as u64 {
             return Err(format!("M3: {} entries at version {}", log.len(), snapshot.version));
         }
@@ -113,7 +113,7 @@ impl World {
             views.push((format!("process {place}"), told.iter().cloned().collect()));
         }
         for (who, told) in views {
-            let defects = check_transcript(&told);
+            let defects = validate_transcript(&told);
             if !defects.is_empty() {
                 return Err(format!("T1: {who} tells {}: {defects:?}", of_messages(&told)));
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use advisor_chain::{InMemoryStore, Phase, WhenBusy, Window};
+use advisor_chain::{InMemoryStore, OnBusy, Phase, Window};
 
 use crate::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};
 use crate::{in_runtime, world};
@@ -20,7 +20,7 @@ fn submit(by: usize, what: What, stop: Option<(usize, How)>) -> Operation {
 /// The sequence holds, wherever memory stands.
 fn try_sequence(operations: &[Operation]) {
     for memory in [Phase::Round, Phase::Turn] {
-        let setup = Setup { memory, when_busy: WhenBusy::Reject, leases: false };
+        let setup = Setup { memory, on_busy: OnBusy::Reject, leases: false };
         let case = Case { setup, operations: operations.to_vec() };
         let outcome = in_runtime(world::run(&case, Arc::new(InMemoryStore::new())));
         outcome.unwrap_or_else(|broken| panic!("{broken}\n{case}"));
@@ -42,7 +42,7 @@ fn a_turn_of_a_conversation_that_was_deleted_writes_nothing_into_the_next_one() 
 #[test]
 fn a_process_that_dies_before_it_closes_the_turn_whose_place_it_took_leaves_a_conversation_that_works() {
     for memory in [Phase::Round, Phase::Turn] {
-        let setup = Setup { memory, when_busy: WhenBusy::InterruptPrevious, leases: true };
+        let setup = Setup { memory, on_busy: OnBusy::InterruptPrevious, leases: true };
         for after in 1..=ASKED {
             let operations = vec![
                 submit(0, What::New(Script::Breaks), Some((7, How::Stand))),

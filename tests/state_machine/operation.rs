@@ -1,6 +1,6 @@
 use std::fmt;
 
-use advisor_chain::{Phase, WhenBusy, Window};
+use advisor_chain::{OnBusy, Phase, Window};
 use advisor_testkit::StoreFault;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ pub(crate) struct Case {
 pub(crate) struct Setup {
     /// Inside the loop, in [`Phase::Round`], or outside it, in [`Phase::Turn`].
     pub(crate) memory: Phase,
-    pub(crate) when_busy: WhenBusy,
+    pub(crate) on_busy: OnBusy,
     /// Whether the store hands out leases.
     pub(crate) leases: bool,
 }
@@ -115,14 +115,10 @@ pub(crate) enum How {
 
 pub(crate) fn any_case(leases: bool, longest: usize) -> impl Strategy<Value = Case> {
     let memory = prop_oneof![Just(Phase::Round), Just(Phase::Turn)];
-    let when_busy =
-        prop_oneof![Just(WhenBusy::Reject), Just(WhenBusy::Queue), Just(WhenBusy::InterruptPrevious)];
+    let on_busy = prop_oneof![Just(OnBusy::Reject), Just(OnBusy::Queue), Just(OnBusy::InterruptPrevious)];
     let leases = if leases { any::<bool>().boxed() } else { Just(false).boxed() };
-    let setup = (memory, when_busy, leases).prop_map(|(memory, when_busy, leases)| Setup {
-        memory,
-        when_busy,
-        leases,
-    });
+    let setup =
+        (memory, on_busy, leases).prop_map(|(memory, on_busy, leases)| Setup { memory, on_busy, leases });
     (setup, vec(any_operation(), 1..longest)).prop_map(|(setup, operations)| Case { setup, operations })
 }
 

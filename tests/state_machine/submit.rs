@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use advisor_chain::{BranchOff, EntryId};
+use advisor_chain::{EntryId, ForkPoint};
 use advisor_testkit::StoreFault;
 use futures::future::join;
 
@@ -20,14 +20,14 @@ struct Submitted {
 impl World {
     pub(crate) async fn submit(&mut self, submission: Submission) -> Result<(), Broken> {
         let Submission { by, what, stop, fault } = submission;
-        let (nth, branch_off) = self.choose(what);
+        let (nth, fork_point) = self.choose(what);
         let submitted = Submitted { by, nth };
         if self.stands_outdated(nth) {
             return Ok(());
         }
         self.active[by] = true;
         let expected = self.expected_of(what, nth, fault.map(|(_, fault)| fault));
-        let mut reading = Reading::new(self.turn(by, nth, branch_off), &self.leaves.steps, stop);
+        let mut reading = Reading::new(self.turn(by, nth, fork_point), &self.leaves.steps, stop);
         if let Some((after, fault)) = fault {
             self.faults.fail_at(self.faults.operations() + after, fault);
         }
@@ -78,7 +78,7 @@ impl World {
     }
 
     /// The number of the turn that is submitted, and where it branches off.
-    fn choose(&mut self, what: What) -> (usize, Option<BranchOff>) {
+    fn choose(&mut self, what: What) -> (usize, Option<ForkPoint>) {
         let (number, log) = (self.told.turns.len(), &self.told.log);
         let (script, place) = match what {
             What::Again(nth) if number > 0 => return (nth % number, None),
@@ -88,11 +88,11 @@ impl World {
                 let mut turns: Vec<_> = log.iter().map(|entry| &entry.turn).collect();
                 turns.dedup();
                 let turn = turns.get(nth % turns.len().max(1)).copied();
-                (script, turn.cloned().map(BranchOff::Before))
+                (script, turn.cloned().map(ForkPoint::Before))
             }
             What::After(entry, script) => {
                 let tip = u64::try_from(entry % (log.len() + 1)).unwrap_or_default();
-                (script, Some(BranchOff::After(EntryId::new(tip))))
+                (script, Some(ForkPoint::After(EntryId::new(tip))))
             }
         };
         (self.told.new_turn(script), place)

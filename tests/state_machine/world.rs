@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use advisor_chain::{
-    BranchOff, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, TurnStream, Window, export,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, ForkPoint, TurnStream, Window, export,
     import,
 };
 use advisor_testkit::{FaultStore, StoreFault};
@@ -122,12 +122,12 @@ impl World {
     }
 
     /// A turn of the conversation.
-    pub(crate) fn turn(&self, by: usize, nth: usize, branch_off: Option<BranchOff>) -> TurnStream {
+    pub(crate) fn turn(&self, by: usize, nth: usize, fork_point: Option<ForkPoint>) -> TurnStream {
         let submitted = &self.told.turns[nth];
         let prompt = self.client(by).prompt().user(submitted.said.clone()).conversation(key());
         let prompt = prompt.turn(submitted.id.clone());
-        match branch_off {
-            Some(place) => prompt.fact(place).stream(),
+        match fork_point {
+            Some(place) => prompt.extension(place).stream(),
             None => prompt.stream(),
         }
     }
@@ -183,7 +183,7 @@ impl World {
 impl Process {
     fn new(setup: Setup, leaves: &Leaves, faults: &FaultStore<Arc<dyn ConversationStore>>) -> Self {
         let store = leaves.steps.store(Arc::new(faults.clone()));
-        let memory = ChatMemoryAdvisor::new(store).with_when_busy(setup.when_busy);
+        let memory = ChatMemoryAdvisor::new(store).with_on_busy(setup.on_busy);
         Self { memory, window: Window::All }
     }
 }

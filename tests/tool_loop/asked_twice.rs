@@ -40,12 +40,12 @@ const HOW: [(&str, Again); 4] = [
 
 fn model() -> ScriptedModel {
     ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}")]),
-        Answer::of_text("Fine."),
-        Answer::of_calls([("c2", "look", "{}")]),
-        Answer::of_text("Yes."),
-        Answer::of_text("Bye."),
-        Answer::of_text("Bye, bye."),
+        Answer::from_calls([("c1", "look", "{}")]),
+        Answer::from_text("Fine."),
+        Answer::from_calls([("c2", "look", "{}")]),
+        Answer::from_text("Yes."),
+        Answer::from_text("Bye."),
+        Answer::from_text("Bye, bye."),
     ])
 }
 
@@ -111,7 +111,8 @@ async fn law_t1_a_turn_that_is_asked_again_amid_its_tools_tells_that_they_were_c
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let slow =
             FnTool::new(definition("slow"), |_: serde_json::Value| std::future::pending::<Result<&str, _>>());
-        let model = ScriptedModel::new([Answer::of_calls([("c1", "slow", "{}")]), Answer::of_text("Done.")]);
+        let model =
+            ScriptedModel::new([Answer::from_calls([("c1", "slow", "{}")]), Answer::from_text("Done.")]);
         let client = ChatClient::builder(model)
             .advisor(ToolCallAdvisor::builder().tool_events(true).build().unwrap())
             .advisor_in(Phase::Turn, hurry())

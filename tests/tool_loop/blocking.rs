@@ -28,7 +28,7 @@ fn blocking(limit: usize, journal: &Journal) -> (FnTool, mpsc::Sender<()>) {
 fn model(calls: usize) -> ScriptedModel {
     let ids: Vec<_> = (1..=calls).map(|number| format!("c{number}")).collect();
     let calls: Vec<_> = ids.iter().map(|id| (id.as_str(), "work", "{}")).collect();
-    ScriptedModel::new([Answer::of_calls(calls), Answer::of_text("Done.")])
+    ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")])
 }
 
 /// The turn's thread goes on while the tool blocks another one.
@@ -155,7 +155,7 @@ async fn a_result_that_comes_too_late_is_thrown_away() {
         in_tool.record("end");
         Ok("late")
     });
-    let calls = || Answer::of_calls([("c1", "work", "{}")]);
+    let calls = || Answer::from_calls([("c1", "work", "{}")]);
     let model = ScriptedModel::new([calls(), Answer::new().gate(&gate).text("Done.").done()]);
     let client = client(&model, ToolCallAdvisor::new()).tool(work).build().unwrap();
     let turn = Reader::new(client.prompt().user("go").stream());

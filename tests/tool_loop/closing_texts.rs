@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_chain::{
-    AtCallLimit, ChatMemoryAdvisor, ClosingTexts, ConversationStore, FinishReason, InMemoryStore, Limit,
-    Message, NotStarted, Phase, Role, SqliteStore, Step, ToolCallAdvisor, ToolCallAdvisorBuilder,
+    ChatMemoryAdvisor, ClosingTexts, ConversationStore, FinishReason, InMemoryStore, Limit, Message,
+    NotStarted, OnCallLimit, Phase, Role, SqliteStore, Step, ToolCallAdvisor, ToolCallAdvisorBuilder,
     ToolCallStreaming, ToolLimits, ToolOutput,
 };
 use advisor_testkit::{Answer, ScriptedModel};
@@ -18,7 +18,7 @@ const MODES: [ToolCallStreaming; 3] =
     [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
 
 fn calls() -> Answer {
-    Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")])
+    Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")])
 }
 
 /// German words for everything.
@@ -68,9 +68,9 @@ async fn the_loop_speaks_in_the_applications_words() {
         turn(limits(default().with_calls(1)), vec![calls()]).await,
         ["result c1: sunny", "error c2: mehr als 1 Aufrufe", "assistant: Das war genug."]
     );
-    let tell = default().with_calls(1).with_at_call_limit(AtCallLimit::TellModel);
+    let tell = default().with_calls(1).with_on_call_limit(OnCallLimit::TellModel);
     assert_eq!(
-        turn(limits(tell), vec![calls(), Answer::of_text("Ok.")]).await,
+        turn(limits(tell), vec![calls(), Answer::from_text("Ok.")]).await,
         ["result c1: sunny", "error c2: mehr als 1 Aufrufe", "assistant: Ok."]
     );
     let cut = Answer::new().call("c1", "look", "{}").call("c2", "look", "{}").finish(FinishReason::Length);
@@ -79,9 +79,9 @@ async fn the_loop_speaks_in_the_applications_words() {
         ["error c1: abgeschnitten", "error c2: abgeschnitten", "assistant: Die Antwort wurde zu lang."]
     );
     let denying = ToolCallAdvisor::builder().hooks(Denying);
-    let denied = Answer::of_calls([("c1", "delete", "{}"), ("c2", "look", "{}")]);
+    let denied = Answer::from_calls([("c1", "delete", "{}"), ("c2", "look", "{}")]);
     assert_eq!(
-        turn(denying, vec![denied, Answer::of_text("Ok.")]).await,
+        turn(denying, vec![denied, Answer::from_text("Ok.")]).await,
         ["error c1: ausgelassen", "result c2: sunny", "assistant: Ok."]
     );
     let failing = ToolCallAdvisor::builder().hooks(Watch(Stages::failing_at("after_round 1")));
@@ -172,7 +172,7 @@ async fn law_m4_a_turn_that_ends_silently_is_remembered_in_both_places_and_goes_
     for (limits, first) in limits {
         let mut sent = Vec::new();
         for memory in [Phase::Round, Phase::Turn] {
-            let model = ScriptedModel::new([first(), Answer::of_text("Next.")]);
+            let model = ScriptedModel::new([first(), Answer::from_text("Next.")]);
             let advisor = ToolCallAdvisor::builder()
                 .limits(limits.clone())
                 .closing_texts(ClosingTexts::new().silent())
@@ -220,7 +220,7 @@ async fn law_s6_a_turn_that_ended_silently_does_so_when_it_is_submitted_again() 
         };
         let silent = process(ClosingTexts::new().silent(), vec![calls()]).0;
         // The words of whoever is asked again are not those that were given.
-        let talking = process(german(), vec![Answer::of_text("Next.")]);
+        let talking = process(german(), vec![Answer::from_text("Next.")]);
         for client in [&silent, &silent, &talking.0] {
             let run = read(client.prompt().user("go").conversation("c").turn("t").stream()).await;
             let response = run.response();

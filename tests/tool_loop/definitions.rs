@@ -87,7 +87,8 @@ async fn d8_names_and_schemas_at_the_bounds_are_taken() {
         with_schema(local),
     ] {
         let name = definition.name.to_string();
-        let model = ScriptedModel::new([Answer::of_calls([("c1", &*name, "{}")]), Answer::of_text("Done.")]);
+        let model =
+            ScriptedModel::new([Answer::from_calls([("c1", &*name, "{}")]), Answer::from_text("Done.")]);
         let client = client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition)).build().unwrap();
         let response = client.prompt().user("go").call().await.unwrap();
         assert_eq!(transcript_lines(response.transcript())[2], "result c1: ran");

@@ -51,8 +51,8 @@ fn hanging(name: &str, drops: &Arc<AtomicUsize>) -> FnTool {
 
 fn three_calls() -> ScriptedModel {
     ScriptedModel::new([
-        Answer::of_calls([("c1", "hangs", "{}"), ("c2", "look", "{}"), ("c3", "hangs", "{}")]),
-        Answer::of_text("I see."),
+        Answer::from_calls([("c1", "hangs", "{}"), ("c2", "look", "{}"), ("c3", "hangs", "{}")]),
+        Answer::from_text("I see."),
     ])
 }
 
@@ -110,7 +110,7 @@ async fn d19_a_turn_whose_tools_panic_in_their_drop_ends_and_settles() {
         let mut turn = Reader::new(turn);
         turn.so_far().await;
         if cancelled {
-            handle.cancel(OnDrop::Seal);
+            handle.cancel(OnDrop::KeepPartial);
             assert_eq!(turn.finish().await.error().kind(), ErrorKind::Cancelled);
             assert_eq!(ledger.steps(), ["answer", "end"]);
         } else {
@@ -137,8 +137,8 @@ async fn d19_a_panic_that_panics_when_it_is_dropped_is_an_error_result() {
             Ok("never")
         });
         let model = ScriptedModel::new([
-            Answer::of_calls([("c1", "panics", "{}"), ("c2", "blocks", "{}"), ("c3", "blocks", "{}")]),
-            Answer::of_text("I see."),
+            Answer::from_calls([("c1", "panics", "{}"), ("c2", "blocks", "{}"), ("c3", "blocks", "{}")]),
+            Answer::from_text("I see."),
         ]);
         let client = client(&model, ToolCallAdvisor::new()).tool(panicking).tool(blocking).build().unwrap();
         let turn = client.prompt().user("go").stream();

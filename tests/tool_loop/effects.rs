@@ -63,7 +63,7 @@ async fn law_t5_starts_are_announced_before_any_tool_of_the_round_runs() {
         let stages = Stages::default();
         let ledger = Ledger::at(&stages);
         let model = ScriptedModel::new([
-            Answer::of_calls([
+            Answer::from_calls([
                 ("a", "look", "{}"),
                 ("b", "charge", r#"{"n":1}"#),
                 ("c", "charge", r#"{"n":"one"}"#),
@@ -72,12 +72,12 @@ async fn law_t5_starts_are_announced_before_any_tool_of_the_round_runs() {
                 ("f", "send", "{}"),
                 ("g", "send", "{}"),
             ]),
-            Answer::of_calls([("a", "charge", "{}")]),
-            Answer::of_text("Done."),
+            Answer::from_calls([("a", "charge", "{}")]),
+            Answer::from_text("Done."),
         ]);
         let charge = if exclusive { once("charge").exclusive() } else { once("charge") };
         let limits = ToolLimits::default().with_calls_of("send", Some(1));
-        let limits = limits.with_at_call_limit(advisor_chain::AtCallLimit::TellModel);
+        let limits = limits.with_on_call_limit(advisor_chain::OnCallLimit::TellModel);
         let client = client(&model, ToolCallAdvisor::builder().limits(limits).build().unwrap())
             .advisor_in(Phase::Turn, ledger.clone())
             .tool(journalling(strict("look"), &stages.journal))
@@ -112,8 +112,8 @@ async fn without_tools_that_must_not_run_twice_nothing_is_announced() {
     let ledger = Ledger::default();
     let journal = Journal::new();
     let model = ScriptedModel::new([
-        Answer::of_calls([("a", "says-nothing", "{}"), ("b", "pure", "{}"), ("c", "idempotent", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("a", "says-nothing", "{}"), ("b", "pure", "{}"), ("c", "idempotent", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let client = client(&model, ToolCallAdvisor::new())
         .advisor_in(Phase::Turn, ledger.clone())
@@ -134,8 +134,8 @@ async fn law_o5_t5_where_a_start_cannot_be_recorded_no_tool_runs() {
         let stages = Stages::failing_at("record started 1");
         let ledger = Ledger::at(&stages);
         let model = ScriptedModel::new([
-            Answer::of_calls([("a", "look", "{}"), ("b", "charge", "{}")]),
-            Answer::of_text("never"),
+            Answer::from_calls([("a", "look", "{}"), ("b", "charge", "{}")]),
+            Answer::from_text("never"),
         ]);
         let loop_ = ToolCallAdvisor::builder().streaming(mode).hooks(Watch(stages.clone())).build().unwrap();
         let client = client(&model, loop_)
@@ -170,7 +170,8 @@ impl TurnRecorder for Recorder {
     async fn record(&self, record: &Record) -> Result<()> {
         if let (Step::Started(starts), Some(turn)) = (&record.step, self.0.upgrade()) {
             let known = starts.iter().filter(|start| self.1.contains(&start.key));
-            turn.update(|started: &mut StartedCalls| known.for_each(|start| started.note(start.key.clone())));
+            turn.extensions()
+                .update(|started: &mut StartedCalls| known.for_each(|start| started.note(start.key.clone())));
         }
         Ok(())
     }
@@ -183,13 +184,13 @@ impl Remembers {
             let known = Arc::clone(&known);
             async move {
                 let started = known.started.clone();
-                request.turn.update(|facts: &mut StartedCalls| {
+                request.turn.extensions().update(|facts: &mut StartedCalls| {
                     known.repeated.into_iter().for_each(|round| facts.note_repeated(round));
                 });
                 if known.at_announcement {
                     request.turn.add_recorder(Arc::new(Recorder(Arc::downgrade(&request.turn), started)));
                 } else {
-                    request.turn.update(|facts: &mut StartedCalls| {
+                    request.turn.extensions().update(|facts: &mut StartedCalls| {
                         started.into_iter().for_each(|key| facts.note(key));
                     });
                 }
@@ -209,8 +210,8 @@ async fn law_t5_a_call_that_was_started_before_is_not_run_again() {
     for at_announcement in [false, true] {
         let (journal, ledger) = (Journal::new(), Ledger::default());
         let model = ScriptedModel::new([
-            Answer::of_calls([("a", "charge", "{}"), ("b", "look", "{}"), ("c", "charge", "{}")]),
-            Answer::of_text("Done."),
+            Answer::from_calls([("a", "charge", "{}"), ("b", "look", "{}"), ("c", "charge", "{}")]),
+            Answer::from_text("Done."),
         ]);
         let remembers = Remembers { started: vec![key(1, 0)], repeated: None, at_announcement };
         let client = client(&model, streaming(ToolCallStreaming::All))
@@ -237,8 +238,8 @@ async fn law_t5_a_call_that_was_started_before_is_not_run_again() {
 async fn a_round_of_calls_that_were_all_started_before_goes_on() {
     let (journal, ledger) = (Journal::new(), Ledger::default());
     let model = ScriptedModel::new([
-        Answer::of_calls([("a", "charge", "{}"), ("b", "charge", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("a", "charge", "{}"), ("b", "charge", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let remembers = Remembers { started: vec![key(1, 0), key(1, 1)], repeated: None, at_announcement: false };
     let client = client(&model, ToolCallAdvisor::new())
@@ -259,7 +260,7 @@ async fn a_round_of_calls_that_were_all_started_before_goes_on() {
 async fn law_t5_in_a_repeated_round_only_those_run_that_may() {
     let journal = Journal::new();
     let model = ScriptedModel::new([
-        Answer::of_calls([
+        Answer::from_calls([
             ("a", "silent", "{}"),
             ("b", "pure", "{}"),
             ("c", "idempotent", "{}"),
@@ -268,8 +269,8 @@ async fn law_t5_in_a_repeated_round_only_those_run_that_may() {
             ("f", "silent", "{"),
             ("g", "nonesuch", "{}"),
         ]),
-        Answer::of_calls([("a", "silent", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("a", "silent", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let remembers = Remembers { started: vec![key(1, 3)], repeated: Some(1), at_announcement: false };
     let client = client(&model, ToolCallAdvisor::new())
@@ -295,7 +296,7 @@ async fn law_t5_in_a_repeated_round_only_those_run_that_may() {
 async fn law_t5_an_answer_that_comes_twice_starts_its_calls_once() {
     let journal = Journal::new();
     let kept: Arc<Mutex<Option<advisor_chain::ChatResponse>>> = Arc::default();
-    let model = ScriptedModel::new([Answer::of_calls([("a", "charge", "{}"), ("b", "look", "{}")])]);
+    let model = ScriptedModel::new([Answer::from_calls([("a", "charge", "{}"), ("b", "look", "{}")])]);
     let passes = Arc::new(Mutex::new(0));
     let twice = from_fn("twice", move |request: ChatRequest, next: AdvisorChain| {
         let (kept, passes) = (Arc::clone(&kept), Arc::clone(&passes));
@@ -333,8 +334,8 @@ async fn a_tool_that_must_not_run_twice_and_takes_too_long_is_to_be_verified() {
         })
     };
     let model = ScriptedModel::new([
-        Answer::of_calls([("a", "charge", "{}"), ("b", "look", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("a", "charge", "{}"), ("b", "look", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let client = client(&model, ToolCallAdvisor::new())
         .tool(hanging(once("charge")))

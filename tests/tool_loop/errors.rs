@@ -14,7 +14,7 @@ use crate::support::{
 #[tokio::test]
 async fn an_error_in_round_two_carries_what_is_final() {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}")]),
+        Answer::from_calls([("c1", "look", "{}")]),
         Answer::new()
             .text("It is ")
             .call("c2", "look", "{}")
@@ -35,7 +35,7 @@ async fn an_error_in_round_two_carries_what_is_final() {
 #[tokio::test]
 async fn an_error_after_tools_have_run_counts_as_one_after_output() {
     for rounds in [0, 1] {
-        let calls = (0..rounds).map(|_| Answer::of_calls([("c1", "look", "{}")]));
+        let calls = (0..rounds).map(|_| Answer::from_calls([("c1", "look", "{}")]));
         let reset = Answer::refused(Error::new(ErrorKind::Connection, "reset"));
         let model = ScriptedModel::new(calls.chain([reset]));
         let quiet = streaming(ToolCallStreaming::FinalAnswerOnly);
@@ -62,7 +62,7 @@ async fn a_truncated_stream_runs_nothing() {
 async fn tm_38_several_choices_and_tools_are_refused() {
     let mut options = ChatOptions::new();
     options.choices = Some(2);
-    let model = ScriptedModel::new([Answer::of_text("a"), Answer::of_text("b")]);
+    let model = ScriptedModel::new([Answer::from_text("a"), Answer::from_text("b")]);
     let client = client(&model, ToolCallAdvisor::new()).options(options).build().unwrap();
     let refused = client.prompt().user("go").tool(tool("look", "sunny")).call().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Configuration);
@@ -96,7 +96,7 @@ async fn tm_38_several_choices_that_come_with_calls_run_nothing() {
 async fn law_o5_calls_are_answered_once_whatever_fails_later() {
     let stages = Stages::failing_at("record end 2");
     let ledger = Ledger::at(&stages);
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")])]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")])]);
     let client = client(&model, limited(ToolLimits::default().with_rounds(1)))
         .advisor(ledger.clone())
         .tool(tool("look", "sunny"))

@@ -1,7 +1,7 @@
 //! One turn with a tool round, at each place where something outside the loop's own code runs: in order,
 //! failing there, and dropped there.
 
-use advisor_chain::{ErrorKind, FinishReason, LoopEnd, TurnEnd, check_transcript};
+use advisor_chain::{ErrorKind, FinishReason, LoopEnd, TurnEnd, validate_transcript};
 use advisor_testkit::Gate;
 
 use crate::support::{Reader, Stages, assert_valid, read, staged, transcript_lines};
@@ -84,7 +84,7 @@ async fn law_t4_whatever_fails_finalize_runs_once_and_nothing_goes_on() {
         assert_eq!(labels[..failed_at], STAGES[..failed_at], "{stage}");
         if stage != "outer after 1" {
             let history = error.history().unwrap_or_else(|| panic!("{stage}: no history"));
-            assert_eq!(check_transcript(history), [], "{stage}: {:?}", transcript_lines(history));
+            assert_eq!(validate_transcript(history), [], "{stage}: {:?}", transcript_lines(history));
             assert_eq!(&stages.outcomes()[0].transcript, history, "{stage}");
         }
     }

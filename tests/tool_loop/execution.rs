@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    CallerTool, ErrorKind, FinishReason, FnTool, LoopEnd, Message, Result, ToolBatch, ToolCallAdvisor,
+    ClientTool, ErrorKind, FinishReason, FnTool, LoopEnd, Message, Result, ToolBatch, ToolCallAdvisor,
     ToolCallStreaming, ToolExecution, ToolResult, TurnEnd, async_trait,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
@@ -16,8 +16,8 @@ use crate::support::{
 
 fn two_calls() -> ScriptedModel {
     ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{\"a\":1}"), ("c2", "look", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c1", "look", "{\"a\":1}"), ("c2", "look", "{}")]),
+        Answer::from_text("Done."),
     ])
 }
 
@@ -65,15 +65,15 @@ async fn law_t2_ar_10_the_execution_can_be_replaced() {
         .build()
         .unwrap();
     let model = ScriptedModel::new([
-        Answer::of_calls([
+        Answer::from_calls([
             ("c1", "look", "{\"a\":1}"),
             ("c2", "nonesuch", "{}"),
             ("c3", "look", "{\"a\""),
             ("c4", "look", "[]"),
             ("c5", "look", ""),
         ]),
-        Answer::of_calls([("c6", "nonesuch", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c6", "nonesuch", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let client = client(&model, advisor).tool(look).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;
@@ -178,8 +178,8 @@ async fn ta_14_calls_that_are_not_eligible_are_handed_out() {
 async fn ta_16_eligible_once_then_not() {
     let asked = AtomicUsize::new(0);
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}")]),
-        Answer::of_calls([("c2", "look", "{}")]),
+        Answer::from_calls([("c1", "look", "{}")]),
+        Answer::from_calls([("c2", "look", "{}")]),
     ]);
     let (look, given) = invoked("look");
     let once = move |_: &advisor_chain::ToolCall| asked.fetch_add(1, Ordering::Relaxed) == 0;
@@ -194,13 +194,13 @@ async fn ta_16_eligible_once_then_not() {
 #[tokio::test]
 async fn a_call_for_the_caller_is_handed_out_and_answered_in_the_next_turn() {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "sign", "{}"), ("c2", "look", "{}")]),
-        Answer::of_text("Signed."),
+        Answer::from_calls([("c1", "sign", "{}"), ("c2", "look", "{}")]),
+        Answer::from_text("Signed."),
     ]);
     let (look, given) = invoked("look");
     let client = client(&model, streaming(ToolCallStreaming::TextOnly))
         .tool(look)
-        .tool(CallerTool::new(definition("sign")))
+        .tool(ClientTool::new(definition("sign")))
         .build()
         .unwrap();
     let first = client.prompt().user("go").call().await.unwrap();
@@ -222,10 +222,10 @@ async fn a_call_for_the_caller_is_handed_out_and_answered_in_the_next_turn() {
 /// The model is told about a tool of the caller's like about every other.
 #[tokio::test]
 async fn tm_08_the_model_is_told_the_tools_in_order() {
-    let model = ScriptedModel::new([Answer::of_text("Done.")]);
+    let model = ScriptedModel::new([Answer::from_text("Done.")]);
     let client = client(&model, ToolCallAdvisor::new())
         .tool(tool("look", "sunny"))
-        .tool(CallerTool::new(definition("sign")))
+        .tool(ClientTool::new(definition("sign")))
         .build()
         .unwrap();
     client.prompt().user("go").tool(tool("tell", "told")).call().await.unwrap();
@@ -240,7 +240,7 @@ async fn a_tool_of_the_callers_never_runs() {
     let key = advisor_chain::CallKey::new(turn.id().clone(), 1, 0);
     let progress = advisor_chain::Progress::ignored();
     let invocation = advisor_chain::ToolInvocation::new(call, serde_json::json!({}), key, progress, turn);
-    let outcome = advisor_chain::Tool::run(&CallerTool::new(definition("sign")), invocation).await;
+    let outcome = advisor_chain::Tool::run(&ClientTool::new(definition("sign")), invocation).await;
     assert!(outcome.unwrap_err().text().starts_with("not started"));
 }
 
@@ -263,7 +263,7 @@ async fn law_k2_a_dropped_turn_drops_its_tools() {
             Ok("never")
         }
     });
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")])]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")])]);
     let client = client(&model, ToolCallAdvisor::new()).tool(hanging).build().unwrap();
     let mut turn = Reader::new(client.prompt().user("go").stream());
     turn.so_far().await;

@@ -9,11 +9,11 @@ use crate::support::{Stages, Watch, client, definition};
 /// T4, U-14: `finalize` says how the loop ended, once, on every exit that is not an error or a drop.
 #[tokio::test]
 async fn law_t4_finalize_says_how_the_loop_ended() {
-    let call = || Answer::of_calls([("c1", "look", "{}")]);
+    let call = || Answer::from_calls([("c1", "look", "{}")]);
     let exits: Vec<(Vec<Answer>, &str, FinishReason, u32, u32)> = vec![
-        (vec![Answer::of_text("Hi.")], "look", FinishReason::Stop, 1, 0),
+        (vec![Answer::from_text("Hi.")], "look", FinishReason::Stop, 1, 0),
         (vec![Answer::new().done()], "look", FinishReason::Empty, 1, 0),
-        (vec![call(), Answer::of_text("Hi.")], "look", FinishReason::Stop, 2, 1),
+        (vec![call(), Answer::from_text("Hi.")], "look", FinishReason::Stop, 2, 1),
         (vec![call()], "direct", FinishReason::ReturnDirect, 1, 1),
         (vec![call()], "by the caller", FinishReason::ToolCalls, 1, 0),
         (vec![call(), call(), call()], "look", FinishReason::Limit(Limit::Rounds(3)), 3, 2),
@@ -31,7 +31,7 @@ async fn law_t4_finalize_says_how_the_loop_ended() {
         let advisor = ToolCallAdvisor::builder().hooks(Watch(stages.clone())).limits(limits).build().unwrap();
         let definition = match kind {
             "direct" => definition("look").return_direct(),
-            "by the caller" => definition("look").by_caller(),
+            "by the caller" => definition("look").client_side(),
             _ => definition("look"),
         };
         let look = FnTool::new(definition, |_: Value| async { Ok("sunny") });

@@ -36,7 +36,7 @@ async fn calls_run_whatever_the_finish_reason_says() {
     for reason in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Other("eos".into())] {
         let model = ScriptedModel::new([
             Answer::new().call("c1", "look", "{}").finish(reason),
-            Answer::of_text("Done."),
+            Answer::from_text("Done."),
         ]);
         let (look, given) = invoked("look");
         let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
@@ -47,7 +47,7 @@ async fn calls_run_whatever_the_finish_reason_says() {
     for (arguments, runs) in [("{}", 1), ("{\"a\":", 0)] {
         let model = ScriptedModel::new([
             Answer::new().call("c1", "look", arguments).done(),
-            Answer::of_text("Done."),
+            Answer::from_text("Done."),
         ]);
         let (look, given) = invoked("look");
         let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
@@ -67,7 +67,7 @@ async fn law_t2_arguments_cut_at_any_byte_stay_as_they_are_and_never_run() {
         let arguments = &whole[..cut];
         let model = ScriptedModel::new([
             Answer::new().text("Look: ").call("c1", "look", arguments).finish(FinishReason::Length),
-            Answer::of_text("Next."),
+            Answer::from_text("Next."),
         ]);
         let (look, given) = invoked("look");
         let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();

@@ -12,9 +12,9 @@ use crate::support::{Ledger, Stages, Watch, assert_valid, client, tool, transcri
 /// Two tool rounds and an answer.
 fn three_rounds() -> ScriptedModel {
     ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}")]),
-        Answer::of_calls([("c2", "look", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c1", "look", "{}")]),
+        Answer::from_calls([("c2", "look", "{}")]),
+        Answer::from_text("Done."),
     ])
 }
 
@@ -30,7 +30,7 @@ fn sent(model: &ScriptedModel) -> Vec<Vec<String>> {
 #[tokio::test]
 async fn ta_44_hooks_run_once_per_loop_or_once_per_round() {
     for (model, rounds, tool_rounds) in
-        [(ScriptedModel::new([Answer::of_text("Hi.")]), 1, 0), (three_rounds(), 3, 2)]
+        [(ScriptedModel::new([Answer::from_text("Hi.")]), 1, 0), (three_rounds(), 3, 2)]
     {
         let stages = Stages::default();
         let client =
@@ -80,10 +80,10 @@ impl LoopHooks for Adding {
 async fn ta_46_what_a_hook_adds_survives_all_rounds() {
     for at_start in [true, false] {
         let model = ScriptedModel::new([
-            Answer::of_calls([("c1", "look", "{}")]),
-            Answer::of_calls([("c2", "added", "{}")]),
-            Answer::of_calls([("c3", "added", "{}")]),
-            Answer::of_text("Done."),
+            Answer::from_calls([("c1", "look", "{}")]),
+            Answer::from_calls([("c2", "added", "{}")]),
+            Answer::from_calls([("c3", "added", "{}")]),
+            Answer::from_text("Done."),
         ]);
         let ledger = Ledger::default();
         let client =
@@ -228,9 +228,9 @@ async fn a_forced_tool_choice_is_reset_after_the_first_tools() {
     let forced = |choice: Option<ToolChoice>| async move {
         let model = ScriptedModel::new([
             Answer::new().text("…").finish(FinishReason::Paused),
-            Answer::of_calls([("c1", "look", "{}")]),
-            Answer::of_calls([("c2", "look", "{}")]),
-            Answer::of_text("Done."),
+            Answer::from_calls([("c1", "look", "{}")]),
+            Answer::from_calls([("c2", "look", "{}")]),
+            Answer::from_text("Done."),
         ]);
         let mut options = ChatOptions::new();
         options.tool_choice = choice;

@@ -56,7 +56,8 @@ async fn given(
         Some(leniency) => advisor.leniency(leniency),
         None => advisor,
     };
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", arguments)]), Answer::of_text("Done.")]);
+    let model =
+        ScriptedModel::new([Answer::from_calls([("c1", "look", arguments)]), Answer::from_text("Done.")]);
     let client = client(&model, advisor.build().unwrap()).tool(tool).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     let lines = transcript_lines(response.transcript());
@@ -209,7 +210,8 @@ async fn a_tool_sees_the_call_as_the_model_wrote_it() {
         assert_eq!(invocation.call, ToolCall::new("c1", "look", arguments));
         Ok(invocation.arguments["days"].to_string().into())
     });
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", arguments)]), Answer::of_text("Done.")]);
+    let model =
+        ScriptedModel::new([Answer::from_calls([("c1", "look", arguments)]), Answer::from_text("Done.")]);
     let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     assert_eq!(transcript_lines(response.transcript())[2], "result c1: 3");

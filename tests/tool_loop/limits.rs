@@ -1,7 +1,7 @@
 //! Law T3: every bound ends the turn with a typed finish and a valid transcript.
 
 use advisor_chain::{
-    AtCallLimit, ChatClient, Chunk, ErrorKind, FinishReason, FnTool, Limit, Media, Part, ToolCallAdvisor,
+    ChatClient, Chunk, ErrorKind, FinishReason, FnTool, Limit, Media, OnCallLimit, Part, ToolCallAdvisor,
     ToolCallStreaming, ToolEventKind, ToolLimits, ToolOutput,
 };
 use advisor_testkit::{Answer, ScriptedModel};
@@ -17,7 +17,7 @@ fn always(names: &[&'static str]) -> ScriptedModel {
     let names = names.to_vec();
     ScriptedModel::from_fn(move |prompt| {
         let ids: Vec<_> = (0..names.len()).map(|place| format!("r{}c{place}", prompt.round)).collect();
-        Answer::of_calls(ids.iter().zip(&names).map(|(id, name)| (id.as_str(), *name, "{}")))
+        Answer::from_calls(ids.iter().zip(&names).map(|(id, name)| (id.as_str(), *name, "{}")))
     })
 }
 
@@ -57,7 +57,7 @@ async fn law_t3_rounds() {
 /// The last allowed round may answer; only calls and pauses need another one.
 #[tokio::test]
 async fn law_t3_an_answer_in_the_last_allowed_round_is_no_limit() {
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let client = client(&model, limited(ToolLimits::default().with_rounds(2)));
     let response =
         client.tool(tool("look", "sunny")).build().unwrap().prompt().user("go").call().await.unwrap();
@@ -138,12 +138,12 @@ async fn law_t3_tm_23_one_tools_own_bound() {
 #[tokio::test]
 async fn law_t3_tm_22_a_bound_on_calls_can_be_told_to_the_model() {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
-        Answer::of_calls([("c3", "look", "{}")]),
-        Answer::of_text("Enough."),
+        Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
+        Answer::from_calls([("c3", "look", "{}")]),
+        Answer::from_text("Enough."),
     ]);
     let (look, given) = invoked("look");
-    let limits = ToolLimits::default().with_calls_per_tool(1).with_at_call_limit(AtCallLimit::TellModel);
+    let limits = ToolLimits::default().with_calls_per_tool(1).with_on_call_limit(OnCallLimit::TellModel);
     let client = client(&model, limited(limits)).tool(look).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;
     assert_eq!((run.response().text().as_str(), given.lock().unwrap().len()), ("Enough.", 1));
@@ -181,8 +181,8 @@ async fn tm_27_every_bound_can_be_switched_off() {
     let mut limits = ToolLimits::default();
     (limits.rounds, limits.calls, limits.calls_per_tool) = (None, None, None);
     let model = ScriptedModel::from_fn(|prompt| match prompt.round {
-        200 => Answer::of_text("Done."),
-        _ => Answer::of_calls([("c", "look", "{}")]),
+        200 => Answer::from_text("Done."),
+        _ => Answer::from_calls([("c", "look", "{}")]),
     });
     let client = client(&model, limited(limits)).tool(tool("look", "sunny")).build().unwrap();
     assert_eq!(client.prompt().user("go").call().await.unwrap().text(), "Done.");
@@ -193,8 +193,8 @@ async fn tm_27_every_bound_can_be_switched_off() {
 #[tokio::test]
 async fn tm_29_earlier_turns_do_not_count() {
     let model = ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().tool_result() {
-        Some(_) => Answer::of_text("Done."),
-        None => Answer::of_calls([("c", "look", "{}"), ("d", "look", "{}")]),
+        Some(_) => Answer::from_text("Done."),
+        None => Answer::from_calls([("c", "look", "{}"), ("d", "look", "{}")]),
     });
     let limits = ToolLimits::default().with_calls(2).with_calls_per_tool(2).with_rounds(2);
     let client = client(&model, limited(limits)).tool(tool("look", "sunny")).build().unwrap();
@@ -226,7 +226,8 @@ async fn law_t3_the_size_of_a_result() {
         (400, ToolOutput::from(serde_json::json!({ "long": long }))),
         (400, vec![long.as_str().into(), long.as_str().into()].into()),
     ] {
-        let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+        let model =
+            ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
         let client = client(&model, limited(ToolLimits::default().with_result_bytes(bytes)));
         let client = client.tool(tool("look", output)).build().unwrap();
         let response = client.prompt().user("go").call().await.unwrap();
@@ -236,7 +237,7 @@ async fn law_t3_the_size_of_a_result() {
         assert!(text.starts_with("0123") || text.starts_with("{\"long\":\"0123"), "the head stays: {text}");
         assert_eq!(response.transcript().tail(2)[0].text(), text, "what is kept is what was sent");
     }
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let errs = FnTool::new(definition("look"), |_: Value| async {
         Err::<&str, _>(advisor_chain::ToolError::new("x".repeat(1000)))
     });
@@ -248,7 +249,7 @@ async fn law_t3_the_size_of_a_result() {
 
 #[tokio::test]
 async fn law_t3_the_size_of_a_result_with_media() {
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let small = Part::Image(Media::from_url("image/png", "https://example.org/a.png"));
     let big = Part::Image(Media::from_bytes("image/png", vec![0; 5 << 20]));
     let output = ToolOutput::from(vec!["Seen:".into(), small.clone(), big]);
@@ -264,7 +265,7 @@ async fn law_t3_the_size_of_a_result_with_media() {
 /// The default bounds: 64 KiB of text, and room for pictures. Who watches sees what the model reads.
 #[tokio::test]
 async fn law_t3_results_are_bounded_by_default() {
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let picture = Part::Image(Media::from_bytes("image/png", vec![0; 5 << 20]));
     let output = ToolOutput::from(vec!["x".repeat(65_537).into(), picture.clone()]);
     let client =

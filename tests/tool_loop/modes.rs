@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_chain::ToolCallStreaming::{self, All, FinalAnswerOnly, TextOnly};
 use advisor_chain::{
-    AdvisorChain, CallerTool, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase,
+    AdvisorChain, ChatRequest, Chunk, ChunkStream, ClientTool, FinishReason, FnTool, Message, Phase,
     Placement, ToolCallAdvisor, ToolChoice, ToolLimits, ToolOutput, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
@@ -168,7 +168,7 @@ async fn law_s2_text_is_live_in_rounds_that_go_on() {
 async fn final_answer_only_shows_the_text_of_an_answer_that_a_veto_or_limit_ends() {
     let asks = |finish| Answer::new().text("I will look.").call("c1", "look", "{}").finish(finish);
     for (finish, rounds) in [(FinishReason::Length, 9), (FinishReason::ToolCalls, 2)] {
-        let model = ScriptedModel::new([Answer::of_calls([("c0", "look", "{}")]), asks(finish)]);
+        let model = ScriptedModel::new([Answer::from_calls([("c0", "look", "{}")]), asks(finish)]);
         let advisor = ToolCallAdvisor::builder()
             .suppress_tool_call_streaming()
             .limits(ToolLimits::default().with_rounds(rounds))
@@ -211,7 +211,7 @@ async fn final_answer_only_is_live_when_the_round_is_certainly_the_last() {
     assert_eq!(shown, ["1.0 + text", "1.0 \"It is \""], "tool choice none");
 
     let gate = Gate::new();
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), answer(&gate)]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), answer(&gate)]);
     let limits = ToolLimits::default().with_rounds(2);
     let offered = client(&model, builder().limits(limits).build().unwrap()).tool(look());
     let shown = live_after(2, offered, &gate).await;
@@ -236,7 +236,7 @@ async fn calls_for_the_caller_are_shown_in_every_mode() {
     };
     let by_mode = async |mode| {
         let client =
-            client(&script(), streaming(mode)).tool(CallerTool::new(definition("sign"))).build().unwrap();
+            client(&script(), streaming(mode)).tool(ClientTool::new(definition("sign"))).build().unwrap();
         read(client.prompt().user("go").stream()).await.lines()
     };
     let live = ["1.0 + text", "1.0 \"Please \"", "1.0 -"];
@@ -280,7 +280,7 @@ async fn restarted(mode: ToolCallStreaming) -> Run {
     })
     .placed(Placement::new(Phase::ModelCall));
     let reset = advisor_chain::Error::new(advisor_chain::ErrorKind::Connection, "reset");
-    let model = ScriptedModel::new([Answer::new().text("ha").error(reset), Answer::of_text("whole")]);
+    let model = ScriptedModel::new([Answer::new().text("ha").error(reset), Answer::from_text("whole")]);
     let client = client(&model, streaming(mode)).advisor(retry).tool(look()).build().unwrap();
     let run = read(client.prompt().message(Message::user("go")).stream()).await;
     assert_eq!(run.response().text(), "whole");

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex};
 
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatClient, ChatRequest, ChunkStream, ErrorKind, LoopHooks,
-    Phase, Placement, Result, StreamAdvisor, ToolCallAdvisor, ToolSet, async_trait, from_fn,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatClient, ChatRequest, ChunkStream, ErrorKind, History,
+    LoopHooks, Phase, Placement, Result, StreamAdvisor, ToolCallAdvisor, ToolSet, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{client, invoked, read, tool, transcript_lines};
 
 fn asks_for(name: &'static str) -> ScriptedModel {
-    ScriptedModel::new([Answer::of_calls([("c1", name, "{}")]), Answer::of_text("Done.")])
+    ScriptedModel::new([Answer::from_calls([("c1", name, "{}")]), Answer::from_text("Done.")])
 }
 
 /// An advisor that changes the tools of every request that passes.
@@ -42,7 +42,7 @@ async fn a_tool_that_an_advisor_removes_is_unknown() {
     for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
         let model = asks_for("look");
         let (look, given) = invoked("look");
-        let removing = changing(phase, |tools| tools.retain(|name| name != "look"));
+        let removing = changing(phase, |tools| tools.filtered(|name| name != "look"));
         let client = client(&model, ToolCallAdvisor::new()).tool(look).advisor(removing).build().unwrap();
         let run = read(client.prompt().user("go").stream()).await;
         assert!(transcript_lines(run.response().transcript())[2].starts_with("error c1: there is no tool"));
@@ -66,8 +66,8 @@ async fn a_tool_that_an_advisor_replaces_is_the_one_that_runs() {
 #[tokio::test]
 async fn ar_07_tools_of_the_client_and_of_one_turn() {
     let model = ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().tool_result() {
-        Some(_) => Answer::of_text("Done."),
-        None => Answer::of_calls([("c1", "always", "{}"), ("c2", "once", "{}")]),
+        Some(_) => Answer::from_text("Done."),
+        None => Answer::from_calls([("c1", "always", "{}"), ("c2", "once", "{}")]),
     });
     let client = client(&model, ToolCallAdvisor::new()).tool(tool("always", "there")).build().unwrap();
     let results = async |prompt: advisor_chain::Prompt| {
@@ -94,8 +94,10 @@ async fn tm_15_two_tools_of_one_name_are_refused() {
 /// TM-18: a tool is a closure over typed arguments.
 #[tokio::test]
 async fn tm_18_a_tool_may_take_typed_arguments() {
-    let model =
-        ScriptedModel::new([Answer::of_calls([("c1", "add", r#"{"a":2,"b":3}"#)]), Answer::of_text("Done.")]);
+    let model = ScriptedModel::new([
+        Answer::from_calls([("c1", "add", r#"{"a":2,"b":3}"#)]),
+        Answer::from_text("Done."),
+    ]);
     let add = advisor_chain::FnTool::new(
         crate::support::definition("add"),
         |numbers: std::collections::BTreeMap<String, i64>| async move {
@@ -127,9 +129,9 @@ async fn tools_found_in_one_round_are_offered_in_the_next() {
     })
     .placed(Placement::new(Phase::Round));
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "weather", "{}"), ("c2", "search", "{}")]),
-        Answer::of_calls([("c3", "weather", "{}"), ("c4", "clock", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c1", "weather", "{}"), ("c2", "search", "{}")]),
+        Answer::from_calls([("c3", "weather", "{}"), ("c4", "clock", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let client = client(&model, ToolCallAdvisor::new())
         .advisor(offering)
@@ -183,7 +185,7 @@ impl AdvisorInfo for Idle {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { own_history: None })
+        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { history: History::Auto })
     }
 }
 
@@ -210,9 +212,9 @@ fn ta_06_the_loop_says_what_it_is() {
     let advisor = ToolCallAdvisor::default();
     assert_eq!(advisor.name(), "tool-call");
     assert_eq!(advisor.placement().phase, Phase::Loop);
-    assert_eq!(advisor.placement().role, AdvisorRole::ToolLoop { own_history: None });
+    assert_eq!(advisor.placement().role, AdvisorRole::ToolLoop { history: History::Auto });
     let off = ToolCallAdvisor::builder().disable_internal_conversation_history().build().unwrap();
-    assert_eq!(off.placement().role, AdvisorRole::ToolLoop { own_history: Some(false) });
+    assert_eq!(off.placement().role, AdvisorRole::ToolLoop { history: History::InMemory });
     let on = ToolCallAdvisor::builder().internal_conversation_history(true).build().unwrap();
-    assert_eq!(on.placement().role, AdvisorRole::ToolLoop { own_history: Some(true) });
+    assert_eq!(on.placement().role, AdvisorRole::ToolLoop { history: History::InLoop });
 }

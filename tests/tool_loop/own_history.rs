@@ -19,9 +19,9 @@ fn stand_in() -> impl StreamAdvisor {
 
 fn model() -> ScriptedModel {
     ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
-        Answer::of_calls([("c3", "look", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
+        Answer::from_calls([("c3", "look", "{}")]),
+        Answer::from_text("Done."),
     ])
 }
 

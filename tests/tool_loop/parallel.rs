@@ -32,7 +32,7 @@ fn gated(definition: ToolDefinition, gates: &[Gate], journal: &Journal) -> FnToo
 fn calls(names: &[&'static str]) -> ScriptedModel {
     let ids: Vec<_> = (1..=names.len()).map(|number| format!("c{number}")).collect();
     let calls = ids.iter().zip(names).map(|(id, name)| (id.as_str(), *name, "{}"));
-    ScriptedModel::new([Answer::of_calls(calls), Answer::of_text("Done.")])
+    ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")])
 }
 
 fn gates(count: usize) -> Vec<Gate> {
@@ -230,7 +230,7 @@ async fn law_r1_a_slow_reader_bounds_what_waits_for_it() {
             .text("x");
     }
     let model =
-        ScriptedModel::new([Answer::of_calls([("c1", "work", "{}")]), answer.finish(FinishReason::Stop)]);
+        ScriptedModel::new([Answer::from_calls([("c1", "work", "{}")]), answer.finish(FinishReason::Stop)]);
     let client = client(&model, streaming(ToolCallStreaming::All)).tool(reporting).build().unwrap();
     let mut turn = client.prompt().user("go").stream();
     let mut read = [0, 0];
@@ -259,9 +259,9 @@ async fn a_call_has_a_stable_key() {
         async { Ok(ToolOutput::from("ok")) }
     });
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "work", "{}"), ("c2", "nonesuch", "{}"), ("c3", "work", "{}")]),
-        Answer::of_calls([("c1", "work", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c1", "work", "{}"), ("c2", "nonesuch", "{}"), ("c3", "work", "{}")]),
+        Answer::from_calls([("c1", "work", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let client = client(&model, ToolCallAdvisor::new()).tool(keyed).build().unwrap();
     let turn = advisor_chain::TurnId::new("turn-7").unwrap();

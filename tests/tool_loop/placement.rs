@@ -11,7 +11,7 @@ use advisor_testkit::{Answer, Journal, ScriptedModel};
 use crate::support::{Stages, Watch, client, read, tool, transcript_lines};
 
 fn two_rounds() -> ScriptedModel {
-    ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")])
+    ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")])
 }
 
 /// Journals when it is asked and when the answer inside it is complete.
@@ -74,7 +74,7 @@ async fn ch_11_next_is_the_rest_of_the_chain() {
             async move { next.next_stream(request).await }
         })
     };
-    let client = ChatClient::builder(ScriptedModel::new([Answer::of_text("Hi.")]))
+    let client = ChatClient::builder(ScriptedModel::new([Answer::from_text("Hi.")]))
         .advisor(looking("first"))
         .advisor(looking("middle"))
         .advisor(looking("last"));
@@ -88,7 +88,7 @@ async fn ch_11_next_is_the_rest_of_the_chain() {
 #[tokio::test]
 async fn ch_18_a_chain_made_from_another_leaves_it_as_it_was() {
     let journal = Journal::new();
-    let chain = AdvisorChain::builder(ScriptedModel::new([Answer::of_text("a"), Answer::of_text("b")]))
+    let chain = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("a"), Answer::from_text("b")]))
         .advisor(named("first", Phase::Turn, &journal))
         .build()
         .unwrap();
@@ -107,7 +107,7 @@ fn leaving(name: &'static str, phase: Phase) -> impl StreamAdvisor {
     from_fn(name, move |request: ChatRequest, next: AdvisorChain| async move {
         let turn = Arc::clone(&request.turn);
         let leave = move |turn: &advisor_chain::Turn, what: &str| {
-            turn.update(|entries: &mut Entries| entries.0.push(format!("{name} {what}")));
+            turn.extensions().update(|entries: &mut Entries| entries.0.push(format!("{name} {what}")));
         };
         leave(&turn, "before");
         Ok(next.next_stream(request).await?.on_completed(move |response: ChatResponse| async move {
@@ -126,7 +126,7 @@ async fn av_01_facts_of_the_turn_are_seen_by_all_and_survive_the_rounds() {
     #[async_trait]
     impl LoopHooks for Seeing {
         async fn before_round(&self, request: ChatRequest, _round: u32) -> Result<ChatRequest> {
-            let seen = request.turn.fact::<Entries>().unwrap_or_default().0.len();
+            let seen = request.turn.extensions().get::<Entries>().unwrap_or_default().0.len();
             self.0.lock().unwrap().push(seen);
             Ok(request)
         }
@@ -147,7 +147,7 @@ async fn av_01_facts_of_the_turn_are_seen_by_all_and_survive_the_rounds() {
         } else {
             turn.call().await.unwrap();
         }
-        let entries = facts.fact::<Entries>().unwrap().0;
+        let entries = facts.extensions().get::<Entries>().unwrap().0;
         assert_eq!(
             entries,
             ["outer before", "inner before", "inner after", "inner before", "inner after", "outer after"]
@@ -173,7 +173,7 @@ fn guard(phase: Phase) -> impl StreamAdvisor {
 #[tokio::test]
 async fn a_guard_answers_without_the_model() {
     for phase in [Phase::Turn, Phase::Round] {
-        let model = ScriptedModel::new([Answer::of_text("Hi."), Answer::of_text("Hi.")]);
+        let model = ScriptedModel::new([Answer::from_text("Hi."), Answer::from_text("Hi.")]);
         let stages = Stages::default();
         let advisor = ToolCallAdvisor::builder().hooks(Watch(stages.clone())).build().unwrap();
         let client =
@@ -205,9 +205,9 @@ async fn an_advisor_that_asks_again_is_one_round_of_the_loop() {
     })
     .placed(Placement::new(Phase::Round));
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}")]),
-        Answer::of_text("It is sunny."),
-        Answer::of_text("{\"sky\":\"blue\"}"),
+        Answer::from_calls([("c1", "look", "{}")]),
+        Answer::from_text("It is sunny."),
+        Answer::from_text("{\"sky\":\"blue\"}"),
     ]);
     let stages = Stages::default();
     let advisor = ToolCallAdvisor::builder().hooks(Watch(stages.clone())).build().unwrap();

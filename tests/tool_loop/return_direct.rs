@@ -21,7 +21,7 @@ fn direct(name: &str, output: impl Into<ToolOutput>) -> FnTool {
 
 fn model(calls: &[(&'static str, &'static str)]) -> ScriptedModel {
     let calls = calls.iter().map(|(id, name)| (*id, *name, "{}"));
-    ScriptedModel::new([Answer::of_calls(calls), Answer::of_text("Done.")])
+    ScriptedModel::new([Answer::from_calls(calls), Answer::from_text("Done.")])
 }
 
 async fn run(model: &ScriptedModel, tools: impl IntoIterator<Item = FnTool>) -> Run {

@@ -13,7 +13,7 @@ use crate::support::{assert_valid, client, definition, invoked, read, tool, tran
 fn look_then_tell() -> ScriptedModel {
     ScriptedModel::new([
         Answer::new().text("Let me look.").call("c1", "look", "{}").finish(FinishReason::ToolCalls),
-        Answer::of_text("It is sunny."),
+        Answer::from_text("It is sunny."),
     ])
 }
 
@@ -21,7 +21,7 @@ fn look_then_tell() -> ScriptedModel {
 #[tokio::test]
 async fn ta_20_without_a_call_the_answer_comes_out_and_no_tool_runs() {
     for offered in [false, true] {
-        let model = ScriptedModel::new([Answer::of_text("Hello.")]);
+        let model = ScriptedModel::new([Answer::from_text("Hello.")]);
         let (look, given) = invoked("look");
         let builder = client(&model, ToolCallAdvisor::new());
         let client = if offered { builder.tool(look) } else { builder }.build().unwrap();
@@ -75,9 +75,9 @@ async fn ta_23_one_tool_round_asks_twice_and_gives_the_final_answer() {
 #[tokio::test]
 async fn ta_25_two_tool_rounds_ask_three_times() {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}")]),
-        Answer::of_calls([("c2", "look", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c1", "look", "{}")]),
+        Answer::from_calls([("c2", "look", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let (look, given) = invoked("look");
     let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
@@ -93,7 +93,7 @@ async fn ta_25_two_tool_rounds_ask_three_times() {
 async fn it_01_three_calls_of_one_answer_give_three_results() {
     let cities = || {
         ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().role() {
-            Role::User => Answer::of_calls([
+            Role::User => Answer::from_calls([
                 ("c1", "weather", r#"{"city":"San Francisco"}"#),
                 ("c2", "weather", r#"{"city":"Tokyo"}"#),
                 ("c3", "weather", r#"{"city":"Paris"}"#),
@@ -104,7 +104,7 @@ async fn it_01_three_calls_of_one_answer_give_three_results() {
                     .iter()
                     .filter_map(|message| Some(message.tool_result()?.text()))
                     .collect();
-                Answer::of_text(results.join(", "))
+                Answer::from_text(results.join(", "))
             }
         })
     };
@@ -193,7 +193,7 @@ async fn a_call_in_many_pieces_runs_once_with_all_of_its_arguments() {
     for character in nested.chars() {
         answer = answer.delta(Delta::tool_call(ToolCallDelta::arguments(0, character.to_string())));
     }
-    let model = ScriptedModel::new([answer.finish(FinishReason::ToolCalls), Answer::of_text("Done.")]);
+    let model = ScriptedModel::new([answer.finish(FinishReason::ToolCalls), Answer::from_text("Done.")]);
     let (look, given) = invoked("look");
     let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
     client.prompt().user("go").call().await.unwrap();
@@ -216,7 +216,7 @@ async fn what_the_model_said_is_sent_back_whole_and_in_order() {
             .delta(Delta::tool_call(call))
             .text("Wait.")
             .finish(FinishReason::Stop),
-        Answer::of_text("Done."),
+        Answer::from_text("Done."),
     ]);
     let client = client(&model, ToolCallAdvisor::new()).tool(tool("look", "sunny")).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;
@@ -259,7 +259,7 @@ async fn a_paused_answer_is_continued() {
     let model = ScriptedModel::new([
         Answer::new().text("One, ").finish(FinishReason::Paused),
         Answer::new().finish(FinishReason::Paused),
-        Answer::of_text("two."),
+        Answer::from_text("two."),
     ]);
     let run =
         read(client(&model, ToolCallAdvisor::new()).build().unwrap().prompt().user("go").stream()).await;

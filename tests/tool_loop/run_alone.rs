@@ -58,7 +58,7 @@ async fn law_t2_a_call_that_is_run_alone_has_the_result_that_the_loop_gives_it()
         ("echo", "[]", r#"is not of type "object""#),
     ] {
         let model =
-            ScriptedModel::new([Answer::of_calls([("c1", name, arguments)]), Answer::of_text("Done.")]);
+            ScriptedModel::new([Answer::from_calls([("c1", name, arguments)]), Answer::from_text("Done.")]);
         let client = client(&model, advisor()).tools(&tools()).build().unwrap();
         let response = client.prompt().user("go").call().await.unwrap();
         let in_loop = response.transcript().iter().find_map(Message::tool_result).unwrap();
@@ -78,8 +78,8 @@ async fn law_t2_a_call_that_is_run_alone_has_the_result_that_the_loop_gives_it()
 async fn calls_that_were_handed_out_are_run_when_they_are_approved() {
     let paid = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&paid);
-    let pay = FnTool::with_invocation(definition("pay").by_caller(), move |call: ToolInvocation| {
-        let told = (call.key.to_string(), call.conversation.clone(), call.turn.fact::<u32>());
+    let pay = FnTool::with_invocation(definition("pay").client_side(), move |call: ToolInvocation| {
+        let told = (call.key.to_string(), call.conversation.clone(), call.turn.extensions().get::<u32>());
         seen.lock().unwrap().push(told);
         async { Ok("paid".into()) }
     });
@@ -90,7 +90,7 @@ async fn calls_that_were_handed_out_are_run_when_they_are_approved() {
             .call("c1", "pay", "{}")
             .call("c2", "pay", "{}")
             .finish(FinishReason::ToolCalls),
-        Answer::of_text("One is paid."),
+        Answer::from_text("One is paid."),
     ]);
     let advisor = ToolCallAdvisor::new();
     let client = client(&model, advisor.clone())
@@ -100,7 +100,7 @@ async fn calls_that_were_handed_out_are_run_when_they_are_approved() {
         .unwrap();
     let conversation = ConversationKey::new("c").unwrap();
     let prompt = || client.prompt().conversation(conversation.clone());
-    let stream = prompt().user("Pay both.").turn(TurnId::new("turn-1").unwrap()).fact(7_u32).stream();
+    let stream = prompt().user("Pay both.").turn(TurnId::new("turn-1").unwrap()).extension(7_u32).stream();
     let turn = Arc::clone(stream.turn());
     let answer = stream.call().await.unwrap();
     assert!(paid.lock().unwrap().is_empty(), "nothing runs before it is approved");
@@ -158,12 +158,12 @@ async fn law_t5_a_call_that_is_run_alone_twice_is_started_once() {
 async fn law_t5_a_handed_out_call_whose_start_is_recorded_first_runs_once() {
     let count = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&count);
-    let charge = definition("charge").with_effect(Effect::AtMostOnce).by_caller();
+    let charge = definition("charge").with_effect(Effect::AtMostOnce).client_side();
     let tools = ToolSet::new().with(FnTool::new(charge, move |_: Value| {
         *counted.lock().unwrap() += 1;
         async { Ok("charged") }
     }));
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "charge", "{}")]), Answer::of_text("Hm.")]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "charge", "{}")]), Answer::from_text("Hm.")]);
     let (advisor, memory) = (ToolCallAdvisor::new(), ChatMemoryAdvisor::new(InMemoryStore::new()));
     let client = client(&model, advisor.clone()).advisor(memory.clone()).tools(&tools).build().unwrap();
     let conversation = ConversationKey::new("c").unwrap();
@@ -205,9 +205,9 @@ fn hiding() -> impl StreamAdvisor {
 /// Law T5: a call of an answer that was changed on its way out has the key that the log gives it, or none.
 #[tokio::test]
 async fn law_t5_a_call_that_was_handed_out_has_the_key_of_its_recorded_answer() {
-    let pay = FnTool::new(definition("pay").by_caller(), |_: Value| async { Ok("paid") });
+    let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
     let tools = ToolSet::new().with(pay);
-    let calls = || Answer::of_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")]);
+    let calls = || Answer::from_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")]);
     for (place, has_loop) in [(Phase::Round, true), (Phase::Turn, true), (Phase::Round, false)] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let model = ScriptedModel::new([calls()]);
@@ -240,7 +240,7 @@ async fn law_t5_a_call_that_was_handed_out_has_the_key_of_its_recorded_answer() 
 #[tokio::test]
 async fn a_call_that_comes_without_a_loop_has_the_key_of_its_answer() {
     for recorded in [true, false] {
-        let model = ScriptedModel::new([Answer::of_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")])]);
+        let model = ScriptedModel::new([Answer::from_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")])]);
         let client = advisor_chain::ChatClient::builder(model);
         let client = match recorded {
             true => client.advisor(ChatMemoryAdvisor::new(InMemoryStore::new())),

@@ -2,7 +2,7 @@
 //! and the transcript is valid.
 
 use advisor_chain::{
-    AtCallLimit, CallerTool, ChatClient, ChatResponse, Chunk, Delta, Error, ErrorKind, FinishReason, FnTool,
+    ChatClient, ChatResponse, Chunk, ClientTool, Delta, Error, ErrorKind, FinishReason, FnTool, OnCallLimit,
     ToolCallAdvisor, ToolCallDelta, ToolCallStreaming, ToolError, ToolLimits, ToolOutput,
 };
 use advisor_testkit::{Answer, ScriptedModel};
@@ -33,7 +33,7 @@ enum End {
 type Script = Vec<(Vec<Piece>, End)>;
 
 fn piece() -> impl Strategy<Value = Piece> {
-    let tools = vec!["look", "look", "fail", "alone", "direct", "nonesuch", "by_caller"];
+    let tools = vec!["look", "look", "fail", "alone", "direct", "nonesuch", "client_side"];
     let arguments = vec!["{}", "", "{\"a\":1}", "{\"a\":", "[]"];
     prop_oneof![
         sample::select(&["Let me ", "look.", ""][..]).prop_map(Piece::Text),
@@ -88,25 +88,25 @@ struct Setting {
     tool_events: bool,
     rounds: u32,
     calls: Option<u32>,
-    at_call_limit: AtCallLimit,
+    on_call_limit: OnCallLimit,
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
     use ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
-    let at_call_limit = sample::select(vec![AtCallLimit::EndTurn, AtCallLimit::TellModel]);
+    let on_call_limit = sample::select(vec![OnCallLimit::EndTurn, OnCallLimit::TellModel]);
     (
         sample::select(vec![TextOnly, FinalAnswerOnly, All]),
         any::<bool>(),
         1..5_u32,
         option::of(0..4_u32),
-        at_call_limit,
+        on_call_limit,
     )
-        .prop_map(|(mode, tool_events, rounds, calls, at_call_limit)| Setting {
+        .prop_map(|(mode, tool_events, rounds, calls, on_call_limit)| Setting {
             mode,
             tool_events,
             rounds,
             calls,
-            at_call_limit,
+            on_call_limit,
         })
 }
 
@@ -124,7 +124,7 @@ fn set(script: &Script, setting: &Setting) -> Set {
     let stages = Stages::default();
     let ledger = Ledger::at(&stages);
     let mut limits =
-        ToolLimits::default().with_rounds(setting.rounds).with_at_call_limit(setting.at_call_limit);
+        ToolLimits::default().with_rounds(setting.rounds).with_on_call_limit(setting.on_call_limit);
     limits.calls = setting.calls;
     let advisor = ToolCallAdvisor::builder()
         .streaming(setting.mode)
@@ -146,7 +146,7 @@ fn set(script: &Script, setting: &Setting) -> Set {
         .tool(own(definition("fail"), Err("broken")))
         .tool(own(definition("alone").exclusive(), Ok("alone")))
         .tool(own(definition("direct").return_direct(), Ok("to the user")))
-        .tool(CallerTool::new(definition("by_caller")))
+        .tool(ClientTool::new(definition("client_side")))
         .build()
         .unwrap();
     Set { client, model, stages, ledger }

@@ -36,8 +36,8 @@ async fn sh_01_spans_stand_inside_one_another() {
         Ok(current)
     });
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
-        Answer::of_text("Done."),
+        Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
+        Answer::from_text("Done."),
     ]);
     let client = client(&model, ToolCallAdvisor::new()).tool(look).build().unwrap();
     let outer = tracing::info_span!("outer");

@@ -52,7 +52,7 @@ fn with_calls(response: ChatResponse, change: fn(&mut advisor_chain::ToolCall)) 
 async fn steered(steer: Steer) -> (ChatResponse, ScriptedModel, Arc<Mutex<Vec<serde_json::Value>>>) {
     let model = ScriptedModel::new([
         Answer::new().text("Let me look.").call("c1", "look", "{\"a\":1}").finish(FinishReason::ToolCalls),
-        Answer::of_text("Done."),
+        Answer::from_text("Done."),
     ]);
     let (look, given) = invoked("look");
     let client =
@@ -117,11 +117,12 @@ async fn d24_a_steering_hook_can_keep_a_call_from_the_caller_and_hand_one_out() 
         ("look", |response| with_calls(response, |call| call.name = "callers".into())),
     ];
     for (called, steer) in redirected {
-        let model = ScriptedModel::new([Answer::of_calls([("c1", called, "{}")]), Answer::of_text("Done.")]);
+        let model =
+            ScriptedModel::new([Answer::from_calls([("c1", called, "{}")]), Answer::from_text("Done.")]);
         let (look, given) = invoked("look");
         let callers =
             ToolDefinition::new("callers", "Is run elsewhere.", serde_json::json!({"type": "object"}));
-        let callers = FnTool::new(callers.by_caller(), |_: serde_json::Value| async { Ok("never") });
+        let callers = FnTool::new(callers.client_side(), |_: serde_json::Value| async { Ok("never") });
         let client = client(&model, hooked(Steering(steer))).tool(look).tool(callers).build().unwrap();
         let response = read(client.prompt().user("go").stream()).await.response().clone();
         let (ran, reason) = match called {
@@ -162,7 +163,7 @@ async fn a_steering_hook_can_go_on_without_the_calls() {
 /// A hook can have the model asked again after an answer; the answer stays.
 #[tokio::test]
 async fn a_steering_hook_can_ask_again() {
-    let model = ScriptedModel::new([Answer::of_text("First."), Answer::of_text("Second.")]);
+    let model = ScriptedModel::new([Answer::from_text("First."), Answer::from_text("Second.")]);
     let client =
         client(&model, hooked(Steering(|response| response.with_finish(FinishReason::Paused)))).build();
     let run = read(client.unwrap().prompt().user("go").stream()).await;

@@ -31,7 +31,7 @@ fn assert_out_of_time(run: &Run, begun: Instant) {
 }
 
 fn one_call() -> Answer {
-    Answer::of_calls([("c1", "look", "{}")])
+    Answer::from_calls([("c1", "look", "{}")])
 }
 
 /// What was shown is kept: the blocks are closed, the text is part of the transcript.
@@ -92,7 +92,7 @@ async fn law_t3_time_runs_out_while_a_round_opens() {
             next.next_stream(request).await
         })
         .placed(Placement::new(Phase::ModelCall));
-        let model = ScriptedModel::new([one_call(), Answer::of_text("never")]);
+        let model = ScriptedModel::new([one_call(), Answer::from_text("never")]);
         let client =
             client(&model, limited(limits())).advisor(stuck).tool(tool("look", "sunny")).build().unwrap();
         let run = read(client.prompt().user("go").stream()).await;
@@ -108,7 +108,7 @@ async fn law_t3_time_runs_out_while_tools_run() {
         std::future::pending::<()>().await;
         Ok("never")
     });
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}"), ("c2", "hang", "{}")])]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}"), ("c2", "hang", "{}")])]);
     let client = client(&model, limited(limits())).tool(tool("look", "sunny")).tool(hanging).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;
     assert_out_of_time(&run, begun);
@@ -126,7 +126,7 @@ async fn a_tools_own_time_does_not_end_the_turn() {
         std::future::pending::<()>().await;
         Ok("never")
     });
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "hang", "{}")]), Answer::of_text("I see.")]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "hang", "{}")]), Answer::from_text("I see.")]);
     let client = client(&model, limited(limits())).tool(hanging).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     assert_eq!((response.text().as_str(), &response.finish().reason), ("I see.", &FinishReason::Stop));
@@ -173,7 +173,7 @@ async fn law_t3_time_is_over_before_a_round() {
         ("before_round 2", 1, "result c1: sunny"),
     ] {
         let begun = Instant::now();
-        let model = ScriptedModel::new([one_call(), Answer::of_text("never")]);
+        let model = ScriptedModel::new([one_call(), Answer::from_text("never")]);
         let advisor = ToolCallAdvisor::builder().limits(limits()).hooks(Slow(stage)).build().unwrap();
         let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();
         let run = read(client.prompt().user("go").stream()).await;

@@ -18,7 +18,8 @@ async fn result_of(
     name: &str,
     add: impl Fn(ChatClientBuilder) -> ChatClientBuilder,
 ) -> ToolResult {
-    let model = ScriptedModel::new([Answer::of_calls([("c1", name, arguments)]), Answer::of_text("I see.")]);
+    let model =
+        ScriptedModel::new([Answer::from_calls([("c1", name, arguments)]), Answer::from_text("I see.")]);
     let client = add(client(&model, ToolCallAdvisor::new())).build().unwrap();
     let run = read(client.prompt().user("go").stream()).await;
     let response = run.response();
@@ -109,8 +110,10 @@ async fn a_schema_is_that_of_the_tool_that_was_offered() {
     let fits = async |wanted: &str| {
         let schema = json!({"type": "object", "required": [wanted]});
         let tool = FnTool::new(ToolDefinition::new("look", "Looks.", schema), |_: Value| async { Ok("ok") });
-        let model =
-            ScriptedModel::new([Answer::of_calls([("c1", "look", "{\"a\":1}")]), Answer::of_text("I see.")]);
+        let model = ScriptedModel::new([
+            Answer::from_calls([("c1", "look", "{\"a\":1}")]),
+            Answer::from_text("I see."),
+        ]);
         let client = client(&model, advisor.clone()).tool(tool).build().unwrap();
         let response = client.prompt().user("go").call().await.unwrap();
         transcript_lines(response.transcript())[2] == "result c1: ok"
@@ -243,7 +246,8 @@ async fn law_t3_the_time_of_a_tool_is_that_of_the_execution() {
             Ok("never")
         });
         let begun = tokio::time::Instant::now();
-        let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Done.")]);
+        let model =
+            ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
         let turn = ToolLimits::default().with_total_time(Duration::from_secs(500));
         let tools = ParallelTools::new().with_timeout(bound);
         let advisor = ToolCallAdvisor::builder().limits(turn).execution(tools).build().unwrap();
@@ -256,8 +260,8 @@ async fn law_t3_the_time_of_a_tool_is_that_of_the_execution() {
 #[tokio::test]
 async fn law_t2_a_denied_call_is_an_error_result() {
     let model = ScriptedModel::new([
-        Answer::of_calls([("c1", "delete", "{}"), ("c2", "look", "{}"), ("c3", "delete", "{}")]),
-        Answer::of_text("I see."),
+        Answer::from_calls([("c1", "delete", "{}"), ("c2", "look", "{}"), ("c3", "delete", "{}")]),
+        Answer::from_text("I see."),
     ]);
     let (delete, deleted) = invoked("delete");
     let advisor = ToolCallAdvisor::builder().hooks(Denying).build().unwrap();
@@ -280,14 +284,14 @@ async fn law_t2_a_denied_call_is_an_error_result() {
 #[tokio::test]
 async fn law_t2_errors_keep_their_place_among_results() {
     let model = ScriptedModel::new([
-        Answer::of_calls([
+        Answer::from_calls([
             ("c1", "look", "{}"),
             ("c2", "nonesuch", "{}"),
             ("c3", "weather", "{}"),
             ("c4", "look", "{\"a\""),
             ("c5", "look", "{}"),
         ]),
-        Answer::of_text("I see."),
+        Answer::from_text("I see."),
     ]);
     let client = client(&model, ToolCallAdvisor::new())
         .tool(tool("look", "sunny"))
@@ -308,7 +312,7 @@ async fn results_exceptions_a_tool_error_keeps_its_text_and_its_sources() {
         let number: i32 = "x".parse()?;
         if number > 0 { Ok("unreachable") } else { Err(ToolError::new("never")) }
     });
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "look", "{}")]), Answer::of_text("Sorry.")]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Sorry.")]);
     let client = client(&model, ToolCallAdvisor::new()).tool(failing).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     let result = response.transcript().iter().find_map(|message| message.tool_result().cloned()).unwrap();

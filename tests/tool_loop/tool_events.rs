@@ -9,13 +9,13 @@ use crate::support::{Denying, Reader, client, definition, read, streaming, tool}
 #[tokio::test]
 async fn every_call_has_a_finished_event_whatever_became_of_it() {
     let model = ScriptedModel::new([
-        Answer::of_calls([
+        Answer::from_calls([
             ("c1", "nonesuch", "{}"),
             ("c2", "look", "{"),
             ("c3", "delete", "{}"),
             ("c4", "look", "{}"),
         ]),
-        Answer::of_text("I see."),
+        Answer::from_text("I see."),
     ]);
     let advisor = ToolCallAdvisor::builder().tool_events(true).hooks(Denying).build().unwrap();
     let client =
@@ -34,7 +34,7 @@ async fn every_call_has_a_finished_event_whatever_became_of_it() {
 /// from learning of it.
 #[tokio::test]
 async fn calls_that_cannot_run_are_told_of_before_any_tool_starts() {
-    let model = ScriptedModel::new([Answer::of_calls([
+    let model = ScriptedModel::new([Answer::from_calls([
         ("c1", "look", "{}"),
         ("c2", "nonesuch", "{}"),
         ("c3", "look", "{"),

@@ -49,7 +49,8 @@ struct Folder {
 /// The result of one call of the only tool, which the model asks for with these arguments.
 async fn result_of(tool: FnTool, arguments: &str) -> ToolResult {
     let name = tool.definition().name.to_string();
-    let model = ScriptedModel::new([Answer::of_calls([("c1", &*name, arguments)]), Answer::of_text("Done.")]);
+    let model =
+        ScriptedModel::new([Answer::from_calls([("c1", &*name, arguments)]), Answer::from_text("Done.")]);
     let client = client(&model, ToolCallAdvisor::new()).tool(tool).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     response.transcript().iter().find_map(Message::tool_result).unwrap().clone()
@@ -127,7 +128,7 @@ async fn a_typed_tool_is_given_its_invocation() {
                 conversation: call.conversation.clone(),
                 turn: call.turn.id().to_string(),
                 key: call.key.to_string(),
-                fact: call.turn.fact(),
+                fact: call.turn.extensions().get(),
                 written: call.call.arguments.clone(),
             });
             async move {
@@ -136,15 +137,17 @@ async fn a_typed_tool_is_given_its_invocation() {
                 Ok(format!("sunny in {} for {:?}, {north} north", args.city, args.days))
             }
         });
-        let model =
-            ScriptedModel::new([Answer::of_calls([("c1", "weather", arguments)]), Answer::of_text("Done.")]);
+        let model = ScriptedModel::new([
+            Answer::from_calls([("c1", "weather", arguments)]),
+            Answer::from_text("Done."),
+        ]);
         let client = client(&model, streaming(ToolCallStreaming::All))
             .advisor_in(phase, ChatMemoryAdvisor::new(InMemoryStore::new()))
             .tool(weather)
             .build()
             .unwrap();
         let conversation = ConversationKey::in_tenant("tenant", "conversation").unwrap();
-        let prompt = client.prompt().user("go").conversation(conversation.clone()).fact(7_u32);
+        let prompt = client.prompt().user("go").conversation(conversation.clone()).extension(7_u32);
         let run = read(prompt.turn(TurnId::new("turn-1").unwrap()).stream()).await;
         let events: Vec<_> = run.lines().into_iter().filter(|line| line.starts_with("tool c1")).collect();
         assert_eq!(
@@ -238,7 +241,7 @@ async fn a_typed_tool_answers_with_texts_values_and_errors() {
 async fn a_typed_tool_may_return_directly() {
     let direct = FnTool::from_args("weather", "Tells.", |args: Weather| async move { Ok(args.city) })
         .map_definition(advisor_chain::ToolDefinition::return_direct);
-    let model = ScriptedModel::new([Answer::of_calls([("c1", "weather", r#"{"city":"Oslo"}"#)])]);
+    let model = ScriptedModel::new([Answer::from_calls([("c1", "weather", r#"{"city":"Oslo"}"#)])]);
     let client = client(&model, ToolCallAdvisor::new()).tool(direct).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     assert_eq!(transcript_lines(response.transcript())[2..], ["result c1: Oslo", "assistant: Oslo"]);

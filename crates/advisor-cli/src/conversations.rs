@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use advisor_chain::{
-    ConversationKey, ConversationStore, Error, ErrorKind, Page, StoreError, View, export, import,
+    ConversationKey, ConversationStore, Error, ErrorKind, Page, ReadRange, StoreError, export, import,
 };
 use chat_memory_sqlite::SqliteStore;
 use futures::TryStreamExt;
@@ -69,7 +69,7 @@ pub(crate) async fn list(arguments: ListArguments, out: &mut impl Write) -> Resu
 pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) -> Result<(), Failure> {
     let store = existing(&arguments.file).await?;
     let key = ConversationKey::in_tenant(&arguments.tenant, &arguments.conversation)?;
-    let version = store.load(&key, View::LastEntries(0)).await;
+    let version = store.load(&key, ReadRange::LastEntries(0)).await;
     if version.map_err(|error| unread(&arguments.file, error))?.version.as_u64() == 0 {
         let message = format!(
             "{}: there is no conversation `{}`; `advisor conversations` lists those there are",

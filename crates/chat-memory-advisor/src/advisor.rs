@@ -14,7 +14,7 @@ use crate::conversation::unfinished::Unfinished;
 use crate::settings::Settings;
 use crate::turn::reading::{Reading, told};
 use crate::turn::several_choices;
-use crate::{MemoryTexts, Summarizer, TokenCounter, TurnMemory, WhenBusy, WhenTooLarge, Window};
+use crate::{MemoryTexts, OnBusy, OnOverflow, Summarizer, TokenCounter, TurnMemory, Window};
 use conversation_store::TimeoutStore;
 use conversation_store::{ConversationStore, EntryId, StoreError};
 
@@ -40,7 +40,7 @@ use conversation_store::{ConversationStore, EntryId, StoreError};
 ///
 /// # Errors
 /// Of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the
-/// conversation runs, unless [`WhenBusy`] says otherwise,
+/// conversation runs, unless [`OnBusy`] says otherwise,
 /// [`Fenced`](advisor_core::ErrorKind::Fenced) if another turn took its place,
 /// [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
 /// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
@@ -78,18 +78,18 @@ impl ChatMemoryAdvisor {
 
     /// The same memory, with what becomes of a turn that is larger than the window by itself.
     #[must_use]
-    pub fn with_when_too_large(mut self, when_too_large: WhenTooLarge) -> Self {
-        self.settings.measure.when_too_large = when_too_large;
+    pub fn with_on_overflow(mut self, on_overflow: OnOverflow) -> Self {
+        self.settings.measure.on_overflow = on_overflow;
         self
     }
 
     /// The same memory, with what becomes of a turn while another one of its conversation runs.
     #[must_use]
-    pub fn with_when_busy(mut self, when_busy: WhenBusy) -> Self {
-        if when_busy == WhenBusy::InterruptPrevious {
+    pub fn with_on_busy(mut self, on_busy: OnBusy) -> Self {
+        if on_busy == OnBusy::InterruptPrevious {
             self.settings.registry.interrupts();
         }
-        self.settings.when_busy = when_busy;
+        self.settings.on_busy = on_busy;
         self
     }
 
@@ -100,8 +100,8 @@ impl ChatMemoryAdvisor {
     /// A conversation whose process was killed is free again after this time. A turn whose stream is not read
     /// for so long may lose its conversation to another process.
     #[must_use]
-    pub fn with_lease_time(mut self, lease_time: Duration) -> Self {
-        self.settings.lease_time = lease_time.max(Duration::from_secs(1));
+    pub fn with_lease_ttl(mut self, lease_ttl: Duration) -> Self {
+        self.settings.lease_ttl = lease_ttl.max(Duration::from_secs(1));
         self
     }
 
@@ -120,7 +120,7 @@ impl ChatMemoryAdvisor {
     /// [`Unavailable`](StoreError::Unavailable); an append with [`OutcomeUnknown`](StoreError::OutcomeUnknown), after it
     /// was made once more under its key.
     #[must_use]
-    pub fn with_store_time(mut self, time: Duration) -> Self {
+    pub fn with_store_timeout(mut self, time: Duration) -> Self {
         self.settings.store = Arc::new(TimeoutStore::clone(&self.settings.store).with_timeout(time));
         self
     }
@@ -155,7 +155,7 @@ impl ChatMemoryAdvisor {
         self.transcript_to(key, None, &self.settings.registry.unfinished(key)).await
     }
 
-    /// The same of an older branch: what a turn would be sent that branches off [after](crate::BranchOff::After)
+    /// The same of an older branch: what a turn would be sent that branches off [after](crate::ForkPoint::After)
     /// this entry.
     ///
     /// # Errors
@@ -205,10 +205,10 @@ impl AdvisorInfo for ChatMemoryAdvisor {
         Placement::new(Phase::Round).with_role(AdvisorRole::Memory)
     }
 
-    fn join(&self, request: &ChatRequest) -> Result<()> {
+    fn on_loop_start(&self, request: &ChatRequest) -> Result<()> {
         // The conversation may still be named further in.
         if request.conversation.is_some() {
-            TurnMemory::of(&self.settings, request)?.join();
+            TurnMemory::of(&self.settings, request)?.on_loop_start();
         }
         Ok(())
     }

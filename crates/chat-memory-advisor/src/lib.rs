@@ -33,12 +33,12 @@
 //! | word | type |
 //! | --- | --- |
 //! | store: where conversations are kept, as logs of entries | [`store`], [`ConversationStore`], [`InMemoryStore`] |
-//! | branch: the path from its last entry, the tip, back through parents | [`BranchOff`] |
+//! | branch: the path from its last entry, the tip, back through parents | [`ForkPoint`] |
 //! | lease: a turn holds its conversation, among processes | [`store::Leases`] |
 //! | seal: the end that a turn gets which had none, with what was shown of it | [`OnDrop`](advisor_core::OnDrop), [`TurnEnd`](advisor_core::TurnEnd) |
 //! | handed out: a call that a turn has left to the caller | [`HandedOutCall`] |
 //! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
-//! | repair: the valid transcript that a log tells | [`repair`], [`check_transcript`], [`MemoryTexts`] |
+//! | repair: the valid transcript that a log tells | [`repair`], [`validate_transcript`], [`MemoryTexts`] |
 //!
 //! # Features
 //! | feature | what it brings | by default |
@@ -47,12 +47,12 @@
 
 mod advisor;
 mod conversation;
+mod on_busy;
 mod settings;
 #[cfg(test)]
 mod test_logs;
 mod transcript;
 mod turn;
-mod when_busy;
 
 pub use advisor::ChatMemoryAdvisor;
 pub use advisor::handed_out::{HandedOutCall, handed_out_calls};
@@ -62,6 +62,8 @@ pub use advisor_core::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
 pub use conversation_store as store;
 #[doc(no_inline)]
 pub use conversation_store::{ConversationStore, InMemoryStore, StoreError};
+pub use on_busy::OnBusy;
+pub use transcript::on_overflow::OnOverflow;
 pub use transcript::repair::{repair, repair_with};
 pub use transcript::summary::Summarizer;
 pub use transcript::texts::{
@@ -70,12 +72,10 @@ pub use transcript::texts::{
 #[cfg(feature = "tiktoken")]
 pub use transcript::tiktoken::Tiktoken;
 pub use transcript::token_counter::{ApproximateTokens, TokenCounter};
-pub use transcript::validate::{Defect, check_transcript};
-pub use transcript::when_too_large::WhenTooLarge;
+pub use transcript::validate::{TranscriptError, validate_transcript};
 pub use transcript::window::Window;
 pub use turn::TurnMemory;
-pub use turn::branch_off::BranchOff;
-pub use when_busy::WhenBusy;
+pub use turn::fork_point::ForkPoint;
 
 /// The README's examples are tests, too.
 #[cfg(doctest)]

@@ -7,15 +7,15 @@ use conversation_store::{ConversationStore, TimeoutStore};
 
 use crate::conversation::Registry;
 use crate::transcript::window::Measure;
-use crate::{WhenBusy, Window};
+use crate::{OnBusy, Window};
 
 /// The settings of a memory. Its clones share the conversations, whatever else is set.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) store: Arc<TimeoutStore>,
     pub(crate) measure: Measure,
-    pub(crate) when_busy: WhenBusy,
-    pub(crate) lease_time: Duration,
+    pub(crate) on_busy: OnBusy,
+    pub(crate) lease_ttl: Duration,
     pub(crate) registry: Arc<Registry>,
 }
 
@@ -24,8 +24,8 @@ impl Settings {
         Self {
             store: Arc::new(TimeoutStore::new(store, Duration::from_secs(30))),
             measure: Window::All.into(),
-            when_busy: WhenBusy::Reject,
-            lease_time: Duration::from_secs(30),
+            on_busy: OnBusy::Reject,
+            lease_ttl: Duration::from_secs(30),
             registry: Arc::default(),
         }
     }

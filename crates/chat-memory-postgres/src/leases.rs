@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use conversation_store::{Fence, Leases, StoreError};
+use conversation_store::{FencingToken, Leases, StoreError};
 
 use crate::PostgresStore;
 use crate::failure::lasting;
@@ -19,37 +19,47 @@ impl Leases for PostgresStore {
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        let (conversation, in_place_of) = (key.conversation(), in_place_of.map(known));
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        let (conversation, takeover_from) = (key.conversation(), takeover_from.map(known));
         let rows = self
             .run(
                 &self.statements.acquire,
-                &[&key.tenant(), &conversation, &turn.as_str(), &micros(time), &in_place_of],
+                &[&key.tenant(), &conversation, &turn.as_str(), &micros(time), &takeover_from],
             )
             .await?;
         let answer = rows.first().ok_or_else(|| StoreError::outcome_unknown("the server answers nothing"))?;
-        let fence = Fence::new(number(answer, "at_fence")?);
+        let fence = FencingToken::new(number(answer, "at_fence")?);
         if column::<&str>(answer, "outcome")? == "given" {
             return Ok(fence);
         }
         let turn = TurnId::new(column(answer, "by_turn")?).map_err(lasting)?;
         let remaining = Duration::from_micros(number(answer, "remaining")?);
-        Err(StoreError::Held { turn, fence, remaining })
+        Err(StoreError::Locked { turn, fence, remaining })
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError> {
         if self.hold(key, fence, time).await? { Ok(()) } else { Err(StoreError::Fenced) }
     }
 
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
         self.hold(key, fence, Duration::ZERO).await.map(drop)
     }
 }
 
 impl PostgresStore {
     /// Whether the fence is still the last one; if so, how long it holds is changed.
-    async fn hold(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<bool, StoreError> {
+    async fn hold(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<bool, StoreError> {
         let parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
             &[&key.tenant(), &key.conversation(), &known(fence), &micros(time)];
         Ok(!self.run(&self.statements.hold, parameters).await?.is_empty())
@@ -57,7 +67,7 @@ impl PostgresStore {
 }
 
 /// A fence as the server compares it. One beyond its numbers was never handed out.
-fn known(fence: Fence) -> i64 {
+fn known(fence: FencingToken) -> i64 {
     i64::try_from(fence.as_u64()).unwrap_or(-1)
 }
 

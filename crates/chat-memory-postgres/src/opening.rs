@@ -77,7 +77,7 @@ impl PostgresStore {
 
     /// The time that getting a connection and getting an answer may take each; 30 seconds, if not said.
     #[must_use]
-    pub fn with_time(self, time: Duration) -> Self {
+    pub fn with_timeout(self, time: Duration) -> Self {
         Self { time, ..self }
     }
 

@@ -1,7 +1,7 @@
 //! Entries as columns, and columns as entries.
 
 use conversation_store::{
-    Batch, Entry, EntryId, Forks, LogReader, Segment, Snapshot, StoreError, Version, WrittenEntry,
+    Batch, BranchIndex, Entry, EntryId, LogReader, Segment, Snapshot, StoreError, Version, WrittenEntry,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
@@ -73,7 +73,7 @@ pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, S
     let entries = entries(rows, segments(head)?)?;
     let (view_from, turn_from) = (number(head, "view_from")?, number(head, "turn_from")?);
     let open_from = column::<bool>(head, "open")?.then_some(turn_from);
-    Ok(Snapshot::of_read(Version::new(version), entries, view_from, open_from))
+    Ok(Snapshot::from_read(Version::new(version), entries, view_from, open_from))
 }
 
 /// The entries after one up to another, by the rows of one statement.
@@ -92,7 +92,7 @@ pub(crate) fn tips(rows: &[Row]) -> Result<Vec<EntryId>, StoreError> {
 }
 
 /// The forks of those rows that have one.
-fn forks(rows: &[Row]) -> Result<Forks, StoreError> {
+fn forks(rows: &[Row]) -> Result<BranchIndex, StoreError> {
     let fork = |row| match entry_id(row, "parent") {
         Ok(Some(parent)) => Some(number(row, "first_seq").map(|first| (first, parent))),
         Ok(None) => None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Snapshot, StoreError, Version,
 };
 use deadpool_postgres::{Client, Pool};
 use scopeguard::{ScopeGuard, guard};
@@ -57,7 +57,7 @@ type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
 #[async_trait]
 impl ConversationStore for PostgresStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.load_to(key, None, view).await
     }
 
@@ -65,7 +65,7 @@ impl ConversationStore for PostgresStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.load_to(key, Some(tip), view).await
     }
@@ -148,12 +148,12 @@ impl PostgresStore {
         &self,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         let (entries, turns) = match view {
-            View::All => (Some(i64::MAX), None),
-            View::LastEntries(count) => (Some(clipped(count)), None),
-            View::LastTurns(count) => (None, Some(clipped(count))),
+            ReadRange::All => (Some(i64::MAX), None),
+            ReadRange::LastEntries(count) => (Some(clipped(count)), None),
+            ReadRange::LastTurns(count) => (None, Some(clipped(count))),
             _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
         };
         let to = tip.map(|tip| i64::try_from(tip.as_u64()).unwrap_or(i64::MAX));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use conversation_store::{Fence, Leases, StoreError};
+use conversation_store::{FencingToken, Leases, StoreError};
 use redis::Value;
 
 use crate::RedisStore;
@@ -21,39 +21,49 @@ impl Leases for RedisStore {
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        let in_place_of = in_place_of.map(known).unwrap_or_default();
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        let takeover_from = takeover_from.map(known).unwrap_or_default();
         let mut script = self.scripts.acquire.key(self.prefix.conversation(key));
-        let script = script.arg(turn.as_str()).arg(micros(time)).arg(in_place_of);
+        let script = script.arg(turn.as_str()).arg(micros(time)).arg(takeover_from);
         let mut reply = self.run(script).await.and_then(Reply::of)?;
         if reply.word != "held" {
-            return reply.number().map(Fence::new);
+            return reply.number().map(FencingToken::new);
         }
         let turn = TurnId::new(&reply.text()?).map_err(lasting)?;
-        let (fence, remaining) = (Fence::new(reply.number()?), Duration::from_micros(reply.number()?));
-        Err(StoreError::Held { turn, fence, remaining })
+        let (fence, remaining) = (FencingToken::new(reply.number()?), Duration::from_micros(reply.number()?));
+        Err(StoreError::Locked { turn, fence, remaining })
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError> {
         let reply = self.hold(key, fence, time).await.and_then(Reply::of)?;
         if reply.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
     }
 
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
         self.hold(key, fence, Duration::ZERO).await.map(drop)
     }
 }
 
 impl RedisStore {
-    async fn hold(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<Value, StoreError> {
+    async fn hold(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<Value, StoreError> {
         let mut script = self.scripts.renew.key(self.prefix.conversation(key));
         self.run(script.arg(known(fence)).arg(micros(time))).await
     }
 }
 
 /// A fence as the script compares it. One above what it counts exactly was never handed out.
-fn known(fence: Fence) -> String {
+fn known(fence: FencingToken) -> String {
     if fence.as_u64() > EXACT { "-1".into() } else { fence.as_u64().to_string() }
 }
 

@@ -62,7 +62,7 @@ impl RedisStore {
     /// other way. Clones of it must be one connection to one server or cluster that writes.
     ///
     /// How it connects anew is its own affair. Since it may repeat what it sends, more of its errors leave the
-    /// outcome of an append open. Its own time-out is best longer than the [store's](Self::with_time): that of
+    /// outcome of an append open. Its own time-out is best longer than the [store's](Self::with_timeout): that of
     /// the driver's `ConnectionManager` is half a second, unless it is told otherwise.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl RedisStore {
 
     /// The time that getting a connection and getting an answer may take each; 30 seconds, if not said.
     #[must_use]
-    pub fn with_time(self, time: Duration) -> Self {
+    pub fn with_timeout(self, time: Duration) -> Self {
         Self { time, ..self }
     }
 

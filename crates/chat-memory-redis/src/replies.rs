@@ -3,7 +3,8 @@
 use std::vec::IntoIter;
 
 use conversation_store::{
-    Batch, Entry, EntryId, Forks, LogReader, OpenTurn, Segment, Snapshot, StoreError, Version, WrittenEntry,
+    Batch, BranchIndex, Entry, EntryId, LogReader, OpenTurn, Segment, Snapshot, StoreError, Version,
+    WrittenEntry,
 };
 use redis::Value;
 
@@ -95,10 +96,10 @@ impl Reply {
         let segments = list(self.value())?.into_iter().map(segment).collect::<Result<Vec<_>, _>>()?;
         let entries = entries(self.value(), segments)?;
         let is_open = match open.as_str() {
-            "" => OpenTurn::of(&entries).is_some(),
+            "" => OpenTurn::from_log(&entries).is_some(),
             open => open == "1",
         };
-        Ok(Snapshot::of_read(version, entries, view_from, is_open.then_some(turn_from)))
+        Ok(Snapshot::from_read(version, entries, view_from, is_open.then_some(turn_from)))
     }
 
     /// The entries after this one.
@@ -163,7 +164,7 @@ fn segment(value: Value) -> Result<Segment, StoreError> {
     Ok(Segment::new(number(&next())?, number(&next())?, entry_id(next())?))
 }
 
-fn forks(value: Value) -> Result<Forks, StoreError> {
+fn forks(value: Value) -> Result<BranchIndex, StoreError> {
     let fork = |value| match list(value)?.as_slice() {
         [first, parent] => Ok((number(first)?, EntryId::new(number(parent)?))),
         _ => Err(unheard_of()),

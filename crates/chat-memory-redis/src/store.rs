@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, Snapshot, StoreError, Version, View, WrittenEntry,
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Snapshot, StoreError, Version,
+    WrittenEntry,
 };
 use redis::{ScriptInvocation, Value};
 
@@ -50,7 +51,7 @@ const ATTEMPTS: u32 = 32;
 
 #[async_trait]
 impl ConversationStore for RedisStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.load_to(key, None, view).await
     }
 
@@ -58,7 +59,7 @@ impl ConversationStore for RedisStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.load_to(key, Some(tip), view).await
     }
@@ -130,12 +131,12 @@ impl RedisStore {
         &self,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         let (unit, count) = match view {
-            View::All => ("entries", EXACT),
-            View::LastEntries(count) => ("entries", clipped(count)),
-            View::LastTurns(count) => ("turns", clipped(count)),
+            ReadRange::All => ("entries", EXACT),
+            ReadRange::LastEntries(count) => ("entries", clipped(count)),
+            ReadRange::LastTurns(count) => ("turns", clipped(count)),
             _ => return Err(StoreError::Unsupported { what: "this view of a conversation" }),
         };
         let to = tip.map(|tip| tip.as_u64().min(EXACT).to_string()).unwrap_or_default();

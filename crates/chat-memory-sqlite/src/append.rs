@@ -171,7 +171,7 @@ impl Log {
     ) -> Result<Option<Place>, StoreError> {
         let first = self.version.saturating_add(1);
         let behind = match parent {
-            Some(parent) => Some(self.branch_off(transaction, first, parent)?),
+            Some(parent) => Some(self.fork_point(transaction, first, parent)?),
             None => None,
         };
         let mut before = behind.as_ref().unwrap_or(&self.last);
@@ -195,7 +195,7 @@ impl Log {
     }
 
     /// Notes that this entry follows that parent, and gives the parent's place.
-    fn branch_off(
+    fn fork_point(
         &self,
         transaction: &Transaction<'_>,
         first: u64,

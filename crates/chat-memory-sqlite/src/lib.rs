@@ -15,7 +15,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("conversations.sqlite");
 //! let memory = ChatMemoryAdvisor::new(SqliteStore::open(&path).await?);
-//! let model = ScriptedModel::new([Answer::of_text("Hello, Ada.")]);
+//! let model = ScriptedModel::new([Answer::from_text("Hello, Ada.")]);
 //! let client = ChatClient::builder(model).advisor(memory).build()?;
 //! client.prompt().user("I am Ada.").conversation("c1").call().await?;
 //! drop(client);

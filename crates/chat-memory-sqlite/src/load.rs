@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use conversation_store::{Entry, EntryId, Snapshot, StoreError, Version, View};
+use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, Version};
 use rusqlite::Connection;
 
 use crate::failure::nothing_written;
@@ -11,7 +11,7 @@ pub(crate) fn load(
     connection: &mut Connection,
     key: &ConversationKey,
     tip: Option<EntryId>,
-    view: View,
+    view: ReadRange,
 ) -> Result<Snapshot, StoreError> {
     // All that is read in one transaction is of the moment of its first read.
     let transaction = connection.transaction().map_err(nothing_written)?;
@@ -27,7 +27,7 @@ pub(crate) fn load(
     let view_from = log.view_from(&transaction, view, tip)?;
     let from = open_from.map_or(view_from, |open_from| open_from.min(view_from));
     let entries = log.entries(&transaction, log.path(&transaction, from, tip)?)?;
-    Ok(Snapshot::of_read(Version::new(version), entries, view_from, open_from))
+    Ok(Snapshot::from_read(Version::new(version), entries, view_from, open_from))
 }
 
 /// So many entries after this one, of all branches.
@@ -60,13 +60,13 @@ pub(crate) fn branches(
 
 impl Log {
     /// The number of the first entry of the view, on the path to `tip`.
-    fn view_from(&self, connection: &Connection, view: View, tip: u64) -> Result<u64, StoreError> {
+    fn view_from(&self, connection: &Connection, view: ReadRange, tip: u64) -> Result<u64, StoreError> {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match view {
-            View::All => Ok(1),
-            View::LastEntries(0) => Ok(tip.saturating_add(1)),
-            View::LastEntries(entries) => self.first_of_last(connection, count(entries), tip),
-            View::LastTurns(turns) => self.first_of_turns(connection, count(turns), tip),
+            ReadRange::All => Ok(1),
+            ReadRange::LastEntries(0) => Ok(tip.saturating_add(1)),
+            ReadRange::LastEntries(entries) => self.first_of_last(connection, count(entries), tip),
+            ReadRange::LastTurns(turns) => self.first_of_turns(connection, count(turns), tip),
             _ => Err(StoreError::Unsupported { what: "this kind of view" }),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, Page, ReadRange, Snapshot, StoreError, Version,
 };
 use rusqlite::Connection;
 use tokio::runtime::Handle;
@@ -121,7 +121,7 @@ fn not_read(how: &'static str) -> StoreError {
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         let key = key.clone();
         self.reading.run(not_read, move |connection| load::load(connection, &key, None, view)).await
     }
@@ -130,7 +130,7 @@ impl ConversationStore for SqliteStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         let key = key.clone();
         self.reading.run(not_read, move |connection| load::load(connection, &key, Some(tip), view)).await

@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::{EntryId, EntryKind, Fence, StoreError, Version};
+use crate::{EntryId, EntryKind, FencingToken, StoreError, Version};
 
 /// Entries that are appended together: all of them or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Batch {
     pub parent: Option<EntryId>,
     /// The fence of the writer's lease, where leases are handed out. A store that has seen a higher one
     /// refuses the batch as [`Fenced`](crate::StoreError::Fenced).
-    pub fence: Option<Fence>,
+    pub fence: Option<FencingToken>,
     /// The turn of the log's last entry, as the writer knows it. Where that is another one, the conversation was
     /// deleted and begun anew by somebody else, and the batch is refused as [`Gone`](crate::StoreError::Gone).
     pub last_turn: Option<TurnId>,
@@ -88,7 +88,7 @@ impl Batch {
 
     /// The same batch, written with this fence.
     #[must_use]
-    pub fn with_fence(self, fence: impl Into<Option<Fence>>) -> Self {
+    pub fn with_fence(self, fence: impl Into<Option<FencingToken>>) -> Self {
         Self { fence: fence.into(), ..self }
     }
 }
@@ -127,7 +127,7 @@ impl BatchKey {
 
     /// The key of what this turn begins with, by which a turn that is submitted again is found.
     #[must_use]
-    pub fn of_input(turn: TurnId) -> Self {
+    pub fn for_input(turn: TurnId) -> Self {
         Self::new(turn, 0, "input")
     }
 }

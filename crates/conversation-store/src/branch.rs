@@ -11,16 +11,16 @@ use crate::EntryId;
 ///
 /// # Example
 /// ```
-/// use conversation_store::{EntryId, Forks};
+/// use conversation_store::{EntryId, BranchIndex};
 ///
 /// // Entries 1 to 4, then 5 and 6 behind entry 2.
-/// let forks = Forks::from_iter([(5, EntryId::new(2))]);
+/// let forks = BranchIndex::from_iter([(5, EntryId::new(2))]);
 /// let path: Vec<_> = forks.path(EntryId::new(6)).iter().map(|part| (part.first, part.last)).collect();
 /// assert_eq!(path, [(1, 2), (5, 6)]);
 /// assert_eq!(forks.tips(6), [EntryId::new(4), EntryId::new(6)]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Forks(BTreeMap<u64, EntryId>);
+pub struct BranchIndex(BTreeMap<u64, EntryId>);
 
 /// Entries of a path whose numbers follow one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Segment {
     }
 }
 
-impl Forks {
+impl BranchIndex {
     /// The path to this entry, from the first entry on.
     #[must_use]
     pub fn path(&self, tip: EntryId) -> Vec<Segment> {
@@ -95,7 +95,7 @@ impl Forks {
 }
 
 /// Each entry that does not follow the one before it, and what it follows.
-impl FromIterator<(u64, EntryId)> for Forks {
+impl FromIterator<(u64, EntryId)> for BranchIndex {
     fn from_iter<I: IntoIterator<Item = (u64, EntryId)>>(forks: I) -> Self {
         Self(forks.into_iter().collect())
     }
@@ -105,7 +105,7 @@ impl FromIterator<(u64, EntryId)> for Forks {
 mod tests {
     use super::*;
 
-    fn forks(forks: &[(u64, u64)]) -> Forks {
+    fn forks(forks: &[(u64, u64)]) -> BranchIndex {
         forks.iter().map(|(first, parent)| (*first, EntryId::new(*parent))).collect()
     }
 
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(tips, [3, 5, 6, 8]);
         // Going on behind an old tip ends that branch nowhere.
         assert_eq!(self::forks(&[(4, 1), (6, 3)]).tips(6), [5, 6].map(EntryId::new));
-        assert_eq!(Forks::default().tips(0), []);
+        assert_eq!(BranchIndex::default().tips(0), []);
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use advisor_core::{BoxError, Error, ErrorKind, TurnId};
 
-use crate::{EntryId, Fence, Version};
+use crate::{EntryId, FencingToken, Version};
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -22,11 +22,11 @@ pub enum StoreError {
     Fenced,
     /// Another turn holds the conversation, or the same one somewhere else.
     #[error("turn `{turn}` holds the conversation; wait for its end, or at most {} ms", .remaining.as_millis())]
-    Held {
+    Locked {
         /// The turn that holds it.
         turn: TurnId,
         /// Its fence, by which it can be interrupted.
-        fence: Fence,
+        fence: FencingToken,
         /// How long it holds the conversation if it does not go on.
         remaining: Duration,
     },
@@ -139,7 +139,7 @@ impl From<StoreError> for Error {
                 "another writer changed the conversation meanwhile; begin the turn again",
             ),
             StoreError::Fenced => (ErrorKind::Fenced, "another turn holds the conversation by now"),
-            StoreError::Held { .. } => (
+            StoreError::Locked { .. } => (
                 ErrorKind::ConversationBusy,
                 "another turn of this conversation is running; wait for its end or cancel it, then ask again",
             ),

@@ -18,7 +18,7 @@ pub struct EntryId(u64);
 /// successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Fence(u64);
+pub struct FencingToken(u64);
 
 impl Version {
     /// The version of a conversation without entries.
@@ -60,7 +60,7 @@ impl EntryId {
     }
 }
 
-impl Fence {
+impl FencingToken {
     /// The fence with this number.
     #[must_use]
     pub fn new(number: u64) -> Self {

@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
 
-use crate::{Fence, StoreError};
+use crate::{FencingToken, StoreError};
 
 /// Hands out leases: the right of a turn to run in a conversation, among all processes that share a store.
 ///
 /// A lease lasts for a time, so that a turn that was killed can be told from one that runs. Whoever is given
-/// one gets a [`Fence`], which is higher than all before it in that conversation. A lease saves wasted work;
+/// one gets a [`FencingToken`], which is higher than all before it in that conversation. A lease saves wasted work;
 /// that two turns never write at once is the version's doing.
 ///
 /// # Ordering
@@ -23,7 +23,7 @@ use crate::{Fence, StoreError};
 /// A dropped `acquire` may leave the conversation held until the time is over.
 ///
 /// # Errors
-/// [`StoreError::Held`] if the conversation is held; [`StoreError::Fenced`] if the lease has passed on.
+/// [`StoreError::Locked`] if the conversation is held; [`StoreError::Fenced`] if the lease has passed on.
 ///
 /// # Example
 /// ```
@@ -38,26 +38,31 @@ use crate::{Fence, StoreError};
 /// let (key, minute) = (ConversationKey::new("c1")?, Duration::from_secs(60));
 /// let fence = leases.acquire(&key, &TurnId::new("one")?, minute, None).await?;
 /// let refused = leases.acquire(&key, &TurnId::new("two")?, minute, None).await;
-/// assert!(matches!(refused, Err(StoreError::Held { .. })));
+/// assert!(matches!(refused, Err(StoreError::Locked { .. })));
 /// leases.release(&key, fence).await?;
 /// leases.acquire(&key, &TurnId::new("two")?, minute, None).await?;
 /// # Ok(()) }
 /// ```
 #[async_trait]
 pub trait Leases: Send + Sync + 'static {
-    /// Takes the conversation for a turn and for so long, if it is free, or held with the fence `in_place_of`:
+    /// Takes the conversation for a turn and for so long, if it is free, or held with the fence `takeover_from`:
     /// one's own of an earlier turn, or that of a turn that is to be interrupted.
     async fn acquire(
         &self,
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError>;
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError>;
 
     /// Holds the conversation for so long from now on, also if the time is over or the lease was released.
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError>;
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError>;
 
     /// Gives the conversation back. If the lease has passed on, there is nothing to be done.
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError>;
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError>;
 }

@@ -2,13 +2,13 @@
 //!
 //! A conversation is a log of [`Entry`]s that is only ever appended to. [`ConversationStore`] is the contract,
 //! [`InMemoryStore`] keeps it in this process; stores in databases have crates of their own. Nothing here knows a turn
-//! that runs: who may write is decided by [versions](Version), [leases](Leases) and [fences](Fence).
+//! that runs: who may write is decided by [versions](Version), [leases](Leases) and [fences](FencingToken).
 //!
 //! # Example
 //! ```
 //! use advisor_core::{ConversationKey, Message, TurnId};
 //! use conversation_store::{
-//!     Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, StoreError, Version, View,
+//!     Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, StoreError, Version, ReadRange,
 //! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -20,7 +20,7 @@
 //!
 //! let version = store.append(&key, Version::EMPTY, batch.clone()).await?;
 //! assert_eq!(store.append(&key, Version::EMPTY, batch).await?, version, "it is written once");
-//! assert_eq!(store.load(&key, View::LastTurns(1)).await?.entries.len(), 1);
+//! assert_eq!(store.load(&key, ReadRange::LastTurns(1)).await?.entries.len(), 1);
 //! # Ok(()) }
 //! ```
 //!
@@ -30,9 +30,9 @@
 //! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
 //! | entry: a message, the start of a call, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
-//! | branch: the path from its last entry back through parents | [`EntryId`], [`Forks`] |
-//! | lease: a turn holds its conversation, among processes; its number, the fence, is checked inside each append | [`Leases`], [`Fence`] |
-//! | view: what is read of a log | [`View`], [`Snapshot`], [`OpenTurn`] |
+//! | branch: the path from its last entry back through parents | [`EntryId`], [`BranchIndex`] |
+//! | lease: a turn holds its conversation, among processes; its number, the fence, is checked inside each append | [`Leases`], [`FencingToken`] |
+//! | view: what is read of a log | [`ReadRange`], [`Snapshot`], [`OpenTurn`] |
 //!
 //! # Features
 //! | feature | what it brings | by default |
@@ -60,15 +60,15 @@ mod written_entry;
 
 pub use append::{Batch, BatchKey, NewEntry};
 pub use append_once::append_once;
-pub use branch::{Forks, Segment};
+pub use branch::{BranchIndex, Segment};
 pub use entry::summary::Summary;
 pub use entry::{Entry, EntryKind};
 pub use error::StoreError;
-pub use ids::{EntryId, Fence, Version};
+pub use ids::{EntryId, FencingToken, Version};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;
 pub use log_reader::LogReader;
-pub use read::{OpenTurn, Snapshot, View, last_end, same_turn};
+pub use read::{OpenTurn, ReadRange, Snapshot, last_end, same_turn};
 pub use store::{ConversationStore, Page};
 pub use timeout::TimeoutStore;
 pub use transfer::export::export;

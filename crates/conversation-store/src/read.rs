@@ -1,11 +1,11 @@
 use advisor_core::{TurnEnd, TurnId};
 
-use crate::{Entry, EntryId, EntryKind, Forks, Segment, Version};
+use crate::{BranchIndex, Entry, EntryId, EntryKind, Segment, Version};
 
 /// How much of a conversation is read, counted from its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum View {
+pub enum ReadRange {
     /// All of it.
     #[default]
     All,
@@ -43,19 +43,19 @@ impl Snapshot {
     ///
     /// It is for stores that hold logs in memory, and for comparing others with.
     #[must_use]
-    pub fn of(log: &[Entry], view: View) -> Self {
-        Self::of_branch(log, EntryId::new(log.last().map_or(0, |entry| entry.seq)), view)
+    pub fn from_log(log: &[Entry], view: ReadRange) -> Self {
+        Self::from_branch(log, EntryId::new(log.last().map_or(0, |entry| entry.seq)), view)
     }
 
     /// The same of the branch to this entry.
     #[must_use]
-    pub fn of_branch(log: &[Entry], tip: EntryId, view: View) -> Self {
-        let forks: Forks = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
+    pub fn from_branch(log: &[Entry], tip: EntryId, view: ReadRange) -> Self {
+        let forks: BranchIndex = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
         Self::along(log, &forks.path(tip), view)
     }
 
     /// The snapshot of a path through a log. Nothing of the log is looked at that is not given.
-    pub(crate) fn along(log: &[Entry], path: &[Segment], view: View) -> Self {
+    pub(crate) fn along(log: &[Entry], path: &[Segment], view: ReadRange) -> Self {
         let backwards = || path.iter().rev().flat_map(|part| part_of(log, part).iter().rev());
         let run = backwards().next().map(|last| backwards().take_while(|entry| entry.turn == last.turn));
         let is_open = run.clone().is_some_and(|run| end_backwards(run).is_none());
@@ -65,9 +65,9 @@ impl Snapshot {
             entries
         };
         let entries = match view {
-            View::All => forwards(&mut backwards()),
-            View::LastEntries(count) => forwards(&mut backwards().take(count)),
-            View::LastTurns(count) => {
+            ReadRange::All => forwards(&mut backwards()),
+            ReadRange::LastEntries(count) => forwards(&mut backwards().take(count)),
+            ReadRange::LastTurns(count) => {
                 let (mut turns, mut turn) = (0, None);
                 forwards(&mut backwards().take_while(|entry| {
                     turns += usize::from(turn != Some(&entry.turn));
@@ -87,7 +87,7 @@ impl Snapshot {
     /// The snapshot of entries that were read from a store: the view begins with the first number, the turn that is
     /// open, if there is one, with the second. It is for stores that have noted both, since damaged entries tell nothing.
     #[must_use]
-    pub fn of_read(version: Version, mut read: Vec<Entry>, view_from: u64, open_from: Option<u64>) -> Self {
+    pub fn from_read(version: Version, mut read: Vec<Entry>, view_from: u64, open_from: Option<u64>) -> Self {
         let place_of = |seq| read.partition_point(|entry| entry.seq < seq);
         let open_turn = open_from.and_then(|from| OpenTurn::all_of(read.get(place_of(from)..)?));
         let entries = read.split_off(place_of(view_from));
@@ -122,7 +122,7 @@ impl Snapshot {
 impl OpenTurn {
     /// The turn at the end of a log, if it has not ended.
     #[must_use]
-    pub fn of(log: &[Entry]) -> Option<Self> {
+    pub fn from_log(log: &[Entry]) -> Option<Self> {
         let last = log.chunk_by(same_turn).next_back()?;
         let turn = last.first()?.turn.clone();
         last_end(last).is_none().then(|| Self { turn, entries: last.to_vec() })
@@ -188,14 +188,15 @@ mod tests {
     #[test]
     fn views_count_from_the_end_and_keep_the_version() {
         let log = log(&[("a", &["1", "end"]), ("b", &["2", "3", "end"]), ("c", &["4", "end"])]);
-        let seqs = |view| Snapshot::of(&log, view).entries.iter().map(|entry| entry.seq).collect::<Vec<_>>();
-        assert_eq!(seqs(View::All), [1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(seqs(View::LastEntries(3)), [5, 6, 7]);
-        assert_eq!(seqs(View::LastEntries(99)), [1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(seqs(View::LastTurns(2)), [3, 4, 5, 6, 7]);
-        assert_eq!(seqs(View::LastTurns(0)), Vec::<u64>::new());
-        assert_eq!(Snapshot::of(&log, View::LastEntries(0)).version, Version::new(7));
-        assert_eq!(Snapshot::of(&[], View::All), Snapshot::default());
+        let seqs =
+            |view| Snapshot::from_log(&log, view).entries.iter().map(|entry| entry.seq).collect::<Vec<_>>();
+        assert_eq!(seqs(ReadRange::All), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(seqs(ReadRange::LastEntries(3)), [5, 6, 7]);
+        assert_eq!(seqs(ReadRange::LastEntries(99)), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(seqs(ReadRange::LastTurns(2)), [3, 4, 5, 6, 7]);
+        assert_eq!(seqs(ReadRange::LastTurns(0)), Vec::<u64>::new());
+        assert_eq!(Snapshot::from_log(&log, ReadRange::LastEntries(0)).version, Version::new(7));
+        assert_eq!(Snapshot::from_log(&[], ReadRange::All), Snapshot::default());
     }
 
     #[test]
@@ -204,59 +205,64 @@ mod tests {
         // Entry 5 ends turn `b` behind its first entry, and `c` follows.
         log[4].parent = Some(EntryId::new(3));
         let seqs = |tip, view| {
-            let read = Snapshot::of_branch(&log, EntryId::new(tip), view);
+            let read = Snapshot::from_branch(&log, EntryId::new(tip), view);
             assert_eq!(read.version, Version::new(6));
             read.entries.iter().map(|entry| entry.seq).collect::<Vec<_>>()
         };
-        assert_eq!(seqs(6, View::All), [1, 2, 3, 5, 6]);
-        assert_eq!(seqs(6, View::LastEntries(3)), [3, 5, 6]);
-        assert_eq!(seqs(6, View::LastTurns(2)), [3, 5, 6]);
-        assert_eq!(seqs(4, View::LastTurns(1)), [3, 4]);
-        assert_eq!(seqs(0, View::All), Vec::<u64>::new());
-        let open = |tip| Snapshot::of_branch(&log, EntryId::new(tip), View::LastEntries(0)).open_turn;
+        assert_eq!(seqs(6, ReadRange::All), [1, 2, 3, 5, 6]);
+        assert_eq!(seqs(6, ReadRange::LastEntries(3)), [3, 5, 6]);
+        assert_eq!(seqs(6, ReadRange::LastTurns(2)), [3, 5, 6]);
+        assert_eq!(seqs(4, ReadRange::LastTurns(1)), [3, 4]);
+        assert_eq!(seqs(0, ReadRange::All), Vec::<u64>::new());
+        let open = |tip| Snapshot::from_branch(&log, EntryId::new(tip), ReadRange::LastEntries(0)).open_turn;
         assert_eq!((open(4), open(5)), (None, None));
         assert_eq!(open(3).unwrap().entries.len(), 1);
-        assert_eq!(Snapshot::of(&log, View::All), Snapshot::of_branch(&log, EntryId::new(6), View::All));
+        assert_eq!(
+            Snapshot::from_log(&log, ReadRange::All),
+            Snapshot::from_branch(&log, EntryId::new(6), ReadRange::All)
+        );
     }
 
     #[test]
     fn what_was_read_is_cut_where_the_view_and_the_open_turn_begin() {
         let log = log(&[("a", &["1", "end"]), ("b", &["2", "3"])]);
-        for view in [View::All, View::LastEntries(0), View::LastEntries(1), View::LastTurns(1)] {
-            let whole = Snapshot::of(&log, view);
+        for view in
+            [ReadRange::All, ReadRange::LastEntries(0), ReadRange::LastEntries(1), ReadRange::LastTurns(1)]
+        {
+            let whole = Snapshot::from_log(&log, view);
             let view_from = 5 - u64::try_from(whole.entries.len()).unwrap();
-            assert_eq!(Snapshot::of_read(whole.version, log.clone(), view_from, Some(3)), whole);
-            let ended = Snapshot::of_read(whole.version, log.clone(), view_from, None);
+            assert_eq!(Snapshot::from_read(whole.version, log.clone(), view_from, Some(3)), whole);
+            let ended = Snapshot::from_read(whole.version, log.clone(), view_from, None);
             assert_eq!((ended.entries, ended.open_turn), (whole.entries, None));
         }
-        assert_eq!(Snapshot::of_read(Version::EMPTY, Vec::new(), 1, Some(1)), Snapshot::default());
+        assert_eq!(Snapshot::from_read(Version::EMPTY, Vec::new(), 1, Some(1)), Snapshot::default());
     }
 
     #[test]
     fn law_m5_the_turn_of_the_last_entry_is_known_where_it_is_shown() {
-        let last = |turns, view| Snapshot::of(&log(turns), view).last_turn().map(ToString::to_string);
+        let last = |turns, view| Snapshot::from_log(&log(turns), view).last_turn().map(ToString::to_string);
         let ended: &[(&str, &[&str])] = &[("a", &["1", "end"]), ("b", &["2", "end"])];
-        assert_eq!(last(ended, View::All).as_deref(), Some("b"));
-        assert_eq!(last(ended, View::LastEntries(0)), None);
+        assert_eq!(last(ended, ReadRange::All).as_deref(), Some("b"));
+        assert_eq!(last(ended, ReadRange::LastEntries(0)), None);
         let open: &[(&str, &[&str])] = &[("a", &["1", "end"]), ("b", &["2"])];
-        assert_eq!(last(open, View::LastEntries(0)).as_deref(), Some("b"));
-        assert_eq!(last(&[], View::All), None);
+        assert_eq!(last(open, ReadRange::LastEntries(0)).as_deref(), Some("b"));
+        assert_eq!(last(&[], ReadRange::All), None);
     }
 
     #[test]
     fn law_m6_of_a_damaged_last_entry_no_turn_is_known() {
         let mut log = log(&[("a", &["1", "end"]), ("b", &["2"])]);
         log[2].kind = EntryKind::Corrupt(Vec::new());
-        assert_eq!(Snapshot::of(&log, View::All).last_turn(), None);
-        assert_eq!(Snapshot::of(&log, View::LastEntries(0)).last_turn(), None);
+        assert_eq!(Snapshot::from_log(&log, ReadRange::All).last_turn(), None);
+        assert_eq!(Snapshot::from_log(&log, ReadRange::LastEntries(0)).last_turn(), None);
     }
 
     #[test]
     fn a_turn_is_open_until_its_end_and_again_after_more_messages() {
         let open = |turns| {
             let log = log(turns);
-            let open = Snapshot::of(&log, View::LastEntries(1)).open_turn;
-            assert_eq!(OpenTurn::of(&log), open);
+            let open = Snapshot::from_log(&log, ReadRange::LastEntries(1)).open_turn;
+            assert_eq!(OpenTurn::from_log(&log), open);
             open
         };
         assert_eq!(open(&[("a", &["1", "end"])]), None);

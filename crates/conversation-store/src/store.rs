@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Text, async_trait};
 
-use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version, View};
+use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Snapshot, StoreError, Version};
 
 /// Keeps conversations: one append-only log of entries each. See the crate's docs for the words.
 ///
@@ -56,7 +56,7 @@ use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version,
 /// # Example
 /// ```
 /// use advisor_core::{ConversationKey, Message, TurnId};
-/// use conversation_store::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, Version, View};
+/// use conversation_store::{Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, Version, ReadRange};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -68,14 +68,14 @@ use crate::{Batch, Entry, EntryId, Forks, Leases, Snapshot, StoreError, Version,
 /// let version = store.append(&key, Version::EMPTY, batch.clone()).await?;
 /// // The same batch again changes nothing.
 /// assert_eq!(store.append(&key, Version::EMPTY, batch).await?, version);
-/// assert_eq!(store.load(&key, View::All).await?.entries.len(), 1);
+/// assert_eq!(store.load(&key, ReadRange::All).await?.entries.len(), 1);
 /// # Ok(()) }
 /// ```
 #[async_trait]
 pub trait ConversationStore: Send + Sync + 'static {
     /// Reads the end of a conversation, its version and its open turn, all of one moment: those of the branch
     /// that was written last.
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError>;
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError>;
 
     /// The same of the branch whose tip is this entry, which may be any; the version is that of the whole
     /// conversation.
@@ -85,13 +85,13 @@ pub trait ConversationStore: Send + Sync + 'static {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         let log = whole(self, key).await?;
         if log.last().map_or(0, |last| last.seq) < tip.as_u64() {
             return Err(StoreError::NoSuchEntry { id: tip });
         }
-        Ok(Snapshot::of_branch(&log, tip, view))
+        Ok(Snapshot::from_branch(&log, tip, view))
     }
 
     /// Reads so many entries of the log after this one, whatever their branch, in the order in which they were
@@ -111,7 +111,7 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// Left out, it reads the whole log in pages.
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
         let log = whole(self, key).await?;
-        let forks: Forks = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
+        let forks: BranchIndex = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
         Ok(forks.tips(log.last().map_or(0, |last| last.seq)))
     }
 
@@ -194,7 +194,7 @@ impl Page {
 /// A shared store is a store.
 #[async_trait]
 impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         (**self).load(key, view).await
     }
 
@@ -202,7 +202,7 @@ impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         (**self).load_branch(key, tip, view).await
     }

@@ -6,7 +6,8 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::timeout;
 
 use crate::{
-    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Snapshot, StoreError,
+    Version,
 };
 
 /// A store whose operations end after a time, if they have not ended by themselves.
@@ -64,7 +65,7 @@ const SILENT: &str = "the store did not answer within the time that it is given"
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl ConversationStore for TimeoutStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.ask((*self.store).load(key, view)).await
     }
 
@@ -72,7 +73,7 @@ impl ConversationStore for TimeoutStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.ask((*self.store).load_branch(key, tip, view)).await
     }
@@ -120,16 +121,21 @@ impl Leases for TimeoutStore {
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        self.change(self.leases_of_store()?.acquire(key, turn, time, in_place_of)).await
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        self.change(self.leases_of_store()?.acquire(key, turn, time, takeover_from)).await
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError> {
         self.change(self.leases_of_store()?.renew(key, fence, time)).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
         self.change(self.leases_of_store()?.release(key, fence)).await
     }
 }

@@ -135,7 +135,7 @@ impl OpenAiModel {
     #[must_use]
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
-        let profile = if self.profile_given { self.profile } else { Profile::of_base_url(&base_url) };
+        let profile = if self.profile_given { self.profile } else { Profile::for_base_url(&base_url) };
         Self { base_url, profile, redaction: Arc::default(), ..self }
     }
 

@@ -1,6 +1,6 @@
 //! What a server wants and does that others do not, as plain data.
 //!
-//! A [`Profile`] is chosen by the caller, or by [`Profile::of_base_url`] from the host. It holds values only; the code that
+//! A [`Profile`] is chosen by the caller, or by [`Profile::for_base_url`] from the host. It holds values only; the code that
 //! reads them is the same for all servers. The numbers Q1, Q2, … in this crate name the quirks of real servers that a line is
 //! there for; `docs/decisions/openai-profiles-as-data.md` lists them with their sources.
 

@@ -105,7 +105,7 @@ impl Shapes {
         if let Some(counts) = self.untold.take()
             && let Some(usage) = self.known.first().and_then(|known| known.shape.usage(&counts))
         {
-            self.usage.get_or_insert_default().replace_with(&usage);
+            self.usage.get_or_insert_default().merge(&usage);
         }
     }
 

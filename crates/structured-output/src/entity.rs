@@ -20,7 +20,7 @@ pub trait PromptExt {
 
 impl PromptExt for Prompt {
     fn entity<T: DeserializeOwned + JsonSchema + Send + 'static>(self) -> Entity<T> {
-        let format = OutputFormat::of::<T>();
+        let format = OutputFormat::for_type::<T>();
         Entity { prompt: self, output: StructuredOutput::new(format.clone()), format, value: PhantomData }
     }
 }

@@ -24,7 +24,7 @@ pub struct OutputFormat {
 impl OutputFormat {
     /// Creates the form of the type `T`: its schema, and whether a value deserialises to it.
     #[must_use]
-    pub fn of<T: DeserializeOwned + JsonSchema>() -> Self {
+    pub fn for_type<T: DeserializeOwned + JsonSchema>() -> Self {
         Self::new(T::schema_name(), schema_for!(T).into(), |value| {
             serde_json::from_value::<T>(value).map(drop).map_err(|error| error.to_string())
         })
@@ -180,15 +180,15 @@ mod tests {
 
     #[test]
     fn a_struct_is_its_own_object_and_everything_else_is_wrapped() {
-        let city = OutputFormat::of::<City>();
+        let city = OutputFormat::for_type::<City>();
         assert_eq!((city.wrapped, city.name.as_str()), (false, "City"));
         assert_eq!(city.parse("{\"name\": \"Oslo\"}").unwrap(), json!({"name": "Oslo"}));
-        let cities = OutputFormat::of::<Vec<City>>();
+        let cities = OutputFormat::for_type::<Vec<City>>();
         assert!(cities.wrapped && cities.schema["$defs"]["City"].is_object());
         for answer in ["{\"value\": [{\"name\": \"Oslo\"}]}", "[{\"name\": \"Oslo\"}]"] {
             assert_eq!(cities.parse(answer).unwrap(), json!([{"name": "Oslo"}]));
         }
-        let shape = OutputFormat::of::<Shape>();
+        let shape = OutputFormat::for_type::<Shape>();
         assert!(shape.wrapped);
         let group = json!({"kind": "Group", "shapes": [{"kind": "Circle", "radius": 1.0}]});
         assert_eq!(shape.parse(&json!({"value": group.clone()}).to_string()).unwrap(), group);
@@ -220,7 +220,7 @@ mod tests {
             (SchemaSupport::JsonSchema, "schema", "schema"),
         ] {
             for (request, expected) in [(&plain, plain_format), (&with_tools, tools_format)] {
-                let asked = OutputFormat::of::<City>().asked_for(request.clone(), support);
+                let asked = OutputFormat::for_type::<City>().asked_for(request.clone(), support);
                 let in_words = asked.messages.iter().any(|message| message.text().contains("JSON schema"));
                 let format = match (&asked.options.response_format, in_words) {
                     (None, true) => "words",
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_value_is_found_whatever_stands_around_it_and_in_it() {
-        let doc = OutputFormat::of::<Doc>();
+        let doc = OutputFormat::for_type::<Doc>();
         let with_fence = json!({"markdown": "Run\n```sh\nls\n```\nnow"});
         let (line, pretty) = (with_fence.to_string(), format!("{with_fence:#}"));
         for (answer, expected) in [
@@ -257,7 +257,7 @@ mod tests {
         ] {
             assert_eq!(doc.parse(&answer).as_ref(), Ok(expected), "{answer}");
         }
-        let numbers = OutputFormat::of::<Vec<u32>>();
+        let numbers = OutputFormat::for_type::<Vec<u32>>();
         for (answer, expected) in [
             ("[1] According to my source it is [4, 5]", json!([4, 5])),
             ("[1] According to my source it is {\"value\": [4]}, see [22]", json!([4])),
@@ -265,13 +265,13 @@ mod tests {
         ] {
             assert_eq!(numbers.parse(answer), Ok(expected), "{answer}");
         }
-        let number = OutputFormat::of::<u32>();
+        let number = OutputFormat::for_type::<u32>();
         assert_eq!(number.parse("It is\n```json\n42\n```\nor so."), Ok(json!(42)));
     }
 
     #[test]
     fn a_part_of_a_value_is_not_taken_for_it() {
-        let shape = OutputFormat::of::<Shape>();
+        let shape = OutputFormat::for_type::<Shape>();
         let circle = "{\"kind\": \"Circle\", \"radius\": 1}";
         for answer in [
             format!("{{\"kind\": \"Group\", \"shapes\": [{circle}, ]}}"),
@@ -285,8 +285,8 @@ mod tests {
     #[test]
     fn only_the_object_that_was_put_around_a_value_is_taken_away() {
         use std::collections::BTreeMap;
-        let map = OutputFormat::of::<BTreeMap<String, Value>>();
-        let (any, number) = (OutputFormat::of::<Value>(), OutputFormat::of::<u32>());
+        let map = OutputFormat::for_type::<BTreeMap<String, Value>>();
+        let (any, number) = (OutputFormat::for_type::<Value>(), OutputFormat::for_type::<u32>());
         for (form, answer, expected) in [
             (&map, json!({"value": {"x": 1}}), json!({"x": 1})),
             (&map, json!({"value": {"x": 1}, "y": 2}), json!({"value": {"x": 1}, "y": 2})),
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told() {
-        let city = OutputFormat::of::<City>();
+        let city = OutputFormat::for_type::<City>();
         assert_eq!(city.parse("[1] has {\"nam\": \"Oslo\"}").unwrap_err(), "missing field `name`");
         let problem = city.parse("Well: {\"name\": \"Oslo\",}").unwrap_err();
         assert!(problem.starts_with("it is no JSON: trailing comma"), "{problem}");

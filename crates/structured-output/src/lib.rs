@@ -22,8 +22,8 @@
 //! # async fn main() -> advisor_core::Result<()> {
 //! // The first answer does not fit, so the model is asked again.
 //! let model = ScriptedModel::new([
-//!     Answer::of_text("Oslo, of course!"),
-//!     Answer::of_text(r#"{"name": "Oslo", "inhabitants": 717710}"#),
+//!     Answer::from_text("Oslo, of course!"),
+//!     Answer::from_text(r#"{"name": "Oslo", "inhabitants": 717710}"#),
 //! ]);
 //! let client = ChatClient::builder(model).build()?;
 //! let city: City = client.prompt().user("What is the capital of Norway?").entity().await?;

@@ -29,7 +29,7 @@ mod tests {
     fn the_words_of_a_server_are_not_in_the_error() {
         let reason = FinishReason::Other("Ann said so".into());
         let response = ChatResponse::new(1, Message::assistant("Oslo"), reason);
-        let error = value_of::<u8>(&OutputFormat::of::<u8>(), &response).unwrap_err().to_string();
+        let error = value_of::<u8>(&OutputFormat::for_type::<u8>(), &response).unwrap_err().to_string();
         assert!(error.contains("(Other)") && !error.contains("Ann"), "{error}");
     }
 }

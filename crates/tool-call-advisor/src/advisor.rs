@@ -2,8 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Error, Leniency, Phase, Placement,
-    Result, StreamAdvisor, ToolCall, ToolSet, async_trait,
+    AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Error, History, Leniency, Phase,
+    Placement, Result, StreamAdvisor, ToolCall, ToolSet, async_trait,
 };
 
 use crate::config::Config;
@@ -73,7 +73,7 @@ impl AdvisorInfo for ToolCallAdvisor {
 
     /// In the loop phase, which is its own.
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { own_history: self.config.own_history })
+        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { history: self.config.history })
     }
 
     fn validate_tools(&self, tools: &ToolSet) -> Result<()> {
@@ -127,7 +127,7 @@ impl ToolCallAdvisorBuilder {
     /// Whether each request repeats the turn's messages so far. Left out, it does unless a memory stands
     /// inside the loop, which then sends them.
     pub fn internal_conversation_history(mut self, enabled: bool) -> Self {
-        self.config.own_history = Some(enabled);
+        self.config.history = if enabled { History::InLoop } else { History::InMemory };
         self
     }
 
@@ -202,7 +202,7 @@ impl fmt::Debug for Config {
         f.debug_struct("ToolCallAdvisor")
             .field("streaming", &self.streaming)
             .field("tool_events", &self.tool_events)
-            .field("own_history", &self.own_history)
+            .field("history", &self.history)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -52,7 +52,7 @@ impl CallRun {
     /// place of a call in the recorded one, such as without a loop, or when a memory outside the loop gives the answer
     /// again. The memory lists the calls with their keys: `ChatMemoryAdvisor::handed_out_calls`.
     pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> Result<Vec<Self>> {
-        let handed_out = turn.fact().filter(|HandedOut(own)| own.round() == answer.round());
+        let handed_out = turn.extensions().get().filter(|HandedOut(own)| own.round() == answer.round());
         let recorded = match &handed_out {
             Some(HandedOut(own)) => own,
             None if turn.has_answer(answer.message()) || !turn.is_recorded() => answer,
@@ -67,7 +67,7 @@ impl CallRun {
         answer.tool_calls().map(run).collect()
     }
 
-    /// The same call in this turn, whose facts the tool can read.
+    /// The same call in this turn, whose extensions the tool can read.
     #[must_use]
     pub fn with_turn(self, turn: Arc<Turn>) -> Self {
         Self { turn, ..self }
@@ -140,9 +140,9 @@ impl ToolCallAdvisor {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<()> {
-    /// let pay = ToolDefinition::new("pay", "Pays a bill.", json!({"type": "object"})).by_caller();
+    /// let pay = ToolDefinition::new("pay", "Pays a bill.", json!({"type": "object"})).client_side();
     /// let tools = ToolSet::new().with(FnTool::new(pay, |_: Value| async { Ok("paid") }));
-    /// # let model = ScriptedModel::new([Answer::of_calls([("c1", "pay", "{}")]), Answer::of_text("Done.")]);
+    /// # let model = ScriptedModel::new([Answer::from_calls([("c1", "pay", "{}")]), Answer::from_text("Done.")]);
     /// let advisor = ToolCallAdvisor::new();
     /// let client = ChatClient::builder(model).advisor(advisor.clone()).tools(&tools).build()?;
     ///
@@ -188,7 +188,7 @@ fn is_first(turn: &Turn, key: &CallKey, tool: &dyn Tool) -> bool {
     if tool.definition().effect != Some(Effect::AtMostOnce) {
         return true;
     }
-    let first = turn.update(|started: &mut StartedCalls| {
+    let first = turn.extensions().update(|started: &mut StartedCalls| {
         let first = !started.contains(key);
         started.note(key.clone());
         first

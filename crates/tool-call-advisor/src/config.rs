@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use advisor_core::{Leniency, ToolCall};
+use advisor_core::{History, Leniency, ToolCall};
 
 use crate::hooks::NoHooks;
 use crate::plan::schema::Schemas;
@@ -12,7 +12,7 @@ use crate::{ClosingTexts, LoopHooks, ParallelTools, ToolCallStreaming, ToolExecu
 pub(crate) struct Config {
     pub(crate) streaming: ToolCallStreaming,
     pub(crate) tool_events: bool,
-    pub(crate) own_history: Option<bool>,
+    pub(crate) history: History,
     pub(crate) limits: ToolLimits,
     pub(crate) hooks: Arc<dyn LoopHooks>,
     pub(crate) execution: Arc<dyn ToolExecution>,
@@ -27,7 +27,7 @@ impl Default for Config {
         Self {
             streaming: ToolCallStreaming::default(),
             tool_events: false,
-            own_history: None,
+            history: History::Auto,
             limits: ToolLimits::default(),
             hooks: Arc::new(NoHooks),
             execution: Arc::new(ParallelTools::new()),

@@ -6,7 +6,7 @@
 //! reads, and whatever ends the turn leaves a valid transcript.
 //!
 //! - [`ToolCallAdvisor`] is the loop, [`ToolCallStreaming`] what those outside see of it.
-//! - [`FnTool`] makes a tool of a closure, [`CallerTool`] offers one that the caller runs.
+//! - [`FnTool`] makes a tool of a closure, [`ClientTool`] offers one that the caller runs.
 //! - [`Effect`] is what a tool says about running twice: one that must not writes its start before it runs.
 //! - [`ClosingTexts`] are the sentences that the loop writes itself.
 //! - [`ToolLimits`] bounds a turn, [`LoopHooks`] are its turning points.
@@ -31,8 +31,8 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<()> {
 //! let model = ScriptedModel::new([
-//!     Answer::of_calls([("c1", "weather", r#"{"city":"Oslo"}"#)]),
-//!     Answer::of_text("It is sunny in Oslo."),
+//!     Answer::from_calls([("c1", "weather", r#"{"city":"Oslo"}"#)]),
+//!     Answer::from_text("It is sunny in Oslo."),
 //! ]);
 //! let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
 //! let weather = FnTool::new(
@@ -69,12 +69,12 @@ pub use closing_texts::{ClosingTexts, NotStarted};
 pub use execution::parallel::ParallelTools;
 pub use execution::{ReadyCall, ToolBatch, ToolEvents, ToolExecution};
 pub use hooks::{LoopEnd, LoopHooks, LoopOutcome};
-pub use limits::{AtCallLimit, ToolLimits};
+pub use limits::{OnCallLimit, ToolLimits};
 #[cfg(feature = "typed-tools")]
 #[doc(no_inline)]
 pub use schemars::{self, JsonSchema};
 pub use streaming::ToolCallStreaming;
-pub use tools::caller_tool::CallerTool;
+pub use tools::caller_tool::ClientTool;
 pub use tools::fn_tool::FnTool;
 #[cfg(feature = "typed-tools")]
 pub use tools::typed_tool::schema_for;

@@ -32,13 +32,13 @@ pub struct ToolLimits {
     /// that does not fit, and says how large it was.
     pub result_media_bytes: usize,
     /// What a bound on calls does.
-    pub at_call_limit: AtCallLimit,
+    pub on_call_limit: OnCallLimit,
 }
 
 /// What happens to calls beyond a bound on calls. They never run, and are answered with an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum AtCallLimit {
+pub enum OnCallLimit {
     /// The turn ends after the calls within the bound have run.
     #[default]
     EndTurn,
@@ -56,7 +56,7 @@ impl Default for ToolLimits {
             total_time: None,
             result_bytes: 64 << 10,
             result_media_bytes: 16 << 20,
-            at_call_limit: AtCallLimit::EndTurn,
+            on_call_limit: OnCallLimit::EndTurn,
         }
     }
 }
@@ -107,8 +107,8 @@ impl ToolLimits {
 
     /// The same bounds, with what reaching one on calls does.
     #[must_use]
-    pub fn with_at_call_limit(self, at_call_limit: AtCallLimit) -> Self {
-        Self { at_call_limit, ..self }
+    pub fn with_on_call_limit(self, on_call_limit: OnCallLimit) -> Self {
+        Self { on_call_limit, ..self }
     }
 
     pub(crate) fn of_result(&self) -> ResultBounds {

@@ -1,11 +1,11 @@
 //! Transcripts: whether they are valid (law M1), and as lines.
 
-use advisor_chain::{Block, BlockContent, Message, MessageContent, MessageList, check_transcript};
+use advisor_chain::{Block, BlockContent, Message, MessageContent, MessageList, validate_transcript};
 
 /// Fails with the transcript unless it is valid.
 #[track_caller]
 pub(crate) fn assert_valid(messages: &MessageList) {
-    let defects = check_transcript(messages);
+    let defects = validate_transcript(messages);
     assert!(defects.is_empty(), "{defects:?}:\n{}", transcript_lines(messages).join("\n"));
 }
 

@@ -24,7 +24,7 @@ pub(super) async fn show<A: Write, N: Write>(
             biased;
             Ok(()) = &mut interrupt => {
                 interrupted = true;
-                handle.cancel(OnDrop::Seal);
+                handle.cancel(OnDrop::KeepPartial);
             }
             item = turn.next() => match item {
                 Some(Ok(chunk)) => screen.show(&chunk)?,

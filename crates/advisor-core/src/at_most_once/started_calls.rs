@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use crate::CallKey;
 
-/// The calls of a turn that are not to be started again: a fact of the [`Turn`](crate::Turn).
+/// The calls of a turn that are not to be started again: an extension of the [`Turn`](crate::Turn).
 ///
 /// A turn that was cut off and is submitted again under its id is run a second time. Whoever knows what the
 /// earlier run did leaves it here before the loop comes to its calls, or in a recorder at
@@ -14,8 +14,8 @@ use crate::CallKey;
 ///
 /// let turn = Turn::new(TurnId::new("t")?);
 /// let key = CallKey::new(turn.id().clone(), 1, 0);
-/// turn.update(|started: &mut StartedCalls| started.note(key.clone()));
-/// assert!(turn.fact::<StartedCalls>().is_some_and(|started| started.contains(&key)));
+/// turn.extensions().update(|started: &mut StartedCalls| started.note(key.clone()));
+/// assert!(turn.extensions().get::<StartedCalls>().is_some_and(|started| started.contains(&key)));
 /// # Ok::<(), advisor_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

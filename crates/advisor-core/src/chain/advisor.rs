@@ -19,11 +19,11 @@ pub trait AdvisorInfo: Send + Sync + 'static {
     ///
     /// Who records turns adds its [`TurnRecorder`](crate::TurnRecorder) here, so that it is told of all that
     /// the loop makes final, also of rounds that an advisor between the two answers by itself. It may be called
-    /// more than once in a turn: a fact of the turn can say that the recorder is there.
+    /// more than once in a turn: an extension of the turn can say that the recorder is there.
     ///
     /// # Errors
     /// If it cannot take part in this turn. Nothing is asked then.
-    fn join(&self, _request: &ChatRequest) -> Result<()> {
+    fn on_loop_start(&self, _request: &ChatRequest) -> Result<()> {
         Ok(())
     }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::chain::Link;
 use crate::{
-    AdvisorChain, AdvisorRole, ChatModel, Error, MemorySide, Phase, Placement, Result, StreamAdvisor,
+    AdvisorChain, AdvisorRole, ChatModel, Error, History, MemorySide, Phase, Placement, Result, StreamAdvisor,
 };
 
 /// Puts a chain together and checks it.
@@ -146,18 +146,18 @@ fn check_sides(links: &[Link]) -> Result<()> {
 }
 
 fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
-    let Some((AdvisorRole::ToolLoop { own_history }, advisor)) =
+    let Some((AdvisorRole::ToolLoop { history }, advisor)) =
         loops.first().map(|link| (link.placement.role, &link.advisor))
     else {
         return Ok(());
     };
-    match own_history {
-        Some(true) if memory_inside => Err(Error::configuration(format!(
+    match history {
+        History::InLoop if memory_inside => Err(Error::configuration(format!(
             "`{}` keeps its own history while memory inside the loop keeps it too, so the model would see each message twice; \
              leave the history unset, or place the memory in the turn phase",
             advisor.name()
         ))),
-        Some(false) if !memory_inside => Err(Error::configuration(format!(
+        History::InMemory if !memory_inside => Err(Error::configuration(format!(
             "`{}` keeps no history and no memory inside the loop does, so the model would not see what was said before; \
              leave the history unset, or add a memory in the round phase",
             advisor.name()

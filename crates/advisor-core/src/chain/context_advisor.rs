@@ -88,7 +88,8 @@ where
     T: Into<Text>,
 {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        let known = request.turn.update(|contexts: &mut Contexts| contexts.of(Arc::clone(&self) as _));
+        let known =
+            request.turn.extensions().update(|contexts: &mut Contexts| contexts.of(Arc::clone(&self) as _));
         let find = async {
             let text: Text = (self.context)(request.clone()).await?.into();
             Ok::<_, crate::Error>(text)

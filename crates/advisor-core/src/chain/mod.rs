@@ -115,15 +115,15 @@ impl AdvisorChain {
     }
 
     /// Tells every advisor of this rest of the chain that a tool loop begins with `request`; see
-    /// [`AdvisorInfo::join`](crate::AdvisorInfo::join). Whoever writes a tool loop calls it first, and again
+    /// [`AdvisorInfo::on_loop_start`](crate::AdvisorInfo::on_loop_start). Whoever writes a tool loop calls it first, and again
     /// if something changes the request before the first round.
     ///
     /// # Errors
     /// That of the first advisor that cannot take part.
-    pub fn join(&self, request: &ChatRequest) -> Result<()> {
+    pub fn on_loop_start(&self, request: &ChatRequest) -> Result<()> {
         // Without a root, the turn begins here.
         request.turn.begin_with(&request.messages);
-        self.remaining().iter().try_for_each(|link| link.advisor.join(request))
+        self.remaining().iter().try_for_each(|link| link.advisor.on_loop_start(request))
     }
 
     /// Checks tools that are to be offered: their definitions, and what each advisor of the whole chain has against them.

@@ -43,7 +43,32 @@ pub enum Phase {
     ModelCall,
 }
 
-/// What the chain must know an advisor for.
+/// Who sends the messages of a running turn again in each round of its tool loop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum History {
+    /// The memory, if one stands inside the loop, else the loop.
+    #[default]
+    Auto,
+    /// The loop.
+    InLoop,
+    /// The memory inside the loop.
+    InMemory,
+}
+
+impl History {
+    /// Returns whether the loop sends the messages, where a memory inside it is present or not.
+    #[must_use]
+    pub fn is_in_loop(self, memory_inside: bool) -> bool {
+        match self {
+            Self::Auto => !memory_inside,
+            Self::InLoop => true,
+            Self::InMemory => false,
+        }
+    }
+}
+
+/// The advisor's special role in a chain, if it has one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdvisorRole {
@@ -52,8 +77,8 @@ pub enum AdvisorRole {
     General,
     /// It runs tools and asks again; at most one, in [`Phase::Loop`].
     ToolLoop {
-        /// Whether it sends the turn's own messages again each round. Absent, it does unless memory inside it does.
-        own_history: Option<bool>,
+        /// Who sends the messages of the turn again in each round.
+        history: History,
     },
     /// It adds context that is sent and never stored, once per turn; see [`context_fn`](crate::context_fn).
     Context,

@@ -173,7 +173,7 @@ impl ChatClientBuilder {
         let mut duplicate = None;
         insert_once(&mut self.defaults.tools, tool, &mut duplicate);
         let is_inherited = self.inherited.find(&name).is_some();
-        self.inherited = self.inherited.retain(|inherited| *inherited != *name);
+        self.inherited = self.inherited.filtered(|inherited| *inherited != *name);
         if !is_inherited {
             self.duplicate = self.duplicate.take().or(duplicate);
         }

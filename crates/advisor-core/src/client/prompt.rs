@@ -22,13 +22,13 @@ pub struct Prompt {
     tools: ToolSet,
     conversation: Option<ConversationKey>,
     turn: Option<TurnId>,
-    facts: Vec<Fact>,
+    extensions: Vec<Extension>,
     on_drop: OnDrop,
     error: Option<Arc<Error>>,
 }
 
-/// Leaves a fact in a turn.
-type Fact = Arc<dyn Fn(&Turn) + Send + Sync>;
+/// Inserts an extension into a turn.
+type Extension = Arc<dyn Fn(&Turn) + Send + Sync>;
 
 impl Prompt {
     pub(crate) fn new(chain: ChainBuilder, defaults: Arc<Defaults>) -> Self {
@@ -40,7 +40,7 @@ impl Prompt {
             tools: defaults.tools.clone(),
             conversation: None,
             turn: None,
-            facts: Vec::new(),
+            extensions: Vec::new(),
             on_drop: defaults.on_drop,
             error: None,
             defaults,
@@ -93,10 +93,10 @@ impl Prompt {
         self
     }
 
-    /// Leaves a fact in the turn for its advisors, in place of one of the same type: what an advisor is to do in this
-    /// turn only. Their docs say which facts they look for.
-    pub fn fact<T: Clone + Send + Sync + 'static>(mut self, fact: T) -> Self {
-        self.facts.push(Arc::new(move |turn| turn.put(fact.clone())));
+    /// Inserts an [extension](crate::Extensions) into the turn, in place of one of the same type: what an advisor is to do in
+    /// this turn only. The docs of advisors name those they look for.
+    pub fn extension<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.extensions.push(Arc::new(move |turn| turn.extensions().insert(value.clone())));
         self
     }
 
@@ -128,7 +128,7 @@ impl Prompt {
     /// The turn. What was put together wrong is its first and only item.
     pub fn stream(self) -> TurnStream {
         let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::mint));
-        self.facts.iter().for_each(|leave| leave(&turn));
+        self.extensions.iter().for_each(|leave| leave(&turn));
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
         let stream = match self.prepare(Arc::clone(&turn)) {
             Ok((chain, request)) => chain.stream(request),

@@ -83,7 +83,7 @@ impl ChunkStream {
     /// An answer that is known already: its blocks as chunks, then its completion.
     pub fn answer(response: ChatResponse) -> Self {
         let mut chunks: Vec<_> =
-            response.blocks().flat_map(|(block, content)| Chunk::of_block(block, content)).collect();
+            response.blocks().flat_map(|(block, content)| Chunk::from_block(block, content)).collect();
         chunks.push(Chunk::Completed(response));
         Self::new(stream::iter(chunks.into_iter().map(Ok)))
     }

@@ -119,7 +119,7 @@ impl<F> EndWhen<F> {
                 self.running = response.usage().copied();
                 self.add_running();
             }
-            Chunk::Usage { usage, .. } => self.running.get_or_insert_default().replace_with(usage),
+            Chunk::Usage { usage, .. } => self.running.get_or_insert_default().merge(usage),
             chunk => self.shown.push(chunk),
         }
     }

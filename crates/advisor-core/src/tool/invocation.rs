@@ -21,7 +21,7 @@ pub struct ToolInvocation {
     pub key: CallKey,
     /// Where the tool tells how far it is.
     pub progress: Progress,
-    /// The turn the call belongs to: its id, and what others left in it ([`Turn::fact`]).
+    /// The turn the call belongs to: its id, and what others left in it ([`Turn::extensions`]).
     pub turn: Arc<Turn>,
     /// The conversation that the turn belongs to, with its tenant, if it is remembered in one.
     pub conversation: Option<ConversationKey>,

@@ -75,7 +75,7 @@ pub struct ToolDefinition {
     /// It must not run while other tools of the same answer run.
     pub exclusive: bool,
     /// Its calls are not run here but handed to the caller, who answers them in the next turn's input.
-    pub by_caller: bool,
+    pub client_side: bool,
     /// The longest it may take; absent, the loop's own bound.
     pub timeout: Option<Duration>,
     /// What arguments it is given that do not fit its schema as they are; absent, the loop's own setting.
@@ -93,7 +93,7 @@ impl ToolDefinition {
             parameters,
             return_direct: false,
             exclusive: false,
-            by_caller: false,
+            client_side: false,
             timeout: None,
             leniency: None,
             effect: None,
@@ -114,8 +114,8 @@ impl ToolDefinition {
 
     /// The same tool, whose calls are handed to the caller.
     #[must_use]
-    pub fn by_caller(self) -> Self {
-        Self { by_caller: true, ..self }
+    pub fn client_side(self) -> Self {
+        Self { client_side: true, ..self }
     }
 
     /// The same tool with a bound on its time.

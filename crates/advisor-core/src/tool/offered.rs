@@ -13,14 +13,14 @@ impl Turn {
     /// model was not asked in it.
     #[must_use]
     pub fn take_offered_tools(&self, round: u32) -> Option<ToolSet> {
-        self.update(|OfferedTools(offered)| {
+        self.extensions().update(|OfferedTools(offered)| {
             offered.retain(|(later, _)| *later >= round);
             offered.iter().find(|(of, _)| *of == round).map(|(_, tools)| tools.clone())
         })?
     }
 
     pub(crate) fn offer_tools(&self, round: u32, tools: ToolSet) {
-        self.update(|OfferedTools(offered)| offered.push((round, tools)));
+        self.extensions().update(|OfferedTools(offered)| offered.push((round, tools)));
     }
 }
 

@@ -60,7 +60,7 @@ impl ToolSet {
 
     /// The same set without the tools for whose names `keep` says no.
     #[must_use]
-    pub fn retain(&self, keep: impl Fn(&str) -> bool) -> Self {
+    pub fn filtered(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept: Vec<_> = self.iter().filter(|tool| keep(&tool.definition().name)).cloned().collect();
         Self(Arc::new(kept.into()))
     }

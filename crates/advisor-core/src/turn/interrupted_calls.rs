@@ -40,7 +40,7 @@ impl Turn {
     pub(crate) fn results_of_interrupted(&self, last: &Message) -> Option<(u32, Vec<Message>)> {
         let RunningCalls { round, answer } =
             self.running_calls().filter(|running| !running.answer.is_same(last))?;
-        let started = self.fact::<StartedCalls>().unwrap_or_default();
+        let started = self.extensions().get::<StartedCalls>().unwrap_or_default();
         let result = |(position, call): (u32, &ToolCall)| {
             let key = CallKey::new(self.id().clone(), round, position);
             let text = if started.contains(&key) { VERIFY_BEFORE_RETRYING } else { OUTCOME_UNKNOWN };

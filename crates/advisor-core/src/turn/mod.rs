@@ -1,10 +1,9 @@
-pub(crate) mod companions;
+pub(crate) mod extensions;
 pub(crate) mod interrupted_calls;
 pub(crate) mod recorder;
 pub(crate) mod replacements;
+pub(crate) mod side_tasks;
 
-use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,9 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::FutureExt;
 use message_aggregator::{Message, MessageList};
 
-use crate::turn::companions::Companions;
+use crate::turn::extensions::Extensions;
 use crate::turn::interrupted_calls::RunningCalls;
 use crate::turn::replacements::Replacements;
+use crate::turn::side_tasks::SideTasks;
 use crate::{Error, Record, Result, Step, TurnId, TurnRecorder};
 
 /// The one home of what must flow back outwards during a turn.
@@ -26,13 +26,13 @@ pub struct Turn {
     rounds: AtomicU32,
     input: OnceLock<MessageList>,
     end_recorded: AtomicBool,
-    pub(crate) companions: Companions,
+    pub(crate) side_tasks: SideTasks,
+    extensions: Extensions,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    facts: HashMap<TypeId, Box<dyn Any + Send>>,
     recorders: Vec<Arc<dyn TurnRecorder>>,
     answers: Vec<Message>,
     transcript: MessageList,
@@ -49,7 +49,8 @@ impl Turn {
             rounds: AtomicU32::new(0),
             input: OnceLock::new(),
             end_recorded: AtomicBool::new(false),
-            companions: Companions::default(),
+            side_tasks: SideTasks::default(),
+            extensions: Extensions::default(),
             state: Mutex::default(),
         })
     }
@@ -73,25 +74,10 @@ impl Turn {
         self.rounds.fetch_max(round, Ordering::Relaxed);
     }
 
-    /// Leaves a fact for others in this turn, in place of one of the same type.
-    pub fn put<T: Clone + Send + 'static>(&self, fact: T) {
-        let replaced = self.lock().facts.insert(TypeId::of::<T>(), Box::new(fact));
-        // Dropped only now that the lock is free: its `Drop` may use the turn.
-        drop(replaced);
-    }
-
-    /// A copy of the fact of this type that someone left. Its `Clone` must not use the turn.
+    /// Returns what advisors and tools of this turn leave for one another, one value per type.
     #[must_use]
-    pub fn fact<T: Clone + Send + 'static>(&self) -> Option<T> {
-        self.lock().facts.get(&TypeId::of::<T>()).and_then(|fact| fact.downcast_ref()).cloned()
-    }
-
-    /// Changes the fact of this type in place, beginning with its default. Neither `change` nor the default
-    /// must use the turn.
-    pub fn update<T: Default + Send + 'static, R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let mut state = self.lock();
-        let fact = state.facts.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
-        fact.downcast_mut().map(change)
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
     }
 
     /// Adds a recorder; it is told of all that becomes final from now on.
@@ -111,8 +97,8 @@ impl Turn {
     /// If it ends, the turn ends with its error: as interrupted if that is of kind
     /// [`Cancelled`](crate::ErrorKind::Cancelled), otherwise as failed. Without a
     /// [`TurnStream`](crate::TurnStream) around the chain nobody polls it.
-    pub fn accompany(&self, work: impl Future<Output = Error> + Send + 'static) {
-        self.companions.add(work.boxed());
+    pub fn attach(&self, work: impl Future<Output = Error> + Send + 'static) {
+        self.side_tasks.add(work.boxed());
     }
 
     /// Tells every recorder, one after the other, and waits for each. One that fails does not silence the others.
@@ -251,38 +237,5 @@ mod tests {
         assert_eq!(turn.next_round(), 8);
         turn.number_rounds_above(3);
         assert_eq!(turn.next_round(), 9, "a number that was used does not come again");
-    }
-
-    #[test]
-    fn facts_are_kept_by_type() {
-        let turn = Turn::new(TurnId::mint());
-        assert_eq!(turn.fact::<u32>(), None);
-        turn.put(1_u32);
-        turn.put("two");
-        assert_eq!(turn.update(|count: &mut u32| std::mem::replace(count, 3)), Some(1));
-        assert_eq!((turn.fact::<u32>(), turn.fact::<&str>()), (Some(3), Some("two")));
-    }
-
-    /// Notes for each drop whether the turn could be used in it.
-    #[derive(Clone)]
-    struct UsesTheTurn(Arc<Turn>, Arc<Mutex<Vec<bool>>>);
-
-    impl Drop for UsesTheTurn {
-        fn drop(&mut self) {
-            self.1.lock().unwrap().push(self.0.state.try_lock().is_ok());
-        }
-    }
-
-    #[test]
-    fn a_fact_that_is_replaced_may_use_the_turn_when_it_is_dropped() {
-        let turn = Turn::new(TurnId::mint());
-        let drops = Arc::new(Mutex::new(Vec::new()));
-        let fact = UsesTheTurn(Arc::clone(&turn), Arc::clone(&drops));
-        turn.put(Some(fact.clone()));
-        turn.put(Some(fact.clone()));
-        let dropped = drops.lock().unwrap().clone();
-        assert_eq!(dropped, [true], "the first fact is dropped when the lock is free");
-        // Otherwise the turn would hold the fact and the fact the turn.
-        turn.put::<Option<UsesTheTurn>>(None);
     }
 }

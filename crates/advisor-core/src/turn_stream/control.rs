@@ -18,7 +18,7 @@ pub enum OnDrop {
     /// Everything stops. Memory keeps the text that was delivered, with a marker that the model sees:
     /// at once where the caller gave a [`Spawner`], otherwise with the next turn of the conversation.
     #[default]
-    Seal,
+    KeepPartial,
     /// The turn goes on without its reader. Needs a [`Spawner`]; without one it is sealed.
     FinishTurn,
     /// Everything stops and memory hides the turn. Tools that ran are not undone.

@@ -33,7 +33,7 @@ impl TurnStream {
     /// Records what is left of the turn, in order, of which the last record is its end.
     fn record_last(&mut self, records: Vec<Record>, end: TurnEnd, last: LastItem) {
         self.release();
-        self.beside.leave(&self.turn.companions);
+        self.beside.leave(&self.turn.side_tasks);
         let turn = Arc::clone(&self.turn);
         let recording = async move {
             for record in &records {
@@ -90,7 +90,7 @@ impl TurnStream {
     pub(crate) fn interrupt(&mut self, error: Error) {
         match error.kind() {
             ErrorKind::Cancelled => {
-                let end = self.early_end(OnDrop::Seal);
+                let end = self.early_end(OnDrop::KeepPartial);
                 self.end_with(end, error);
             }
             _ => self.fail(error),
@@ -114,7 +114,7 @@ impl TurnStream {
             turn: Arc::clone(&self.turn),
             control,
             delivered: std::mem::take(&mut self.delivered),
-            on_drop: OnDrop::Seal,
+            on_drop: OnDrop::KeepPartial,
             spawner: Some(spawner.clone()),
             beside: std::mem::take(&mut self.beside),
             span: self.span.clone(),
@@ -192,7 +192,7 @@ impl TurnStream {
     }
 
     pub(crate) fn settle(&mut self) {
-        self.beside.leave(&self.turn.companions);
+        self.beside.leave(&self.turn.side_tasks);
         self.release();
         self.span = Span::none();
         self.control.settle();
@@ -225,7 +225,7 @@ impl Drop for TurnStream {
         let end = wanted.unwrap_or_else(|| self.early_end(self.on_drop));
         // Everything of the turn stops here, before anyone is told that it has.
         self.release();
-        self.beside.leave(&self.turn.companions);
+        self.beside.leave(&self.turn.side_tasks);
         self.hand_over(&end);
     }
 }

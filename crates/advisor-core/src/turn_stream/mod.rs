@@ -16,7 +16,7 @@ use futures::stream::{FusedStream, Stream};
 use message_aggregator::Chunk;
 use tracing::Span;
 
-use crate::turn::companions::Beside;
+use crate::turn::side_tasks::AttachedTasks;
 use crate::turn_stream::control::TurnControl;
 use crate::turn_stream::delivered::Delivered;
 use crate::turn_stream::state::State;
@@ -68,7 +68,7 @@ pub struct TurnStream {
     delivered: Delivered,
     on_drop: OnDrop,
     spawner: Option<Spawner>,
-    beside: Beside,
+    beside: AttachedTasks,
     span: Span,
     /// A poll has begun and has not come back: somebody's code panicked in it, if another one begins.
     in_poll: bool,
@@ -97,9 +97,9 @@ impl TurnStream {
             turn,
             control: TurnControl::new(),
             delivered: Delivered::default(),
-            on_drop: OnDrop::Seal,
+            on_drop: OnDrop::KeepPartial,
             spawner: None,
-            beside: Beside::default(),
+            beside: AttachedTasks::default(),
             span: Span::none(),
             in_poll: false,
         }
@@ -161,7 +161,7 @@ impl TurnStream {
         }
         if let Some(mode) = self.control.take_cancelled() {
             self.cancel(mode);
-        } else if let Some(error) = self.beside.poll(&self.turn.companions, cx) {
+        } else if let Some(error) = self.beside.poll(&self.turn.side_tasks, cx) {
             self.interrupt(error);
         }
     }
@@ -262,7 +262,7 @@ impl TurnStream {
     #[inline]
     fn next_ready(&mut self) -> Option<Chunk> {
         let State::Live(live) = &mut self.state else { return None };
-        if self.control.is_requested() || self.turn.companions.any() || self.beside.any() {
+        if self.control.is_requested() || self.turn.side_tasks.any() || self.beside.any() {
             return None;
         }
         let chunk = live.next_ready()?;
@@ -287,7 +287,7 @@ impl TurnStream {
             self.poll_interruption(cx);
             let polled = self.poll_state(cx);
             let waits = polled.is_pending() && matches!(self.state, State::Opening(_) | State::Live(_));
-            if !waits || !(self.control.poll_cancelled(cx) || self.turn.companions.any()) {
+            if !waits || !(self.control.poll_cancelled(cx) || self.turn.side_tasks.any()) {
                 self.in_poll = false;
                 return polled;
             }

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{ChatClient, ConversationKey, Result, ToolSet, TurnId};
-use conversation_store::{ConversationStore, Entry, StoreError, View};
+use conversation_store::{ConversationStore, Entry, ReadRange, StoreError};
 
 use super::drive::drive;
 use super::leaves::{SAID, SAID_LAST};
@@ -197,7 +197,7 @@ impl CrashDriver {
         let id = turn.turn().id().clone();
         points.begin(strikes);
         let over = drive(turn, points).await;
-        let log = self.store.load(key, View::All).await?.entries;
+        let log = self.store.load(key, ReadRange::All).await?.entries;
         let (places, happened) = (points.places(), points.take_happened());
         Ok(TurnRan { id, strikes: strikes.to_vec(), places, over, happened, log })
     }

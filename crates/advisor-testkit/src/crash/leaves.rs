@@ -83,7 +83,7 @@ fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) ->
         answers += usize::from(message.role() == Role::Assistant);
     }
     match said {
-        Some(SAID_LAST) => Answer::of_text(LAST),
+        Some(SAID_LAST) => Answer::from_text(LAST),
         Some(said) if said == SAID[0] => scenario.answer(answers),
         _ => following.answer(answers),
     }

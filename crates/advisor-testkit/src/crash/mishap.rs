@@ -27,9 +27,9 @@ pub enum Mishap {
 impl Mishap {
     /// Every mishap.
     pub const ALL: [Self; 11] = [
-        Self::Drop(OnDrop::Seal),
+        Self::Drop(OnDrop::KeepPartial),
         Self::Drop(OnDrop::Rollback),
-        Self::Cancel(OnDrop::Seal),
+        Self::Cancel(OnDrop::KeepPartial),
         Self::Cancel(OnDrop::Rollback),
         Self::Kill,
         Self::Store(StoreFault::Unavailable),
@@ -42,9 +42,9 @@ impl Mishap {
 
     /// Those in which nothing fails by itself: someone drops, cancels or kills.
     pub const STOPS: [Self; 5] = [
-        Self::Drop(OnDrop::Seal),
+        Self::Drop(OnDrop::KeepPartial),
         Self::Drop(OnDrop::Rollback),
-        Self::Cancel(OnDrop::Seal),
+        Self::Cancel(OnDrop::KeepPartial),
         Self::Cancel(OnDrop::Rollback),
         Self::Kill,
     ];

@@ -6,8 +6,8 @@ use advisor_core::{
     ChatClient, ChatModel, ChatRequest, ChatResponse, ChunkStream, ConversationKey, FinishReason, Message,
     Result, async_trait,
 };
-use chat_memory_advisor::{ChatMemoryAdvisor, check_transcript};
-use conversation_store::{ConversationStore, View};
+use chat_memory_advisor::{ChatMemoryAdvisor, validate_transcript};
+use conversation_store::{ConversationStore, ReadRange};
 
 /// Runs two turns with memory in a conversation, whatever its log holds: what they send must be valid, and what is said in
 /// them is stored.
@@ -19,7 +19,7 @@ pub async fn next_turns_are_valid(store: Arc<dyn ConversationStore>, key: &Conve
     let client = ChatClient::builder(Careful).advisor(memory).build().unwrap();
     for text in ["one more", "and another"] {
         client.prompt().user(text).conversation(key.clone()).call().await.unwrap();
-        let read = store.load(key, View::LastTurns(1)).await.unwrap();
+        let read = store.load(key, ReadRange::LastTurns(1)).await.unwrap();
         let said = read.entries.iter().filter_map(|entry| entry.kind.as_message()).map(Message::text);
         assert_eq!(said.collect::<Vec<_>>(), [text, "yes"]);
         assert_eq!(read.open_turn, None);
@@ -32,7 +32,7 @@ struct Careful;
 #[async_trait]
 impl ChatModel for Careful {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        assert_eq!(check_transcript(&request.messages), []);
+        assert_eq!(validate_transcript(&request.messages), []);
         let answer = ChatResponse::new(request.round, Message::assistant("yes"), FinishReason::Stop);
         Ok(ChunkStream::answer(answer))
     }

@@ -37,7 +37,7 @@ use crate::crash::points::pass::{Pass, WANTED};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
 /// let points = AwaitPoints::new();
-/// let model = points.model(ScriptedModel::new([Answer::of_text("Hi")]));
+/// let model = points.model(ScriptedModel::new([Answer::from_text("Hi")]));
 /// let memory = ChatMemoryAdvisor::new(points.store(InMemoryStore::new()));
 /// let client = ChatClient::builder(model).advisor(memory).build()?;
 /// client.prompt().user("Hello").conversation("c").call().await?;

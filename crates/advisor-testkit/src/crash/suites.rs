@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor, Tool, ToolSet};
-use chat_memory_advisor::{ChatMemoryAdvisor, WhenBusy};
+use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::{ConversationStore, InMemoryStore};
 
 use super::{CrashDriver, Happened, Invariant, Leaves, Mishap, Place, Scenario, TurnRan};
@@ -17,7 +17,7 @@ const AT_A_STORE: [Mishap; 5] = [
     Mishap::Store(StoreFault::AnswerLost),
 ];
 
-const DROP: Mishap = Mishap::Drop(OnDrop::Seal);
+const DROP: Mishap = Mishap::Drop(OnDrop::KeepPartial);
 
 /// How long a lease lasts where the clock may be the real one: so long waits the next turn after a kill.
 const LEASE: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
     if with_leases {
         let make = |leaves: &Leaves| {
             let memory = ChatMemoryAdvisor::new(leaves.store.clone().with_given_leases());
-            let memory = memory.with_when_busy(WhenBusy::Queue).with_lease_time(LEASE);
+            let memory = memory.with_on_busy(OnBusy::Queue).with_lease_ttl(LEASE);
             leaves.client().advisor(memory).advisor(leaves.tool_loop().build()?).build()
         };
         let mut driver = CrashDriver::new(scenario, store, make);

@@ -262,7 +262,7 @@ async fn a_partial_text_is_that_which_was_shown() {
     // The reader has been given the beginning of a block and its first text.
     let readers = places.iter().enumerate().filter(|(_, place)| **place == Place::Reader);
     let shown = readers.map(|(point, _)| point).nth(1).unwrap();
-    let ran = ran(Scenario::PLAIN, &[Strike::new(shown, Mishap::Drop(OnDrop::Seal))]).await;
+    let ran = ran(Scenario::PLAIN, &[Strike::new(shown, Mishap::Drop(OnDrop::KeepPartial))]).await;
     ran.check(&[]).unwrap();
     let end = ran.log.iter().position(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))).unwrap();
     let interrupted = |partial: &str| EntryKind::TurnEnded(TurnEnd::Interrupted { partial: partial.into() });

@@ -46,12 +46,12 @@ impl Answer {
     }
 
     /// A whole answer of one text.
-    pub fn of_text(text: impl Into<Text>) -> Self {
+    pub fn from_text(text: impl Into<Text>) -> Self {
         Self::new().text(text).finish(FinishReason::Stop)
     }
 
     /// A whole answer that asks for tools: id, name and arguments of each call.
-    pub fn of_calls<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Self {
+    pub fn from_calls<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Self {
         let calls = calls
             .into_iter()
             .fold(Self::new(), |answer, (id, name, arguments)| answer.call(id, name, arguments));

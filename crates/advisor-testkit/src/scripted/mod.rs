@@ -38,7 +38,7 @@ use answer::AnswerStep;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
-/// let model = ScriptedModel::new([Answer::of_text("Hello")]);
+/// let model = ScriptedModel::new([Answer::from_text("Hello")]);
 /// let chain = AdvisorChain::builder(model.clone()).build()?;
 /// let response = chain.next_call(ChatRequest::new(Message::user("Hi"))).await?;
 /// assert_eq!(response.text(), "Hello");

@@ -5,7 +5,8 @@ use std::time::Duration;
 use advisor_core::{ConversationKey, TurnId};
 use async_trait::async_trait;
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Snapshot, StoreError,
+    Version,
 };
 use futures::future::BoxFuture;
 
@@ -126,7 +127,7 @@ fn none<T>(_: &T) -> Option<Version> {
 
 #[async_trait]
 impl<S: ConversationStore + ?Sized, A: Around> ConversationStore for StoreAround<S, A> {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.ask(Asked::Load, self.inner.load(key, view), of_snapshot).await
     }
 
@@ -134,7 +135,7 @@ impl<S: ConversationStore + ?Sized, A: Around> ConversationStore for StoreAround
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.ask(Asked::Load, self.inner.load_branch(key, tip, view), of_snapshot).await
     }
@@ -183,17 +184,22 @@ impl<S: ConversationStore + ?Sized, A: Around> Leases for StoreAround<S, A> {
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        let work = self.leases_of_inner()?.acquire(key, turn, time, in_place_of);
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        let work = self.leases_of_inner()?.acquire(key, turn, time, takeover_from);
         self.ask(Asked::Acquire, work, none).await
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError> {
         self.ask(Asked::Renew, self.leases_of_inner()?.renew(key, fence, time), none).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
         self.ask(Asked::Release, self.leases_of_inner()?.release(key, fence), none).await
     }
 }
@@ -257,6 +263,6 @@ mod tests {
     #[tokio::test]
     async fn a_store_that_was_not_asked_gives_no_answer() {
         let store = StoreAround::with(Arc::new(InMemoryStore::new()), Forgets);
-        assert!(matches!(store.load(&key(), View::All).await, Err(StoreError::Unavailable { .. })));
+        assert!(matches!(store.load(&key(), ReadRange::All).await, Err(StoreError::Unavailable { .. })));
     }
 }

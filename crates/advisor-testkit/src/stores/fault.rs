@@ -63,7 +63,7 @@ impl StoreFault {
 /// let store = FaultStore::new(InMemoryStore::new());
 /// // Operation 0 loads the conversation, 1 stores the input, 2 the answer.
 /// store.fail_at(2, StoreFault::Unavailable);
-/// let model = ScriptedModel::new([Answer::of_text("Hi")]);
+/// let model = ScriptedModel::new([Answer::from_text("Hi")]);
 /// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(store.clone())).build()?;
 /// let error = client.prompt().user("Hello").conversation("c").call().await.unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::NotPersisted);

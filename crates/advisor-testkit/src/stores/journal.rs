@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Message, MessageContent};
 use async_trait::async_trait;
-use conversation_store::{Batch, ConversationStore, EntryKind, StoreError, Version, View};
+use conversation_store::{Batch, ConversationStore, EntryKind, ReadRange, StoreError, Version};
 use tokio::task::yield_now;
 
 use super::{Around, Asked, StoreAround, Work};
@@ -25,7 +25,7 @@ use crate::Journal;
 /// # async fn main() -> advisor_core::Result<()> {
 /// let journal = Journal::new();
 /// let store = JournalStore::new(InMemoryStore::new(), &journal);
-/// let model = ScriptedModel::new([Answer::of_text("Hi")]).with_journal(&journal);
+/// let model = ScriptedModel::new([Answer::from_text("Hi")]).with_journal(&journal);
 /// let client = ChatClient::builder(model).advisor(ChatMemoryAdvisor::new(store)).build()?;
 /// client.prompt().user("Hello").conversation("c").call().await?;
 /// journal.assert_order(&["stored user", "model.ask r1", "model.end r1", "stored assistant() end"]);
@@ -48,7 +48,7 @@ impl<S: ConversationStore> JournalStore<S> {
     /// # Errors
     /// Those of the store.
     pub async fn log(&self, key: &ConversationKey) -> Result<Vec<Message>, StoreError> {
-        let snapshot = self.inner.load(key, View::All).await?;
+        let snapshot = self.inner.load(key, ReadRange::All).await?;
         Ok(snapshot.entries.iter().filter_map(|entry| entry.kind.as_message()).cloned().collect())
     }
 }

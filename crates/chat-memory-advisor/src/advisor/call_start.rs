@@ -5,9 +5,9 @@ use uuid::Uuid;
 
 use crate::advisor::handed_out::LastTurn;
 use crate::turn::TurnMemory;
-use crate::{ChatMemoryAdvisor, WhenBusy};
+use crate::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::append_once;
-use conversation_store::{Batch, BatchKey, EntryId, EntryKind, Fence, NewEntry, StoreError, Version};
+use conversation_store::{Batch, BatchKey, EntryId, EntryKind, FencingToken, NewEntry, StoreError, Version};
 
 /// Entries that are read at once.
 const PAGE: usize = 256;
@@ -63,7 +63,7 @@ impl ChatMemoryAdvisor {
         let holder = Turn::new(TurnId::new(HOLDER)?);
         let request = ChatRequest::new(MessageList::new()).with_turn(holder);
         let holder = TurnMemory::new(&self.settings, &request, conversation.clone()).0;
-        let claim = holder.hold(Some(WhenBusy::Reject)).await?;
+        let claim = holder.hold(Some(OnBusy::Reject)).await?;
         let recorded = self.append_start(conversation, start, holder.hold.fence()).await;
         holder.give_back(&claim).await;
         recorded
@@ -73,7 +73,7 @@ impl ChatMemoryAdvisor {
         &self,
         conversation: &ConversationKey,
         start: &CallStart,
-        fence: Option<Fence>,
+        fence: Option<FencingToken>,
     ) -> Result<()> {
         let mut tried = None;
         loop {

@@ -5,7 +5,7 @@ use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, Tu
 use crate::ChatMemoryAdvisor;
 use crate::transcript::repair::is_remembered;
 use crate::turn::close::{closing, end_of};
-use conversation_store::{Entry, EntryKind, Snapshot, StoreError, Version, View};
+use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version};
 use conversation_store::{last_end, same_turn};
 
 /// A call that a turn has left to the caller, and that has no result yet.
@@ -25,11 +25,11 @@ pub struct HandedOutCall {
 /// Returns the calls that a conversation waits for, in call order.
 ///
 /// They are those that the last turn has left to the caller, as it does with calls of a tool that
-/// [only the caller runs](advisor_core::ToolDefinition::by_caller). Their results begin the next turn; once that has begun,
+/// [only the caller runs](advisor_core::ToolDefinition::client_side). Their results begin the next turn; once that has begun,
 /// there are none. A turn that was rolled back is passed over. Calls that are not complete, and those of an answer that was
 /// filtered or cut, must not run and are not among them.
 ///
-/// The snapshot must show the turn that made them, as those of [`View::LastTurns`] and [`View::All`] do.
+/// The snapshot must show the turn that made them, as those of [`ReadRange::LastTurns`] and [`ReadRange::All`] do.
 #[must_use]
 pub fn handed_out_calls(snapshot: &Snapshot) -> Vec<HandedOutCall> {
     last_to_say_something(&snapshot.entries).map(calls_left_by).unwrap_or_default()
@@ -69,7 +69,7 @@ impl ChatMemoryAdvisor {
         let (store, mut turns) = (self.settings.store(), 1_usize);
         loop {
             let snapshot =
-                store.load(key, View::LastTurns(turns)).await.map_err(StoreError::into_load_error)?;
+                store.load(key, ReadRange::LastTurns(turns)).await.map_err(StoreError::into_load_error)?;
             let (version, last_turn) = (snapshot.version, snapshot.last_turn().cloned());
             let mut log = snapshot.entries;
             let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
@@ -181,7 +181,7 @@ mod tests {
     /// The calls of a log whose answers were given in round 3, as their keys and ids.
     fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
         let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
-        let snapshot = Snapshot::of(&entries, View::All);
+        let snapshot = Snapshot::from_log(&entries, ReadRange::All);
         let calls = handed_out_calls(&snapshot).into_iter();
         calls.map(|open| format!("{} {}", open.key.unwrap(), open.call.id)).collect()
     }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_call_of_an_older_version_has_no_key() {
         let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
-        let open = handed_out_calls(&Snapshot::of(&entries, View::All));
+        let open = handed_out_calls(&Snapshot::from_log(&entries, ReadRange::All));
         assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::conversation::unfinished::Unfinished;
 use crate::conversation::waiters::{Waiting, Watch};
 use crate::conversation::{Registry, Slot};
-use conversation_store::Fence;
+use conversation_store::FencingToken;
 
 /// A turn is the one that runs in its conversation, in this process, as long as it has this.
 #[derive(Debug)]
@@ -185,11 +185,11 @@ impl Drop for Claim {
 }
 
 impl Hold {
-    pub(crate) fn fence(&self) -> Option<Fence> {
-        Some(self.fence.load(Ordering::Acquire)).filter(|fence| *fence > 0).map(Fence::new)
+    pub(crate) fn fence(&self) -> Option<FencingToken> {
+        Some(self.fence.load(Ordering::Acquire)).filter(|fence| *fence > 0).map(FencingToken::new)
     }
 
-    pub(crate) fn set_fence(&self, fence: Fence) {
+    pub(crate) fn set_fence(&self, fence: FencingToken) {
         self.fence.store(fence.as_u64(), Ordering::Release);
     }
 }

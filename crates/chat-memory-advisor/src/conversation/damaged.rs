@@ -48,13 +48,13 @@ impl Damaged {
 mod tests {
     use super::*;
     use crate::test_logs::{log, user};
-    use conversation_store::View;
+    use conversation_store::ReadRange;
 
     #[test]
     fn law_r1_each_damaged_entry_is_told_once_and_what_is_kept_of_them_is_bounded() {
         let damaged = Damaged::default();
         let entries = log(&[("t", vec![user("u").into(), EntryKind::Corrupt(b"secret".into())])]);
-        let snapshot = Snapshot::of(&entries, View::All);
+        let snapshot = Snapshot::from_log(&entries, ReadRange::All);
         let key = |name: &str| ConversationKey::new(name).unwrap();
         assert_eq!(damaged.untold(&key("a"), &snapshot), [2]);
         assert_eq!(damaged.untold(&key("a"), &snapshot), [] as [u64; 0]);

@@ -14,7 +14,7 @@ use crate::conversation::damaged::Damaged;
 use crate::conversation::unfinished::{OVERHEAD, Unfinished};
 use crate::conversation::waiters::Waiters;
 use crate::transcript::summary::Pending;
-use conversation_store::Fence;
+use conversation_store::FencingToken;
 
 /// The turns of this process: which one runs in a conversation, and which stopped without their end being
 /// written.
@@ -55,7 +55,7 @@ pub(crate) struct Slot {
     unfinished: Vec<Unfinished>,
     pub(crate) waiters: Waiters,
     /// The fence of the turn that runs; or of the last one, if its lease could not be given back.
-    pub(crate) fence: Option<Fence>,
+    pub(crate) fence: Option<FencingToken>,
     /// The turns that may hold the conversation by an answer of the store that nobody heard.
     pub(crate) asked_for: Vec<TurnId>,
     /// A summary that is still to be written, and whether one is being made.
@@ -101,7 +101,7 @@ impl Registry {
     }
 
     /// The fences that no turn needs any more, each with its conversation.
-    pub(crate) fn idle_fences(&self) -> Vec<(ConversationKey, Fence)> {
+    pub(crate) fn idle_fences(&self) -> Vec<(ConversationKey, FencingToken)> {
         let idle = self.conversations.iter().filter(|slot| slot.running.is_none());
         idle.filter_map(|slot| Some((slot.key().clone(), slot.fence?))).collect()
     }
@@ -194,7 +194,7 @@ impl Slot {
     }
 
     /// A turn of this process has a lease, which is also good for what others have left here.
-    pub(crate) fn note_lease(&mut self, fence: Fence) {
+    pub(crate) fn note_lease(&mut self, fence: FencingToken) {
         self.fence = Some(fence);
         self.unfinished.iter_mut().for_each(|left| left.fence = Some(fence));
     }
@@ -284,8 +284,8 @@ mod tests {
     fn law_k3_what_is_left_again_keeps_the_highest_fence() {
         let registry = Registry::default();
         let key = ConversationKey::new("c").unwrap();
-        registry.leave(&key, Unfinished { fence: Some(Fence::new(7)), ..silent("a") });
-        assert_eq!(registry.leave(&key, silent("a")).fence, Some(Fence::new(7)));
+        registry.leave(&key, Unfinished { fence: Some(FencingToken::new(7)), ..silent("a") });
+        assert_eq!(registry.leave(&key, silent("a")).fence, Some(FencingToken::new(7)));
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
         let registry = Registry { most_spare: 10 * OVERHEAD, ..Registry::default() };
         let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();
         for name in 0..100 {
-            registry.change(&key(name), |slot| slot.fence = Some(Fence::new(1)));
+            registry.change(&key(name), |slot| slot.fence = Some(FencingToken::new(1)));
             registry.change(&key(name), |slot| slot.asked_for.push(turn("t")));
         }
         assert!(registry.conversations.len() <= 11, "{}", registry.conversations.len());

@@ -1,6 +1,6 @@
 use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
 
-use conversation_store::{Entry, EntryKind, Fence, Version};
+use conversation_store::{Entry, EntryKind, FencingToken, Version};
 
 /// A turn that stopped before its end was written, and how it is to be closed.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub(crate) struct Unfinished {
     /// The version behind all that was being written, what closes the turn before included.
     pub(crate) until: Version,
     /// What the run held its conversation with.
-    pub(crate) fence: Option<Fence>,
+    pub(crate) fence: Option<FencingToken>,
     /// Tells it from another run of the turn that is left; absent where it is not.
     pub(crate) number: Option<u64>,
 }

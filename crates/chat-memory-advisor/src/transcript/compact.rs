@@ -22,7 +22,7 @@ mod tests {
     use super::*;
     use crate::test_logs::{answer, calls, result, user, words};
     use crate::transcript::shorten::Form;
-    use crate::{LEFT_OUT, MemoryTexts, check_transcript};
+    use crate::{LEFT_OUT, MemoryTexts, validate_transcript};
     use proptest::prelude::*;
 
     fn messages(running: &[Message], room: usize) -> Vec<Message> {
@@ -71,7 +71,7 @@ mod tests {
             }
             let least = messages(&turn, 0).len();
             let kept = messages(&turn, room);
-            prop_assert_eq!(check_transcript(&kept), []);
+            prop_assert_eq!(validate_transcript(&kept), []);
             prop_assert!(kept.len() <= room.max(least), "{}", words(&kept));
         }
 
@@ -102,7 +102,7 @@ mod tests {
         ) {
             let turn = turn_of(&rounds);
             let kept = messages(&turn, room);
-            prop_assert_eq!(check_transcript(&kept), []);
+            prop_assert_eq!(validate_transcript(&kept), []);
             let least = 1 + rounds.last().map_or(0, |parallel| parallel + 1);
             prop_assert!(kept.len() <= room.max(least), "as many go as have to");
             prop_assert_eq!(kept.first(), turn.first());

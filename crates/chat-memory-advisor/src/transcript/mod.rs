@@ -2,6 +2,7 @@
 
 pub(crate) mod compact;
 pub(crate) mod fill;
+pub(crate) mod on_overflow;
 pub(crate) mod open_calls;
 pub(crate) mod repair;
 pub(crate) mod shorten;
@@ -11,6 +12,5 @@ pub(crate) mod texts;
 pub(crate) mod tiktoken;
 pub(crate) mod token_counter;
 pub(crate) mod validate;
-pub(crate) mod when_too_large;
 pub(crate) mod whole_turns;
 pub(crate) mod window;

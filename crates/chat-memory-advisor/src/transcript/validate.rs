@@ -6,7 +6,7 @@ use advisor_core::{Message, Role, Text};
 /// What is wrong with a transcript. `at` counts the transcript's messages from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Defect {
+pub enum TranscriptError {
     /// A call of the answer before this place has no result.
     MissingResult {
         /// Where the result should stand.
@@ -48,15 +48,15 @@ pub enum Defect {
 /// # Example
 /// ```
 /// use advisor_core::{Message, ToolCall};
-/// use chat_memory_advisor::{Defect, check_transcript};
+/// use chat_memory_advisor::{TranscriptError, validate_transcript};
 ///
 /// let asked = Message::user("How late is it?");
 /// let call = Message::assistant_blocks(vec![ToolCall::new("c1", "time", "{}").into()]);
-/// let defects = check_transcript([&asked, &call]);
-/// assert_eq!(defects, [Defect::MissingResult { at: 2, call_id: "c1".into() }]);
+/// let defects = validate_transcript([&asked, &call]);
+/// assert_eq!(defects, [TranscriptError::MissingResult { at: 2, call_id: "c1".into() }]);
 /// ```
 #[must_use]
-pub fn check_transcript<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Defect> {
+pub fn validate_transcript<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<TranscriptError> {
     let mut defects = Vec::new();
     let mut waiting: VecDeque<Text> = VecDeque::new();
     let mut last = None;
@@ -67,11 +67,11 @@ pub fn check_transcript<'a>(messages: impl IntoIterator<Item = &'a Message>) -> 
         if let Some(result) = message.tool_result() {
             defects.extend(take_result(&mut waiting, at, &result.call_id));
         } else if role != Role::System {
-            defects.extend(waiting.drain(..).map(|call_id| Defect::MissingResult { at, call_id }));
+            defects.extend(waiting.drain(..).map(|call_id| TranscriptError::MissingResult { at, call_id }));
         }
         match role {
-            Role::Assistant if message.is_empty_answer() => defects.push(Defect::EmptyAnswer { at }),
-            Role::User if last == Some(Role::User) => defects.push(Defect::TwoUserMessages { at }),
+            Role::Assistant if message.is_empty_answer() => defects.push(TranscriptError::EmptyAnswer { at }),
+            Role::User if last == Some(Role::User) => defects.push(TranscriptError::TwoUserMessages { at }),
             _ => {}
         }
         waiting.extend(message.tool_calls().map(|call| call.id.clone()));
@@ -79,11 +79,11 @@ pub fn check_transcript<'a>(messages: impl IntoIterator<Item = &'a Message>) -> 
             last = Some(role);
         }
     }
-    defects.extend(waiting.into_iter().map(|call_id| Defect::MissingResult { at: end, call_id }));
+    defects.extend(waiting.into_iter().map(|call_id| TranscriptError::MissingResult { at: end, call_id }));
     defects
 }
 
-fn take_result(waiting: &mut VecDeque<Text>, at: usize, call_id: &Text) -> Option<Defect> {
+fn take_result(waiting: &mut VecDeque<Text>, at: usize, call_id: &Text) -> Option<TranscriptError> {
     match waiting.iter().position(|id| id == call_id) {
         Some(0) => {
             waiting.pop_front();
@@ -91,13 +91,13 @@ fn take_result(waiting: &mut VecDeque<Text>, at: usize, call_id: &Text) -> Optio
         }
         Some(place) => {
             waiting.remove(place);
-            Some(Defect::ResultOutOfOrder { at, call_id: call_id.clone() })
+            Some(TranscriptError::ResultOutOfOrder { at, call_id: call_id.clone() })
         }
-        None => Some(Defect::OrphanResult { at, call_id: call_id.clone() }),
+        None => Some(TranscriptError::OrphanResult { at, call_id: call_id.clone() }),
     }
 }
 
-impl fmt::Display for Defect {
+impl fmt::Display for TranscriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MissingResult { at, call_id } => {
@@ -143,36 +143,36 @@ mod tests {
             Message::assistant("done"),
             Message::user("u"),
         ];
-        assert_eq!(check_transcript(&valid), []);
+        assert_eq!(validate_transcript(&valid), []);
     }
 
     #[test]
     fn each_defect_is_found_at_its_place() {
         let reasoning = Message::assistant_blocks(vec![Block::new(BlockContent::Reasoning("hm".into()))]);
         let table = [
-            (vec![calls(&["a"])], Defect::MissingResult { at: 1, call_id: "a".into() }),
+            (vec![calls(&["a"])], TranscriptError::MissingResult { at: 1, call_id: "a".into() }),
             (
                 vec![calls(&["a"]), Message::user("u"), result("a")],
-                Defect::MissingResult { at: 1, call_id: "a".into() },
+                TranscriptError::MissingResult { at: 1, call_id: "a".into() },
             ),
             (
                 vec![calls(&["a", "b"]), result("b"), result("a")],
-                Defect::ResultOutOfOrder { at: 1, call_id: "b".into() },
+                TranscriptError::ResultOutOfOrder { at: 1, call_id: "b".into() },
             ),
-            (vec![result("a")], Defect::OrphanResult { at: 0, call_id: "a".into() }),
+            (vec![result("a")], TranscriptError::OrphanResult { at: 0, call_id: "a".into() }),
             (
                 vec![calls(&["a"]), result("a"), result("a")],
-                Defect::OrphanResult { at: 2, call_id: "a".into() },
+                TranscriptError::OrphanResult { at: 2, call_id: "a".into() },
             ),
-            (vec![Message::assistant(" \n")], Defect::EmptyAnswer { at: 0 }),
-            (vec![reasoning], Defect::EmptyAnswer { at: 0 }),
+            (vec![Message::assistant(" \n")], TranscriptError::EmptyAnswer { at: 0 }),
+            (vec![reasoning], TranscriptError::EmptyAnswer { at: 0 }),
             (
                 vec![Message::user("u"), Message::system("s"), Message::user("u")],
-                Defect::TwoUserMessages { at: 2 },
+                TranscriptError::TwoUserMessages { at: 2 },
             ),
         ];
         for (messages, defect) in table {
-            let found = check_transcript(&messages);
+            let found = validate_transcript(&messages);
             assert_eq!(found.first(), Some(&defect), "{messages:?}");
             assert!(defect.to_string().starts_with("message "));
         }

@@ -7,12 +7,12 @@ use crate::transcript::compact::compact;
 use crate::transcript::fill::{Filled, fill};
 use crate::transcript::shorten::{Measured, StandIns};
 use crate::transcript::summary::{Pending, last_summary};
-use crate::{ApproximateTokens, MemoryTexts, Summarizer, TokenCounter, WhenTooLarge};
+use crate::{ApproximateTokens, MemoryTexts, OnOverflow, Summarizer, TokenCounter};
 use conversation_store::{Entry, Summary};
 
 /// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
 ///
-/// The oldest goes first, and a call and its results never part. The running turn is sent whole unless [`WhenTooLarge`]
+/// The oldest goes first, and a call and its results never part. The running turn is sent whole unless [`OnOverflow`]
 /// says otherwise. Earlier turns fill the room beside it:
 ///
 /// 1. The latest turns are sent whole, as many as fit.
@@ -47,7 +47,7 @@ pub enum Window {
 pub(crate) struct Measure {
     pub(crate) window: Window,
     pub(crate) counter: Arc<dyn TokenCounter>,
-    pub(crate) when_too_large: WhenTooLarge,
+    pub(crate) on_overflow: OnOverflow,
     pub(crate) summarizer: Option<Summarizer>,
     pub(crate) texts: Arc<MemoryTexts>,
 }
@@ -74,7 +74,7 @@ impl Measure {
     /// Whether the running turn may have to be made smaller.
     pub(crate) fn bounds_running(&self) -> bool {
         let counts = matches!(self.window, Window::Messages(_) | Window::Tokens(_));
-        counts && self.when_too_large != WhenTooLarge::Send
+        counts && self.on_overflow != OnOverflow::Send
     }
 
     /// What is sent of a turn and of those before it.
@@ -83,7 +83,7 @@ impl Measure {
     /// If the running turn is too large by itself, and is not to be sent then.
     pub(crate) fn fit(&self, earlier: &[Vec<Message>], mut running: Vec<Message>) -> Result<Fitted> {
         if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window) {
-            if self.when_too_large == WhenTooLarge::Compact {
+            if self.on_overflow == OnOverflow::Compact {
                 let stand_ins = StandIns::of(&self.texts);
                 running = compact(&running, room, |message| self.size_of(message), &stand_ins);
             }
@@ -139,7 +139,7 @@ impl From<Window> for Measure {
         Self {
             window,
             counter: Arc::new(ApproximateTokens),
-            when_too_large: WhenTooLarge::Send,
+            on_overflow: OnOverflow::Send,
             summarizer: None,
             texts: Arc::default(),
         }

@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use advisor_core::{Message, Result, Role, TurnId};
 
-use crate::WhenBusy;
+use crate::OnBusy;
 use crate::conversation::claim::Claim;
-use crate::turn::branch_off::Ground;
 use crate::turn::close::ATTEMPTS;
+use crate::turn::fork_point::Ground;
 use crate::turn::opening::{Beginning, Opening, Past};
 use crate::turn::prompt::Prompt;
 use crate::turn::resubmitted::{StoredAnswer, used};
@@ -29,7 +29,7 @@ impl Inner {
         &self,
         stage: &'a mut Stage,
         system: &[Message],
-        when_busy: Option<WhenBusy>,
+        on_busy: Option<OnBusy>,
     ) -> Result<Begun<&'a mut TurnState>> {
         let none = match &mut stage.state {
             Some(state) => return Ok(Begun::Asking(state)),
@@ -37,7 +37,7 @@ impl Inner {
         };
         stage.tried = true;
         let said = stage.said.iter().cloned().collect();
-        let claim = self.hold(when_busy).await?;
+        let claim = self.hold(on_busy).await?;
         let begun = self.begin(claim, said, system).await;
         if !matches!(begun, Ok(Begun::Asking(_))) {
             self.give_lease_back().await;
@@ -127,7 +127,7 @@ impl Inner {
         }
         let key = match opening.again {
             Some(_) => BatchKey::new(self.turn.clone(), 0, format!("again-{}", opening.version)),
-            None => BatchKey::of_input(self.turn.clone()),
+            None => BatchKey::for_input(self.turn.clone()),
         };
         let batch = || {
             Batch::new(key.clone(), opening.entries.clone())

@@ -6,7 +6,7 @@ use crate::conversation::Registry;
 use crate::conversation::unfinished::Unfinished;
 use crate::transcript::repair::open_calls;
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, Entry, EntryKind, Fence, NewEntry, StoreError, View,
+    Batch, BatchKey, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange, StoreError,
 };
 use conversation_store::{last_end, same_turn};
 
@@ -127,13 +127,13 @@ async fn seal_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
     unfinished: &Unfinished,
-    fence: Option<Fence>,
+    fence: Option<FencingToken>,
     texts: &MemoryTexts,
     is_left: impl Fn() -> bool,
 ) -> Result<(), StoreError> {
     let mut attempts = 0;
     loop {
-        let snapshot = store.load(key, View::LastTurns(1)).await?;
+        let snapshot = store.load(key, ReadRange::LastTurns(1)).await?;
         let entries = snapshot.entries.chunk_by(same_turn).next_back().unwrap_or_default();
         let end = end_of(entries, std::slice::from_ref(unfinished));
         let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);

@@ -6,39 +6,39 @@ use advisor_core::{Error, ErrorKind, Result};
 use futures::future::{Either, pending, select};
 use tokio::time::{sleep, timeout};
 
-use crate::WhenBusy;
+use crate::OnBusy;
 use crate::conversation::claim::Claim;
 use crate::turn::{Inner, busy};
-use conversation_store::{Fence, Leases, StoreError};
+use conversation_store::{FencingToken, Leases, StoreError};
 
 /// How a turn comes to hold its conversation, in this process and among all, and how it gives it back.
 impl Inner {
     /// Claims the conversation as the caller wants it when another turn runs in it; at once, if nothing is said.
-    pub(crate) async fn hold(&self, when_busy: Option<WhenBusy>) -> Result<Claim> {
+    pub(crate) async fn hold(&self, on_busy: Option<OnBusy>) -> Result<Claim> {
         let (registry, key, turn, hold) = (&self.registry, &self.key, &self.turn, &self.hold);
-        let claim = match when_busy {
+        let claim = match on_busy {
             None => registry.claim_now(key, turn, hold).ok_or_else(busy)?,
-            Some(WhenBusy::Reject) => registry.claim(key, turn, hold).await.ok_or_else(busy)?,
-            Some(WhenBusy::Queue) => registry.claim_in_turn(key, turn, hold).await,
-            Some(WhenBusy::InterruptPrevious) => registry.claim_in_place(key, turn, hold).await,
+            Some(OnBusy::Reject) => registry.claim(key, turn, hold).await.ok_or_else(busy)?,
+            Some(OnBusy::Queue) => registry.claim_in_turn(key, turn, hold).await,
+            Some(OnBusy::InterruptPrevious) => registry.claim_in_place(key, turn, hold).await,
         };
         if let Some(leases) = self.store.leases() {
-            self.acquire(leases, when_busy).await?;
+            self.acquire(leases, on_busy).await?;
             *self.hold.renewed.lock().await = true;
         }
         Ok(claim)
     }
 
     /// Asks the store for the lease until the turn has it, or is not to wait.
-    async fn acquire(&self, leases: &dyn Leases, when_busy: Option<WhenBusy>) -> Result<()> {
+    async fn acquire(&self, leases: &dyn Leases, on_busy: Option<OnBusy>) -> Result<()> {
         // A lease that an earlier turn of this process still holds is free for this one. So is one that it may hold
         // because it was dropped before it heard the store's answer.
-        let (mut in_place_of, mut unheard) =
+        let (mut takeover_from, mut unheard) =
             self.registry.change(&self.key, |slot| (slot.fence, slot.asked_for.clone()));
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
             self.registry.change(&self.key, |slot| slot.asked_for.push(self.turn.clone()));
-            let answer = leases.acquire(&self.key, &self.turn, self.lease_time, in_place_of).await;
+            let answer = leases.acquire(&self.key, &self.turn, self.lease_ttl, takeover_from).await;
             if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
                 self.registry.change(&self.key, |slot| slot.was_answered(&self.turn));
             }
@@ -46,18 +46,18 @@ impl Inner {
                 Err(StoreError::OutcomeUnknown { .. }) if !unheard.contains(&self.turn) => {
                     unheard.push(self.turn.clone());
                 }
-                Err(StoreError::Held { turn, fence, .. }) if unheard.contains(&turn) => {
+                Err(StoreError::Locked { turn, fence, .. }) if unheard.contains(&turn) => {
                     unheard.retain(|known| *known != turn);
-                    in_place_of = Some(fence);
+                    takeover_from = Some(fence);
                 }
-                Err(StoreError::Held { turn, remaining, .. })
-                    if when_busy == Some(WhenBusy::Queue) || (when_busy.is_some() && turn == self.turn) =>
+                Err(StoreError::Locked { turn, remaining, .. })
+                    if on_busy == Some(OnBusy::Queue) || (on_busy.is_some() && turn == self.turn) =>
                 {
                     sleep(pause.min(remaining)).await;
                     pause = LONGEST_PAUSE.min(pause * 2);
                 }
-                Err(StoreError::Held { fence, .. }) if when_busy == Some(WhenBusy::InterruptPrevious) => {
-                    in_place_of = Some(fence);
+                Err(StoreError::Locked { fence, .. }) if on_busy == Some(OnBusy::InterruptPrevious) => {
+                    takeover_from = Some(fence);
                 }
                 Ok(fence) => {
                     self.hold.set_fence(fence);
@@ -67,7 +67,7 @@ impl Inner {
                     });
                     return Ok(());
                 }
-                Err(StoreError::Held { .. }) => {
+                Err(StoreError::Locked { .. }) => {
                     self.registry.change(&self.key, |slot| slot.asked_for.clear());
                     return Err(busy());
                 }
@@ -92,10 +92,10 @@ impl Inner {
         Ok(())
     }
 
-    async fn renew(&self, leases: &dyn Leases, fence: Fence) -> Result<(), StoreError> {
+    async fn renew(&self, leases: &dyn Leases, fence: FencingToken) -> Result<(), StoreError> {
         let unheard = &self.hold.unheard_renewals;
         unheard.fetch_add(1, Ordering::Relaxed);
-        let answer = leases.renew(&self.key, fence, self.lease_time).await;
+        let answer = leases.renew(&self.key, fence, self.lease_ttl).await;
         if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
             unheard.fetch_sub(1, Ordering::Relaxed);
         }
@@ -153,7 +153,7 @@ impl Inner {
 
     async fn keep_lease(&self) -> Error {
         let Some(leases) = self.store.leases() else { return pending().await };
-        let pause = self.lease_time / 3;
+        let pause = self.lease_ttl / 3;
         loop {
             sleep(pause).await;
             let renewed = self.hold.renewed.lock().await;

@@ -1,6 +1,6 @@
 pub(crate) mod beginning;
-pub(crate) mod branch_off;
 pub(crate) mod close;
+pub(crate) mod fork_point;
 pub(crate) mod lease_keeper;
 pub(crate) mod opening;
 pub(crate) mod prompt;
@@ -28,13 +28,13 @@ use crate::settings::Settings;
 use crate::transcript::window::Measure;
 use crate::turn::beginning::Begun;
 use crate::turn::state::{TurnState, Write};
-use crate::{BranchOff, WhenBusy};
+use crate::{ForkPoint, OnBusy};
 use conversation_store::append_once;
 use conversation_store::{Batch, ConversationStore, StoreError};
 
 /// What memory keeps of one turn, from its first request to its end.
 ///
-/// It is a fact and a recorder of its [`Turn`](advisor_core::Turn). There is nothing to be done with it.
+/// Internal: it is an extension and a recorder of its [`Turn`](advisor_core::Turn).
 #[derive(Clone)]
 pub struct TurnMemory(pub(crate) Arc<Inner>);
 
@@ -42,11 +42,11 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) measure: Measure,
-    pub(crate) when_busy: WhenBusy,
-    pub(crate) lease_time: Duration,
+    pub(crate) on_busy: OnBusy,
+    pub(crate) lease_ttl: Duration,
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
-    pub(crate) branch_off: Option<BranchOff>,
+    pub(crate) fork_point: Option<ForkPoint>,
     pub(crate) hold: Arc<Hold>,
     pub(crate) stage: Mutex<Stage>,
     /// A tool loop or a root will tell of the end.
@@ -75,14 +75,14 @@ impl TurnMemory {
                 "the turn has no conversation to be remembered in; name one with `conversation`, or leave the memory out of the chain",
             ));
         };
-        let known: Option<Self> = request.turn.fact();
+        let known: Option<Self> = request.turn.extensions().get();
         let known = known.filter(|known| known.0.key == *key || !known.retire());
         let memory = known.unwrap_or_else(|| {
             let memory = Self::new(settings, request, key.clone());
-            request.turn.put(memory.clone());
+            request.turn.extensions().insert(memory.clone());
             request.turn.add_recorder(Arc::new(memory.clone()));
             if memory.0.is_kept() {
-                request.turn.accompany(Arc::clone(&memory.0).keep());
+                request.turn.attach(Arc::clone(&memory.0).keep());
             }
             memory
         });
@@ -100,11 +100,11 @@ impl TurnMemory {
             store: settings.store(),
             registry: Arc::clone(&settings.registry),
             measure: settings.measure.clone(),
-            when_busy: settings.when_busy,
-            lease_time: settings.lease_time,
+            on_busy: settings.on_busy,
+            lease_ttl: settings.lease_ttl,
             key,
             turn: request.turn.id().clone(),
-            branch_off: request.turn.fact(),
+            fork_point: request.turn.extensions().get(),
             hold: Arc::default(),
             stage: Mutex::new(Stage { said, tried: false, retired: false, answered: false, state: None }),
             is_told: AtomicBool::new(request.turn.input().is_some()),
@@ -119,7 +119,7 @@ impl TurnMemory {
     }
 
     /// A tool loop outside memory begins.
-    pub(crate) fn join(&self) {
+    pub(crate) fn on_loop_start(&self) {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
 
@@ -135,7 +135,7 @@ impl TurnMemory {
             }
             None => {
                 stage.said = said.into();
-                match self.0.begun(&mut stage, &system, Some(self.0.when_busy)).await? {
+                match self.0.begun(&mut stage, &system, Some(self.0.on_busy)).await? {
                     Begun::Asking(state) => {
                         state.tell(&request.turn);
                         state

@@ -11,7 +11,7 @@ use crate::transcript::window::Measure;
 use crate::turn::close::{closing, end_of};
 use crate::turn::opening::{Beginning, Opening, Past};
 use conversation_store::same_turn;
-use conversation_store::{ConversationStore, Entry, EntryId, Snapshot, StoreError, View};
+use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError};
 
 /// How far back a conversation is read: once, unless that does not show all that is sent.
 ///
@@ -54,23 +54,23 @@ impl<'a> Reading<'a> {
     ///
     /// An ordinary turn has one entry that is no message, and at most one more for each result: the start of its call.
     /// Those are fewer than its messages, so twice as many entries hold the messages of a window.
-    pub(crate) fn view(&self) -> View {
+    pub(crate) fn view(&self) -> ReadRange {
         if let Some(summarizer) = &self.measure.summarizer {
-            return View::LastTurns(summarizer.view());
+            return ReadRange::LastTurns(summarizer.view());
         }
         match self.measure.window {
-            Window::All => View::All,
-            Window::Messages(count) => View::LastEntries(count.saturating_mul(2)),
-            Window::Turns(count) => View::LastTurns(count),
-            Window::Tokens(_) => View::LastTurns(FIRST_TURNS),
+            Window::All => ReadRange::All,
+            Window::Messages(count) => ReadRange::LastEntries(count.saturating_mul(2)),
+            Window::Turns(count) => ReadRange::LastTurns(count),
+            Window::Tokens(_) => ReadRange::LastTurns(FIRST_TURNS),
         }
     }
 
     /// The next larger view, if this one does not show enough.
-    pub(crate) fn view_after(&self, view: View, snapshot: &Snapshot) -> Option<View> {
+    pub(crate) fn view_after(&self, view: ReadRange, snapshot: &Snapshot) -> Option<ReadRange> {
         let larger = match view {
-            View::LastEntries(count) => View::LastEntries(count.saturating_mul(GROWTH)),
-            View::LastTurns(count) => View::LastTurns(count.saturating_mul(GROWTH)),
+            ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
+            ReadRange::LastTurns(count) => ReadRange::LastTurns(count.saturating_mul(GROWTH)),
             // All is read, or as much as a newer kind of view says.
             _ => return None,
         };
@@ -112,7 +112,7 @@ impl Registry {
         // What was shown of a turn does not belong where a branch cuts it.
         unfinished.retain(|_| tip.is_none());
         let reading = reading.beside(&unfinished);
-        let mut view = if overridden { View::All } else { reading.view() };
+        let mut view = if overridden { ReadRange::All } else { reading.view() };
         loop {
             let snapshot = match tip {
                 None => store.load(key, view).await?,
@@ -148,7 +148,7 @@ pub(crate) fn told(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::WhenTooLarge;
+    use crate::OnOverflow;
     use crate::test_logs::{answer, completed, log, turn, user};
     use crate::transcript::summary::tests::summarizer;
     use advisor_core::TurnEnd;
@@ -158,10 +158,10 @@ mod tests {
     #[test]
     fn what_is_read_first_is_about_what_the_window_holds() {
         let view = |window: Window| Reading::of(&window.into()).view();
-        assert_eq!(view(Window::All), View::All);
-        assert_eq!(view(Window::Messages(3)), View::LastEntries(6));
-        assert_eq!(view(Window::Turns(3)), View::LastTurns(3));
-        assert_eq!(view(Window::Tokens(3)), View::LastTurns(16));
+        assert_eq!(view(Window::All), ReadRange::All);
+        assert_eq!(view(Window::Messages(3)), ReadRange::LastEntries(6));
+        assert_eq!(view(Window::Turns(3)), ReadRange::LastTurns(3));
+        assert_eq!(view(Window::Tokens(3)), ReadRange::LastTurns(16));
     }
 
     fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
@@ -176,16 +176,20 @@ mod tests {
     #[test]
     fn more_is_read_while_the_window_may_have_room() {
         let log = log(&["a", "b", "c"].map(plain));
-        let next = |measure: &Measure, view| Reading::of(measure).view_after(view, &Snapshot::of(&log, view));
-        let more = Some(View::LastTurns(8));
-        assert_eq!(next(&tokens(5), View::LastTurns(2)), more, "of two turns, one is known to be whole");
-        assert_eq!(next(&tokens(4), View::LastTurns(2)), more, "a message may take no room");
-        assert_eq!(next(&tokens(3), View::LastTurns(2)), None, "it is full");
-        assert_eq!(next(&tokens(99), View::LastTurns(3)), None, "there is no more");
-        assert_eq!(next(&Window::Messages(9).into(), View::LastEntries(7)), Some(View::LastEntries(28)));
-        assert_eq!(next(&Window::Messages(4).into(), View::LastEntries(7)), None);
-        assert_eq!(next(&Window::Turns(9).into(), View::LastTurns(2)), more);
-        assert_eq!(next(&Window::Turns(2).into(), View::LastTurns(2)), None);
+        let next =
+            |measure: &Measure, view| Reading::of(measure).view_after(view, &Snapshot::from_log(&log, view));
+        let more = Some(ReadRange::LastTurns(8));
+        assert_eq!(next(&tokens(5), ReadRange::LastTurns(2)), more, "of two turns, one is known to be whole");
+        assert_eq!(next(&tokens(4), ReadRange::LastTurns(2)), more, "a message may take no room");
+        assert_eq!(next(&tokens(3), ReadRange::LastTurns(2)), None, "it is full");
+        assert_eq!(next(&tokens(99), ReadRange::LastTurns(3)), None, "there is no more");
+        assert_eq!(
+            next(&Window::Messages(9).into(), ReadRange::LastEntries(7)),
+            Some(ReadRange::LastEntries(28))
+        );
+        assert_eq!(next(&Window::Messages(4).into(), ReadRange::LastEntries(7)), None);
+        assert_eq!(next(&Window::Turns(9).into(), ReadRange::LastTurns(2)), more);
+        assert_eq!(next(&Window::Turns(2).into(), ReadRange::LastTurns(2)), None);
     }
 
     #[test]
@@ -195,8 +199,11 @@ mod tests {
         let log = log(&turns);
         let next = |name: &str, input: &[Message]| {
             let (measure, turn) = (tokens(5), turn(name));
-            let view = View::LastTurns(2);
-            Reading::of(&measure).before(&turn, input).view_after(view, &Snapshot::of(&log, view)).is_some()
+            let view = ReadRange::LastTurns(2);
+            Reading::of(&measure)
+                .before(&turn, input)
+                .view_after(view, &Snapshot::from_log(&log, view))
+                .is_some()
         };
         assert!(next("new", &[]) && !next("new", &[user("x")]));
         assert!(next("c", &[user("c")]), "the turn before it is not shown");
@@ -206,24 +213,25 @@ mod tests {
     fn a_turn_that_is_answered_is_looked_for_also_where_it_is_too_large_by_now() {
         let log = log(&["a", "b", "c"].map(plain));
         let (measure, view) =
-            (Measure { when_too_large: WhenTooLarge::Refuse, ..tokens(1) }, View::LastTurns(2));
+            (Measure { on_overflow: OnOverflow::Refuse, ..tokens(1) }, ReadRange::LastTurns(2));
         let next = |name: &str| {
             let (turn, said) = (turn(name), [user(name)]);
-            Reading::of(&measure).before(&turn, &said).view_after(view, &Snapshot::of(&log, view))
+            Reading::of(&measure).before(&turn, &said).view_after(view, &Snapshot::from_log(&log, view))
         };
-        assert_eq!((next("a"), next("c")), (Some(View::LastTurns(8)), None));
+        assert_eq!((next("a"), next("c")), (Some(ReadRange::LastTurns(8)), None));
     }
 
     #[test]
     fn law_m7_the_text_that_a_dropped_turn_had_shown_takes_room_before_it_is_written() {
         let mut turns = ["a", "b", "c", "d"].map(plain);
         turns[3].1.truncate(1);
-        let (log, view) = (log(&turns), View::LastTurns(3));
+        let (log, view) = (log(&turns), ReadRange::LastTurns(3));
         let end = TurnEnd::Interrupted { partial: "so far".into() };
         let left = [Unfinished { end, ..Unfinished::beginning(turn("d"), Version::new(10), Vec::new()) }];
         let counter = Arc::new(|message: &Message| message.text().len());
         let measure = Measure { counter, ..Window::Tokens(15).into() };
-        let next = |reading: &Reading<'_>| reading.view_after(view, &Snapshot::of(&log, view)).is_some();
+        let next =
+            |reading: &Reading<'_>| reading.view_after(view, &Snapshot::from_log(&log, view)).is_some();
         let (new, said) = (turn("new"), [user("v")]);
         for reading in [Reading::of(&measure), Reading::of(&measure).before(&new, &said)] {
             assert!(!next(&reading), "without a text it fits, and ends the window");
@@ -233,13 +241,13 @@ mod tests {
 
     #[test]
     fn more_is_read_until_the_summary_tells_of_what_was_read() {
-        let view = View::LastTurns(1);
-        for (until, next) in [(3, Some(View::LastTurns(4))), (7, None)] {
+        let view = ReadRange::LastTurns(1);
+        for (until, next) in [(3, Some(ReadRange::LastTurns(4))), (7, None)] {
             let summary = Summary::new(until, "they talked");
             let mut turns = ["a", "b", "c"].map(plain);
             turns[2].1.insert(1, EntryKind::Summary(summary));
             let measure = Measure { summarizer: Some(summarizer(1, 1)), ..Window::All.into() };
-            assert_eq!(Reading::of(&measure).view_after(view, &Snapshot::of(&log(&turns), view)), next);
+            assert_eq!(Reading::of(&measure).view_after(view, &Snapshot::from_log(&log(&turns), view)), next);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::turn::Inner;
 use crate::turn::reading::GROWTH;
 use crate::turn::state::TurnState;
 use conversation_store::same_turn;
-use conversation_store::{EntryId, StoreError, View};
+use conversation_store::{EntryId, ReadRange, StoreError};
 
 /// How many entries are read on at least.
 const LEAST: usize = 64;
@@ -29,7 +29,7 @@ impl Inner {
     /// Reads the last `count` entries of the branch that the turn is on.
     async fn read_on(&self, state: &mut TurnState, count: usize) -> Result<()> {
         let tip = state.parent.unwrap_or(EntryId::new(state.version.as_u64()));
-        let view = View::LastEntries(count);
+        let view = ReadRange::LastEntries(count);
         let snapshot =
             self.store.load_branch(&self.key, tip, view).await.map_err(StoreError::into_load_error)?;
         self.registry.damaged.tell(&self.key, &snapshot);

@@ -168,7 +168,8 @@ impl TurnState {
             return;
         }
         turn.number_rounds_above(self.rounds_above);
-        turn.update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
+        turn.extensions()
+            .update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
     }
 
     /// This is to be appended next.

@@ -7,7 +7,7 @@ use advisor_core::{
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::{ChatMemoryAdvisor, Window};
-use conversation_store::{ConversationStore, InMemoryStore, View};
+use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 use futures::stream::FusedStream;
 use futures::{StreamExt, poll};
 use tokio::time::{advance, timeout};
@@ -30,11 +30,11 @@ async fn ask_once(client: &ChatClient, user: &str) -> Result<String> {
 }
 
 async fn log(store: &InMemoryStore) -> String {
-    log_words(&store.load(&key(), View::All).await.unwrap().entries)
+    log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries)
 }
 
 fn calls(ids: &[&str]) -> Answer {
-    Answer::of_calls(ids.iter().map(|id| (*id, "f", "{}")))
+    Answer::from_calls(ids.iter().map(|id| (*id, "f", "{}")))
 }
 
 fn hanging(text: &str) -> Answer {
@@ -50,7 +50,7 @@ async fn a_turn_that_was_answered_is_answered_the_same_and_nothing_is_asked_or_s
     for place in [Phase::Round, Phase::Turn] {
         let (memory, store) = memory();
         let (client, model) =
-            client(&memory, place, [calls(&["1"]), Answer::of_text("yes"), Answer::of_text("no")]);
+            client(&memory, place, [calls(&["1"]), Answer::from_text("yes"), Answer::from_text("no")]);
         assert_eq!(ask_once(&client, "q").await.unwrap(), "yes");
         let before = log(&store).await;
         let mut again = once(&client, "q");
@@ -103,7 +103,7 @@ async fn a_turn_that_is_running_in_another_process_is_waited_for_and_gone_on_wit
         let gate = Gate::new();
         let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
         let (one, _) = client(&memories[0], Phase::Round, [slow]);
-        let (other, model) = client(&memories[1], Phase::Round, [Answer::of_text("cd")]);
+        let (other, model) = client(&memories[1], Phase::Round, [Answer::from_text("cd")]);
         let mut first = once(&one, "q");
         read_until(&mut first, "a").await;
         let mut second = Box::pin(ask_once(&other, "q"));
@@ -125,12 +125,12 @@ async fn a_turn_that_is_running_in_another_process_is_waited_for_and_gone_on_wit
 /// Another process has gone on with the turn before this one came to write how its own run ended.
 #[tokio::test]
 async fn law_k3_what_a_dropped_run_leaves_behind_hides_nothing_that_another_process_answered() {
-    for (on_drop, place) in [(OnDrop::Rollback, Phase::Round), (OnDrop::Seal, Phase::Turn)] {
+    for (on_drop, place) in [(OnDrop::Rollback, Phase::Round), (OnDrop::KeepPartial, Phase::Turn)] {
         let (one, store) = memory();
         let other = ChatMemoryAdvisor::new(store.clone());
         let hanging = Answer::new().text("a").gate(&Gate::new()).finish(FinishReason::Stop);
-        let (first, model) = client(&one, place, [calls(&["1"]), hanging, Answer::of_text("next")]);
-        let (second, _) = client(&other, place, [Answer::of_text("yes")]);
+        let (first, model) = client(&one, place, [calls(&["1"]), hanging, Answer::from_text("next")]);
+        let (second, _) = client(&other, place, [Answer::from_text("yes")]);
         let mut dropped = once(&first, "q").on_drop(on_drop);
         read_until(&mut dropped, "a").await;
         drop(dropped);
@@ -176,16 +176,16 @@ async fn law_k3_what_is_left_does_not_end_a_run_of_the_turn_that_took_its_lease(
     one.close_unfinished().await.unwrap();
     gate.release();
     assert_eq!(running.call().await.unwrap().text(), "ab");
-    assert_eq!(log_words(&store.load(&key(), View::All).await.unwrap().entries), "u:q a:ab .");
+    assert_eq!(log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries), "u:q a:ab .");
 }
 
 /// Without leases, what tells one run of the turn from another is what each has written.
 #[tokio::test]
 async fn d24_what_is_left_does_not_end_a_run_of_the_turn_that_went_on_elsewhere() {
     for (place, mode) in [
-        (Phase::Round, OnDrop::Seal),
+        (Phase::Round, OnDrop::KeepPartial),
         (Phase::Round, OnDrop::Rollback),
-        (Phase::Turn, OnDrop::Seal),
+        (Phase::Turn, OnDrop::KeepPartial),
         (Phase::Turn, OnDrop::Rollback),
     ] {
         let store = InMemoryStore::new();
@@ -221,7 +221,7 @@ async fn law_k3_what_a_run_had_shown_outlives_a_second_one_that_does_not_begin()
     for fault in faults {
         let store = FaultStore::new(InMemoryStore::new());
         let memory = ChatMemoryAdvisor::new(store.clone());
-        let (client, model) = client(&memory, Phase::Round, [hanging("so far"), Answer::of_text("next")]);
+        let (client, model) = client(&memory, Phase::Round, [hanging("so far"), Answer::from_text("next")]);
         let mut dropped = once(&client, "q");
         read_until(&mut dropped, "so far").await;
         drop(dropped);
@@ -237,7 +237,7 @@ async fn law_k3_what_a_run_had_shown_outlives_a_second_one_that_does_not_begin()
         store.mend();
         ask(&client, "next").await.unwrap();
         assert_eq!(sent(&model, 1), "s:S u:q a:so far [interrupted] u:next", "{fault:?}");
-        let log = log_words(&store.load(&key(), View::All).await.unwrap().entries);
+        let log = log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries);
         assert_eq!(log, "u:q cut(so far) u:next a:next .", "{fault:?}");
     }
 }
@@ -250,7 +250,7 @@ async fn law_k3_a_turn_whose_last_write_may_be_stored_is_rolled_back_all_the_sam
     {
         let store = FaultStore::new(InMemoryStore::new());
         let memory = ChatMemoryAdvisor::new(store.clone());
-        let (client, model) = client(&memory, Phase::Round, [calls(&["1"]), Answer::of_text("yes")]);
+        let (client, model) = client(&memory, Phase::Round, [calls(&["1"]), Answer::from_text("yes")]);
         store.fail_at(operation, fault);
         let mut dropped = once(&client, "q").on_drop(OnDrop::Rollback);
         for _ in 0..100 {
@@ -259,7 +259,7 @@ async fn law_k3_a_turn_whose_last_write_may_be_stored_is_rolled_back_all_the_sam
         }
         assert_eq!(store.pending_faults(), 0);
         drop(dropped);
-        let rest = ScriptedModel::new([Answer::of_text("next")]);
+        let rest = ScriptedModel::new([Answer::from_text("next")]);
         let next = builder(&memory, Phase::Round, &rest).build().unwrap();
         assert_eq!(ask(&next, "2").await.unwrap(), "next", "after {} requests", model.calls());
         assert_eq!(sent(&rest, 0), "s:S u:2", "{operation} {fault:?}");
@@ -273,8 +273,8 @@ async fn a_turn_that_failed_is_tried_again_without_a_second_user_message() {
         let answers = [
             Answer::new().text("so f").error(broken()),
             Answer::refused(broken()),
-            Answer::of_text("yes"),
-            Answer::of_text("next"),
+            Answer::from_text("yes"),
+            Answer::from_text("next"),
         ];
         let (client, model) = client(&memory, place, answers);
         for _ in 0..2 {
@@ -305,7 +305,7 @@ async fn law_k4_a_turn_that_was_cut_off_goes_on_where_it_stands() {
             // A process that begins anew knows nothing of the turn but what is stored.
             let memory = if crashed { ChatMemoryAdvisor::new(store.clone()) } else { memory };
             let (second, model) =
-                client(&memory, place, [calls(&["1"]), Answer::of_text("yes"), Answer::of_text("next")]);
+                client(&memory, place, [calls(&["1"]), Answer::from_text("yes"), Answer::from_text("next")]);
             assert_eq!(ask_once(&second, "q").await.unwrap(), "yes");
             assert_eq!(ask(&second, "v").await.unwrap(), "next");
             assert_eq!(sent(&model, 0), "s:S u:q a(1) r1");
@@ -321,7 +321,7 @@ async fn law_k4_a_turn_that_was_cut_off_goes_on_where_it_stands() {
 #[tokio::test]
 async fn an_id_is_for_one_input_and_one_place() {
     let (memory, store) = memory();
-    let answers = [Answer::of_text("yes"), Answer::new().text("x").hang(), Answer::of_text("never")];
+    let answers = [Answer::from_text("yes"), Answer::new().text("x").hang(), Answer::from_text("never")];
     let (client, model) = client(&memory, Phase::Round, answers);
     ask_once(&client, "q").await.unwrap();
     let error = ask_once(&client, "something else").await.unwrap_err();
@@ -343,7 +343,7 @@ async fn an_id_is_for_one_input_and_one_place() {
 async fn a_turn_out_of_the_windows_sight_is_known() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Turns(1));
-    let answers = ["yes", "1", "2", "3"].map(Answer::of_text);
+    let answers = ["yes", "1", "2", "3"].map(Answer::from_text);
     let (client, model) = client(&memory, Phase::Round, answers);
     ask_once(&client, "q").await.unwrap();
     for user in ["1", "2", "3"] {
@@ -364,7 +364,7 @@ async fn a_turn_goes_on_beside_what_closes_it() {
         let store = TestStore::default();
         let memory = ChatMemoryAdvisor::new(store.clone());
         let spawner = Spawner::tokio(tokio::runtime::Handle::current());
-        let model = ScriptedModel::new([Answer::new().text("so f").hang(), Answer::of_text("yes")]);
+        let model = ScriptedModel::new([Answer::new().text("so f").hang(), Answer::from_text("yes")]);
         let client = builder(&memory, Phase::Round, &model).spawner(spawner).build().unwrap();
         let mut cut = once(&client, "q");
         read_until(&mut cut, "so f").await;

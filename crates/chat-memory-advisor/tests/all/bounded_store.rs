@@ -8,8 +8,8 @@ use advisor_core::{ConversationKey, FinishReason, Message, Phase, TurnEnd, TurnI
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, EntryKind, Fence, InMemoryStore, Leases, NewEntry, Page, StoreError,
-    Version, View,
+    Batch, BatchKey, ConversationStore, EntryKind, FencingToken, InMemoryStore, Leases, NewEntry, Page,
+    ReadRange, StoreError, Version,
 };
 use proptest::prelude::*;
 use tokio::task::{JoinSet, yield_now};
@@ -46,7 +46,7 @@ fn end_of(turn: &TurnId) -> NewEntry {
 }
 
 async fn version(store: &InMemoryStore, key: &ConversationKey) -> Version {
-    store.load(key, View::LastEntries(0)).await.unwrap().version
+    store.load(key, ReadRange::LastEntries(0)).await.unwrap().version
 }
 
 async fn listed(store: &InMemoryStore) -> Vec<ConversationKey> {
@@ -99,7 +99,7 @@ struct Model {
     most: usize,
     places: BTreeMap<usize, Known>,
     /// Those that were handed out, for each conversation, whether or not it is still there.
-    fences: BTreeMap<usize, Vec<Fence>>,
+    fences: BTreeMap<usize, Vec<FencingToken>>,
 }
 
 impl Model {
@@ -160,7 +160,7 @@ impl Both {
                 self.store.append(&key(number), at, end(&open)).await.unwrap();
             }
             Operation::Load => {
-                self.store.load(&key(number), View::All).await.unwrap();
+                self.store.load(&key(number), ReadRange::All).await.unwrap();
                 self.touch(step, number);
             }
             Operation::Delete => {
@@ -210,7 +210,7 @@ impl Both {
     async fn acquire(&mut self, step: usize, number: usize) {
         let outcome = self.store.acquire(&key(number), &TurnId::new("holder").unwrap(), HOUR, None).await;
         if self.model.places.get(&number).is_some_and(|known| known.held) {
-            assert!(matches!(outcome, Err(StoreError::Held { .. })), "{outcome:?}");
+            assert!(matches!(outcome, Err(StoreError::Locked { .. })), "{outcome:?}");
             self.touch(step, number);
             return;
         }
@@ -289,7 +289,7 @@ async fn law_m6_conversations_that_were_dropped_make_room() {
 async fn dropped_conversations_make_room(store: InMemoryStore) {
     let memory = ChatMemoryAdvisor::new(store.clone());
     let hanging = || Answer::new().text("Once").hang();
-    let model = ScriptedModel::new([hanging(), hanging(), Answer::of_text("Yes.")]);
+    let model = ScriptedModel::new([hanging(), hanging(), Answer::from_text("Yes.")]);
     let client = builder(&memory, Phase::Round, &model).build().unwrap();
     for number in 0..2 {
         let mut turn = client.prompt().user("Hi").conversation(key(number)).stream();
@@ -332,7 +332,7 @@ async fn many_at_once_stay_within_the_bound_and_every_turn_that_began_ends() {
                 // Each conversation is used by two tasks.
                 let key = key((task / 2) * 3 + done % 3);
                 let turn = format!("{task}-{done}");
-                let read = store.load(&key, View::LastEntries(0)).await.unwrap();
+                let read = store.load(&key, ReadRange::LastEntries(0)).await.unwrap();
                 if read.open_turn.is_some() {
                     // The other task's turn is running.
                     yield_now().await;
@@ -342,7 +342,7 @@ async fn many_at_once_stay_within_the_bound_and_every_turn_that_began_ends() {
                     Ok(begun) => {
                         yield_now().await;
                         assert!(listed(&store).await.len() <= 4);
-                        let read = store.load(&key, View::LastEntries(1)).await.unwrap();
+                        let read = store.load(&key, ReadRange::LastEntries(1)).await.unwrap();
                         assert_eq!((read.version, read.entries[0].turn.as_str()), (begun, &*turn));
                         store.append(&key, begun, end(&turn)).await.unwrap();
                         done += 1;
@@ -385,7 +385,7 @@ async fn a_service_remembers_the_conversations_that_were_used_last() {
     let memory = ChatMemoryAdvisor::new(store.clone());
     let gate = Gate::new();
     let slow = Answer::new().text("slow").gate(&gate).done();
-    let model = ScriptedModel::new(std::iter::once(slow).chain((0..20).map(|_| Answer::of_text("hi"))));
+    let model = ScriptedModel::new(std::iter::once(slow).chain((0..20).map(|_| Answer::from_text("hi"))));
     let client = builder(&memory, Phase::Round, &model).build().unwrap();
     let running = tokio::spawn(client.prompt().user("wait").conversation("c99").stream().call());
     timeout(MINUTE, gate.reached()).await.unwrap();

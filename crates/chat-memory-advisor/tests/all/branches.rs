@@ -2,8 +2,8 @@
 
 use advisor_core::{ChatClient, ErrorKind, Message, Phase, Result, TurnId, TurnStream};
 use advisor_testkit::{Answer, FaultStore, StoreFault};
-use chat_memory_advisor::{BranchOff, ChatMemoryAdvisor, Window};
-use conversation_store::{ConversationStore, EntryId, InMemoryStore, Version, View};
+use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint, Window};
+use conversation_store::{ConversationStore, EntryId, InMemoryStore, ReadRange, Version};
 use futures::poll;
 
 use crate::support::{ask, client, key, log_words, read_until, sent, turn, words};
@@ -23,8 +23,8 @@ fn named(client: &ChatClient, name: &str, user: &str) -> TurnStream {
 }
 
 /// A turn with an id that branches off.
-fn branching(client: &ChatClient, name: &str, user: &str, from: BranchOff) -> TurnStream {
-    client.prompt().user(user).conversation("c").turn(id(name)).fact(from).stream()
+fn branching(client: &ChatClient, name: &str, user: &str, from: ForkPoint) -> TurnStream {
+    client.prompt().user(user).conversation("c").turn(id(name)).extension(from).stream()
 }
 
 async fn answered(turn: TurnStream) -> Result<String> {
@@ -32,11 +32,11 @@ async fn answered(turn: TurnStream) -> Result<String> {
 }
 
 async fn branch(store: &impl ConversationStore, tip: u64) -> String {
-    log_words(&store.load_branch(&key(), EntryId::new(tip), View::All).await.unwrap().entries)
+    log_words(&store.load_branch(&key(), EntryId::new(tip), ReadRange::All).await.unwrap().entries)
 }
 
 async fn log(store: &impl ConversationStore) -> String {
-    log_words(&store.load(&key(), View::All).await.unwrap().entries)
+    log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries)
 }
 
 async fn tips(store: &impl ConversationStore) -> Vec<u64> {
@@ -44,14 +44,14 @@ async fn tips(store: &impl ConversationStore) -> Vec<u64> {
 }
 
 fn calls(ids: &[&str]) -> Answer {
-    Answer::of_calls(ids.iter().map(|id| (*id, "f", "{}")))
+    Answer::from_calls(ids.iter().map(|id| (*id, "f", "{}")))
 }
 
 const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
 /// Three turns of one question each; the second one calls a tool. Entries 1 to 3, 4 to 8, 9 to 11.
 fn answers(more: impl IntoIterator<Item = Answer>) -> Vec<Answer> {
-    let three = [Answer::of_text("a"), calls(&["1"]), Answer::of_text("b"), Answer::of_text("c")];
+    let three = [Answer::from_text("a"), calls(&["1"]), Answer::from_text("b"), Answer::from_text("c")];
     three.into_iter().chain(more).collect()
 }
 
@@ -67,9 +67,9 @@ const OLD: &str = "u:u a:a . u:v a(1) r1 a:b . u:w a:c .";
 async fn the_first_of_three_turns_is_edited_and_the_old_ones_are_kept() {
     for place in PLACES {
         let (memory, store) = memory();
-        let (client, model) = client(&memory, place, answers([calls(&["2"]), Answer::of_text("A")]));
+        let (client, model) = client(&memory, place, answers([calls(&["2"]), Answer::from_text("A")]));
         three_turns(&client).await;
-        let edited = branching(&client, "edited", "U", BranchOff::Before(id("one")));
+        let edited = branching(&client, "edited", "U", ForkPoint::Before(id("one")));
         assert_eq!(answered(edited).await.unwrap(), "A", "{place:?}");
         assert_eq!(sent(&model, 4), "s:S u:U");
         assert_eq!(sent(&model, 5), "s:S u:U a(2) r2");
@@ -88,9 +88,9 @@ async fn the_last_answer_is_given_again_and_the_question_stands_once_on_each_bra
             let (memory, store) = memory();
             let memory = memory.with_window(window);
             let (client, model) =
-                client(&memory, place, answers([Answer::of_text("C"), Answer::of_text("d")]));
+                client(&memory, place, answers([Answer::from_text("C"), Answer::from_text("d")]));
             three_turns(&client).await;
-            let again = branching(&client, "again", "w", BranchOff::Before(id("three")));
+            let again = branching(&client, "again", "w", ForkPoint::Before(id("three")));
             assert_eq!(answered(again).await.unwrap(), "C");
             assert_eq!(branch(&store, 11).await, OLD);
             assert_eq!(log(&store).await, OLD.replace("a:c", "a:C"), "{place:?} {window:?}");
@@ -122,9 +122,9 @@ async fn law_m1_a_branch_from_inside_a_turn_begins_with_a_valid_transcript() {
     for place in PLACES {
         for (tip, prefix) in (0..).zip(prefixes) {
             let (memory, store) = memory();
-            let (client, model) = client(&memory, place, answers([Answer::of_text("n")]));
+            let (client, model) = client(&memory, place, answers([Answer::from_text("n")]));
             three_turns(&client).await;
-            let off = branching(&client, "off", "x", BranchOff::After(EntryId::new(tip)));
+            let off = branching(&client, "off", "x", ForkPoint::After(EntryId::new(tip)));
             assert_eq!(answered(off).await.unwrap(), "n");
             let expected = ["s:S", prefix, "u:x"].into_iter().filter(|part| !part.is_empty());
             assert_eq!(sent(&model, 4), expected.collect::<Vec<_>>().join(" "), "after {tip}");
@@ -138,10 +138,10 @@ async fn law_m1_a_branch_from_inside_a_turn_begins_with_a_valid_transcript() {
 async fn an_old_branch_is_gone_on_with() {
     for place in PLACES {
         let (memory, store) = memory();
-        let (client, model) = client(&memory, place, answers(["A", "d", "e"].map(Answer::of_text)));
+        let (client, model) = client(&memory, place, answers(["A", "d", "e"].map(Answer::from_text)));
         three_turns(&client).await;
-        answered(branching(&client, "edited", "U", BranchOff::Before(id("one")))).await.unwrap();
-        let on = branching(&client, "on", "x", BranchOff::After(EntryId::new(11)));
+        answered(branching(&client, "edited", "U", ForkPoint::Before(id("one")))).await.unwrap();
+        let on = branching(&client, "on", "x", ForkPoint::After(EntryId::new(11)));
         assert_eq!(answered(on).await.unwrap(), "d");
         assert_eq!(sent(&model, 5), "s:S u:u a:a u:v a(1) r1 a:b u:w a:c u:x");
         assert_eq!(log(&store).await, format!("{OLD} u:x a:d ."));
@@ -158,12 +158,12 @@ async fn what_a_dropped_turn_had_shown_stays_on_its_branch() {
     for place in PLACES {
         let (memory, store) = memory();
         let cut = Answer::new().text("so far").hang();
-        let (client, model) = client(&memory, place, [Answer::of_text("a"), cut, Answer::of_text("n")]);
+        let (client, model) = client(&memory, place, [Answer::from_text("a"), cut, Answer::from_text("n")]);
         answered(named(&client, "one", "u")).await.unwrap();
         let mut dropped = turn(&client, "v");
         read_until(&mut dropped, "so far").await;
         drop(dropped);
-        let off = branching(&client, "off", "x", BranchOff::Before(id("one")));
+        let off = branching(&client, "off", "x", ForkPoint::Before(id("one")));
         assert_eq!(answered(off).await.unwrap(), "n");
         assert_eq!(sent(&model, 2), "s:S u:x");
         assert_eq!(log(&store).await, "u:x a:n .");
@@ -183,9 +183,9 @@ async fn law_k4_a_turn_that_branches_off_can_stop_anywhere() {
                 let memory = ChatMemoryAdvisor::new(store.clone());
                 let (first, _) = client(&memory, place, answers([]));
                 three_turns(&first).await;
-                let (again, _) = client(&memory, place, [calls(&["2"]), Answer::of_text("B")]);
+                let (again, _) = client(&memory, place, [calls(&["2"]), Answer::from_text("B")]);
                 store.fail_at(store.operations() + operation, fault);
-                let mut off = branching(&again, "off", "V", BranchOff::Before(id("two")));
+                let mut off = branching(&again, "off", "V", ForkPoint::Before(id("two")));
                 let mut polls = 0;
                 while polls < 200 && poll!(futures::StreamExt::next(&mut off)).is_pending() {
                     polls += 1;
@@ -194,7 +194,7 @@ async fn law_k4_a_turn_that_branches_off_can_stop_anywhere() {
                 store.mend();
                 // Another process, which knows nothing of what was shown.
                 let memory = ChatMemoryAdvisor::new(store.clone());
-                let (next, model) = client(&memory, place, [Answer::of_text("n")]);
+                let (next, model) = client(&memory, place, [Answer::from_text("n")]);
                 assert_eq!(ask(&next, "x").await.unwrap(), "n", "{place:?} {operation} {fault:?}");
                 let asked = sent(&model, 0);
                 let on_branch = asked.contains("u:V");
@@ -220,15 +220,16 @@ async fn poll_to_end(mut turn: TurnStream) {
 async fn the_same_branching_turn_again_is_answered_once() {
     for place in PLACES {
         let (memory, store) = memory();
-        let (client, model) = client(&memory, place, answers([Answer::of_text("A"), Answer::of_text("n")]));
+        let (client, model) =
+            client(&memory, place, answers([Answer::from_text("A"), Answer::from_text("n")]));
         three_turns(&client).await;
-        let edited = || branching(&client, "edited", "U", BranchOff::Before(id("one")));
+        let edited = || branching(&client, "edited", "U", ForkPoint::Before(id("one")));
         for _ in 0..2 {
             assert_eq!(answered(edited()).await.unwrap(), "A");
         }
         assert_eq!((model.prompts().len(), log(&store).await.as_str()), (5, "u:U a:A ."));
         // On another branch it is not found, and not asked twice either.
-        answered(branching(&client, "on", "x", BranchOff::After(EntryId::new(11)))).await.unwrap();
+        answered(branching(&client, "on", "x", ForkPoint::After(EntryId::new(11)))).await.unwrap();
         let refused = answered(edited()).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::TurnIdReused);
         assert_eq!(model.prompts().len(), 6);
@@ -240,9 +241,9 @@ async fn a_branching_turn_that_was_dropped_goes_on_without_a_second_question() {
     for place in PLACES {
         let (memory, store) = memory();
         let cut = Answer::new().text("so far").hang();
-        let (client, model) = client(&memory, place, answers([cut, Answer::of_text("A")]));
+        let (client, model) = client(&memory, place, answers([cut, Answer::from_text("A")]));
         three_turns(&client).await;
-        let edited = || branching(&client, "edited", "U", BranchOff::Before(id("one")));
+        let edited = || branching(&client, "edited", "U", ForkPoint::Before(id("one")));
         let mut dropped = edited();
         read_until(&mut dropped, "so far").await;
         drop(dropped);
@@ -264,15 +265,15 @@ async fn what_does_not_exist_is_told() {
         let (client, model) = client(&memory, place, answers([]));
         three_turns(&client).await;
         let before = log(&store).await;
-        for from in [BranchOff::Before(id("nobody")), BranchOff::After(EntryId::new(12))] {
+        for from in [ForkPoint::Before(id("nobody")), ForkPoint::After(EntryId::new(12))] {
             let refused = answered(branching(&client, "off", "x", from.clone())).await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Configuration, "{from:?}");
         }
         assert_eq!((log(&store).await, model.prompts().len()), (before, 4));
-        let version = store.load(&key(), View::LastEntries(0)).await.unwrap().version;
+        let version = store.load(&key(), ReadRange::LastEntries(0)).await.unwrap().version;
         assert_eq!(version, Version::new(11));
         // The conversation is free.
-        let (next, _) = crate::support::client(&memory, place, [Answer::of_text("n")]);
+        let (next, _) = crate::support::client(&memory, place, [Answer::from_text("n")]);
         assert_eq!(ask(&next, "x").await.unwrap(), "n");
     }
 }
@@ -282,10 +283,10 @@ async fn what_does_not_exist_is_told() {
 async fn an_earlier_turn_of_an_older_branch_can_be_branched_off_from() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Turns(1));
-    let (client, model) = client(&memory, Phase::Round, answers(["A", "n"].map(Answer::of_text)));
+    let (client, model) = client(&memory, Phase::Round, answers(["A", "n"].map(Answer::from_text)));
     three_turns(&client).await;
-    answered(branching(&client, "edited", "U", BranchOff::Before(id("one")))).await.unwrap();
-    answered(branching(&client, "off", "x", BranchOff::Before(id("three")))).await.unwrap();
+    answered(branching(&client, "edited", "U", ForkPoint::Before(id("one")))).await.unwrap();
+    answered(branching(&client, "off", "x", ForkPoint::Before(id("three")))).await.unwrap();
     assert_eq!(sent(&model, 5), "s:S u:x", "the window is of the branch");
     assert_eq!(log(&store).await, "u:u a:a . u:v a(1) r1 a:b . u:x a:n .");
 }
@@ -294,10 +295,10 @@ async fn an_earlier_turn_of_an_older_branch_can_be_branched_off_from() {
 async fn law_m2_a_turn_that_says_nothing_to_be_kept_stays_on_its_branch() {
     for place in PLACES {
         let (memory, store) = memory();
-        let (client, model) = client(&memory, place, answers([Answer::of_text("d")]));
+        let (client, model) = client(&memory, place, answers([Answer::from_text("d")]));
         three_turns(&client).await;
         let hint = client.prompt().message(Message::user("again").ephemeral()).conversation("c");
-        let again = hint.turn(id("again")).fact(BranchOff::After(EntryId::new(3)));
+        let again = hint.turn(id("again")).extension(ForkPoint::After(EntryId::new(3)));
         assert_eq!(again.call().await.unwrap().text(), "d");
         assert_eq!(sent(&model, 4), "s:S u:u a:a u:again");
         assert_eq!(log(&store).await, "u:u a:a . a:d .", "{place:?}");

@@ -7,8 +7,8 @@ use advisor_core::{
     AdvisorChain, ChatClient, ChatRequest, ErrorKind, FinishReason, Message, OnDrop, Phase, Spawner, TurnId,
 };
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};
-use chat_memory_advisor::{ChatMemoryAdvisor, WhenBusy};
-use conversation_store::{ConversationStore, Fence, InMemoryStore, StoreError, View};
+use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
+use conversation_store::{ConversationStore, FencingToken, InMemoryStore, ReadRange, StoreError};
 use futures::future::FusedFuture;
 use futures::stream::FusedStream;
 use futures::{FutureExt, StreamExt, poll};
@@ -22,9 +22,9 @@ fn slow(gate: &Gate) -> Answer {
 }
 
 /// The memories of two processes over one store.
-fn two_processes(when_busy: WhenBusy) -> (InMemoryStore, [ChatMemoryAdvisor; 2]) {
+fn two_processes(on_busy: OnBusy) -> (InMemoryStore, [ChatMemoryAdvisor; 2]) {
     let store = InMemoryStore::new().with_leases();
-    let memory = || ChatMemoryAdvisor::new(store.clone()).with_when_busy(when_busy);
+    let memory = || ChatMemoryAdvisor::new(store.clone()).with_on_busy(on_busy);
     (store.clone(), [memory(), memory()])
 }
 
@@ -33,16 +33,16 @@ async fn log(store: &InMemoryStore) -> String {
 }
 
 async fn log_of(store: &impl ConversationStore) -> String {
-    log_words(&store.load(&key(), View::All).await.unwrap().entries)
+    log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries)
 }
 
 #[tokio::test]
 async fn a_running_turn_is_interrupted_and_what_it_had_shown_is_kept() {
     let store = InMemoryStore::new();
-    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     for place in [Phase::Round, Phase::Turn] {
         store.delete(&key()).await.unwrap();
-        let (client, model) = client(&memory, place, [slow(&Gate::new()), Answer::of_text("two")]);
+        let (client, model) = client(&memory, place, [slow(&Gate::new()), Answer::from_text("two")]);
         let mut first = turn(&client, "1");
         read_until(&mut first, "a").await;
         let second = ask(&client, "2");
@@ -58,9 +58,9 @@ async fn a_running_turn_is_interrupted_and_what_it_had_shown_is_kept() {
 #[tokio::test]
 async fn a_turn_of_another_policy_is_interrupted_as_well() {
     let rejecting = ChatMemoryAdvisor::new(InMemoryStore::new());
-    let interrupting = rejecting.clone().with_when_busy(WhenBusy::InterruptPrevious);
+    let interrupting = rejecting.clone().with_on_busy(OnBusy::InterruptPrevious);
     let (first, _) = client(&rejecting, Phase::Round, [slow(&Gate::new())]);
-    let (second, _) = client(&interrupting, Phase::Round, [Answer::of_text("two")]);
+    let (second, _) = client(&interrupting, Phase::Round, [Answer::from_text("two")]);
     let mut running = turn(&first, "1");
     read_until(&mut running, "a").await;
     let (interrupted, second) = futures::join!(running.next(), ask(&second, "2"));
@@ -71,9 +71,9 @@ async fn a_turn_of_another_policy_is_interrupted_as_well() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_nobody_reads_is_passed_over_and_cannot_write_any_more() {
     let store = InMemoryStore::new();
-    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     let (first_gate, second_gate) = (Gate::new(), Gate::new());
-    let (client, _) = plain(&memory, [slow(&first_gate), slow(&second_gate), Answer::of_text("three")]);
+    let (client, _) = plain(&memory, [slow(&first_gate), slow(&second_gate), Answer::from_text("three")]);
     let mut first = turn(&client, "1");
     read_until(&mut first, "a").await;
     let mut second = turn(&client, "2");
@@ -93,13 +93,13 @@ async fn a_turn_that_nobody_reads_is_passed_over_and_cannot_write_any_more() {
 #[tokio::test(start_paused = true)]
 async fn law_m3_a_turn_that_was_passed_over_while_it_began_stores_nothing() {
     let store = FaultStore::new(InMemoryStore::new());
-    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     let chain = |answer| {
         let model = ScriptedModel::new([answer]);
         AdvisorChain::builder(model).advisor(memory.clone()).build().unwrap()
     };
     let request = |user| ChatRequest::new(Message::user(user)).with_conversation(key());
-    let (passed_over, second) = (chain(Answer::of_text("one")), chain(Answer::of_text("two")));
+    let (passed_over, second) = (chain(Answer::from_text("one")), chain(Answer::from_text("two")));
     store.fail_at(0, StoreFault::Slow(9));
     let mut first = passed_over.next_stream(request("1")).boxed();
     assert!(poll!(&mut first).is_pending());
@@ -108,16 +108,16 @@ async fn law_m3_a_turn_that_was_passed_over_while_it_began_stores_nothing() {
     while let Some(chunk) = second.next().await {
         chunk.unwrap();
     }
-    let entries = store.load(&key(), View::All).await.unwrap().entries;
+    let entries = store.load(&key(), ReadRange::All).await.unwrap().entries;
     assert_eq!(log_words(&entries), "u:2 a:two .");
 }
 
 #[tokio::test]
 async fn the_last_of_many_turns_wins() {
     let store = InMemoryStore::new();
-    let memory = ChatMemoryAdvisor::new(store.clone()).with_when_busy(WhenBusy::InterruptPrevious);
+    let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     let gates = [Gate::new(), Gate::new(), Gate::new()];
-    let answers = gates.iter().map(slow).chain([Answer::of_text("last")]);
+    let answers = gates.iter().map(slow).chain([Answer::from_text("last")]);
     let (client, model) = plain(&memory, answers);
     let turns = ["1", "2", "3"].map(|user| turn(&client, user));
     let outcomes = turns.map(|turn| turn.call().map(|answer| answer.map_err(|error| error.kind())));
@@ -133,10 +133,10 @@ async fn the_last_of_many_turns_wins() {
 
 #[tokio::test]
 async fn a_turn_of_another_process_keeps_the_conversation_busy() {
-    let (store, [one, other]) = two_processes(WhenBusy::Reject);
+    let (store, [one, other]) = two_processes(OnBusy::Reject);
     let gate = Gate::new();
     let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
-    let (second, model) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let (second, model) = client(&other, Phase::Round, [Answer::from_text("two")]);
     let mut running = turn(&first, "1");
     read_until(&mut running, "a").await;
     assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
@@ -172,7 +172,7 @@ async fn law_m5_a_turn_whose_conversation_was_begun_anew_by_another_process_writ
 #[tokio::test]
 async fn law_k3_a_seal_that_the_next_turn_fences_loses_nothing() {
     let wants = [
-        (OnDrop::Seal, "u:1 cut(a) u:2 a:two .", "s:S u:1 a:a [interrupted] u:2"),
+        (OnDrop::KeepPartial, "u:1 cut(a) u:2 a:two .", "s:S u:1 a:a [interrupted] u:2"),
         (OnDrop::Rollback, "u:1 undone u:2 a:two .", "s:S u:2"),
     ];
     for (on_drop, stored, asked) in wants {
@@ -180,7 +180,7 @@ async fn law_k3_a_seal_that_the_next_turn_fences_loses_nothing() {
             let store = FaultStore::new(InMemoryStore::new().with_leases());
             let memory = ChatMemoryAdvisor::new(store.clone());
             let (sender, mut left) = tokio::sync::mpsc::unbounded_channel();
-            let model = ScriptedModel::new([slow(&Gate::new()), Answer::of_text("two")]);
+            let model = ScriptedModel::new([slow(&Gate::new()), Answer::from_text("two")]);
             let spawner = Spawner::new(move |work| sender.send(work).unwrap());
             let client = builder(&memory, Phase::Round, &model).spawner(spawner).build().unwrap();
             let mut dropped = turn(&client, "1").on_drop(on_drop);
@@ -206,10 +206,10 @@ async fn law_k3_a_seal_that_the_next_turn_fences_loses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_waits_for_that_of_another_process() {
-    let (store, [one, other]) = two_processes(WhenBusy::Queue);
+    let (store, [one, other]) = two_processes(OnBusy::Queue);
     let gate = Gate::new();
     let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
-    let (second, _) = client(&other, Phase::Turn, [Answer::of_text("two")]);
+    let (second, _) = client(&other, Phase::Turn, [Answer::from_text("two")]);
     let mut running = turn(&first, "1");
     read_until(&mut running, "a").await;
     let mut waiting = Box::pin(ask(&second, "2"));
@@ -222,30 +222,31 @@ async fn a_turn_waits_for_that_of_another_process() {
 
 #[tokio::test(start_paused = true)]
 async fn law_k4_a_turn_whose_process_died_is_closed_when_its_lease_is_over() {
-    for when_busy in [WhenBusy::Reject, WhenBusy::Queue, WhenBusy::InterruptPrevious] {
-        let (store, [one, other]) = two_processes(when_busy);
+    for on_busy in [OnBusy::Reject, OnBusy::Queue, OnBusy::InterruptPrevious] {
+        let (store, [one, other]) = two_processes(on_busy);
         let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
-        let (second, model) = client(&other, Phase::Round, [Answer::of_text("two"), Answer::of_text("two")]);
+        let (second, model) =
+            client(&other, Phase::Round, [Answer::from_text("two"), Answer::from_text("two")]);
         let mut killed = turn(&first, "1");
         read_until(&mut killed, "a").await;
         // Nothing of a process that is killed runs any more, not even what is dropped.
         std::mem::forget(killed);
-        if when_busy == WhenBusy::Reject {
+        if on_busy == OnBusy::Reject {
             assert_eq!(ask(&second, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
             advance(Duration::from_secs(31)).await;
         }
         assert_eq!(ask(&second, "2").await.unwrap(), "two");
         assert_eq!(sent(&model, 0), "s:S u:1 a:[interrupted] u:2");
-        assert_eq!(log(&store).await, "u:1 cut() u:2 a:two .", "{when_busy:?}");
+        assert_eq!(log(&store).await, "u:1 cut() u:2 a:two .", "{on_busy:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_runs_long_keeps_its_lease() {
-    let (_store, [one, other]) = two_processes(WhenBusy::Reject);
+    let (_store, [one, other]) = two_processes(OnBusy::Reject);
     let gate = Gate::new();
     let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
-    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let (second, _) = client(&other, Phase::Round, [Answer::from_text("two")]);
     let mut running = turn(&first, "1");
     read_until(&mut running, "a").await;
     for _ in 0..10 {
@@ -277,7 +278,7 @@ async fn law_k4_a_renewal_that_comes_late_locks_the_next_turn_out_of_nothing() {
     let store = FaultStore::new(InMemoryStore::new().with_leases());
     let memory = ChatMemoryAdvisor::new(store.clone());
     let gate = Gate::new();
-    let (client, _) = client(&memory, Phase::Round, [slow(&gate), Answer::of_text("two")]);
+    let (client, _) = client(&memory, Phase::Round, [slow(&gate), Answer::from_text("two")]);
     let mut running = turn(&client, "1");
     read_until(&mut running, "a").await;
     store.fail_at(store.operations(), StoreFault::HangBefore);
@@ -286,17 +287,17 @@ async fn law_k4_a_renewal_that_comes_late_locks_the_next_turn_out_of_nothing() {
     gate.release();
     running.call().await.unwrap();
     let leases = store.leases().unwrap();
-    leases.renew(&key(), Fence::new(1), Duration::from_secs(30)).await.unwrap();
+    leases.renew(&key(), FencingToken::new(1), Duration::from_secs(30)).await.unwrap();
     assert_eq!(ask(&client, "2").await.unwrap(), "two");
 }
 
 #[tokio::test(start_paused = true)]
 async fn law_m3_a_turn_that_lost_its_lease_leaves_no_trace() {
     for interrupts in [true, false] {
-        let (store, [one, other]) = two_processes(WhenBusy::InterruptPrevious);
+        let (store, [one, other]) = two_processes(OnBusy::InterruptPrevious);
         let gate = Gate::new();
         let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
-        let (second, model) = client(&other, Phase::Round, [Answer::of_text("two")]);
+        let (second, model) = client(&other, Phase::Round, [Answer::from_text("two")]);
         let mut running = turn(&first, "1");
         read_until(&mut running, "a").await;
         if !interrupts {
@@ -317,9 +318,9 @@ async fn law_m3_a_turn_that_lost_its_lease_leaves_no_trace() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_waits_learns_that_its_lease_is_lost() {
-    let (_store, [one, other]) = two_processes(WhenBusy::InterruptPrevious);
+    let (_store, [one, other]) = two_processes(OnBusy::InterruptPrevious);
     let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
-    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let (second, _) = client(&other, Phase::Round, [Answer::from_text("two")]);
     let mut running = turn(&first, "1");
     read_until(&mut running, "a").await;
     assert_eq!(ask(&second, "2").await.unwrap(), "two");
@@ -329,11 +330,11 @@ async fn a_turn_that_waits_learns_that_its_lease_is_lost() {
 
 #[tokio::test]
 async fn a_dropped_turn_gives_its_lease_back_where_there_is_a_spawner() {
-    let (store, [one, other]) = two_processes(WhenBusy::Reject);
+    let (store, [one, other]) = two_processes(OnBusy::Reject);
     let spawner = Spawner::tokio(tokio::runtime::Handle::current());
     let model = ScriptedModel::new([slow(&Gate::new())]);
     let first = builder(&one, Phase::Round, &model).spawner(spawner).build().unwrap();
-    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let (second, _) = client(&other, Phase::Round, [Answer::from_text("two")]);
     let mut dropped = turn(&first, "1");
     read_until(&mut dropped, "a").await;
     let handle = dropped.handle();
@@ -345,10 +346,10 @@ async fn a_dropped_turn_gives_its_lease_back_where_there_is_a_spawner() {
 
 #[tokio::test]
 async fn without_a_spawner_the_lease_is_used_by_the_next_turn_of_the_process_or_given_back_at_its_end() {
-    let (store, [one, other]) = two_processes(WhenBusy::Reject);
-    let answers = [slow(&Gate::new()), Answer::of_text("two"), slow(&Gate::new())];
+    let (store, [one, other]) = two_processes(OnBusy::Reject);
+    let answers = [slow(&Gate::new()), Answer::from_text("two"), slow(&Gate::new())];
     let (first, _) = client(&one, Phase::Round, answers);
-    let (second, _) = client(&other, Phase::Round, [Answer::of_text("four")]);
+    let (second, _) = client(&other, Phase::Round, [Answer::from_text("four")]);
     let mut dropped = turn(&first, "1");
     read_until(&mut dropped, "a").await;
     drop(dropped);
@@ -364,11 +365,11 @@ async fn without_a_spawner_the_lease_is_used_by_the_next_turn_of_the_process_or_
 
 #[tokio::test]
 async fn a_failed_turn_gives_its_lease_back() {
-    let (_store, [one, other]) = two_processes(WhenBusy::Reject);
+    let (_store, [one, other]) = two_processes(OnBusy::Reject);
     let broken = || advisor_core::Error::new(ErrorKind::Connection, "broken");
     for place in [Phase::Round, Phase::Turn] {
         let (first, _) = client(&one, place, [Answer::refused(broken())]);
-        let (second, _) = client(&other, place, [Answer::of_text("two")]);
+        let (second, _) = client(&other, place, [Answer::from_text("two")]);
         assert_eq!(ask(&first, "1").await.unwrap_err().kind(), ErrorKind::Connection);
         assert_eq!(ask(&second, "2").await.unwrap(), "two");
     }
@@ -380,7 +381,7 @@ async fn a_failed_turn_gives_its_lease_back() {
 async fn law_k4_turns_dropped_while_they_begin_do_not_lock_their_own_process_out() {
     for (first, second) in (0..10).flat_map(|first| (0..14).map(move |second| (first, second))) {
         let memory = ChatMemoryAdvisor::new(FaultStore::new(InMemoryStore::new().with_leases()));
-        let (client, _) = plain(&memory, ["one", "two", "three"].map(Answer::of_text));
+        let (client, _) = plain(&memory, ["one", "two", "three"].map(Answer::from_text));
         for (user, polls) in [("1", first), ("2", second)] {
             let mut dropped = turn(&client, user);
             for _ in 0..polls {
@@ -400,10 +401,10 @@ async fn law_k4_turns_dropped_while_they_begin_do_not_lock_their_own_process_out
 /// The same turn runs in another process; one that only waited for it has no claim to its lease.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_was_dropped_while_it_waited_takes_no_lease_from_another_process() {
-    let (_store, [one, other]) = two_processes(WhenBusy::Reject);
+    let (_store, [one, other]) = two_processes(OnBusy::Reject);
     let gate = Gate::new();
     let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
-    let (second, _) = client(&other, Phase::Round, [Answer::of_text("two")]);
+    let (second, _) = client(&other, Phase::Round, [Answer::from_text("two")]);
     let once = |client: &ChatClient| {
         client.prompt().user("1").conversation("c").turn(TurnId::new("once").unwrap()).stream()
     };
@@ -419,12 +420,12 @@ async fn a_turn_that_was_dropped_while_it_waited_takes_no_lease_from_another_pro
 
 #[tokio::test]
 async fn a_lease_says_who_holds_the_conversation() {
-    let (store, [one, _]) = two_processes(WhenBusy::Reject);
+    let (store, [one, _]) = two_processes(OnBusy::Reject);
     let (client, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
     let mut running = turn(&client, "1");
     read_until(&mut running, "a").await;
     let id = running.turn().id().clone();
     let leases = store.leases().unwrap();
-    let held = leases.acquire(&key(), &id, Duration::from_secs(1), Some(Fence::new(0))).await;
-    assert!(matches!(held, Err(StoreError::Held { turn, .. }) if turn == id));
+    let held = leases.acquire(&key(), &id, Duration::from_secs(1), Some(FencingToken::new(0))).await;
+    assert!(matches!(held, Err(StoreError::Locked { turn, .. }) if turn == id));
 }

@@ -42,7 +42,7 @@ async fn poll_until_stuck(turn: &mut advisor_core::TurnStream) {
 async fn a_dropped_turn_is_closed_by_the_next_one_with_the_text_that_was_shown() {
     for place in PLACES {
         let (memory, store) = memory();
-        let (client, model) = client(&memory, place, [hanging("so far"), Answer::of_text("two")]);
+        let (client, model) = client(&memory, place, [hanging("so far"), Answer::from_text("two")]);
         let mut dropped = turn(&client, "1");
         read_until(&mut dropped, "so far").await;
         drop(dropped);
@@ -67,7 +67,7 @@ fn place_of_end(place: Phase) -> &'static str {
 async fn with_a_spawner_a_dropped_turn_is_closed_at_once() {
     for place in PLACES {
         let (memory, store) = memory();
-        let model = ScriptedModel::new([calls("Look"), hanging("so far"), Answer::of_text("two")]);
+        let model = ScriptedModel::new([calls("Look"), hanging("so far"), Answer::from_text("two")]);
         let client = builder(&memory, place, &model)
             .advisor(Rounds::default())
             .spawner(Spawner::tokio(tokio::runtime::Handle::current()))
@@ -95,7 +95,7 @@ async fn the_next_turn_may_begin_while_the_dropped_one_is_being_closed() {
     for polls in 0..8 {
         let (memory, store) = memory();
         let (sender, mut sealing) = tokio::sync::mpsc::unbounded_channel();
-        let model = ScriptedModel::new([hanging("so far"), Answer::of_text("two")]);
+        let model = ScriptedModel::new([hanging("so far"), Answer::from_text("two")]);
         let spawner = Spawner::new(move |work| sender.send(work).unwrap());
         let client = builder(&memory, Phase::Round, &model).spawner(spawner).build().unwrap();
         let mut dropped = turn(&client, "1");
@@ -146,7 +146,7 @@ async fn after_a_crash_the_turn_is_closed_without_the_text_that_was_lost() {
         // Nothing of the first process runs any more, and nothing of it is known.
         std::mem::forget((turn, before));
         let after = ChatMemoryAdvisor::new(store.clone());
-        let (client, model) = client(&after, place, [Answer::of_text("two")]);
+        let (client, model) = client(&after, place, [Answer::from_text("two")]);
         ask(&client, "2").await.unwrap();
         assert_eq!(sent(&model, 0), "s:S u:1 a(1)Look r1 a:[interrupted] u:2");
         assert_eq!(log_words(&store.log(&key()).await), "u:1 a(1)Look r1 cut() u:2 a:two .");
@@ -157,10 +157,10 @@ async fn after_a_crash_the_turn_is_closed_without_the_text_that_was_lost() {
 async fn a_cancelled_turn_is_closed_before_its_error_comes_out() {
     for place in PLACES {
         let (memory, store) = memory();
-        let (client, _) = client(&memory, place, [hanging("so far"), Answer::of_text("two")]);
+        let (client, _) = client(&memory, place, [hanging("so far"), Answer::from_text("two")]);
         let mut turn = turn(&client, "1");
         read_until(&mut turn, "so far").await;
-        turn.handle().cancel(OnDrop::Seal);
+        turn.handle().cancel(OnDrop::KeepPartial);
         assert_eq!(turn.call().await.unwrap_err().kind(), ErrorKind::Cancelled);
         assert_eq!(log_words(&store.log(&key()).await), "u:1 cut(so far)");
     }
@@ -172,7 +172,7 @@ async fn a_turn_that_is_rolled_back_is_hidden() {
         for dropped in [false, true] {
             let (memory, store) = memory();
             let answers =
-                [Answer::of_text("one"), calls("Look"), hanging("so far"), Answer::of_text("three")];
+                [Answer::from_text("one"), calls("Look"), hanging("so far"), Answer::from_text("three")];
             let (client, model) = client(&memory, place, answers);
             ask(&client, "1").await.unwrap();
             let mut undone = turn(&client, "2").on_drop(OnDrop::Rollback);
@@ -195,7 +195,7 @@ async fn a_turn_that_is_rolled_back_is_hidden() {
 #[tokio::test]
 async fn a_turn_can_be_rolled_back_until_its_end_is_out() {
     let (memory, store) = memory();
-    let model = ScriptedModel::new([Answer::of_text("one"), Answer::of_text("two")]);
+    let model = ScriptedModel::new([Answer::from_text("one"), Answer::from_text("two")]);
     let slow = advisor_core::from_fn("slow", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.on_completed(|_| std::future::pending()))
     });
@@ -213,7 +213,7 @@ async fn a_turn_can_be_rolled_back_until_its_end_is_out() {
 #[tokio::test]
 async fn an_answer_that_is_stored_stays_when_only_its_reader_is_gone() {
     let (memory, store) = memory();
-    let model = ScriptedModel::new([Answer::of_text("one"), Answer::of_text("two")]);
+    let model = ScriptedModel::new([Answer::from_text("one"), Answer::from_text("two")]);
     let slow = advisor_core::from_fn("slow", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.on_completed(|_| std::future::pending()))
     });
@@ -235,14 +235,14 @@ async fn dropped_in(
     fault: StoreFault,
 ) -> (String, String) {
     let (memory, store) = memory();
-    let (client, model) = client(&memory, place, answers.into_iter().chain([Answer::of_text("next")]));
+    let (client, model) = client(&memory, place, answers.into_iter().chain([Answer::from_text("next")]));
     store.fail(operation, fault);
     let mut dropped = turn(&client, "1");
     poll_until_stuck(&mut dropped).await;
     drop(dropped);
     let asked = model.calls();
     // What the first turn did not come to ask for is left out.
-    let skipped = ScriptedModel::new([Answer::of_text("next")]);
+    let skipped = ScriptedModel::new([Answer::from_text("next")]);
     let next = builder(&memory, place, &skipped).advisor(Rounds::default()).build().unwrap();
     ask(&next, "2").await.unwrap();
     assert!(has_ended(&store.log(&key()).await), "after {asked} requests");
@@ -253,7 +253,7 @@ async fn dropped_in(
 async fn text_of_an_answer_that_is_stored_is_told_once_although_its_round_was_not_seen_to_end() {
     for place in PLACES {
         let (memory, store) = memory();
-        let model = ScriptedModel::new([calls("Look"), Answer::of_text("next")]);
+        let model = ScriptedModel::new([calls("Look"), Answer::from_text("next")]);
         let rounds = Rounds { inject: vec![Message::user("hurry")], ..Rounds::default() };
         let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
         // The results are stored; what is injected after them is being written.
@@ -268,7 +268,7 @@ async fn text_of_an_answer_that_is_stored_is_told_once_although_its_round_was_no
 
 #[tokio::test]
 async fn an_append_that_is_dropped_has_happened_or_not_and_no_text_is_told_twice() {
-    let two = || vec![calls("Look"), Answer::of_text("done")];
+    let two = || vec![calls("Look"), Answer::from_text("done")];
     for place in PLACES {
         for (operation, before, after) in [
             (1, "", "u:1 a:[interrupted] "),
@@ -288,7 +288,7 @@ async fn an_append_that_is_dropped_has_happened_or_not_and_no_text_is_told_twice
 async fn a_round_may_say_the_same_as_the_one_before() {
     for place in PLACES {
         let (memory, _) = memory();
-        let answers = [calls("Look"), hanging("Look"), Answer::of_text("two")];
+        let answers = [calls("Look"), hanging("Look"), Answer::from_text("two")];
         let (client, model) = client(&memory, place, answers);
         let mut dropped = turn(&client, "1");
         read_until(&mut dropped, "LookLook").await;
@@ -304,7 +304,7 @@ async fn a_turn_that_is_dropped_while_its_failure_is_written_keeps_the_text() {
         let (memory, store) = memory();
         let broken = advisor_core::Error::new(ErrorKind::Connection, "broken");
         let failing = Answer::new().text("half").error(broken);
-        let (client, model) = plain(&memory, [failing, Answer::of_text("two")]);
+        let (client, model) = plain(&memory, [failing, Answer::from_text("two")]);
         store.fail(2, fault);
         let mut first = turn(&client, "1");
         read_until(&mut first, "half").await;
@@ -323,7 +323,7 @@ async fn a_turn_that_is_dropped_while_its_failure_is_written_keeps_the_text() {
 #[tokio::test]
 async fn a_chain_without_a_root_frees_the_conversation_when_it_is_dropped() {
     let (memory, store) = memory();
-    let model = ScriptedModel::new([hanging("so far"), Answer::of_text("two")]);
+    let model = ScriptedModel::new([hanging("so far"), Answer::from_text("two")]);
     let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();
     let request = || ChatRequest::new(Message::user("1")).with_conversation(key());
     let mut stream = chain.next_stream(request()).await.unwrap();
@@ -339,7 +339,7 @@ async fn a_chain_without_a_root_frees_the_conversation_when_it_is_dropped() {
 #[tokio::test]
 async fn a_turn_that_was_never_polled_leaves_nothing() {
     let (memory, store) = memory();
-    let (client, _): (ChatClient, _) = plain(&memory, [Answer::of_text("one")]);
+    let (client, _): (ChatClient, _) = plain(&memory, [Answer::from_text("one")]);
     drop(turn(&client, "1"));
     assert_eq!((store.loads(), store.appended().len()), (0, 0));
     assert_eq!(ask(&client, "2").await.unwrap(), "one");

@@ -51,7 +51,7 @@ impl World {
 
     /// Runs another turn to its end and gives what it was sent, which is valid.
     async fn next_request(&self) -> String {
-        let model = ScriptedModel::new([Answer::of_text("fine")]);
+        let model = ScriptedModel::new([Answer::from_text("fine")]);
         let client = builder(&self.memory, self.place, &model).advisor(Rounds::default()).build().unwrap();
         ask(&client, "next").await.unwrap();
         let log = self.store.log(&key()).await;

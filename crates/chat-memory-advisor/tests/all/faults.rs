@@ -9,7 +9,7 @@ use advisor_core::{
 use advisor_testkit::{Answer, Gate, ScriptedModel, StoreFault};
 use chat_memory_advisor::ChatMemoryAdvisor;
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, InMemoryStore, Page, ReadRange, Snapshot, StoreError, Version,
 };
 use futures::StreamExt;
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ const OPERATIONS: usize = 5;
 
 fn answers() -> [Answer; 3] {
     let calls = Answer::new().text("Look").call("1", "f", "{}").finish(FinishReason::ToolCalls);
-    [calls, Answer::of_text("done"), Answer::of_text("next")]
+    [calls, Answer::from_text("done"), Answer::from_text("next")]
 }
 
 /// The answers of a model that is asked so often in the first turn.
@@ -125,7 +125,7 @@ async fn a_store_that_stays_down_leaves_the_turn_to_the_next_one() {
 #[tokio::test]
 async fn an_answer_that_could_not_be_stored_is_in_the_error() {
     let store = TestStore::default();
-    let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::of_text("precious")]);
+    let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("precious")]);
     store.fail(2, StoreFault::Unavailable);
     let error = ask(&client, "go").await.unwrap_err();
     assert_eq!(error.partial().unwrap().text(), "precious");
@@ -138,7 +138,7 @@ async fn an_advisor_outside_memory_may_ask_again_when_an_answer_could_not_be_sto
         [(StoreFault::Unavailable, "u:go a:two ."), (StoreFault::AnswerLost, "u:go a:one . a:two .")]
     {
         let store = TestStore::default();
-        let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+        let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
         let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
             next.next_call(request.clone()).await.unwrap_err();
             next.next_stream(request).await
@@ -161,8 +161,8 @@ async fn another_process_that_writes_meanwhile_is_a_conflict_and_not_overwritten
     let store = TestStore::default();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
-    let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::of_text("later")]);
-    let (there, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::of_text("other")]);
+    let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::from_text("later")]);
+    let (there, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("other")]);
     let mut first = turn(&here, "1");
     read_until(&mut first, "a").await;
     // A memory made apart does not know that the first turn is alive.
@@ -178,7 +178,7 @@ async fn another_process_that_writes_meanwhile_is_a_conflict_and_not_overwritten
 async fn two_processes_that_begin_at_once_do_not_both_begin() {
     let store = TestStore::default();
     let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::new().text("a").hang()]);
-    let (there, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::of_text("b")]);
+    let (there, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("b")]);
     let mut first = turn(&here, "1");
     let mut second = turn(&there, "2");
     // Both load the empty conversation before either of them writes.
@@ -199,7 +199,7 @@ async fn a_conversation_that_is_deleted_in_the_middle_of_a_turn_stays_deleted() 
     let store = TestStore::default();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
-    let (client, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::of_text("new")]);
+    let (client, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [slow, Answer::from_text("new")]);
     let mut first = turn(&client, "1");
     read_until(&mut first, "a").await;
     store.delete(&key()).await.unwrap();
@@ -240,7 +240,7 @@ async fn a_turn_goes_on_after_an_append_that_was_given_up() {
         store.fail(2, fault);
         assert_eq!(ask(&client, "go").await.unwrap(), "Time is up.");
         assert_eq!(log_words(&store.log(&key()).await), log, "{fault:?}");
-        let (client, model) = plain(&memory, [Answer::of_text("next")]);
+        let (client, model) = plain(&memory, [Answer::from_text("next")]);
         ask(&client, "again").await.unwrap();
         assert_eq!(sent(&model, 0), format!("s:S {} u:again", log.trim_end_matches(" .")));
     }
@@ -254,7 +254,7 @@ struct Lagging {
 
 #[async_trait]
 impl ConversationStore for Lagging {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         let mut read = self.inner.load(key, view).await?;
         read.entries.truncate(read.entries.len().saturating_sub(self.behind));
         read.version = read.entries.last().map_or(Version::EMPTY, |last| Version::new(last.seq));
@@ -288,16 +288,16 @@ impl ConversationStore for Lagging {
 async fn a_stale_read_is_a_conflict_and_the_model_is_not_asked() {
     for place in PLACES {
         let inner = InMemoryStore::new();
-        let (first, _) = client(&ChatMemoryAdvisor::new(inner.clone()), place, [Answer::of_text("done")]);
+        let (first, _) = client(&ChatMemoryAdvisor::new(inner.clone()), place, [Answer::from_text("done")]);
         ask(&first, "1").await.unwrap();
         // A turn that has ended is three entries.
         for behind in 1..=3 {
             let lagging = ChatMemoryAdvisor::new(Lagging { inner: inner.clone(), behind });
-            let (second, model) = client(&lagging, place, [Answer::of_text("next")]);
+            let (second, model) = client(&lagging, place, [Answer::from_text("next")]);
             let error = ask(&second, "2").await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::StoreConflict { current: 3 }, "{place:?} {behind}");
             assert_eq!(model.calls(), 0);
-            let log = inner.load(&key(), View::All).await.unwrap().entries;
+            let log = inner.load(&key(), ReadRange::All).await.unwrap().entries;
             assert_eq!(log_words(&log), "u:1 a:done .", "{place:?} {behind}");
         }
     }
@@ -307,7 +307,7 @@ async fn a_stale_read_is_a_conflict_and_the_model_is_not_asked() {
 #[tokio::test]
 async fn turns_stand_in_the_order_in_which_they_were_written() {
     let store = InMemoryStore::new();
-    let (client, model) = plain(&ChatMemoryAdvisor::new(store), ["1", "2", "3"].map(Answer::of_text));
+    let (client, model) = plain(&ChatMemoryAdvisor::new(store), ["1", "2", "3"].map(Answer::from_text));
     for (user, id) in [("a", "0300"), ("b", "0200"), ("c", "0100")] {
         let prompt = client.prompt().user(user).conversation("c").turn(TurnId::new(id).unwrap());
         prompt.call().await.unwrap();
@@ -325,10 +325,10 @@ async fn law_t3_a_store_that_does_not_answer_is_not_waited_for_longer_than_was_s
             (3, StoreFault::HangAfter),
         ] {
             let store = TestStore::default();
-            let memory = ChatMemoryAdvisor::new(store.clone()).with_store_time(Duration::from_secs(2));
-            let calls = Answer::of_calls([("1", "f", "{}")]);
+            let memory = ChatMemoryAdvisor::new(store.clone()).with_store_timeout(Duration::from_secs(2));
+            let calls = Answer::from_calls([("1", "f", "{}")]);
             let (client, _) =
-                client(&memory, place, [calls, Answer::of_text("done"), Answer::of_text("next")]);
+                client(&memory, place, [calls, Answer::from_text("done"), Answer::from_text("next")]);
             store.fail(operation, fault);
             let began = Instant::now();
             let outcome = ask(&client, "go").await.map_err(|error| error.kind());

@@ -20,7 +20,7 @@ fn memory() -> (ChatMemoryAdvisor, TestStore) {
 }
 
 fn two_rounds() -> [Answer; 2] {
-    [Answer::of_calls([("1", "f", "{}"), ("2", "f", "{}")]), Answer::of_text("done")]
+    [Answer::from_calls([("1", "f", "{}"), ("2", "f", "{}")]), Answer::from_text("done")]
 }
 
 fn result(id: &str) -> Message {
@@ -45,8 +45,8 @@ async fn both_places_store_the_same_at_the_same_points() {
 async fn ids_may_come_again_in_another_round() {
     for place in PLACES {
         let (memory, store) = memory();
-        let calls = || Answer::of_calls([("0", "f", "{}")]);
-        let (client, model) = client(&memory, place, [calls(), calls(), Answer::of_text("done")]);
+        let calls = || Answer::from_calls([("0", "f", "{}")]);
+        let (client, model) = client(&memory, place, [calls(), calls(), Answer::from_text("done")]);
         ask(&client, "go").await.unwrap();
         assert_eq!(sent(&model, 2), "s:S u:go a(0) r0 a(0) r0", "{place:?}");
         assert_eq!(log_words(&store.log(&key()).await), "u:go a(0) r0 a(0) r0 a:done .", "{place:?}");
@@ -76,7 +76,7 @@ async fn an_answer_that_was_changed_on_its_way_out_is_not_stored_again() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([
         Answer::new().text("secret").call("1", "f", "{}").finish(FinishReason::ToolCalls),
-        Answer::of_text("secret"),
+        Answer::from_text("secret"),
     ]);
     let redact = from_fn("redact", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.edit_chunks(|chunk, out| match chunk {
@@ -112,7 +112,7 @@ async fn a_paused_answer_is_stored_and_the_turn_goes_on() {
     for place in PLACES {
         let (memory, store) = memory();
         let paused = || Answer::new().text("part").finish(FinishReason::Paused);
-        let (client, model) = client(&memory, place, [paused(), paused(), Answer::of_text("rest")]);
+        let (client, model) = client(&memory, place, [paused(), paused(), Answer::from_text("rest")]);
         ask(&client, "go").await.unwrap();
         assert_eq!(sent(&model, 2), "s:S u:go a:part a:part", "{place:?}");
         assert_eq!(log_words(&store.log(&key()).await), "u:go a:part a:part a:rest .", "{place:?}");
@@ -124,7 +124,7 @@ async fn a_paused_answer_and_the_text_that_was_shown_after_it_are_both_remembere
     for place in PLACES {
         let (memory, _) = memory();
         let paused = Answer::new().text("part").finish(FinishReason::Paused);
-        let answers = [paused, Answer::new().text("more").hang(), Answer::of_text("two")];
+        let answers = [paused, Answer::new().text("more").hang(), Answer::from_text("two")];
         let (client, model) = client(&memory, place, answers);
         let mut dropped = turn(&client, "1");
         read_until(&mut dropped, "partmore").await;
@@ -137,7 +137,7 @@ async fn a_paused_answer_and_the_text_that_was_shown_after_it_are_both_remembere
 #[tokio::test]
 async fn whoever_asks_again_without_results_sends_a_valid_transcript_nevertheless() {
     let (memory, store) = memory();
-    let model = ScriptedModel::new([calls(), Answer::of_text("done")]);
+    let model = ScriptedModel::new([calls(), Answer::from_text("done")]);
     let careless = from_fn("careless", |request: ChatRequest, next: AdvisorChain| async move {
         next.next_call(request.clone()).await?;
         next.next_stream(request).await
@@ -152,7 +152,7 @@ async fn whoever_asks_again_without_results_sends_a_valid_transcript_nevertheles
 async fn a_turn_that_is_steered_on_after_its_answer_ends_with_its_last_end() {
     for place in PLACES {
         let (memory, store) = memory();
-        let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+        let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
         let rounds = Rounds { steer: Some(Message::user("more")), ..Rounds::default() };
         let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();
@@ -171,7 +171,7 @@ async fn an_empty_answer_in_the_middle_of_a_turn_leaves_a_trace_in_both_places()
     for place in PLACES {
         let (memory, store) = memory();
         let empty = Answer::new().finish(FinishReason::Paused);
-        let model = ScriptedModel::new([empty, Answer::of_text("two")]);
+        let model = ScriptedModel::new([empty, Answer::from_text("two")]);
         let rounds = Rounds { steer: Some(Message::user("more")), ..Rounds::default() };
         let client = builder(&memory, place, &model).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();
@@ -184,7 +184,7 @@ async fn an_empty_answer_in_the_middle_of_a_turn_leaves_a_trace_in_both_places()
 async fn d7_a_turn_that_goes_on_after_it_left_its_calls_tells_that_they_were_not_run() {
     for place in PLACES {
         let (memory, store) = memory();
-        let model = ScriptedModel::new([calls(), Answer::of_text("done")]);
+        let model = ScriptedModel::new([calls(), Answer::from_text("done")]);
         let insists = from_fn("insists", |mut request: ChatRequest, next: AdvisorChain| async move {
             next.next_call(request.clone()).await?;
             request.messages.push(Message::user("Without, then."));
@@ -227,7 +227,7 @@ async fn with_records(answer: Answer, records: Vec<Record>) -> (String, String) 
 }
 
 fn calls() -> Answer {
-    Answer::of_calls([("1", "f", "{}"), ("2", "f", "{}")])
+    Answer::from_calls([("1", "f", "{}"), ("2", "f", "{}")])
 }
 
 fn stop() -> TurnEnd {
@@ -319,7 +319,7 @@ async fn an_end_that_says_nothing_new_is_not_stored() {
         [stop(), TurnEnd::Failed { partial: "hi".into() }, TurnEnd::Interrupted { partial: "hi".into() }]
     {
         let (log, _) =
-            with_records(Answer::of_text("hi"), vec![Record::new(1, Step::End(end), Vec::new())]).await;
+            with_records(Answer::from_text("hi"), vec![Record::new(1, Step::End(end), Vec::new())]).await;
         assert_eq!(log, "u:go a:hi .", "what was answered stays answered");
     }
 }
@@ -327,13 +327,13 @@ async fn an_end_that_says_nothing_new_is_not_stored() {
 #[tokio::test]
 async fn an_end_that_says_something_else_counts() {
     let end = |end, messages| vec![Record::new(2, Step::End(end), messages)];
-    let (log, view) = with_records(Answer::of_text("hi"), end(TurnEnd::RolledBack, Vec::new())).await;
+    let (log, view) = with_records(Answer::from_text("hi"), end(TurnEnd::RolledBack, Vec::new())).await;
     assert_eq!((log.as_str(), view.as_str()), ("u:go a:hi . undone", ""));
     let limit = TurnEnd::Completed(FinishReason::Length);
-    let (log, view) = with_records(Answer::of_text("hi"), end(limit, Vec::new())).await;
+    let (log, view) = with_records(Answer::from_text("hi"), end(limit, Vec::new())).await;
     assert_eq!((log.as_str(), view.as_str()), ("u:go a:hi . .", "u:go a:hi"));
     let more = end(stop(), vec![Message::assistant("and")]);
-    let (log, view) = with_records(Answer::of_text("hi"), more).await;
+    let (log, view) = with_records(Answer::from_text("hi"), more).await;
     assert_eq!((log.as_str(), view.as_str()), ("u:go a:hi . a:and .", "u:go a:hi a:and"));
     let direct = TurnEnd::Completed(FinishReason::ReturnDirect);
     let records = vec![
@@ -360,7 +360,7 @@ async fn a_turn_that_breaks_off_answers_its_open_calls_and_tells_stored_text_onc
 #[tokio::test]
 async fn a_turn_does_not_go_on_once_another_has_begun() {
     let (memory, store) = memory();
-    let (client, _) = plain(&memory, ["one", "two"].map(Answer::of_text));
+    let (client, _) = plain(&memory, ["one", "two"].map(Answer::from_text));
     let first = turn(&client, "1");
     let shared = Arc::clone(first.turn());
     first.call().await.unwrap();

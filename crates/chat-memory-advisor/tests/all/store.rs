@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use advisor_core::{ConversationKey, async_trait};
 use advisor_testkit::{FaultStore, StoreFault};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, Page, Snapshot, StoreError, Version,
-    View,
+    Batch, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, Page, ReadRange, Snapshot,
+    StoreError, Version,
 };
 
 /// Clones share everything. Each operation yields once before and once after its effect.
@@ -52,7 +52,7 @@ impl TestStore {
     }
 
     pub(crate) async fn log(&self, key: &ConversationKey) -> Vec<Entry> {
-        self.counted.inner.load(key, View::All).await.unwrap().entries
+        self.counted.inner.load(key, ReadRange::All).await.unwrap().entries
     }
 
     /// Whether a fault is still to come.
@@ -63,7 +63,7 @@ impl TestStore {
 
 #[async_trait]
 impl ConversationStore for TestStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.faulty.load(key, view).await
     }
 
@@ -71,7 +71,7 @@ impl ConversationStore for TestStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.faulty.load_branch(key, tip, view).await
     }
@@ -104,7 +104,7 @@ impl ConversationStore for TestStore {
 
 #[async_trait]
 impl ConversationStore for CountingStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.counts.lock().unwrap().loads += 1;
         self.inner.load(key, view).await
     }
@@ -113,7 +113,7 @@ impl ConversationStore for CountingStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.inner.load_branch(key, tip, view).await
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use advisor_core::{ChatClient, Error, ErrorKind, Message, Phase, Spawner};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{BranchOff, ChatMemoryAdvisor, Summarizer, Window};
-use conversation_store::{ConversationStore, EntryId, EntryKind, InMemoryStore, View};
+use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint, Summarizer, Window};
+use conversation_store::{ConversationStore, EntryId, EntryKind, InMemoryStore, ReadRange};
 use futures::future::BoxFuture;
 
 use crate::support::{ask, client, key, sent};
@@ -40,7 +40,7 @@ fn summarizing(
 }
 
 fn texts(texts: &[&'static str]) -> Vec<Answer> {
-    texts.iter().map(|text| Answer::of_text(*text)).collect()
+    texts.iter().map(|text| Answer::from_text(*text)).collect()
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn the_oldest_turns_are_summarized_behind_the_turns_and_stored_with_the_ne
         );
 
         // What a summary tells of stays, and a memory without summaries sends it.
-        let log = store.load(&key(), View::All).await.unwrap().entries;
+        let log = store.load(&key(), ReadRange::All).await.unwrap().entries;
         assert_eq!(log.iter().filter(|entry| matches!(entry.kind, EntryKind::Summary(_))).count(), 2);
         let plain = ChatMemoryAdvisor::new(store.clone()).transcript(&key()).await.unwrap();
         assert_eq!(plain.len(), 14);
@@ -99,8 +99,8 @@ async fn a_summary_is_sent_on_the_branches_that_it_tells_of() {
     }
     assert_eq!(later.run().await, 1);
     let off = |user: &'static str, entry: u64| {
-        let from = BranchOff::After(EntryId::new(entry));
-        client.prompt().user(user).conversation("c").fact(from).call()
+        let from = ForkPoint::After(EntryId::new(entry));
+        client.prompt().user(user).conversation("c").extension(from).call()
     };
     // It tells of the first six entries, and waits to be stored.
     off("x", 3).await.unwrap();
@@ -118,7 +118,7 @@ async fn one_summary_is_made_at_a_time_and_one_that_fails_is_tried_again() {
     let store = InMemoryStore::new();
     let broken = Answer::refused(Error::new(ErrorKind::Connection, "broken"));
     let (memory, small, later) =
-        summarizing(&store, [broken, Answer::of_text(" "), Answer::of_text("short")]);
+        summarizing(&store, [broken, Answer::from_text(" "), Answer::from_text("short")]);
     let (client, model) = client(&memory, Phase::Round, texts(&["a"; 12]));
     for user in ["1", "2", "3", "4", "5"] {
         ask(&client, user).await.unwrap();
@@ -136,8 +136,9 @@ async fn one_summary_is_made_at_a_time_and_one_that_fails_is_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_takes_too_long_or_says_too_much_is_not_kept() {
     let store = InMemoryStore::new();
-    let long = Answer::of_text("x".repeat((64 << 10) + 1));
-    let (memory, small, later) = summarizing(&store, [Answer::new().hang(), long, Answer::of_text("short")]);
+    let long = Answer::from_text("x".repeat((64 << 10) + 1));
+    let (memory, small, later) =
+        summarizing(&store, [Answer::new().hang(), long, Answer::from_text("short")]);
     let (client, model) = client(&memory, Phase::Round, texts(&["a"; 12]));
     for user in ["1", "2", "3"] {
         ask(&client, user).await.unwrap();
@@ -208,7 +209,7 @@ async fn d2_a_large_turn_leaves_what_the_summary_does_not_tell_of() {
         let store = InMemoryStore::new();
         let (memory, _, later) = summarizing(&store, texts(&["short"]));
         let memory = memory.with_window(Window::Messages(8));
-        let work = (0..6).map(|nth: u32| Answer::of_calls([(nth.to_string().as_str(), "f", "{}")]));
+        let work = (0..6).map(|nth: u32| Answer::from_calls([(nth.to_string().as_str(), "f", "{}")]));
         let answers = texts(&["a", "b", "c", "d"]).into_iter().chain(work).chain(texts(&["done", "e"]));
         let (client, model) = client(&memory, place, answers);
         for user in ["1", "2", "3", "4"] {
@@ -235,6 +236,6 @@ async fn law_m5_what_was_told_of_a_deleted_conversation_does_not_come_back() {
     ask(&client, "hello").await.unwrap();
     ask(&client, "what did I say?").await.unwrap();
     assert_eq!(sent(&model, 5), "s:S u:hello a:a u:what did I say?");
-    let log = store.load(&key(), View::All).await.unwrap().entries;
+    let log = store.load(&key(), ReadRange::All).await.unwrap().entries;
     assert!(!log.iter().any(|entry| matches!(entry.kind, EntryKind::Summary(_))));
 }

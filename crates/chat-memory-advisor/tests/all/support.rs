@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use advisor_core::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatClient, ChatClientBuilder, ChatRequest, Chunk, ChunkStream,
-    ConversationKey, FinishReason, Message, Phase, Placement, Record, Result, Role, Step, StreamAdvisor,
-    ToolResult, TurnEnd, TurnStream, async_trait,
+    ConversationKey, FinishReason, History, Message, Phase, Placement, Record, Result, Role, Step,
+    StreamAdvisor, ToolResult, TurnEnd, TurnStream, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, check_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, validate_transcript};
 use conversation_store::{Entry, EntryKind};
 use futures::{StreamExt, stream};
 
@@ -61,7 +61,7 @@ pub(crate) async fn read_until(turn: &mut TurnStream, text: &str) {
 /// What the `nth` request sent; it is valid.
 pub(crate) fn sent(model: &ScriptedModel, nth: usize) -> String {
     let prompt = &model.prompts()[nth];
-    assert_eq!(check_transcript(&prompt.messages), [], "{}", words(&prompt.messages));
+    assert_eq!(validate_transcript(&prompt.messages), [], "{}", words(&prompt.messages));
     words(&prompt.messages)
 }
 
@@ -127,14 +127,14 @@ impl AdvisorInfo for Rounds {
     }
 
     fn placement(&self) -> Placement {
-        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { own_history: None })
+        Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { history: History::Auto })
     }
 }
 
 #[async_trait]
 impl StreamAdvisor for Rounds {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
-        next.join(&request)?;
+        next.on_loop_start(&request)?;
         let stream = Some(next.next_stream(request.clone()).await?);
         let round = Round { request, next, stream, rounds: (*self).clone(), ended: false };
         Ok(ChunkStream::new(stream::unfold(round, |mut round| async {

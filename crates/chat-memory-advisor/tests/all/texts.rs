@@ -14,8 +14,8 @@ async fn the_texts_that_memory_adds_can_be_set_and_what_is_stored_stays() {
     let texts = MemoryTexts::default().with_interrupted("[abgebrochen]").with_no_answer("[keine Antwort]");
     let texts = texts.with_not_run("nicht gelaufen").with_went_on("[es ging weiter]");
     let german = english.clone().with_texts(texts).unwrap();
-    let calls = Answer::of_calls([("1", "f", "{}")]);
-    let answers = [calls, Answer::of_text(" "), Answer::new().text("half").hang()];
+    let calls = Answer::from_calls([("1", "f", "{}")]);
+    let answers = [calls, Answer::from_text(" "), Answer::new().text("half").hang()];
     let (client, model) = plain(&german, answers);
     for user in ["1", "2"] {
         ask(&client, user).await.unwrap();

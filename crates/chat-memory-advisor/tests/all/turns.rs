@@ -6,8 +6,8 @@ use advisor_core::{
     TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, WhenBusy, Window, check_transcript};
-use conversation_store::{ConversationStore, InMemoryStore, View};
+use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy, Window, validate_transcript};
+use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 use futures::StreamExt;
 
 use crate::store::TestStore;
@@ -21,7 +21,7 @@ fn memory() -> (ChatMemoryAdvisor, TestStore) {
 #[tokio::test]
 async fn a_plain_turn_is_stored_in_two_appends() {
     let (memory, store) = memory();
-    let (client, model) = client(&memory, Phase::Round, [Answer::of_text("hi")]);
+    let (client, model) = client(&memory, Phase::Round, [Answer::from_text("hi")]);
     assert_eq!(ask(&client, "hello").await.unwrap(), "hi");
     assert_eq!(sent(&model, 0), "s:S u:hello");
     assert_eq!(log_words(&store.log(&key()).await), "u:hello a:hi .");
@@ -33,7 +33,7 @@ async fn a_plain_turn_is_stored_in_two_appends() {
 #[tokio::test]
 async fn the_second_turn_is_sent_the_first() {
     let (memory, _) = memory();
-    let (client, model) = client(&memory, Phase::Round, ["one", "two"].map(Answer::of_text));
+    let (client, model) = client(&memory, Phase::Round, ["one", "two"].map(Answer::from_text));
     ask(&client, "1").await.unwrap();
     ask(&client, "2").await.unwrap();
     assert_eq!(sent(&model, 1), "s:S u:1 a:one u:2");
@@ -43,7 +43,7 @@ async fn the_second_turn_is_sent_the_first() {
 async fn law_m2_the_request_is_system_and_the_view() {
     let store = TestStore::default();
     let memory = ChatMemoryAdvisor::new(store.clone()).with_window(Window::Messages(3));
-    let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::of_text));
+    let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::from_text));
     for user in ["1", "2", "3"] {
         let view = words(&memory.transcript(&key()).await.unwrap());
         // Wherever it stands, a system message comes first.
@@ -60,7 +60,8 @@ async fn law_m2_the_request_is_system_and_the_view() {
 #[tokio::test]
 async fn a_transcript_is_what_the_window_holds() {
     let (memory, _) = memory();
-    let answers = [Answer::of_text("one"), Answer::of_calls([("1", "f", "{}")]), Answer::of_text("two")];
+    let answers =
+        [Answer::from_text("one"), Answer::from_calls([("1", "f", "{}")]), Answer::from_text("two")];
     let (client, _) = client(&memory, Phase::Round, answers);
     ask(&client, "1").await.unwrap();
     ask(&client, "2").await.unwrap();
@@ -74,7 +75,8 @@ async fn a_transcript_is_what_the_window_holds() {
 #[tokio::test]
 async fn windows_of_turns_hold_whole_turns_and_windows_of_tokens_what_fits() {
     let (memory, _) = memory();
-    let answers = [Answer::of_text("one"), Answer::of_calls([("1", "f", "{}")]), Answer::of_text("two")];
+    let answers =
+        [Answer::from_text("one"), Answer::from_calls([("1", "f", "{}")]), Answer::from_text("two")];
     let (client, _) = client(&memory, Phase::Round, answers);
     ask(&client, "1").await.unwrap();
     ask(&client, "2").await.unwrap();
@@ -95,7 +97,7 @@ async fn windows_of_turns_hold_whole_turns_and_windows_of_tokens_what_fits() {
 #[tokio::test]
 async fn a_window_of_tokens_reads_as_much_as_it_needs() {
     let (memory, store) = memory();
-    let (client, model) = plain(&memory, (0..40).map(|nth| Answer::of_text(format!("a{nth}"))));
+    let (client, model) = plain(&memory, (0..40).map(|nth| Answer::from_text(format!("a{nth}"))));
     for nth in 0..39 {
         ask(&client, &nth.to_string()).await.unwrap();
     }
@@ -105,7 +107,7 @@ async fn a_window_of_tokens_reads_as_much_as_it_needs() {
     assert_eq!(store.loads(), loads + 1, "one read is enough");
     let many = memory.with_window(Window::Tokens(70)).with_token_counter(|_: &Message| 1);
     assert_eq!(many.transcript(&key()).await.unwrap().len(), 70);
-    let (client, model_of_many) = plain(&many, [Answer::of_text("last")]);
+    let (client, model_of_many) = plain(&many, [Answer::from_text("last")]);
     ask(&client, "39").await.unwrap();
     assert_eq!(model_of_many.prompts()[0].messages.len(), 1 + 68 + 1, "the running turn's input counts");
     assert_eq!(model.calls(), 39);
@@ -115,9 +117,10 @@ async fn a_window_of_tokens_reads_as_much_as_it_needs() {
 async fn d2_a_window_of_messages_reads_on_where_a_long_turn_leaves_room_in_it() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Messages(8));
-    let work = || (0..12).map(|nth: u32| Answer::of_calls([(nth.to_string().as_str(), "f", "{}")]));
-    let answers = ["one", "two", "three"].map(Answer::of_text).into_iter().chain(work());
-    let (client, model) = client(&memory, Phase::Round, answers.chain(["done", "four"].map(Answer::of_text)));
+    let work = || (0..12).map(|nth: u32| Answer::from_calls([(nth.to_string().as_str(), "f", "{}")]));
+    let answers = ["one", "two", "three"].map(Answer::from_text).into_iter().chain(work());
+    let (client, model) =
+        client(&memory, Phase::Round, answers.chain(["done", "four"].map(Answer::from_text)));
     for user in ["1", "2", "3", "go"] {
         let loads = store.loads();
         ask(&client, user).await.unwrap();
@@ -132,7 +135,7 @@ async fn d2_a_window_of_messages_reads_on_where_a_long_turn_leaves_room_in_it() 
 #[tokio::test]
 async fn law_m5_conversations_are_isolated() {
     let (memory, _) = memory();
-    let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::of_text));
+    let (client, model) = plain(&memory, ["one", "two", "three"].map(Answer::from_text));
     let keys = [("x", "c"), ("y", "c"), ("x", "d")];
     for (tenant, conversation) in keys {
         let key = ConversationKey::in_tenant(tenant, conversation).unwrap();
@@ -147,7 +150,7 @@ async fn a_conversation_is_busy_until_its_turn_has_ended() {
     let (memory, _) = memory();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
-    let (client, _) = plain(&memory, [slow, Answer::of_text("next")]);
+    let (client, _) = plain(&memory, [slow, Answer::from_text("next")]);
     let mut first = turn(&client, "1");
     read_until(&mut first, "a").await;
     let second = ask(&client, "2").await.unwrap_err();
@@ -165,10 +168,10 @@ async fn a_conversation_is_busy_until_its_turn_has_ended() {
 #[tokio::test]
 async fn turns_of_a_busy_conversation_can_wait_and_build_on_each_other() {
     let (memory, _) = memory();
-    let memory = memory.with_when_busy(WhenBusy::Queue);
+    let memory = memory.with_on_busy(OnBusy::Queue);
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
-    let (client, model) = plain(&memory, [slow, Answer::of_text("two"), Answer::of_text("three")]);
+    let (client, model) = plain(&memory, [slow, Answer::from_text("two"), Answer::from_text("three")]);
     let mut first = turn(&client, "1");
     read_until(&mut first, "a").await;
     let mut second = turn(&client, "2");
@@ -195,7 +198,7 @@ async fn a_conversation_is_free_after_an_error_and_after_a_drop() {
         Answer::refused(broken()),
         Answer::new().text("a").error(broken()),
         Answer::new().text("b").hang(),
-        Answer::of_text("fine"),
+        Answer::from_text("fine"),
     ];
     let (client, _) = plain(&memory, answers);
     assert_eq!(ask(&client, "1").await.unwrap_err().kind(), ErrorKind::Connection);
@@ -209,7 +212,7 @@ async fn a_conversation_is_free_after_an_error_and_after_a_drop() {
 #[tokio::test]
 async fn what_is_ephemeral_is_sent_and_never_stored_and_system_messages_are_not_either() {
     let (memory, store) = memory();
-    let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+    let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
     let notes = from_fn("notes", |mut request: ChatRequest, next: AdvisorChain| async move {
         request.messages.push(Message::user("note").ephemeral());
         request.messages.push(Message::system("rule").ephemeral());
@@ -227,7 +230,7 @@ async fn an_empty_answer_is_not_stored_and_roles_alternate_nevertheless() {
     let (memory, store) = memory();
     let empty = Answer::new().finish(FinishReason::Stop);
     let blank = Answer::new().reasoning("hm").text(" \n").finish(FinishReason::Length);
-    let (client, model) = plain(&memory, [empty, blank, Answer::of_text("three")]);
+    let (client, model) = plain(&memory, [empty, blank, Answer::from_text("three")]);
     for user in ["1", "2", "3"] {
         ask(&client, user).await.unwrap();
     }
@@ -265,7 +268,7 @@ impl Advisor for Doubling {
 #[tokio::test]
 async fn several_choices_are_refused() {
     let (memory, store) = memory();
-    let (client, model) = plain(&memory, [Answer::of_text("one")]);
+    let (client, model) = plain(&memory, [Answer::from_text("one")]);
     let mut two = ChatOptions::new();
     two.choices = Some(2);
     let asked = client.prompt().user("1").conversation("c").options(two).call().await.unwrap_err();
@@ -275,7 +278,7 @@ async fn several_choices_are_refused() {
     // Behind memory's back, too.
     let mut settings = advisor_core::AggregatorSettings::default();
     settings.choices = 2;
-    let both = Answer::of_text("one").delta(advisor_core::Delta::text("two").in_choice(1));
+    let both = Answer::from_text("one").delta(advisor_core::Delta::text("two").in_choice(1));
     let both = both.delta(advisor_core::Delta::finish(FinishReason::Stop).in_choice(1));
     let model = ScriptedModel::new([both]).with_settings(settings);
     let client = builder(&memory, Phase::Round, &model).advisor(Doubling).build().unwrap();
@@ -287,7 +290,7 @@ async fn several_choices_are_refused() {
 #[tokio::test]
 async fn a_turn_needs_a_conversation_and_an_id_of_its_own() {
     let (memory, _) = memory();
-    let (client, model) = plain(&memory, [Answer::of_text("one"), Answer::of_text("two")]);
+    let (client, model) = plain(&memory, [Answer::from_text("one"), Answer::from_text("two")]);
     let homeless = client.prompt().user("1").call().await.unwrap_err();
     assert_eq!(homeless.kind(), ErrorKind::Configuration);
     assert!(homeless.to_string().contains("conversation"), "{homeless}");
@@ -302,7 +305,7 @@ async fn a_turn_needs_a_conversation_and_an_id_of_its_own() {
 
 #[tokio::test]
 async fn the_caller_may_answer_calls_in_the_next_turn() {
-    let asking = || Answer::of_calls([("1", "f", "{}"), ("2", "f", "{}")]);
+    let asking = || Answer::from_calls([("1", "f", "{}"), ("2", "f", "{}")]);
     let result = |id: &str| Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec!["ok".into()]));
     for (results, view) in [
         (vec![result("2"), result("1")], "s:S u:go a(1,2) r1 r2"),
@@ -314,7 +317,7 @@ async fn the_caller_may_answer_calls_in_the_next_turn() {
         ),
     ] {
         let (memory, store) = memory();
-        let model = ScriptedModel::new([asking(), Answer::of_text("done"), Answer::of_text("more")]);
+        let model = ScriptedModel::new([asking(), Answer::from_text("done"), Answer::from_text("more")]);
         let rounds = Rounds { hand_out: true, ..Rounds::default() };
         let client = builder(&memory, Phase::Round, &model).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();
@@ -330,7 +333,7 @@ async fn the_caller_may_answer_calls_in_the_next_turn() {
 #[tokio::test]
 async fn without_a_loop_all_calls_are_the_callers() {
     let (memory, store) = memory();
-    let (client, model) = plain(&memory, [Answer::of_calls([("1", "f", "{}")]), Answer::of_text("done")]);
+    let (client, model) = plain(&memory, [Answer::from_calls([("1", "f", "{}")]), Answer::from_text("done")]);
     ask(&client, "go").await.unwrap();
     let result = Message::tool(ToolResult::new(&ToolCall::new("1", "f", ""), vec!["ok".into()]));
     client.prompt().message(result).conversation("c").call().await.unwrap();
@@ -342,7 +345,7 @@ async fn without_a_loop_all_calls_are_the_callers() {
 #[tokio::test]
 async fn calls_are_found_however_small_the_window_is() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Messages(1));
-    let (client, model) = plain(&memory, [Answer::of_calls([("1", "f", "{}")]), Answer::of_text("done")]);
+    let (client, model) = plain(&memory, [Answer::from_calls([("1", "f", "{}")]), Answer::from_text("done")]);
     let first = turn(&client, "go");
     let shared = std::sync::Arc::clone(first.turn());
     first.call().await.unwrap();
@@ -356,7 +359,7 @@ async fn calls_are_found_however_small_the_window_is() {
 #[tokio::test]
 async fn a_result_for_no_open_call_is_refused_and_the_conversation_goes_on() {
     let (memory, store) = memory();
-    let (client, model) = plain(&memory, [Answer::of_text("one"), Answer::of_text("two")]);
+    let (client, model) = plain(&memory, [Answer::from_text("one"), Answer::from_text("two")]);
     ask(&client, "1").await.unwrap();
     let stray = Message::tool(ToolResult::new(&ToolCall::new("9", "f", ""), vec!["ok".into()]));
     let refused = client.prompt().message(stray).conversation("c").call().await.unwrap_err();
@@ -369,7 +372,7 @@ async fn a_result_for_no_open_call_is_refused_and_the_conversation_goes_on() {
 #[tokio::test]
 async fn an_advisor_outside_memory_may_ask_again_within_a_turn() {
     let (memory, store) = memory();
-    let model = ScriptedModel::new(["bad", "better"].map(Answer::of_text));
+    let model = ScriptedModel::new(["bad", "better"].map(Answer::from_text));
     let judge = from_fn("judge", |request: ChatRequest, next: AdvisorChain| async move {
         next.next_call(request.clone()).await?;
         next.next_stream(request.with_message(Message::user("Once more."))).await
@@ -385,7 +388,7 @@ async fn an_advisor_outside_memory_may_ask_again_within_a_turn() {
 #[tokio::test]
 async fn asking_again_after_an_empty_answer_keeps_the_roles_alternating() {
     let (memory, store) = memory();
-    let model = ScriptedModel::new([Answer::new().finish(FinishReason::Stop), Answer::of_text("better")]);
+    let model = ScriptedModel::new([Answer::new().finish(FinishReason::Stop), Answer::from_text("better")]);
     let judge = from_fn("judge", |request: ChatRequest, next: AdvisorChain| async move {
         next.next_call(request.clone()).await?;
         next.next_stream(request.with_message(Message::user("Say something."))).await
@@ -402,7 +405,7 @@ async fn asking_again_after_an_empty_answer_keeps_the_roles_alternating() {
 async fn a_retry_outside_memory_stores_the_input_once() {
     let (memory, store) = memory();
     let broken = advisor_core::Error::new(ErrorKind::Connection, "broken");
-    let model = ScriptedModel::new([Answer::refused(broken), Answer::of_text("fine")]);
+    let model = ScriptedModel::new([Answer::refused(broken), Answer::from_text("fine")]);
     let retry = from_fn("retry", |request: ChatRequest, next: AdvisorChain| async move {
         match next.next_call(request.clone()).await {
             Ok(response) => Ok(advisor_core::ChunkStream::answer(response)),
@@ -419,22 +422,22 @@ async fn a_retry_outside_memory_stores_the_input_once() {
 async fn law_m3_a_conversation_has_no_gaps_and_every_batch_its_own_key() {
     let store = InMemoryStore::new();
     let memory = ChatMemoryAdvisor::new(store.clone());
-    let calls = || Answer::of_calls([("0", "f", "{}"), ("1", "f", "{}")]);
+    let calls = || Answer::from_calls([("0", "f", "{}"), ("1", "f", "{}")]);
     let (client, _) =
-        client(&memory, Phase::Round, (0..10).flat_map(|_| [calls(), calls(), Answer::of_text("a")]));
+        client(&memory, Phase::Round, (0..10).flat_map(|_| [calls(), calls(), Answer::from_text("a")]));
     for turn in 0..10 {
         ask(&client, &turn.to_string()).await.unwrap();
     }
-    let read = store.load(&key(), View::All).await.unwrap();
+    let read = store.load(&key(), ReadRange::All).await.unwrap();
     assert_eq!(read.version.as_u64(), 10 * 9);
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=90));
-    assert_eq!(check_transcript(&memory.transcript(&key()).await.unwrap()), []);
+    assert_eq!(validate_transcript(&memory.transcript(&key()).await.unwrap()), []);
 }
 
 #[tokio::test]
 async fn a_turn_is_remembered_in_one_conversation() {
     let (memory, _) = memory();
-    let model = ScriptedModel::new(["one", "two"].map(Answer::of_text));
+    let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
     let chain = AdvisorChain::builder(model).advisor(memory).build().unwrap();
     let request = ChatRequest::new(Message::user("1"));
     let here = request.clone().with_conversation(ConversationKey::new("here").unwrap());

@@ -6,10 +6,10 @@ use advisor_core::{
     Block, ConversationKey, FinishReason, Message, Phase, ToolCall, ToolResult, TurnEnd, TurnId, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{BranchOff, ChatMemoryAdvisor, WhenTooLarge, Window, check_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, ForkPoint, OnOverflow, Window, validate_transcript};
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Page, Snapshot,
-    StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Page, ReadRange,
+    Snapshot, StoreError, Version,
 };
 use proptest::prelude::*;
 
@@ -20,19 +20,19 @@ use crate::support::{Rounds, builder, key, words};
 struct Views {
     inner: InMemoryStore,
     shows_all: bool,
-    asked: Arc<Mutex<Vec<View>>>,
+    asked: Arc<Mutex<Vec<ReadRange>>>,
 }
 
 impl Views {
-    fn shown(&self, view: View) -> View {
+    fn shown(&self, view: ReadRange) -> ReadRange {
         self.asked.lock().unwrap().push(view);
-        if self.shows_all { View::All } else { view }
+        if self.shows_all { ReadRange::All } else { view }
     }
 }
 
 #[async_trait]
 impl ConversationStore for Views {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.inner.load(key, self.shown(view)).await
     }
 
@@ -40,7 +40,7 @@ impl ConversationStore for Views {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.inner.load_branch(key, tip, self.shown(view)).await
     }
@@ -101,7 +101,7 @@ enum Begins {
 struct Case {
     stored: Vec<Stored>,
     window: Window,
-    when_too_large: WhenTooLarge,
+    on_overflow: OnOverflow,
     begins: Begins,
     /// The sizes of the results of each round.
     rounds: Vec<Vec<usize>>,
@@ -162,11 +162,11 @@ struct Came {
 
 impl Case {
     fn sending(stored: Vec<Stored>, window: Window, begins: Begins) -> Self {
-        Self { stored, window, when_too_large: WhenTooLarge::Send, begins, rounds: Vec::new() }
+        Self { stored, window, on_overflow: OnOverflow::Send, begins, rounds: Vec::new() }
     }
 
     /// The turn's id, what it is asked with, and where it branches off.
-    fn input(&self, tips: &[EntryId]) -> (TurnId, Vec<Message>, Option<BranchOff>) {
+    fn input(&self, tips: &[EntryId]) -> (TurnId, Vec<Message>, Option<ForkPoint>) {
         let (new, asked) = (TurnId::new("new").unwrap(), |size| vec![Message::user(format!("now#{size}"))]);
         let last = self.stored.iter().enumerate().next_back().map(|last| (entries(last), last.1.2));
         match (self.begins, last) {
@@ -182,7 +182,7 @@ impl Case {
             }
             (Begins::Branching(turns), _) => {
                 let tip = tips.get(turns % tips.len().max(1)).copied();
-                (new, asked(1), tip.map(BranchOff::After))
+                (new, asked(1), tip.map(ForkPoint::After))
             }
             (Begins::Asking(size), _) => (new, asked(size), None),
             (Begins::Again, _) => (new, asked(1), None),
@@ -196,30 +196,30 @@ impl Case {
             at = store.append(&key(), at, batch).await.unwrap();
             tips.push(EntryId::new(at.as_u64()));
         }
-        let (turn, input, branch_off) = self.input(&tips);
+        let (turn, input, fork_point) = self.input(&tips);
         let memory = ChatMemoryAdvisor::new(store.clone())
             .with_window(self.window)
-            .with_when_too_large(self.when_too_large)
+            .with_on_overflow(self.on_overflow)
             .with_token_counter(counted as fn(&Message) -> usize);
         let calls = (0..).zip(&self.rounds).map(|(round, sizes): (u32, _)| {
             let ids = ids(&format!("n{round}"), sizes);
-            Answer::of_calls(ids.iter().map(|id| (id.as_str(), "f", "{}")).collect::<Vec<_>>())
+            Answer::from_calls(ids.iter().map(|id| (id.as_str(), "f", "{}")).collect::<Vec<_>>())
         });
-        let model = ScriptedModel::new(calls.chain([Answer::of_text("done")]));
+        let model = ScriptedModel::new(calls.chain([Answer::from_text("done")]));
         let client = builder(&memory, Phase::Round, &model).advisor(Rounds::default()).build().unwrap();
         let mut prompt = client.prompt().messages(input).conversation("c").turn(turn);
-        if let Some(branch_off) = branch_off {
-            prompt = prompt.fact(branch_off);
+        if let Some(fork_point) = fork_point {
+            prompt = prompt.extension(fork_point);
         }
         let outcome = prompt.call().await.map(|response| response.text()).map_err(|error| error.to_string());
         for prompt in model.prompts() {
-            assert_eq!(check_transcript(&prompt.messages), [], "{}", words(&prompt.messages));
+            assert_eq!(validate_transcript(&prompt.messages), [], "{}", words(&prompt.messages));
         }
         Came { sent: model.prompts().iter().map(|prompt| words(&prompt.messages)).collect(), outcome }
     }
 
     /// The turn over a store that shows what it is asked for, which sends what it does over one that shows everything.
-    fn check(&self) -> (Came, Vec<View>) {
+    fn check(&self) -> (Came, Vec<ReadRange>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let (partial, all) = (Views::default(), Views { shows_all: true, ..Views::default() });
@@ -247,7 +247,7 @@ fn law_m7_a_turn_that_is_compacted_when_it_is_submitted_again_leaves_room_for_th
     let mut stored = small_and_large(0, 0);
     stored.push((1, vec![vec![3; 9]; 7], Ends::Open));
     let case = Case::sending(stored, Window::Messages(20), Begins::Again);
-    let (came, _) = Case { when_too_large: WhenTooLarge::Compact, ..case }.check();
+    let (came, _) = Case { on_overflow: OnOverflow::Compact, ..case }.check();
     let compacted = format!("{SMALL} u:q2#1 a(2-6-0#3,");
     assert!(came.sent[0].starts_with(&compacted), "{}", came.sent[0]);
 }
@@ -262,10 +262,10 @@ fn law_m7_the_results_that_close_a_crashed_turn_take_room() {
 
 #[test]
 fn law_m7_the_room_that_a_large_result_leaves_is_filled_from_what_was_not_read_yet() {
-    for when_too_large in [WhenTooLarge::Compact, WhenTooLarge::Refuse] {
+    for on_overflow in [OnOverflow::Compact, OnOverflow::Refuse] {
         let case = Case::sending(small_and_large(16, 60), Window::Tokens(1000), Begins::Asking(1));
-        let (came, _) = Case { when_too_large, rounds: vec![vec![950]], ..case }.check();
-        assert_eq!(came.sent[1], format!("{SMALL} u:now#1 a(n0-0#950) rn0-0#950"), "{when_too_large:?}");
+        let (came, _) = Case { on_overflow, rounds: vec![vec![950]], ..case }.check();
+        assert_eq!(came.sent[1], format!("{SMALL} u:now#1 a(n0-0#950) rn0-0#950"), "{on_overflow:?}");
     }
 }
 
@@ -273,13 +273,13 @@ fn law_m7_the_room_that_a_large_result_leaves_is_filled_from_what_was_not_read_y
 fn ordinary_turns_are_read_once_also_beside_a_turn_that_is_bounded() {
     let rounds = vec![vec![3, 3]; 12];
     for (window, first) in [
-        (Window::Messages(20), View::LastEntries(40)),
-        (Window::Tokens(100), View::LastTurns(16)),
-        (Window::Turns(3), View::LastTurns(3)),
+        (Window::Messages(20), ReadRange::LastEntries(40)),
+        (Window::Tokens(100), ReadRange::LastTurns(16)),
+        (Window::Turns(3), ReadRange::LastTurns(3)),
     ] {
         let rounds = if matches!(window, Window::Tokens(_)) { vec![vec![3, 3]; 6] } else { rounds.clone() };
         let case = Case::sending(small_and_large(200, 5), window, Begins::Asking(5));
-        let (came, asked) = Case { when_too_large: WhenTooLarge::Compact, rounds, ..case }.check();
+        let (came, asked) = Case { on_overflow: OnOverflow::Compact, rounds, ..case }.check();
         assert_eq!((came.outcome, asked), (Ok("done".into()), vec![first]));
     }
 }
@@ -288,10 +288,10 @@ fn ordinary_turns_are_read_once_also_beside_a_turn_that_is_bounded() {
 fn a_conversation_is_read_on_in_growing_views_and_only_once() {
     let case = Case::sending(small_and_large(200, 60), Window::Tokens(1000), Begins::Asking(1));
     let rounds = vec![vec![950]; 4];
-    let (came, asked) = Case { when_too_large: WhenTooLarge::Compact, rounds, ..case }.check();
+    let (came, asked) = Case { on_overflow: OnOverflow::Compact, rounds, ..case }.check();
     assert!(came.sent[1..].iter().all(|sent| sent.starts_with(SMALL)), "{came:?}");
-    let entries = |count| View::LastEntries(count);
-    assert_eq!(asked, [View::LastTurns(16), entries(192), entries(768)]);
+    let entries = |count| ReadRange::LastEntries(count);
+    assert_eq!(asked, [ReadRange::LastTurns(16), entries(192), entries(768)]);
 }
 
 fn any_size() -> impl Strategy<Value = usize> {
@@ -323,16 +323,16 @@ fn any_case() -> impl Strategy<Value = Case> {
         4 => (0..300_usize).prop_map(Window::Tokens),
         1 => (0..6_usize).prop_map(Window::Turns),
     ];
-    let when = prop_oneof![Just(WhenTooLarge::Send), Just(WhenTooLarge::Compact), Just(WhenTooLarge::Refuse)];
+    let when = prop_oneof![Just(OnOverflow::Send), Just(OnOverflow::Compact), Just(OnOverflow::Refuse)];
     let begins = prop_oneof![
         2 => any_size().prop_map(Begins::Asking),
         2 => Just(Begins::Again),
         1 => (0..40_usize).prop_map(Begins::Branching),
     ];
     (stored, last, window, when, begins, any_rounds(6)).prop_map(
-        |(mut stored, last, window, when_too_large, begins, rounds)| {
+        |(mut stored, last, window, on_overflow, begins, rounds)| {
             stored.extend(last);
-            Case { stored, window, when_too_large, begins, rounds }
+            Case { stored, window, on_overflow, begins, rounds }
         },
     )
 }

@@ -2,14 +2,14 @@
 
 use advisor_core::{ErrorKind, Message, Phase};
 use advisor_testkit::Answer;
-use chat_memory_advisor::{ChatMemoryAdvisor, WhenTooLarge, Window, check_transcript};
-use conversation_store::{ConversationStore, InMemoryStore, View};
+use chat_memory_advisor::{ChatMemoryAdvisor, OnOverflow, Window, validate_transcript};
+use conversation_store::{ConversationStore, InMemoryStore, ReadRange};
 
 use crate::support::{ask, client, key, log_words, sent};
 
 fn rounds(count: usize) -> impl Iterator<Item = Answer> {
-    let answer = |round| Answer::of_calls([(format!("{round}").as_str(), "f", "{}")]);
-    (0..count).map(answer).chain([Answer::of_text("done")])
+    let answer = |round| Answer::from_calls([(format!("{round}").as_str(), "f", "{}")]);
+    (0..count).map(answer).chain([Answer::from_text("done")])
 }
 
 /// The case that empties the memory of those who evict while they write.
@@ -17,7 +17,7 @@ fn rounds(count: usize) -> impl Iterator<Item = Answer> {
 async fn law_m2_a_turn_of_many_rounds_never_loses_its_question() {
     for place in [Phase::Round, Phase::Turn] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Messages(20));
-        let (client, model) = client(&memory, place, [Answer::of_text("hi")].into_iter().chain(rounds(12)));
+        let (client, model) = client(&memory, place, [Answer::from_text("hi")].into_iter().chain(rounds(12)));
         ask(&client, "hello").await.unwrap();
         assert_eq!(ask(&client, "go").await.unwrap(), "done");
         for prompt in model.prompts().iter().skip(1) {
@@ -37,8 +37,9 @@ async fn a_turn_that_is_too_large_is_compacted_by_whole_steps_and_stored_whole()
     let store = InMemoryStore::new();
     let memory = ChatMemoryAdvisor::new(store.clone())
         .with_window(Window::Messages(6))
-        .with_when_too_large(WhenTooLarge::Compact);
-    let (client, model) = client(&memory, Phase::Round, [Answer::of_text("hi")].into_iter().chain(rounds(4)));
+        .with_on_overflow(OnOverflow::Compact);
+    let (client, model) =
+        client(&memory, Phase::Round, [Answer::from_text("hi")].into_iter().chain(rounds(4)));
     ask(&client, "hello").await.unwrap();
     assert_eq!(ask(&client, "go").await.unwrap(), "done");
     let sent: Vec<_> = (1..6).map(|nth| sent(&model, nth)).collect();
@@ -53,7 +54,7 @@ async fn a_turn_that_is_too_large_is_compacted_by_whole_steps_and_stored_whole()
         ],
         "the last answer stays where it fits"
     );
-    let log = log_words(&store.load(&key(), View::All).await.unwrap().entries);
+    let log = log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries);
     assert_eq!(log, "u:hello a:hi . u:go a(0) r0 a(1) r1 a(2) r2 a(3) r3 a:done .");
 }
 
@@ -62,23 +63,26 @@ async fn a_turn_that_is_too_large_can_be_refused() {
     for place in [Phase::Round, Phase::Turn] {
         let store = InMemoryStore::new();
         let memory = ChatMemoryAdvisor::new(store.clone()).with_window(Window::Tokens(30));
-        for policy in [WhenTooLarge::Refuse, WhenTooLarge::Compact] {
+        for policy in [OnOverflow::Refuse, OnOverflow::Compact] {
             store.delete(&key()).await.unwrap();
-            let memory = memory.clone().with_when_too_large(policy);
+            let memory = memory.clone().with_on_overflow(policy);
             let (client, model) = client(&memory, place, rounds(9));
             let error = ask(&client, &"long ".repeat(40)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ContextOverflow);
             assert!(!error.is_retryable());
-            assert_eq!((model.calls(), store.load(&key(), View::All).await.unwrap().entries.len()), (0, 0));
+            assert_eq!(
+                (model.calls(), store.load(&key(), ReadRange::All).await.unwrap().entries.len()),
+                (0, 0)
+            );
             let outcome = ask(&client, "go").await;
             // Outside the loop, memory has a say in the first request only.
-            if policy == WhenTooLarge::Compact || place == Phase::Turn {
+            if policy == OnOverflow::Compact || place == Phase::Turn {
                 assert_eq!(outcome.unwrap(), "done");
             } else {
                 assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ContextOverflow);
             }
             for prompt in model.prompts() {
-                assert_eq!(check_transcript(&prompt.messages), []);
+                assert_eq!(validate_transcript(&prompt.messages), []);
             }
             // What was refused leaves the conversation usable.
             ask(&client, "next").await.unwrap_or_default();

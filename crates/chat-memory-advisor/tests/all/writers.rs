@@ -2,7 +2,7 @@
 
 use advisor_core::{ConversationKey, Message, TurnId};
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, NewEntry, ReadRange, StoreError, Version,
 };
 use tokio::task::{JoinSet, yield_now};
 
@@ -46,7 +46,7 @@ async fn eight_writers_of_two_hundred_appends_lose_nothing() {
     versions.sort_unstable();
     let all = u64::from(WRITERS * APPENDS);
     assert!(versions.into_iter().eq(1..=all), "two appends led to one version, or one was lost");
-    let read = store.load(&key(), View::All).await.unwrap();
+    let read = store.load(&key(), ReadRange::All).await.unwrap();
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=all));
     for writer in 0..WRITERS {
         let turn = format!("w{writer}");

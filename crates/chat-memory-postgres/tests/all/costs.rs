@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use chat_memory_postgres::PostgresStore;
 use chat_memory_postgres::deadpool_postgres::Pool;
-use conversation_store::{ConversationStore, EntryId, View};
+use conversation_store::{ConversationStore, EntryId, ReadRange};
 
 use crate::support::{Place, ended, key, said};
 
@@ -30,7 +30,13 @@ async fn counts(pool: &Pool, place: &Place) -> Read {
 }
 
 /// What one load costs, on the pool's only connection, when it is asked for the second time.
-async fn cost(store: &PostgresStore, pool: &Pool, place: &Place, name: &str, view: View) -> (Read, Duration) {
+async fn cost(
+    store: &PostgresStore,
+    pool: &Pool,
+    place: &Place,
+    name: &str,
+    view: ReadRange,
+) -> (Read, Duration) {
     store.load(&key(name), view).await.unwrap();
     let before = counts(pool, place).await;
     let read = store.load(&key(name), view).await.unwrap();
@@ -45,7 +51,7 @@ async fn cost(store: &PostgresStore, pool: &Pool, place: &Place, name: &str, vie
 
 /// A conversation of so many entries: turns of three messages and an end, and at last one of so many.
 async fn write(store: &PostgresStore, name: &str, entries: u32, last_turn: u32) {
-    let mut version = store.load(&key(name), View::LastEntries(0)).await.unwrap().version;
+    let mut version = store.load(&key(name), ReadRange::LastEntries(0)).await.unwrap().version;
     let (mut turns, mut first) = (Vec::new(), Vec::new());
     for number in 0..(entries - last_turn) / 4 {
         let turn = format!("t{number}");
@@ -65,9 +71,9 @@ async fn write(store: &PostgresStore, name: &str, entries: u32, last_turn: u32) 
 }
 
 /// Branches off so many times, each time behind the turn before the last one.
-async fn branch_off(store: &PostgresStore, name: &str, times: u32) {
+async fn fork_point(store: &PostgresStore, name: &str, times: u32) {
     for round in 0..times {
-        let read = store.load(&key(name), View::LastTurns(2)).await.unwrap();
+        let read = store.load(&key(name), ReadRange::LastTurns(2)).await.unwrap();
         let before = read.entries.iter().position(|entry| entry.turn != read.entries[0].turn).unwrap();
         let parent = EntryId::new(read.entries[before - 1].seq);
         let mut batch = said(&format!("b{round}"), 0, &["again", "an answer"]).with_parent(parent);
@@ -85,10 +91,10 @@ async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
         write(&store, name, entries, 4).await;
     }
     for name in ["short", "long"] {
-        branch_off(&store, name, 20).await;
+        fork_point(&store, name, 20).await;
     }
     let mut report = String::new();
-    for view in [View::LastEntries(20), View::LastTurns(7)] {
+    for view in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
         let (short, _) = cost(&store, &pool, &place, "short", view).await;
         let (long, long_time) = cost(&store, &pool, &place, "long", view).await;
         let (plain, plain_time) = cost(&store, &pool, &place, "plain", view).await;
@@ -105,7 +111,7 @@ async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
         let after = counts(&pool, &place).await;
         Read { rows: after.rows - before.rows, pages: after.pages - before.pages }
     };
-    for view in [View::LastEntries(20), View::LastTurns(7)] {
+    for view in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
         let short = older("short", 400, view).await;
         for tip in [400, 50_000, 100_000] {
             let long = older("long", tip, view).await;
@@ -145,10 +151,10 @@ async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
         if analysed {
             place.execute("ANALYZE {schema}.entries; ANALYZE {schema}.conversations").await;
         }
-        for view in [View::LastEntries(40), View::LastEntries(20), View::LastTurns(7)] {
+        for view in [ReadRange::LastEntries(40), ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
             let (short, short_time) = cost(&store, &pool, &place, "short", view).await;
             // The turns of the one with a long turn are another matter: they are as long as they are.
-            let turns = matches!(view, View::LastTurns(_));
+            let turns = matches!(view, ReadRange::LastTurns(_));
             for name in if turns { &["long"][..] } else { &["long", "long-turn"] } {
                 let (long, long_time) = cost(&store, &pool, &place, name, view).await;
                 let ratio = long_time.as_secs_f64() / short_time.as_secs_f64();

@@ -10,7 +10,9 @@ use advisor_testkit::crash::next_turns_are_valid;
 use conversation_store::conformance::{
     Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
 };
-use conversation_store::{ConversationStore, EntryId, EntryKind, Fence, StoreError, Version, View};
+use conversation_store::{
+    ConversationStore, EntryId, EntryKind, FencingToken, ReadRange, StoreError, Version,
+};
 use tokio::task::yield_now;
 
 use crate::support::{Place, key, said};
@@ -96,7 +98,7 @@ async fn a_head_that_knows_of_entries_that_are_not_there_is_refused() {
     let store = place.store(1).await;
     store.append(&key("c"), Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
     place.execute("UPDATE {schema}.conversations SET version = 1000000000000").await;
-    let refused = store.load(&key("c"), View::All).await;
+    let refused = store.load(&key("c"), ReadRange::All).await;
     assert!(matches!(refused, Err(StoreError::Corrupt { seq: 4, .. })), "{refused:?}");
     place.remove().await;
 }
@@ -128,12 +130,12 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     let holder = place.client().await;
     holder.batch_execute(&place.sql(HOLD)).await.unwrap();
-    let hurried = store.clone().with_time(Duration::from_millis(300));
+    let hurried = store.clone().with_timeout(Duration::from_millis(300));
     let batch = said("t", 1, &["b"]);
     let late = hurried.append(&key("c"), version, batch.clone()).await;
     assert!(matches!(late, Err(StoreError::OutcomeUnknown { .. })), "{late:?}");
     // The pool's only connection hung; another one reads.
-    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     holder.batch_execute("COMMIT").await.unwrap();
     assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
     place.remove().await;
@@ -143,7 +145,7 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
 #[tokio::test]
 async fn a_connection_that_owes_an_answer_is_given_to_nobody_else() {
     let Some(place) = Place::new() else { return };
-    let store = place.store(1).await.with_time(Duration::from_secs(5));
+    let store = place.store(1).await.with_timeout(Duration::from_secs(5));
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     let holder = place.client().await;
     holder.batch_execute(&place.sql(HOLD)).await.unwrap();
@@ -155,7 +157,7 @@ async fn a_connection_that_owes_an_answer_is_given_to_nobody_else() {
     }
     drop(dropped);
     // The pool's only connection waits for the row; another one reads.
-    assert_eq!(store.load(&conversation, View::All).await.unwrap().version, version);
+    assert_eq!(store.load(&conversation, ReadRange::All).await.unwrap().version, version);
     holder.batch_execute("COMMIT").await.unwrap();
     place.remove().await;
 }
@@ -181,7 +183,7 @@ async fn a_dropped_append_is_never_applied_after_a_later_one() {
     while holder.query_opt(ended, &[&pid]).await.unwrap().is_some() {
         yield_now().await;
     }
-    let read = store.load(&key("c"), View::All).await.unwrap();
+    let read = store.load(&key("c"), ReadRange::All).await.unwrap();
     assert_eq!((read.version, read.entries.len()), (Version::new(2), 2));
     assert_eq!(read.entries[1].kind, EntryKind::Summary("later".into()));
     place.remove().await;
@@ -213,15 +215,15 @@ async fn a_pool_without_a_free_connection_is_unavailable_for_now() {
     let store =
         chat_memory_postgres::PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
     let held = pool.get().await.unwrap();
-    let hurried = store.clone().with_time(Duration::ZERO);
-    let mut refused = hurried.load(&key("c"), View::All).await.unwrap_err();
+    let hurried = store.clone().with_timeout(Duration::ZERO);
+    let mut refused = hurried.load(&key("c"), ReadRange::All).await.unwrap_err();
     assert_eq!(unavailable(&refused), Some(true), "{refused:?}");
     refused = hurried.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap_err();
     assert_eq!(unavailable(&refused), Some(true), "{refused:?}");
     drop(held);
-    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::EMPTY);
     pool.close();
-    refused = store.load(&key("c"), View::All).await.unwrap_err();
+    refused = store.load(&key("c"), ReadRange::All).await.unwrap_err();
     assert_eq!(unavailable(&refused), Some(false), "{refused:?}");
     place.remove().await;
 }
@@ -245,7 +247,7 @@ async fn what_the_server_refuses_was_not_written() {
     assert_eq!(unavailable(&refused), Some(true), "{refused:?}");
     holder.batch_execute("COMMIT").await.unwrap();
     place.config = open;
-    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     // A schema that was removed under a store that is open.
     place.execute("DROP SCHEMA {schema} CASCADE").await;
     let refused = store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap_err();
@@ -258,7 +260,7 @@ async fn bounds_and_numbers_out_of_range_are_typed_errors() {
     let store = place.store(1).await;
     let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
     append(0, said("t", 0, &["a"])).await.unwrap();
-    let fence = append(1, said("t", 1, &["a"]).with_fence(Fence::new(u64::MAX))).await;
+    let fence = append(1, said("t", 1, &["a"]).with_fence(FencingToken::new(u64::MAX))).await;
     assert!(matches!(fence, Err(StoreError::Unsupported { .. })), "{fence:?}");
     let mut long = said("t", 1, &["a"]);
     long.key.step = "s".repeat(1_025).into();
@@ -281,7 +283,7 @@ async fn nothing_is_sent_before_the_first_poll() {
     let mut polled = store.append(&conversation, Version::EMPTY, said("t", 1, &["b"]));
     poll_fn(|cx| Poll::Ready(polled.as_mut().poll(cx).is_ready())).await;
     drop(polled);
-    let read = store.load(&conversation, View::All).await.unwrap();
+    let read = store.load(&conversation, ReadRange::All).await.unwrap();
     assert!(read.entries.iter().all(|entry| entry.seq == 1) && read.entries.len() < 2);
     assert!(read.entries.iter().all(|entry| entry.kind.as_message().unwrap().text() == "b"));
     place.remove().await;

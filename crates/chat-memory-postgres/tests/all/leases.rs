@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use advisor_core::TurnId;
-use conversation_store::{ConversationStore, Fence, StoreError, Version};
+use conversation_store::{ConversationStore, FencingToken, StoreError, Version};
 
 use crate::support::{Place, key, said};
 
@@ -46,7 +46,7 @@ async fn a_lease_without_a_conversation_is_forgotten_a_day_after_its_time() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
-    let mut last = Fence::new(0);
+    let mut last = FencingToken::new(0);
     for name in ["alone", "begun", "deleted", "c"] {
         let fence = leases.acquire(&key(name), &turn(), HOUR, None).await.unwrap();
         assert!(fence > last, "fences grow");
@@ -105,7 +105,7 @@ async fn a_right_is_given_when_those_who_write_with_a_lower_one_are_done() {
     let mut given = store.leases().unwrap().acquire(&conversation, &turn, HOUR, None);
     wait_for_a_lock(&place, "acquire_lease", &mut given).await;
     other.batch_execute("COMMIT").await.unwrap();
-    assert!(given.await.unwrap() > Fence::new(5));
+    assert!(given.await.unwrap() > FencingToken::new(5));
     place.remove().await;
 }
 
@@ -116,7 +116,7 @@ async fn a_right_is_higher_than_what_was_written_with() {
     let leases = store.leases().unwrap();
     let held = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
     // Of somebody who counts fences himself.
-    let higher = Fence::new(held.as_u64() + 6);
+    let higher = FencingToken::new(held.as_u64() + 6);
     store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"]).with_fence(higher)).await.unwrap();
     let renewed = leases.renew(&key("c"), held, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
@@ -147,15 +147,15 @@ async fn fences_and_times_beyond_all_bounds_are_taken_for_what_they_are() {
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
     let fence = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
-    match leases.acquire(&key("c"), &turn(), HOUR, Some(Fence::new(u64::MAX))).await {
-        Err(StoreError::Held { fence: held, remaining, .. }) => {
+    match leases.acquire(&key("c"), &turn(), HOUR, Some(FencingToken::new(u64::MAX))).await {
+        Err(StoreError::Locked { fence: held, remaining, .. }) => {
             assert!(held == fence && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
         }
         other => panic!("{other:?}"),
     }
-    let renewed = leases.renew(&key("c"), Fence::new(u64::MAX), HOUR).await;
+    let renewed = leases.renew(&key("c"), FencingToken::new(u64::MAX), HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
-    leases.release(&key("c"), Fence::new(u64::MAX)).await.unwrap();
+    leases.release(&key("c"), FencingToken::new(u64::MAX)).await.unwrap();
     assert!(leases.acquire(&key("c"), &turn(), HOUR, None).await.is_err());
     place.remove().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use advisor_core::TurnId;
 use chat_memory_postgres::{PostgresStore, Schema, SetupError};
-use conversation_store::{ConversationStore, Version, View};
+use conversation_store::{ConversationStore, ReadRange, Version};
 use tokio::task::JoinSet;
 
 use crate::support::{Place, key, said};
@@ -61,7 +61,7 @@ async fn schemas_of_one_database_share_nothing() {
     let (Some(place), Some(other)) = (Place::new(), Place::new()) else { return };
     let (one, two) = (place.store(1).await, other.store(1).await);
     one.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    assert_eq!(two.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(two.load(&key("c"), ReadRange::All).await.unwrap().version, Version::EMPTY);
     place.remove().await;
     other.remove().await;
 }
@@ -80,7 +80,7 @@ async fn a_role_that_may_only_use_the_tables_opens_a_prepared_schema() {
     place.config.options(format!("-c role={role}"));
     let store = place.store(1).await;
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     let (leases, turn) = (store.leases().unwrap(), TurnId::new("t").unwrap());
     let fence = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await.unwrap();
     leases.release(&key("c"), fence).await.unwrap();

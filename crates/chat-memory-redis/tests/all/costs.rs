@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use chat_memory_redis::RedisStore;
-use conversation_store::{ConversationStore, EntryId, Version, View};
+use conversation_store::{ConversationStore, EntryId, ReadRange, Version};
 
 use crate::relay::Relay;
 use crate::support::{Place, ended, key, said};
@@ -17,7 +17,7 @@ struct Cost {
     entries: usize,
 }
 
-async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: View) -> Cost {
+async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: ReadRange) -> Cost {
     store.load(&key(name), view).await.unwrap();
     let (bytes, scripts) = relay.counts();
     let read = store.load(&key(name), view).await.unwrap();
@@ -28,7 +28,7 @@ async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: View) -> Cost
 }
 
 /// What one load takes.
-async fn time(store: &RedisStore, name: &str, view: View) -> Duration {
+async fn time(store: &RedisStore, name: &str, view: ReadRange) -> Duration {
     let started = Instant::now();
     for _ in 0..200 {
         store.load(&key(name), view).await.unwrap();
@@ -38,7 +38,7 @@ async fn time(store: &RedisStore, name: &str, view: View) -> Duration {
 
 /// A conversation of so many entries: turns of three messages and an end, and at last one of so many.
 async fn write(store: &RedisStore, name: &str, entries: u32, last_turn: u32) {
-    let mut version = store.load(&key(name), View::LastEntries(0)).await.unwrap().version;
+    let mut version = store.load(&key(name), ReadRange::LastEntries(0)).await.unwrap().version;
     let mut first = Vec::new();
     for number in 0..(entries - last_turn) / 4 {
         let turn = format!("t{number}");
@@ -57,9 +57,9 @@ async fn write(store: &RedisStore, name: &str, entries: u32, last_turn: u32) {
 }
 
 /// Branches off so many times, each time behind the turn before the last one.
-async fn branch_off(store: &RedisStore, name: &str, times: u32) {
+async fn fork_point(store: &RedisStore, name: &str, times: u32) {
     for round in 0..times {
-        let read = store.load(&key(name), View::LastTurns(2)).await.unwrap();
+        let read = store.load(&key(name), ReadRange::LastTurns(2)).await.unwrap();
         let before = read.entries.iter().position(|entry| entry.turn != read.entries[0].turn).unwrap();
         let parent = EntryId::new(read.entries[before - 1].seq);
         let mut batch = said(&format!("b{round}"), 0, &["again", "an answer"]).with_parent(parent);
@@ -75,10 +75,10 @@ async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
     let (store, direct) = (place.store_at(&relay.url).await, place.store().await);
     for (name, entries) in [("short", 400), ("long", 100_000)] {
         write(&direct, name, entries, 4).await;
-        branch_off(&direct, name, 20).await;
+        fork_point(&direct, name, 20).await;
     }
     let mut report = String::new();
-    for view in [View::LastEntries(20), View::LastTurns(7)] {
+    for view in [ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
         let (short, long) =
             (cost(&store, &relay, "short", view).await, cost(&store, &relay, "long", view).await);
         writeln!(report, "{view:?} of long: {long:?}, of short: {short:?}").unwrap();
@@ -114,10 +114,10 @@ async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
     write(&store, "long", 100_000, 4).await;
     write(&store, "long-turn", 20_000, 10_000).await;
     let mut report = String::new();
-    for view in [View::LastEntries(40), View::LastEntries(20), View::LastTurns(7)] {
+    for view in [ReadRange::LastEntries(40), ReadRange::LastEntries(20), ReadRange::LastTurns(7)] {
         let short = cost(&store, &relay, "short", view).await;
         // The turns of the one with a long turn are another matter: they are as long as they are.
-        let turns = matches!(view, View::LastTurns(_));
+        let turns = matches!(view, ReadRange::LastTurns(_));
         for name in if turns { &["long"][..] } else { &["long", "long-turn"] } {
             let long = cost(&store, &relay, name, view).await;
             writeln!(report, "{view:?} of {name}: {long:?}, of short: {short:?}").unwrap();

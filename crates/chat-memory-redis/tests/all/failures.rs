@@ -12,7 +12,7 @@ use chat_memory_redis::RedisStore;
 use conversation_store::conformance::{
     Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
 };
-use conversation_store::{ConversationStore, EntryId, Fence, StoreError, Version, View};
+use conversation_store::{ConversationStore, EntryId, FencingToken, ReadRange, StoreError, Version};
 use futures::FutureExt;
 use tokio::time::timeout;
 
@@ -21,7 +21,7 @@ use crate::support::{Place, cluster, ended, key, said};
 
 /// Breaks what the server says next, on a connection that is open.
 async fn fail(store: &RedisStore, relay: &Relay, fault: Fault) {
-    store.load(&key("c"), View::LastEntries(0)).await.unwrap();
+    store.load(&key("c"), ReadRange::LastEntries(0)).await.unwrap();
     relay.fail_with(fault);
 }
 
@@ -79,12 +79,12 @@ async fn a_conversation_of_the_first_format_is_gone_on_with() {
     place.run::<i64>("HDEL @meta forks number").await;
     place.rewrite(|_, body| body.into()).await;
     for (tip, open) in [(1, 1), (2, 0), (3, 1), (4, 2)] {
-        let read = store.load_branch(&key("c"), EntryId::new(tip), View::LastTurns(1)).await.unwrap();
+        let read = store.load_branch(&key("c"), EntryId::new(tip), ReadRange::LastTurns(1)).await.unwrap();
         assert_eq!(read.open_turn.map_or(0, |open| open.entries.len()), open, "{tip}");
     }
     let branch = said("two", 1, &["d"]).with_parent(EntryId::new(3));
     store.append(&key("c"), version, branch).await.unwrap();
-    let read = store.load(&key("c"), View::LastTurns(1)).await.unwrap();
+    let read = store.load(&key("c"), ReadRange::LastTurns(1)).await.unwrap();
     assert!(read.entries.iter().map(|entry| entry.seq).eq([3, 5]), "{read:?}");
     assert_eq!(place.run::<String>("HGET @meta format").await, "2", "not for those who know no branches");
     place.remove().await;
@@ -104,7 +104,7 @@ async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
     assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
     // What only reads leaves nothing open.
     fail(&store, &relay, Fault::Cut).await;
-    let read = store.load(&key("c"), View::All).await.unwrap_err();
+    let read = store.load(&key("c"), ReadRange::All).await.unwrap_err();
     assert_eq!(unavailable(&read), Some(true), "{read:?}");
     fail(&store, &relay, Fault::Cut).await;
     let turn = TurnId::new("t").unwrap();
@@ -112,11 +112,11 @@ async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
     let acquired = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await;
     assert!(matches!(acquired, Err(StoreError::OutcomeUnknown { .. })), "{acquired:?}");
     let held = leases.acquire(&key("c"), &turn, Duration::from_secs(60), None).await;
-    assert!(matches!(held, Err(StoreError::Held { turn: holder, .. }) if holder == turn));
+    assert!(matches!(held, Err(StoreError::Locked { turn: holder, .. }) if holder == turn));
     fail(&store, &relay, Fault::Cut).await;
     let deleted = store.delete(&key("c")).await.unwrap_err();
     assert_eq!(unavailable(&deleted), Some(true), "its mark was only read: {deleted:?}");
-    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(2));
     place.remove().await;
 }
 
@@ -126,17 +126,17 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
-    let hurried = store.clone().with_time(Duration::from_millis(300));
+    let hurried = store.clone().with_timeout(Duration::from_millis(300));
     fail(&store, &relay, Fault::Hold).await;
     let batch = said("t", 1, &["b"]);
     let late = hurried.append(&key("c"), version, batch.clone()).await;
     assert!(matches!(late, Err(StoreError::OutcomeUnknown { .. })), "{late:?}");
     assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
     fail(&store, &relay, Fault::Hold).await;
-    let late = hurried.load(&key("c"), View::All).await.unwrap_err();
+    let late = hurried.load(&key("c"), ReadRange::All).await.unwrap_err();
     assert_eq!(unavailable(&late), Some(true), "{late:?}");
     // On a connection that answers nothing this would wait for half a minute.
-    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::new(2));
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(2));
     place.remove().await;
 }
 
@@ -144,17 +144,17 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
 async fn whoever_gives_up_on_a_silent_connection_leaves_it_to_nobody_else() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
-    let store = place.store_at(&relay.url).await.with_time(Duration::from_secs(3));
+    let store = place.store_at(&relay.url).await.with_timeout(Duration::from_secs(3));
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
     fail(&store, &relay, Fault::Hold).await;
-    let given_up = timeout(Duration::from_millis(600), store.load(&key("c"), View::All)).await;
+    let given_up = timeout(Duration::from_millis(600), store.load(&key("c"), ReadRange::All)).await;
     assert!(given_up.is_err(), "{given_up:?}");
-    assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+    assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     // Who gives up at once has learnt nothing of it.
     let made = relay.connections();
     for _ in 0..3 {
-        assert!(store.load(&key("c"), View::All).now_or_never().is_none());
-        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+        assert!(store.load(&key("c"), ReadRange::All).now_or_never().is_none());
+        assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     }
     assert_eq!(relay.connections(), made);
     place.remove().await;
@@ -184,7 +184,7 @@ async fn a_server_that_is_gone_is_unavailable_until_it_is_back() {
     for round in 0..3 {
         let error = store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap_err();
         assert_eq!(unavailable(&error), Some(true), "{round}: {error:?}");
-        let error = store.load(&key("c"), View::All).await.unwrap_err();
+        let error = store.load(&key("c"), ReadRange::All).await.unwrap_err();
         assert_eq!(unavailable(&error), Some(true), "{round}: {error:?}");
     }
     relay.refuse(false).await;
@@ -216,7 +216,7 @@ async fn a_dropped_append_is_never_applied_after_a_later_one() {
     other.append(&key("c"), Version::new(2), said("t", 2, &["later"])).await.unwrap();
     let again = other.append(&key("c"), version, said("t", 1, &["dropped"])).await;
     assert_eq!(again.unwrap(), Version::new(2));
-    assert_eq!(other.load(&key("c"), View::All).await.unwrap().version, Version::new(3));
+    assert_eq!(other.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(3));
     place.remove().await;
 }
 
@@ -236,7 +236,7 @@ async fn what_the_server_refuses_was_not_written() {
     ];
     for (said_by_server, passing) in refusals {
         fail(&store, &relay, Fault::Say(said_by_server)).await;
-        let refused = store.load(&key("c"), View::All).await.unwrap_err();
+        let refused = store.load(&key("c"), ReadRange::All).await.unwrap_err();
         assert_eq!(unavailable(&refused), Some(passing), "{refused:?}");
         assert!(!shown(&refused).contains("hunter2") && !shown(&refused).contains("6381"), "{refused:?}");
     }
@@ -247,7 +247,7 @@ async fn what_the_server_refuses_was_not_written() {
         let open = store.append(&key("c"), version, batch).await;
         assert!(matches!(open, Err(StoreError::OutcomeUnknown { .. })), "{nonsense}: {open:?}");
         fail(&store, &relay, Fault::Say(nonsense)).await;
-        let read = store.load(&key("c"), View::All).await.unwrap_err();
+        let read = store.load(&key("c"), ReadRange::All).await.unwrap_err();
         assert_eq!(unavailable(&read), Some(true), "{nonsense}: {read:?}");
     }
     assert_eq!(store.append(&key("c"), version, said("t", 1, &["b"])).await.unwrap(), Version::new(2));
@@ -270,7 +270,7 @@ async fn a_deletion_whose_last_step_is_refused_says_that_it_may_have_happened() 
         relay.fail_after(2, Fault::Say(refusal));
         let deleted = store.delete(&key("c")).await;
         assert!(matches!(deleted, Err(StoreError::OutcomeUnknown { .. })), "{refusal}: {deleted:?}");
-        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+        assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::EMPTY);
         store.delete(&key("c")).await.unwrap();
     }
     place.remove().await;
@@ -286,7 +286,7 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
         place.run::<()>("SCRIPT FLUSH SYNC").await;
         version = store.append(&key("c"), version, said("t", round, &["b"])).await.unwrap();
         place.run::<()>("SCRIPT FLUSH SYNC").await;
-        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, version);
+        assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     }
     place.remove().await;
 }
@@ -319,14 +319,14 @@ async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left
                 assert!(refused_for_good(&refused), "{strange} {part}: {refused:?}");
                 assert!(!shown(&refused).contains("hunter2"));
             }
-            for view in [View::All, View::LastEntries(1), View::LastTurns(1)] {
+            for view in [ReadRange::All, ReadRange::LastEntries(1), ReadRange::LastTurns(1)] {
                 let refused = store.load(&key("c"), view).await.unwrap_err();
                 assert!(refused_for_good(&refused), "{strange} {part}: {refused:?}");
             }
             assert_eq!(place.dumps(&others).await, before, "{strange} {part}: something was written");
             // Deleting it is the way out.
             store.delete(&key("c")).await.unwrap();
-            assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+            assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::EMPTY);
         }
     }
     for part in ["lease", "void"] {
@@ -334,7 +334,7 @@ async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left
         place.run::<i64>(&format!("RPUSH @{part} x")).await;
         let refused = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap_err();
         assert_eq!(unavailable(&refused), Some(false), "{refused:?}");
-        assert_eq!(store.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+        assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, Version::EMPTY);
     }
     place.remove().await;
 }
@@ -350,10 +350,10 @@ async fn a_branch_that_begins_behind_nothing_before_it_is_refused_and_keeps_nobo
         place.set_fork(fork).await;
         let before = place.dumps(&PARTS).await;
         let refused = |error| matches!(error, StoreError::Corrupt { seq: 0, .. });
-        for view in [View::All, View::LastEntries(2), View::LastTurns(2)] {
+        for view in [ReadRange::All, ReadRange::LastEntries(2), ReadRange::LastTurns(2)] {
             assert!(refused(store.load(&key("c"), view).await.unwrap_err()), "{fork}");
         }
-        assert!(refused(store.load_branch(&key("c"), EntryId::new(2), View::All).await.unwrap_err()));
+        assert!(refused(store.load_branch(&key("c"), EntryId::new(2), ReadRange::All).await.unwrap_err()));
         assert!(refused(store.read(&key("c"), EntryId::BEGINNING, 9).await.unwrap_err()), "{fork}");
         assert!(refused(store.branches(&key("c")).await.unwrap_err()), "{fork}");
         assert!(refused(store.append(&key("c"), version, branch).await.unwrap_err()), "{fork}");
@@ -371,7 +371,7 @@ async fn bounds_and_numbers_out_of_range_are_typed_errors() {
     let store = place.store().await;
     let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
     append(0, said("t", 0, &["a"])).await.unwrap();
-    let fence = append(1, said("t", 1, &["a"]).with_fence(Fence::new(1 << 53))).await;
+    let fence = append(1, said("t", 1, &["a"]).with_fence(FencingToken::new(1 << 53))).await;
     assert!(matches!(fence, Err(StoreError::Unsupported { .. })), "{fence:?}");
     let mut long = said("t", 1, &["a"]);
     long.key.step = "s".repeat(1_025).into();
@@ -382,9 +382,9 @@ async fn bounds_and_numbers_out_of_range_are_typed_errors() {
     let large = bounded.append(&key("c"), Version::new(2), said("t", 2, &[&"x".repeat(200)])).await;
     assert!(matches!(large, Err(StoreError::TooLarge)), "{large:?}");
     bounded.append(&key("c"), Version::new(2), said("t", 2, &["x"])).await.unwrap();
-    let highest = Fence::new((1 << 53) - 1);
+    let highest = FencingToken::new((1 << 53) - 1);
     let version = append(3, said("t", 3, &["x"]).with_fence(highest)).await.unwrap();
-    let lower = said("t", 4, &["x"]).with_fence(Fence::new((1 << 53) - 2));
+    let lower = said("t", 4, &["x"]).with_fence(FencingToken::new((1 << 53) - 2));
     let refused = store.append(&key("c"), version, lower).await;
     assert!(matches!(refused, Err(StoreError::Fenced)), "{refused:?}");
     place.remove().await;
@@ -432,7 +432,7 @@ async fn nothing_is_sent_before_the_first_poll() {
     let mut polled = store.append(&conversation, Version::EMPTY, said("t", 1, &["b"]));
     poll_fn(|cx| Poll::Ready(polled.as_mut().poll(cx).is_ready())).await;
     drop(polled);
-    let read = store.load(&conversation, View::All).await.unwrap();
+    let read = store.load(&conversation, ReadRange::All).await.unwrap();
     assert!(read.entries.len() < 2);
     place.remove().await;
 }

@@ -2,7 +2,7 @@
 
 use advisor_core::TurnId;
 use chat_memory_redis::RedisStore;
-use conversation_store::{ConversationStore, EntryId, Page, StoreError, Version, View};
+use conversation_store::{ConversationStore, EntryId, Page, ReadRange, StoreError, Version};
 
 use crate::stepping::Stepping;
 use crate::support::{Place, key, said};
@@ -50,7 +50,7 @@ async fn stepping(place: &Place) -> (RedisStore, Stepping) {
 /// Who is listed is who exists.
 async fn check(store: &RedisStore, what: &str) -> bool {
     let listed = store.list(&Page::first("default", 9)).await.unwrap();
-    let there = store.load(&key("c"), View::LastEntries(0)).await.unwrap().version > Version::EMPTY;
+    let there = store.load(&key("c"), ReadRange::LastEntries(0)).await.unwrap().version > Version::EMPTY;
     assert_eq!(listed, if there { vec![key("c")] } else { vec![] }, "{what}");
     there
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::TurnId;
-use conversation_store::{ConversationStore, Fence, StoreError, Version};
+use conversation_store::{ConversationStore, FencingToken, StoreError, Version};
 
 use crate::support::{Place, key, said};
 
@@ -19,7 +19,7 @@ async fn fences_grow_even_if_the_lease_was_lost() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let leases = store.leases().unwrap();
-    let mut last = Fence::new(0);
+    let mut last = FencingToken::new(0);
     for _ in 0..50 {
         let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
         assert!(fence > last, "{fence:?} after {last:?}");
@@ -30,7 +30,7 @@ async fn fences_grow_even_if_the_lease_was_lost() {
     let ahead = (1_u64 << 53) - 100;
     place.run::<i64>(&format!("HSET @lease fence {ahead} turn x until 0")).await;
     let fence = leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();
-    assert_eq!(fence, Fence::new(ahead + 1));
+    assert_eq!(fence, FencingToken::new(ahead + 1));
     place.remove().await;
 }
 
@@ -63,16 +63,16 @@ async fn fences_and_times_beyond_all_bounds_are_taken_for_what_they_are() {
     let store = place.store().await;
     let leases = store.leases().unwrap();
     let fence = leases.acquire(&key("c"), &turn(), Duration::MAX, None).await.unwrap();
-    let strange = Some(Fence::new(u64::MAX));
+    let strange = Some(FencingToken::new(u64::MAX));
     match leases.acquire(&key("c"), &turn(), HOUR, strange).await {
-        Err(StoreError::Held { fence: held, remaining, .. }) => {
+        Err(StoreError::Locked { fence: held, remaining, .. }) => {
             assert!(held == fence && remaining > Duration::from_secs(364 * 24 * 3600), "{remaining:?}");
         }
         other => panic!("{other:?}"),
     }
-    let renewed = leases.renew(&key("c"), Fence::new(u64::MAX), HOUR).await;
+    let renewed = leases.renew(&key("c"), FencingToken::new(u64::MAX), HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
-    leases.release(&key("c"), Fence::new(u64::MAX)).await.unwrap();
+    leases.release(&key("c"), FencingToken::new(u64::MAX)).await.unwrap();
     assert!(leases.acquire(&key("c"), &turn(), HOUR, None).await.is_err());
     leases.release(&key("c"), fence).await.unwrap();
     leases.acquire(&key("c"), &turn(), HOUR, None).await.unwrap();

@@ -5,7 +5,7 @@ use std::error::Error;
 use chat_memory_redis::redis::Client;
 use chat_memory_redis::redis::aio::ConnectionManager;
 use chat_memory_redis::{Prefix, RedisStore, SetupError};
-use conversation_store::{ConversationStore, Version, View};
+use conversation_store::{ConversationStore, ReadRange, Version};
 
 use crate::support::{Place, key, said};
 
@@ -14,9 +14,9 @@ async fn prefixes_of_one_server_share_nothing() {
     let (Some(place), Some(other)) = (Place::new(), Place::new()) else { return };
     let (one, two) = (place.store().await, other.store().await);
     one.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    assert_eq!(two.load(&key("c"), View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(two.load(&key("c"), ReadRange::All).await.unwrap().version, Version::EMPTY);
     two.delete(&key("c")).await.unwrap();
-    assert_eq!(one.load(&key("c"), View::All).await.unwrap().version, Version::new(1));
+    assert_eq!(one.load(&key("c"), ReadRange::All).await.unwrap().version, Version::new(1));
     place.remove().await;
     other.remove().await;
 }
@@ -27,7 +27,7 @@ async fn a_connection_of_the_callers_is_used() {
     let manager = ConnectionManager::new(Client::open(place.url.as_str()).unwrap()).await.unwrap();
     let store = RedisStore::from_connection(manager, place.prefix.clone()).await.unwrap();
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
-    assert_eq!(place.store().await.load(&key("c"), View::All).await.unwrap().version, version);
+    assert_eq!(place.store().await.load(&key("c"), ReadRange::All).await.unwrap().version, version);
     place.remove().await;
 }
 

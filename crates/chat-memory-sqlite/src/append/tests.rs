@@ -1,5 +1,5 @@
 use advisor_core::{Message, TurnId};
-use conversation_store::{EntryKind, NewEntry, View};
+use conversation_store::{EntryKind, NewEntry, ReadRange};
 
 use super::*;
 use crate::load::load;
@@ -16,7 +16,7 @@ fn said(round: u32, text: &str) -> Batch {
 }
 
 fn version(connection: &mut Connection) -> Version {
-    load(connection, &key(), None, View::All).unwrap().version
+    load(connection, &key(), None, ReadRange::All).unwrap().version
 }
 
 #[test]

@@ -57,17 +57,17 @@ fn a_view_is_what_the_whole_log_gives() {
         for size in 1..=new.len() {
             let mut connection = written(&new, size);
             let counts = (0..8).chain([usize::MAX]);
-            let views = counts.flat_map(|count| [View::LastEntries(count), View::LastTurns(count)]);
-            for view in views.chain([View::All]) {
+            let views = counts.flat_map(|count| [ReadRange::LastEntries(count), ReadRange::LastTurns(count)]);
+            for view in views.chain([ReadRange::All]) {
                 let read = load(&mut connection, &key(), None, view).unwrap();
-                assert_eq!(read, Snapshot::of(&whole, view), "{view:?} of {turns:?}");
+                assert_eq!(read, Snapshot::from_log(&whole, view), "{view:?} of {turns:?}");
             }
         }
     }
 }
 
 /// Steps of SQLite's machine that a load takes; each row costs some. The statements are prepared before.
-fn steps(connection: &mut Connection, view: View) -> (u64, usize) {
+fn steps(connection: &mut Connection, view: ReadRange) -> (u64, usize) {
     load(connection, &key(), None, view).unwrap();
     let steps = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&steps);
@@ -91,7 +91,7 @@ fn one_turn(count: usize) -> Vec<NewEntry> {
 
 #[test]
 fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
-    let views = [View::LastEntries(20), View::LastEntries(0), View::LastTurns(7)];
+    let views = [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)];
     let shapes: [fn(usize) -> Vec<NewEntry>; 2] = [turns_of_three, one_turn];
     for (shape, views) in shapes.into_iter().zip([&views[..], &views[..2]]) {
         let (mut short, mut long) = (written(&shape(102), 100), written(&shape(99_999), 1000));
@@ -109,7 +109,7 @@ fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
 fn branched(count: usize, times: u64) -> Connection {
     let mut connection = written(&turns_of_three(count), 1000);
     for round in 0..times {
-        let at = load(&mut connection, &key(), None, View::LastTurns(2)).unwrap();
+        let at = load(&mut connection, &key(), None, ReadRange::LastTurns(2)).unwrap();
         let parent = EntryId::new(at.entries[2].seq);
         let turn = TurnId::new(&format!("b{round}")).unwrap();
         let batch = Batch::new(
@@ -123,7 +123,7 @@ fn branched(count: usize, times: u64) -> Connection {
 
 #[test]
 fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
-    for view in [View::LastEntries(20), View::LastEntries(0), View::LastTurns(7)] {
+    for view in [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)] {
         for times in [1, 40] {
             let (mut short, mut long) = (branched(300, times), branched(99_999, times));
             let ((short, few), (long, many)) = (steps(&mut short, view), steps(&mut long, view));

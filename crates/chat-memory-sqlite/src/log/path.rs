@@ -1,6 +1,6 @@
 //! The branches of a log: where they part, and what is on the way to a tip.
 
-use conversation_store::{EntryId, Forks, Segment, StoreError};
+use conversation_store::{BranchIndex, EntryId, Segment, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::failure::nothing_written;
@@ -64,7 +64,12 @@ impl Log {
     }
 
     /// All forks after one entry, up to another.
-    pub(crate) fn forks(&self, connection: &Connection, after: u64, last: u64) -> Result<Forks, StoreError> {
+    pub(crate) fn forks(
+        &self,
+        connection: &Connection,
+        after: u64,
+        last: u64,
+    ) -> Result<BranchIndex, StoreError> {
         let mut statement = connection
             .prepare_cached(
                 "SELECT first, parent FROM forks WHERE conversation = ?1 AND first > ?2 AND first <= ?3",

@@ -2,7 +2,7 @@
 
 use advisor_core::{ChatClient, Message, Role};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ChatMemoryAdvisor, INTERRUPTED, Window, check_transcript};
+use chat_memory_advisor::{ChatMemoryAdvisor, INTERRUPTED, Window, validate_transcript};
 use futures::StreamExt;
 
 use crate::support::{File, key};
@@ -15,11 +15,11 @@ async fn client(file: &File, answer: Answer) -> (ChatClient, ScriptedModel) {
 }
 
 async fn ask(file: &File, user: &str, answer: &str) -> Vec<String> {
-    let (client, model) = client(file, Answer::of_text(answer)).await;
+    let (client, model) = client(file, Answer::from_text(answer)).await;
     let response = client.prompt().user(user).conversation("c").call().await.unwrap();
     assert_eq!(response.text(), answer);
     let sent = &model.prompts()[0].messages;
-    assert_eq!(check_transcript(sent), []);
+    assert_eq!(validate_transcript(sent), []);
     sent.iter().map(Message::text).collect()
 }
 

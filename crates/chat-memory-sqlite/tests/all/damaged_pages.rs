@@ -6,7 +6,7 @@ use std::path::Path;
 
 use advisor_core::ConversationKey;
 use chat_memory_sqlite::SqliteStore;
-use conversation_store::{ConversationStore, EntryKind, StoreError, Version, View};
+use conversation_store::{ConversationStore, EntryKind, ReadRange, StoreError, Version};
 use tokio::task::JoinSet;
 
 use crate::support::{File, said};
@@ -76,7 +76,7 @@ impl Told {
         if self.errors.iter().any(|error| matches!(error, StoreError::Corrupt { .. })) {
             return Vec::new();
         }
-        let Ok(read) = store.load(&self.key, View::All).await else { return Vec::new() };
+        let Ok(read) = store.load(&self.key, ReadRange::All).await else { return Vec::new() };
         let is_there = |(seq, text): &&(u64, String)| {
             let entry = read.entries.iter().find(|entry| entry.seq == *seq);
             entry.is_some_and(|entry| match &entry.kind {

@@ -1,7 +1,7 @@
 //! Files that are opened again, at once, or refused.
 
 use chat_memory_sqlite::{OpenError, SqliteStore};
-use conversation_store::{ConversationStore, EntryKind, Page, StoreError, Version, View};
+use conversation_store::{ConversationStore, EntryKind, Page, ReadRange, StoreError, Version};
 use futures::FutureExt;
 
 use crate::support::{File, key, said, texts};
@@ -13,7 +13,7 @@ async fn what_was_acknowledged_is_there_when_the_file_is_opened_again() {
     let version = store.append(&key(), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
     drop(store);
     let store = file.open().await;
-    let read = store.load(&key(), View::All).await.unwrap();
+    let read = store.load(&key(), ReadRange::All).await.unwrap();
     assert_eq!((texts(&read.entries), read.version), (vec![String::from("a"), "b".into()], version));
     assert_eq!(read.open_turn.unwrap().entries.len(), 2);
     assert_eq!(store.append(&key(), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap(), version);
@@ -33,7 +33,7 @@ async fn an_acknowledged_append_is_in_the_files_of_an_open_store() {
         let name = |file: &File| format!("{}{ending}", file.path().display());
         std::fs::copy(name(&file), name(&copy)).unwrap();
     }
-    let read = copy.open().await.load(&key(), View::All).await.unwrap();
+    let read = copy.open().await.load(&key(), ReadRange::All).await.unwrap();
     assert_eq!(texts(&read.entries), ["a"]);
 }
 
@@ -82,7 +82,7 @@ async fn d23_a_damaged_file_is_refused_and_left_alone() {
         let opened = SqliteStore::open(file.path()).await;
         let Err(error) = opened else {
             // Of a long text the page has the middle, which only its entry's sum knows.
-            let read = opened.unwrap().load(&key(), View::All).await.unwrap();
+            let read = opened.unwrap().load(&key(), ReadRange::All).await.unwrap();
             assert!(
                 read.entries.iter().any(|entry| matches!(entry.kind, EntryKind::Corrupt(_))),
                 "page {page}"
@@ -112,7 +112,7 @@ fn without_a_runtime_there_is_an_error_and_no_panic() {
     let opened = SqliteStore::open(file.path()).now_or_never().unwrap();
     assert!(matches!(opened, Err(OpenError::NoRuntime)), "{opened:?}");
     let store = SqliteStore::in_memory().unwrap();
-    let read = store.load(&key(), View::All).now_or_never().unwrap();
+    let read = store.load(&key(), ReadRange::All).now_or_never().unwrap();
     assert!(matches!(read, Err(StoreError::Unavailable { retryable: false, .. })), "{read:?}");
 }
 
@@ -143,7 +143,7 @@ async fn a_closed_store_has_done_its_work_and_takes_no_more() {
         let append = store.append(&key, Version::EMPTY, said("t", 0, &["a"]));
         let (appended, ()) = futures::future::join(append, clone.close()).await;
         assert_eq!(appended.unwrap(), Version::new(1));
-        let refused = store.load(&key, View::All).await;
+        let refused = store.load(&key, ReadRange::All).await;
         assert!(matches!(refused, Err(StoreError::Unavailable { retryable: false, .. })), "{refused:?}");
         let ending = |ending: &str| std::fs::exists(format!("{}{ending}", file.path().display())).unwrap();
         assert!(!ending("-wal") && !ending("-shm"), "the last connection has tidied up");

@@ -9,7 +9,8 @@ use conversation_store::conformance::{
     Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
 };
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, EntryId, EntryKind, Fence, NewEntry, Page, StoreError, Version, View,
+    Batch, BatchKey, ConversationStore, EntryId, EntryKind, FencingToken, NewEntry, Page, ReadRange,
+    StoreError, Version,
 };
 
 use crate::support::{File, key, said, texts};
@@ -62,13 +63,13 @@ async fn a_row_that_is_no_text_is_given_as_it_stands() {
         ("turn = CAST(x'FF' AS TEXT)", Some(vec![0xFF, 0, 0xFF])),
     ] {
         file.tamper(&format!("UPDATE entries SET {broken} WHERE seq = 6"));
-        let read = store.load(&key(), View::LastTurns(1)).await.unwrap();
+        let read = store.load(&key(), ReadRange::LastTurns(1)).await.unwrap();
         assert_eq!((read.version, read.open_turn), (Version::new(6), None));
         let last = read.entries.last().unwrap();
         assert_eq!(raw.map(EntryKind::Corrupt).as_ref(), Some(&last.kind), "{broken}");
     }
     store.append(&key(), Version::new(6), said("four", 0, &["four"])).await.unwrap();
-    assert_eq!(texts(&store.load(&key(), View::LastTurns(1)).await.unwrap().entries), ["four"]);
+    assert_eq!(texts(&store.load(&key(), ReadRange::LastTurns(1)).await.unwrap().entries), ["four"]);
 }
 
 #[tokio::test]
@@ -77,7 +78,7 @@ async fn a_head_that_knows_of_entries_that_are_not_there_is_refused() {
     let store = file.open().await;
     three_turns(&store).await;
     file.tamper("UPDATE conversations SET version = 1000000000000");
-    let refused = store.load(&key(), View::All).await;
+    let refused = store.load(&key(), ReadRange::All).await;
     assert!(matches!(refused, Err(StoreError::Corrupt { seq: 7, .. })), "{refused:?}");
 }
 
@@ -97,7 +98,7 @@ async fn steps_and_tenants_are_any_text() {
     for (step, led_to) in steps.iter().zip(1..) {
         assert_eq!(store.append(&key(), version, batch(step)).await.unwrap(), Version::new(led_to));
     }
-    assert_eq!(texts(&store.load(&key(), View::All).await.unwrap().entries), steps);
+    assert_eq!(texts(&store.load(&key(), ReadRange::All).await.unwrap().entries), steps);
     for tenant in ["", "\0", "default\0", "'", "%"] {
         assert_eq!(store.list(&Page::first(tenant, 9)).await.unwrap(), []);
     }
@@ -109,14 +110,14 @@ async fn a_batch_beyond_the_bound_is_refused_whole() {
     let half = "x".repeat(80);
     let refused = store.append(&key(), Version::EMPTY, said("t", 0, &[&half, &half])).await;
     assert!(matches!(refused, Err(StoreError::TooLarge)), "{refused:?}");
-    assert_eq!(store.load(&key(), View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(store.load(&key(), ReadRange::All).await.unwrap().version, Version::EMPTY);
     store.append(&key(), Version::EMPTY, said("t", 0, &[&half])).await.unwrap();
 }
 
 #[tokio::test]
 async fn fences_and_versions_of_any_size_are_compared_as_numbers() {
     let store = SqliteStore::in_memory().unwrap();
-    let batch = |round, fence| said("t", round, &["x"]).with_fence(Fence::new(fence));
+    let batch = |round, fence| said("t", round, &["x"]).with_fence(FencingToken::new(fence));
     let version = store.append(&key(), Version::EMPTY, batch(0, u64::MAX - 1)).await.unwrap();
     for older in [0, 1, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX - 2] {
         let refused = store.append(&key(), version, batch(1, older)).await;
@@ -143,7 +144,7 @@ async fn d23_a_row_that_is_not_the_one_that_was_written_is_damaged() {
         let store = file.open().await;
         three_turns(&store).await;
         file.tamper(&format!("UPDATE entries SET {other} WHERE seq = 5"));
-        let read = store.load(&key(), View::All).await.unwrap();
+        let read = store.load(&key(), ReadRange::All).await.unwrap();
         let damaged = read.entries.iter().filter(|entry| matches!(entry.kind, EntryKind::Corrupt(_)));
         assert_eq!(damaged.map(|entry| entry.seq).collect::<Vec<_>>(), [5], "{other}");
         assert_eq!(read.entries.len(), 6);
@@ -157,7 +158,7 @@ async fn a_row_without_a_sum_is_read_as_it_stands() {
     let store = file.open().await;
     three_turns(&store).await;
     file.tamper("UPDATE entries SET sum = NULL, entry = replace(entry, 'three', 'drei')");
-    let read = store.load(&key(), View::All).await.unwrap();
+    let read = store.load(&key(), ReadRange::All).await.unwrap();
     assert_eq!(texts(&read.entries), ["one", "two", "drei"]);
 }
 
@@ -168,7 +169,7 @@ async fn d23_a_conversation_that_has_more_entries_than_it_knows_of_is_damaged() 
     let store = file.open().await;
     three_turns(&store).await;
     file.tamper("UPDATE conversations SET version = 4");
-    let refused = store.load(&key(), View::LastTurns(1)).await.map(drop);
+    let refused = store.load(&key(), ReadRange::LastTurns(1)).await.map(drop);
     assert!(matches!(refused, Err(StoreError::Corrupt { seq: 5, .. })), "{refused:?}");
     let refused = store.read(&key(), EntryId::BEGINNING, 2).await.map(drop);
     assert!(matches!(refused, Err(StoreError::Corrupt { seq: 5, .. })), "{refused:?}");

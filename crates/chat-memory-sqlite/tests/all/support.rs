@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use advisor_core::{ConversationKey, Message, TurnId, async_trait};
 use chat_memory_sqlite::SqliteStore;
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, Page, Snapshot, StoreError,
-    Version, View,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, Page, ReadRange, Snapshot,
+    StoreError, Version,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -48,7 +48,7 @@ impl OnFile {
 
 #[async_trait]
 impl ConversationStore for OnFile {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.store.load(key, view).await
     }
 
@@ -56,7 +56,7 @@ impl ConversationStore for OnFile {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         self.store.load_branch(key, tip, view).await
     }

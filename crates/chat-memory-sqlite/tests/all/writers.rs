@@ -6,7 +6,7 @@ use std::task::Poll;
 use conversation_store::conformance::{
     two_stores_see_what_the_other_wrote_at_once, writers_at_two_stores_lose_nothing,
 };
-use conversation_store::{ConversationStore, Version, View};
+use conversation_store::{ConversationStore, ReadRange, Version};
 use rusqlite::Connection;
 
 use crate::support::{File, key, said, texts};
@@ -39,12 +39,12 @@ async fn an_append_that_is_dropped_while_it_waits_is_never_made() {
     assert!(matches!(futures::poll!(&mut waiting), Poll::Pending));
     drop((begun, waiting));
     // Reading waits for nobody.
-    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     other.execute_batch("ROLLBACK").unwrap();
     // One append of a store is made after the other.
     let last = store.append(&key, Version::new(2), said("last", 0, &["d"])).await;
     assert_eq!(last.unwrap(), Version::new(3));
-    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a", "b", "d"]);
+    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b", "d"]);
 }
 
 /// Readers wait neither for a writer nor for its lock, and writers not for readers.
@@ -56,7 +56,7 @@ async fn a_long_read_of_another_keeps_nobody_waiting() {
     let other = Connection::open(file.path()).unwrap();
     other.execute_batch("BEGIN; SELECT count(*) FROM entries").unwrap();
     let version = store.append(&key(), version, said("t", 1, &["b"])).await.unwrap();
-    assert_eq!(store.load(&key(), View::LastEntries(1)).await.unwrap().version, version);
+    assert_eq!(store.load(&key(), ReadRange::LastEntries(1)).await.unwrap().version, version);
     let seen: u64 = other.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
     assert_eq!(seen, 1, "the other sees the moment at which it began");
 }

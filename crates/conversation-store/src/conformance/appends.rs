@@ -9,7 +9,7 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::task::{JoinSet, yield_now};
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, EntryId, Fence, Snapshot, StoreError, Version, View};
+use crate::{Batch, EntryId, FencingToken, ReadRange, Snapshot, StoreError, Version};
 
 /// An append that is refused writes none of its entries, and its key stays free.
 pub async fn a_refused_append_leaves_no_trace(store: Store) {
@@ -17,7 +17,7 @@ pub async fn a_refused_append_leaves_no_trace(store: Store) {
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
     let refused = said("t", 1, &["c", "d", "e"]);
     store.append(&key, Version::new(1), refused.clone()).await.unwrap_err();
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((texts(&read.entries), read.version), (vec![String::from("a"), "b".into()], version));
     assert_eq!(store.append(&key, version, refused).await.unwrap(), Version::new(5));
 }
@@ -33,7 +33,7 @@ pub async fn no_reader_sees_half_a_batch(store: Store) {
         }
     });
     while !writing.is_finished() {
-        let read = store.load(&key, View::All).await.unwrap();
+        let read = store.load(&key, ReadRange::All).await.unwrap();
         assert_eq!(read.entries.len() % 3, 0, "half a batch was read");
         assert_eq!(read.version.as_u64(), read.entries.len() as u64);
         yield_now().await;
@@ -49,7 +49,7 @@ pub async fn same_key_gives_the_same_version(store: Store) {
     for _ in 0..3 {
         assert_eq!(store.append(&key, Version::EMPTY, batch.clone()).await.unwrap(), version);
     }
-    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a", "b"]);
+    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b"]);
 }
 
 /// A key that was used for other entries is refused, at any version, and nothing is written.
@@ -62,7 +62,7 @@ pub async fn same_key_with_other_content_is_refused(store: Store) {
             assert!(matches!(refused, Err(StoreError::KeyReused)), "{refused:?}");
         }
     }
-    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a"]);
+    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
 }
 
 /// A batch that was applied is recognised although the version it expected is long past.
@@ -74,7 +74,7 @@ pub async fn key_is_checked_before_version(store: Store) {
     for expected in [0, 1, 2, 7].map(Version::new) {
         assert_eq!(store.append(&key, expected, first.clone()).await.unwrap(), version);
     }
-    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a", "b"]);
+    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b"]);
 }
 
 /// A new batch at another version than the current one is a conflict that names the current one.
@@ -98,7 +98,7 @@ pub async fn versions_have_no_gaps_under_eight_writers(store: Store) {
         writers.spawn(async move { write_ten(&store, &key, writer).await });
     }
     let versions: Vec<_> = writers.join_all().await.into_iter().flatten().collect();
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=160), "gaps in the sequence numbers");
     let mut seen: Vec<_> = versions.iter().map(|version| version.as_u64()).collect();
     seen.sort_unstable();
@@ -149,7 +149,7 @@ pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
     assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current == version), "{conflict:?}");
     let parent = store.append(&key, version, said("t", 1, &["a"]).with_parent(none)).await;
     assert!(matches!(parent, Err(StoreError::NoSuchEntry { id }) if id == none), "{parent:?}");
-    let tip = store.load_branch(&key, none, View::All).await;
+    let tip = store.load_branch(&key, none, ReadRange::All).await;
     assert!(matches!(tip, Err(StoreError::NoSuchEntry { id }) if id == none), "{tip:?}");
     assert_eq!(store.read(&key, none, usize::MAX).await.unwrap(), []);
 }
@@ -158,7 +158,7 @@ pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
 /// rights refuses them all.
 pub async fn older_fence_is_refused(store: Store) {
     let key = new_key();
-    let batch = |round, fence| said("t", round, &["x"]).with_fence(Fence::new(fence));
+    let batch = |round, fence| said("t", round, &["x"]).with_fence(FencingToken::new(fence));
     let mut version = match store.append(&key, Version::EMPTY, batch(0, 5)).await {
         Err(StoreError::Unsupported { .. }) => return,
         written => written.unwrap(),
@@ -178,7 +178,7 @@ pub async fn another_last_turn_is_refused(store: Store) {
     let behind = |turn: &str, round| said("t", round, &["x"]).with_last_turn(TurnId::new(turn).unwrap());
     let refused = store.append(&key, Version::EMPTY, behind("t", 0)).await;
     assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
-    assert_eq!(store.load(&key, View::All).await.unwrap(), Snapshot::default(), "nor is it made by it");
+    assert_eq!(store.load(&key, ReadRange::All).await.unwrap(), Snapshot::default(), "nor is it made by it");
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
     let version = store.append(&key, version, behind("t", 1)).await.unwrap();
     let refused = store.append(&key, version, behind("u", 2)).await;
@@ -192,14 +192,14 @@ pub async fn another_last_turn_is_refused(store: Store) {
     assert_eq!(anew, later);
     let refused = store.append(&key, later, behind("u", 1)).await;
     assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
-    assert_eq!(store.load(&key, View::All).await.unwrap().entries.len(), 3);
+    assert_eq!(store.load(&key, ReadRange::All).await.unwrap().entries.len(), 3);
 }
 
 /// Of several things that forbid a batch the first one is told: the fence, then the version, the turn of the last
 /// entry, the parent. So it is where there is no conversation, and with a batch of nothing.
 pub async fn what_forbids_a_batch_is_told_in_one_order(store: Store) {
     let key = new_key();
-    let (old, new) = (Fence::new(4), Fence::new(5));
+    let (old, new) = (FencingToken::new(4), FencingToken::new(5));
     let written = store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_fence(new)).await;
     let knows_fences = !matches!(written, Err(StoreError::Unsupported { .. }));
     if !knows_fences {
@@ -239,12 +239,12 @@ pub async fn what_forbids_a_batch_is_told_in_one_order(store: Store) {
 pub async fn a_dropped_append_is_applied_whole_or_not_at_all(store: Store) {
     let key = new_key();
     for polls in 0..12 {
-        let version = store.load(&key, View::LastEntries(0)).await.unwrap().version;
+        let version = store.load(&key, ReadRange::LastEntries(0)).await.unwrap().version;
         let dropped = said("dropped", polls, &["1", "2", "3"]);
         poll_times(store.append(&key, version, dropped), polls).await;
         write_whatever_comes(&store, &key, said("next", polls, &["n"])).await;
     }
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     let turns = read.entries.chunk_by(|one, next| one.turn == next.turn);
     for turn in turns.filter(|turn| turn[0].turn.as_str() == "dropped") {
         assert_eq!(texts(turn), ["1", "2", "3"], "a part of a batch was written");
@@ -265,7 +265,7 @@ async fn write_ten(store: &Store, key: &ConversationKey, writer: u32) -> Vec<Ver
 
 async fn write_whatever_comes(store: &Store, key: &ConversationKey, batch: Batch) -> Version {
     loop {
-        let version = store.load(key, View::LastEntries(0)).await.unwrap().version;
+        let version = store.load(key, ReadRange::LastEntries(0)).await.unwrap().version;
         match store.append(key, version, batch.clone()).await {
             Err(StoreError::Conflict { .. }) => yield_now().await,
             written => return written.unwrap(),

@@ -3,7 +3,7 @@
 use advisor_core::TurnId;
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, Snapshot, StoreError, Version, View};
+use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version};
 
 /// A batch that names a parent begins a branch behind it. What follows goes on there, until another one begins;
 /// the numbers of the whole log go on without gaps.
@@ -11,14 +11,14 @@ pub async fn a_branch_goes_from_its_parent(store: Store) {
     let key = new_key();
     let version = forked(&store, &key).await;
     assert_eq!(version, Version::new(9));
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((texts(&read.entries).concat().as_str(), read.version), ("abfghi", version));
     assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 2, 6, 7, 8, 9]), "{read:?}");
     let parents: Vec<_> = read.entries.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
     assert_eq!(parents, [(6, EntryId::new(2))], "an entry tells its parent where that is not the one before");
     // Behind the last entry no branch begins.
     store.append(&key, version, said("v", 0, &["j"]).with_parent(EntryId::new(9))).await.unwrap();
-    let read = store.load(&key, View::LastEntries(1)).await.unwrap();
+    let read = store.load(&key, ReadRange::LastEntries(1)).await.unwrap();
     assert_eq!(read.entries.first().and_then(|entry| entry.parent), None);
     assert_eq!(store.branches(&key).await.unwrap(), [5, 10].map(EntryId::new));
 }
@@ -35,17 +35,17 @@ pub async fn an_older_branch_is_read_in_every_view(store: Store) {
     assert_eq!(log.len() as u64, version.as_u64());
     for tip in (0..=version.as_u64()).map(EntryId::new) {
         for count in [0, 1, 2, 3, 4, 5, 6, 99] {
-            for view in [View::All, View::LastEntries(count), View::LastTurns(count)] {
+            for view in [ReadRange::All, ReadRange::LastEntries(count), ReadRange::LastTurns(count)] {
                 let read = store.load_branch(&key, tip, view).await.unwrap();
-                let mut expected = Snapshot::of_branch(&log, tip, view);
+                let mut expected = Snapshot::from_branch(&log, tip, view);
                 expected.version = version;
                 assert_eq!(read, expected, "{view:?} of the branch to {tip}");
             }
         }
     }
     assert_eq!(
-        store.load(&key, View::All).await.unwrap(),
-        store.load_branch(&key, EntryId::new(version.as_u64()), View::All).await.unwrap()
+        store.load(&key, ReadRange::All).await.unwrap(),
+        store.load_branch(&key, EntryId::new(version.as_u64()), ReadRange::All).await.unwrap()
     );
 }
 
@@ -58,12 +58,12 @@ pub async fn branches_are_listed_by_their_tips(store: Store) {
     let version =
         store.append(&key, version, said("on", 0, &["k"]).with_parent(EntryId::new(5))).await.unwrap();
     assert_eq!(store.branches(&key).await.unwrap(), [9, 10].map(EntryId::new));
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!(texts(&read.entries).concat(), "abcdek");
     store.append(&key, version, said("new", 0, &["l"]).with_parent(EntryId::BEGINNING)).await.unwrap();
     assert_eq!(store.branches(&key).await.unwrap(), [9, 10, 11].map(EntryId::new));
-    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["l"]);
-    assert!(store.load(&key, View::All).await.unwrap().entries[0].is_first());
+    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["l"]);
+    assert!(store.load(&key, ReadRange::All).await.unwrap().entries[0].is_first());
 }
 
 /// The last turn of a branch is open or not whatever the others are, and comes whole, also across the place
@@ -80,7 +80,7 @@ pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
     let version = store.append(&key, Version::EMPTY, batch(0, "a", None)).await.unwrap();
     let version = store.append(&key, version, batch(1, "b", Some(&end))).await.unwrap();
     let open = async |tip| {
-        let read = store.load_branch(&key, EntryId::new(tip), View::LastEntries(1)).await.unwrap();
+        let read = store.load_branch(&key, EntryId::new(tip), ReadRange::LastEntries(1)).await.unwrap();
         read.open_turn.map(|open| texts(&open.entries).concat())
     };
     assert_eq!((open(1).await, open(3).await), (Some("a".into()), None));
@@ -88,7 +88,7 @@ pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
     let branch = batch(2, "c", None).with_parent(EntryId::new(1));
     let version = store.append(&key, version, branch).await.unwrap();
     assert_eq!((open(4).await, open(3).await), (Some("ac".into()), None));
-    let read = store.load(&key, View::LastEntries(0)).await.unwrap();
+    let read = store.load(&key, ReadRange::LastEntries(0)).await.unwrap();
     assert_eq!(texts(&read.open_turn.unwrap().entries), ["a", "c"]);
     let closing =
         Batch::new(BatchKey::new(TurnId::new("t").unwrap(), 3, "end"), batch(9, "", Some(&end)).entries);
@@ -102,20 +102,20 @@ pub async fn a_parent_must_exist(store: Store) {
     let nowhere = EntryId::new(3);
     let refused = store.append(&key, Version::EMPTY, said("t", 0, &["a"]).with_parent(nowhere)).await;
     assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
-    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     let first = said("t", 0, &["a", "b"]).with_parent(EntryId::BEGINNING);
     let version = store.append(&key, Version::EMPTY, first).await.unwrap();
     let refused = store.append(&key, version, said("t", 1, &["c"]).with_parent(nowhere)).await;
     assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
     for key in [&key, &new_key()] {
-        let refused = store.load_branch(key, nowhere, View::All).await;
+        let refused = store.load_branch(key, nowhere, ReadRange::All).await;
         assert!(matches!(refused, Err(StoreError::NoSuchEntry { id }) if id == nowhere), "{refused:?}");
     }
     let conflict = store.append(&key, Version::new(9), said("t", 1, &["c"]).with_parent(nowhere)).await;
     assert!(matches!(conflict, Err(StoreError::Conflict { .. })), "the version comes first: {conflict:?}");
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!((read.version, texts(&read.entries).len()), (version, 2));
-    let none = store.load_branch(&new_key(), EntryId::BEGINNING, View::All).await.unwrap();
+    let none = store.load_branch(&new_key(), EntryId::BEGINNING, ReadRange::All).await.unwrap();
     assert_eq!(none, Snapshot::default());
 }
 

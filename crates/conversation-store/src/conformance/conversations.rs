@@ -6,11 +6,11 @@ use std::time::Duration;
 use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, TurnId};
 
 use super::{Store, new_key, new_name, said, texts};
-use crate::{Batch, BatchKey, EntryKind, NewEntry, Page, StoreError, Version, View};
+use crate::{Batch, BatchKey, EntryKind, NewEntry, Page, ReadRange, StoreError, Version};
 
 /// A conversation that nobody wrote is empty, at version 0, and has no open turn.
 pub async fn unknown_conversation_is_empty(store: Store) {
-    for view in [View::All, View::LastEntries(5), View::LastTurns(5)] {
+    for view in [ReadRange::All, ReadRange::LastEntries(5), ReadRange::LastTurns(5)] {
         let read = store.load(&new_key(), view).await.unwrap();
         assert!(read.entries.is_empty() && read.open_turn.is_none(), "{read:?}");
         assert_eq!(read.version, Version::EMPTY);
@@ -28,9 +28,9 @@ pub async fn conversations_and_tenants_are_isolated(store: Store) {
         assert_eq!(store.append(key, Version::EMPTY, batch).await.unwrap(), Version::new(1));
     }
     store.delete(&keys[1]).await.unwrap();
-    assert_eq!(texts(&store.load(&keys[0], View::All).await.unwrap().entries), ["in 0"]);
-    assert!(store.load(&keys[1], View::All).await.unwrap().entries.is_empty());
-    assert_eq!(texts(&store.load(&keys[2], View::All).await.unwrap().entries), ["in 2"]);
+    assert_eq!(texts(&store.load(&keys[0], ReadRange::All).await.unwrap().entries), ["in 0"]);
+    assert!(store.load(&keys[1], ReadRange::All).await.unwrap().entries.is_empty());
+    assert_eq!(texts(&store.load(&keys[2], ReadRange::All).await.unwrap().entries), ["in 2"]);
 }
 
 /// Ids are opaque text: two keys that look alike, are equal without case, accents or encoding, or differ only in where
@@ -56,7 +56,7 @@ pub async fn keys_of_all_sorts_share_nothing(store: Store) {
         }
     }
     for (number, key) in keys.iter().enumerate() {
-        let read = store.load(key, View::All).await.unwrap();
+        let read = store.load(key, ReadRange::All).await.unwrap();
         assert_eq!(texts(&read.entries), [format!("in {number}")], "{key:?}");
     }
     let mut expected: Vec<_> = keys.iter().filter(|key| key.tenant() == run).collect();
@@ -64,9 +64,9 @@ pub async fn keys_of_all_sorts_share_nothing(store: Store) {
     assert_listed(&store, &run, &expected).await;
     for (number, key) in keys.iter().enumerate() {
         store.delete(key).await.unwrap();
-        assert_eq!(store.load(key, View::All).await.unwrap().version, Version::EMPTY, "{key:?}");
+        assert_eq!(store.load(key, ReadRange::All).await.unwrap().version, Version::EMPTY, "{key:?}");
         if let Some(next) = keys.get(number + 1) {
-            let read = store.load(next, View::All).await.unwrap();
+            let read = store.load(next, ReadRange::All).await.unwrap();
             assert_eq!(texts(&read.entries), [format!("in {}", number + 1)], "{key:?} took {next:?} with it");
         }
     }
@@ -142,7 +142,7 @@ pub async fn writes_are_read_at_once(store: Store) {
         let version = Version::new(u64::from(round));
         let written = store.append(&key, version, said("t", round, &["x"])).await.unwrap();
         let (reader, read) = (Arc::clone(&store), key.clone());
-        let reading = tokio::task::spawn(async move { reader.load(&read, View::LastEntries(1)).await });
+        let reading = tokio::task::spawn(async move { reader.load(&read, ReadRange::LastEntries(1)).await });
         let read = reading.await.unwrap().unwrap();
         assert_eq!(read.version, written);
         assert_eq!(read.entries.last().map(|entry| entry.seq), Some(written.as_u64()));
@@ -157,13 +157,13 @@ pub async fn views_count_from_the_end(store: Store) {
         version = store.append(&key, version, said(turn, 0, texts)).await.unwrap();
     }
     for (view, expected) in [
-        (View::All, "abcde"),
-        (View::LastEntries(0), ""),
-        (View::LastEntries(2), "de"),
-        (View::LastEntries(9), "abcde"),
-        (View::LastTurns(0), ""),
-        (View::LastTurns(2), "cde"),
-        (View::LastTurns(9), "abcde"),
+        (ReadRange::All, "abcde"),
+        (ReadRange::LastEntries(0), ""),
+        (ReadRange::LastEntries(2), "de"),
+        (ReadRange::LastEntries(9), "abcde"),
+        (ReadRange::LastTurns(0), ""),
+        (ReadRange::LastTurns(2), "cde"),
+        (ReadRange::LastTurns(9), "abcde"),
     ] {
         let read = store.load(&key, view).await.unwrap();
         assert_eq!((texts(&read.entries).concat().as_str(), read.version), (expected, version), "{view:?}");
@@ -176,22 +176,28 @@ pub async fn open_turn_is_reported_whole(store: Store) {
     let key = new_key();
     let open = async |view| store.load(&key, view).await.unwrap().open_turn;
     store.append(&key, Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
-    for view in [View::All, View::LastEntries(0), View::LastEntries(1), View::LastTurns(0)] {
+    for view in
+        [ReadRange::All, ReadRange::LastEntries(0), ReadRange::LastEntries(1), ReadRange::LastTurns(0)]
+    {
         let open = open(view).await.unwrap_or_else(|| panic!("no open turn in {view:?}"));
         assert_eq!((open.turn.as_str(), texts(&open.entries).concat().as_str()), ("one", "abc"));
     }
     store.append(&key, Version::new(3), ended("one", 1)).await.unwrap();
-    assert_eq!(open(View::All).await, None);
+    assert_eq!(open(ReadRange::All).await, None);
     store.append(&key, Version::new(4), said("one", 2, &["d"])).await.unwrap();
-    assert_eq!(open(View::LastEntries(1)).await.unwrap().entries.len(), 5);
+    assert_eq!(open(ReadRange::LastEntries(1)).await.unwrap().entries.len(), 5);
     store.append(&key, Version::new(5), ended("one", 3)).await.unwrap();
     store.append(&key, Version::new(6), said("two", 0, &["e"])).await.unwrap();
-    assert_eq!(texts(&open(View::All).await.unwrap().entries), ["e"]);
+    assert_eq!(texts(&open(ReadRange::All).await.unwrap().entries), ["e"]);
     store.append(&key, Version::new(7), started("two", 1)).await.unwrap();
-    assert_eq!(open(View::LastEntries(0)).await.unwrap().entries.len(), 2, "a call of an open turn starts");
+    assert_eq!(
+        open(ReadRange::LastEntries(0)).await.unwrap().entries.len(),
+        2,
+        "a call of an open turn starts"
+    );
     store.append(&key, Version::new(8), ended("two", 2)).await.unwrap();
     store.append(&key, Version::new(9), started("two", 3)).await.unwrap();
-    assert_eq!(open(View::All).await, None, "the start of a call opens no turn that has ended");
+    assert_eq!(open(ReadRange::All).await, None, "the start of a call opens no turn that has ended");
 }
 
 /// A deleted conversation is as if it had never been, and can be begun again. Deleting twice is no error.
@@ -201,10 +207,10 @@ pub async fn deleted_conversation_is_empty(store: Store) {
     store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
     store.delete(&key).await.unwrap();
     store.delete(&key).await.unwrap();
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert!(read.entries.is_empty() && read.version == Version::EMPTY && read.open_turn.is_none());
     assert_eq!(store.append(&key, Version::EMPTY, batch).await.unwrap(), Version::new(1));
-    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["a"]);
+    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
 }
 
 /// A writer that loaded a conversation before it was deleted does not bring it back.
@@ -214,7 +220,7 @@ pub async fn append_after_delete_is_gone(store: Store) {
     store.delete(&key).await.unwrap();
     let refused = store.append(&key, version, said("t", 1, &["b"])).await;
     assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
-    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
 }
 
 /// The list of a tenant's conversations comes in order, in pages, each conversation once.

@@ -4,7 +4,7 @@
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 
 use super::{Store, new_key};
-use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, Snapshot, StoreError, Version, View};
+use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version};
 
 /// What is done to an entry around the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,14 +153,14 @@ async fn all_reads(store: &Store, key: &ConversationKey) -> Reads {
     Reads { log, snapshots, tips: store.branches(key).await.unwrap() }
 }
 
-const VIEWS: [View; 7] = [
-    View::All,
-    View::LastEntries(0),
-    View::LastEntries(1),
-    View::LastEntries(4),
-    View::LastTurns(0),
-    View::LastTurns(1),
-    View::LastTurns(2),
+const VIEWS: [ReadRange; 7] = [
+    ReadRange::All,
+    ReadRange::LastEntries(0),
+    ReadRange::LastEntries(1),
+    ReadRange::LastEntries(4),
+    ReadRange::LastTurns(0),
+    ReadRange::LastTurns(1),
+    ReadRange::LastTurns(2),
 ];
 
 fn assert_same_but_for(seq: u64, kind: &EntryKind, how: Damage, before: &Reads, after: &Reads) {

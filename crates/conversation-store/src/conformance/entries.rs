@@ -7,14 +7,14 @@ use advisor_core::{
 use serde_json::{Map, Value, json};
 
 use super::{Store, new_key, said, texts};
-use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, StoreError, Version, View};
+use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, StoreError, Version};
 
 /// The entries of a batch keep their order, and so do batches; each entry has the next number.
 pub async fn append_keeps_order(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
     store.append(&key, version, said("t", 1, &["c"])).await.unwrap();
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!(texts(&read.entries), ["a", "b", "c"]);
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=3), "sequence numbers: {read:?}");
     assert_eq!(read.version, Version::new(3));
@@ -51,7 +51,7 @@ pub async fn rounds_survive(store: Store) {
     let version = store.append(&key, Version::EMPTY, batch.clone()).await.unwrap();
     let expected = [None, Some(0), None, Some(1), Some(u32::MAX)];
     let of = |entries: &[Entry]| entries.iter().map(Entry::round).collect::<Vec<_>>();
-    let read = store.load(&key, View::All).await.unwrap();
+    let read = store.load(&key, ReadRange::All).await.unwrap();
     assert_eq!(of(&read.entries), expected);
     assert_eq!(of(&read.open_turn.unwrap().entries), expected);
     assert_eq!(of(&store.read(&key, EntryId::BEGINNING, 9).await.unwrap()), expected);
@@ -197,7 +197,7 @@ async fn refused(store: &Store, kind: EntryKind) -> StoreError {
     // Its key is not used up, either.
     let next = store.append(&key, version, said("t", 1, &["after"])).await;
     assert_eq!(next.unwrap(), Version::new(2), "refused: {refused:?}");
-    assert_eq!(texts(&store.load(&key, View::All).await.unwrap().entries), ["before", "after"]);
+    assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["before", "after"]);
     refused.unwrap_err()
 }
 
@@ -209,7 +209,7 @@ async fn assert_survive(store: &Store, kinds: Vec<EntryKind>) {
         .append(&key, Version::EMPTY, Batch::new(BatchKey::new(turn.clone(), 0, "x"), entries))
         .await
         .unwrap();
-    let read = store.load(&key, View::All).await.unwrap().entries;
+    let read = store.load(&key, ReadRange::All).await.unwrap().entries;
     let expected = (1..).zip(kinds).map(|(seq, kind)| Entry::new(seq, turn.clone(), kind));
     assert!(read.iter().cloned().eq(expected), "read: {read:?}");
 }

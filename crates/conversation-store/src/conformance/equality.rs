@@ -4,22 +4,22 @@ use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 
 use super::{Store, new_key, said};
 use crate::{
-    Batch, BatchKey, ConversationStore, EntryId, EntryKind, Fence, InMemoryStore, NewEntry, StoreError,
-    Version, View,
+    Batch, BatchKey, ConversationStore, EntryId, EntryKind, FencingToken, InMemoryStore, NewEntry, ReadRange,
+    StoreError, Version,
 };
 
 /// Whatever is appended, deleted and read, also at wrong versions, under keys that were used, with old fences and
 /// behind parents that do not exist, the answers are those of [`InMemoryStore`].
 pub async fn it_answers_as_the_store_in_memory_does(store: Store) {
     let fenced =
-        store.append(&new_key(), Version::EMPTY, said("t", 0, &["x"]).with_fence(Fence::new(1))).await;
+        store.append(&new_key(), Version::EMPTY, said("t", 0, &["x"]).with_fence(FencingToken::new(1))).await;
     let knows_fences = !matches!(fenced, Err(StoreError::Unsupported { .. }));
     for seed in 1..=12 {
         let (memory, key, mut dice) = (InMemoryStore::new(), new_key(), Dice(seed));
         let mut earlier = Vec::new();
         for step in 0..60 {
             let at = format!("seed {seed}, step {step}");
-            let current = memory.load(&key, View::LastEntries(0)).await.unwrap().version;
+            let current = memory.load(&key, ReadRange::LastEntries(0)).await.unwrap().version;
             let expected = if dice.below(6) == 0 { Version::new(dice.below(9)) } else { current };
             let mut batch = earlier.get(dice.count(64)).cloned().unwrap_or_else(|| dice.batch());
             batch.fence = batch.fence.filter(|_| knows_fences);
@@ -47,7 +47,9 @@ async fn assert_read_alike(
     let one = memory.read(key, after, count).await.unwrap();
     assert_eq!(one, store.read(key, after, count).await.unwrap(), "{at}");
     assert_eq!(memory.branches(key).await.unwrap(), store.branches(key).await.unwrap(), "{at}");
-    for view in [View::All, View::LastEntries(count), View::LastTurns(count), View::LastTurns(1)] {
+    for view in
+        [ReadRange::All, ReadRange::LastEntries(count), ReadRange::LastTurns(count), ReadRange::LastTurns(1)]
+    {
         let one = memory.load(key, view).await.unwrap();
         assert_eq!(one, store.load(key, view).await.unwrap(), "{at}, {view:?}");
         let tip = EntryId::new(dice.below(50));
@@ -99,6 +101,6 @@ impl Dice {
         if self.below(4) == 0 {
             batch = batch.with_parent(EntryId::new(self.below(40)));
         }
-        if self.below(4) == 0 { batch.with_fence(Fence::new(1 + self.below(3))) } else { batch }
+        if self.below(4) == 0 { batch.with_fence(FencingToken::new(1 + self.below(3))) } else { batch }
     }
 }

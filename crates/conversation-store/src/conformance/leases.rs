@@ -6,7 +6,7 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::task::yield_now;
 
 use super::{Store, new_key, said};
-use crate::{Fence, Leases, Page, StoreError, Version, View};
+use crate::{FencingToken, Leases, Page, ReadRange, StoreError, Version};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(20);
@@ -19,7 +19,7 @@ pub async fn a_conversation_is_held_by_one_turn(store: Store) {
     let fence = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
     for name in ["a", "b"] {
         match leases.acquire(&key, &turn(name), HOUR, None).await {
-            Err(StoreError::Held { turn, fence: held, remaining }) => {
+            Err(StoreError::Locked { turn, fence: held, remaining }) => {
                 assert_eq!((turn.as_str(), held), ("a", fence));
                 assert!(remaining > HOUR / 2 && remaining <= HOUR, "{remaining:?}");
             }
@@ -42,10 +42,10 @@ pub async fn a_lease_takes_the_place_of_another(store: Store) {
     assert!(new > old);
     assert_passed_on(&store, &key, version, old).await;
     let late = leases.acquire(&key, &turn("c"), HOUR, Some(old)).await;
-    assert!(matches!(late, Err(StoreError::Held { fence, .. }) if fence == new), "{late:?}");
+    assert!(matches!(late, Err(StoreError::Locked { fence, .. }) if fence == new), "{late:?}");
     leases.release(&key, old).await.unwrap();
     let held = leases.acquire(&key, &turn("c"), HOUR, None).await;
-    assert!(matches!(held, Err(StoreError::Held { .. })), "an old right gives nothing back: {held:?}");
+    assert!(matches!(held, Err(StoreError::Locked { .. })), "an old right gives nothing back: {held:?}");
     let version = store.append(&key, version, said("b", 0, &["y"]).with_fence(new)).await.unwrap();
     assert_eq!(version, Version::new(2));
 }
@@ -71,7 +71,7 @@ pub async fn a_released_lease_can_be_renewed(store: Store) {
     leases.release(&key, fence).await.unwrap();
     leases.renew(&key, fence, HOUR).await.unwrap();
     let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
-    assert!(matches!(held, Err(StoreError::Held { remaining, .. }) if remaining > HOUR / 2), "{held:?}");
+    assert!(matches!(held, Err(StoreError::Locked { remaining, .. }) if remaining > HOUR / 2), "{held:?}");
     leases.release(&key, fence).await.unwrap();
     leases.acquire(&key, &turn("b"), HOUR, None).await.unwrap();
     let renewed = leases.renew(&key, fence, HOUR).await;
@@ -84,14 +84,14 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     let key = new_key();
     let key = ConversationKey::in_tenant(key.conversation(), "c").unwrap();
     let fence = leases.acquire(&key, &turn("a"), HOUR, None).await.unwrap();
-    assert_eq!(store.load(&key, View::All).await.unwrap().version, Version::EMPTY);
+    assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
     let early = store.append(&key, Version::new(1), said("a", 0, &["x"]).with_fence(fence)).await;
     assert!(matches!(early, Err(StoreError::Gone)), "{early:?}");
     let version = store.append(&key, Version::EMPTY, said("a", 0, &["x"]).with_fence(fence)).await.unwrap();
     store.delete(&key).await.unwrap();
     let held = leases.acquire(&key, &turn("b"), HOUR, None).await;
-    assert!(matches!(held, Err(StoreError::Held { .. })), "{held:?}");
+    assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
     let gone = store.append(&key, version, said("a", 1, &["y"]).with_fence(fence)).await;
     assert!(matches!(gone, Err(StoreError::Gone)), "{gone:?}");
     leases.release(&key, fence).await.unwrap();
@@ -116,25 +116,25 @@ pub async fn racing_askers_are_given_one_lease(store: Store) {
         for asker in askers {
             match asker.await.unwrap() {
                 Ok(_) => given += 1,
-                Err(error) => assert!(matches!(error, StoreError::Held { .. }), "{error}"),
+                Err(error) => assert!(matches!(error, StoreError::Locked { .. }), "{error}"),
             }
         }
         assert_eq!(given, 1);
     }
 }
 
-async fn assert_passed_on(store: &Store, key: &ConversationKey, version: Version, old: Fence) {
+async fn assert_passed_on(store: &Store, key: &ConversationKey, version: Version, old: FencingToken) {
     let written = store.append(key, version, said("late", 0, &["late"]).with_fence(old)).await;
     assert!(matches!(written, Err(StoreError::Fenced)), "the old right still writes: {written:?}");
     let renewed = store.leases().unwrap().renew(key, old, HOUR).await;
     assert!(matches!(renewed, Err(StoreError::Fenced)), "the old right is renewed: {renewed:?}");
-    assert_eq!(store.load(key, View::LastEntries(0)).await.unwrap().version, version, "it left a trace");
+    assert_eq!(store.load(key, ReadRange::LastEntries(0)).await.unwrap().version, version, "it left a trace");
 }
 
-async fn acquire_when_free(leases: &dyn Leases, key: &ConversationKey) -> Fence {
+async fn acquire_when_free(leases: &dyn Leases, key: &ConversationKey) -> FencingToken {
     loop {
         match leases.acquire(key, &turn("b"), HOUR, None).await {
-            Err(StoreError::Held { remaining, .. }) => assert!(remaining <= MOMENT),
+            Err(StoreError::Locked { remaining, .. }) => assert!(remaining <= MOMENT),
             given => return given.unwrap(),
         }
         yield_now().await;

@@ -6,7 +6,7 @@ use advisor_core::ConversationKey;
 use tokio::task::JoinSet;
 
 use super::{Store, new_key, said, texts};
-use crate::{StoreError, Version, View};
+use crate::{ReadRange, StoreError, Version};
 
 /// What one store was told of, the other one sees at once, a deletion included.
 pub async fn two_stores_see_what_the_other_wrote_at_once(one: Store, other: Store) {
@@ -15,7 +15,7 @@ pub async fn two_stores_see_what_the_other_wrote_at_once(one: Store, other: Stor
     for round in 0..40 {
         let (writer, reader) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
         version = writer.append(&key, version, said("t", round, &["x"])).await.unwrap();
-        let read = reader.load(&key, View::LastEntries(1)).await.unwrap();
+        let read = reader.load(&key, ReadRange::LastEntries(1)).await.unwrap();
         assert_eq!((read.version, read.entries[0].seq), (version, version.as_u64()));
     }
     one.delete(&key).await.unwrap();
@@ -36,7 +36,7 @@ pub async fn writers_at_two_stores_lose_nothing(stores: [Store; 2], writers: u32
     versions.sort_unstable();
     let total = u64::from(writers * appends);
     assert!(versions.into_iter().eq(1..=total), "two appends led to one version, or one was lost");
-    let read = stores[0].load(&key, View::All).await.unwrap();
+    let read = stores[0].load(&key, ReadRange::All).await.unwrap();
     assert_eq!(read.version, Version::new(total));
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=total));
     for writer in 0..writers {

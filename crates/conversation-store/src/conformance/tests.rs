@@ -8,7 +8,7 @@ use futures::FutureExt;
 use tokio::task::yield_now;
 
 use super::*;
-use crate::{EntryId, Fence, InMemoryStore, Leases, Page, Snapshot, StoreError, Version, View};
+use crate::{EntryId, FencingToken, InMemoryStore, Leases, Page, ReadRange, Snapshot, StoreError, Version};
 
 mod in_memory {
     crate::conformance!(crate::InMemoryStore::new());
@@ -42,7 +42,7 @@ struct Bare(InMemoryStore);
 
 #[async_trait]
 impl ConversationStore for Bare {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         self.0.load(key, view).await
     }
 
@@ -158,8 +158,8 @@ impl Broken {
 
 #[async_trait]
 impl ConversationStore for Broken {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
-        let view = if self.how == How::IgnoresTheView { View::All } else { view };
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+        let view = if self.how == How::IgnoresTheView { ReadRange::All } else { view };
         let mut read = self.damaged(self.inner.load(&self.renamed(key), view).await?)?;
         if self.how == How::HidesTheOpenTurn {
             read.open_turn = None;
@@ -171,7 +171,7 @@ impl ConversationStore for Broken {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         match self.how {
             How::ReadsOneBranchOnly => self.load(key, view).await,
@@ -209,7 +209,7 @@ impl ConversationStore for Broken {
         if expected == Version::EMPTY && self.inner.branches(key).await?.is_empty() {
             *self.damage.lock().unwrap() = None;
         }
-        let current = self.inner.load(key, View::LastEntries(0)).await?.version;
+        let current = self.inner.load(key, ReadRange::LastEntries(0)).await?.version;
         match self.how {
             How::ForgetsKeys => self.fresh(key, &mut batch),
             How::ChecksTheVersionFirst if current != expected => {
@@ -285,21 +285,26 @@ impl Leases for Broken {
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
-        match self.inner.acquire(key, turn, time, in_place_of).await {
-            Err(StoreError::Held { fence, .. }) if self.how == How::GivesLeasesToAll => {
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
+        match self.inner.acquire(key, turn, time, takeover_from).await {
+            Err(StoreError::Locked { fence, .. }) if self.how == How::GivesLeasesToAll => {
                 self.inner.acquire(key, turn, time, Some(fence)).await
             }
             given => given,
         }
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError> {
         self.inner.renew(key, fence, time).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
         self.inner.release(key, fence).await
     }
 }

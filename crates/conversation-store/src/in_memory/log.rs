@@ -4,17 +4,20 @@ use std::ops::Range;
 use advisor_core::TurnId;
 use tokio::time::Instant;
 
-use crate::{Batch, BatchKey, Entry, EntryId, Fence, Forks, NewEntry, Snapshot, StoreError, Version, View};
+use crate::{
+    Batch, BatchKey, BranchIndex, Entry, EntryId, FencingToken, NewEntry, ReadRange, Snapshot, StoreError,
+    Version,
+};
 
 /// One conversation.
 #[derive(Default)]
 pub(super) struct Log {
     entries: Vec<Entry>,
-    forks: Forks,
+    forks: BranchIndex,
     /// Where the entries of each batch stand.
     batches: HashMap<BatchKey, Range<usize>>,
     /// The highest that was handed out or written with.
-    fence: Option<Fence>,
+    fence: Option<FencingToken>,
     held: Option<Held>,
 }
 
@@ -25,7 +28,7 @@ pub(super) struct Held {
 
 impl Log {
     /// A log that takes no fence below this one.
-    pub(super) fn behind(fence: Option<Fence>) -> Self {
+    pub(super) fn behind(fence: Option<FencingToken>) -> Self {
         Self { fence, ..Self::default() }
     }
 
@@ -36,20 +39,20 @@ impl Log {
 
     /// Whether no turn of it runs, or was left open.
     pub(super) fn is_idle(&self) -> bool {
-        self.holder().is_none() && self.snapshot(self.tip(), View::LastEntries(0)).open_turn.is_none()
+        self.holder().is_none() && self.snapshot(self.tip(), ReadRange::LastEntries(0)).open_turn.is_none()
     }
 
-    pub(super) fn fence(&self) -> Option<Fence> {
+    pub(super) fn fence(&self) -> Option<FencingToken> {
         self.fence
     }
 
     /// Gives it to a turn with a fence, until a time.
-    pub(super) fn hold(&mut self, turn: TurnId, fence: Fence, until: Instant) {
+    pub(super) fn hold(&mut self, turn: TurnId, fence: FencingToken, until: Instant) {
         (self.fence, self.held) = (Some(fence), Some(Held { turn, until }));
     }
 
     /// Changes until when it is held with this fence, if it was handed out last.
-    pub(super) fn hold_until(&mut self, fence: Fence, until: Instant) -> Option<()> {
+    pub(super) fn hold_until(&mut self, fence: FencingToken, until: Instant) -> Option<()> {
         self.held.as_mut().filter(|_| self.fence == Some(fence))?.until = until;
         Some(())
     }
@@ -85,7 +88,7 @@ impl Log {
         EntryId::new(self.version().as_u64())
     }
 
-    pub(super) fn snapshot(&self, tip: EntryId, view: View) -> Snapshot {
+    pub(super) fn snapshot(&self, tip: EntryId, view: ReadRange) -> Snapshot {
         Snapshot::along(&self.entries, &self.forks.path(tip), view)
     }
 

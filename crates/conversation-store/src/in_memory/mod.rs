@@ -11,7 +11,8 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::Instant;
 
 use crate::{
-    Batch, ConversationStore, Entry, EntryId, Fence, Leases, Page, Snapshot, StoreError, Version, View,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Snapshot, StoreError,
+    Version,
 };
 use places::Places;
 
@@ -113,7 +114,7 @@ impl Default for InMemoryStore {
 
 #[async_trait]
 impl ConversationStore for InMemoryStore {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         let log = self.places.used(key);
         Ok(log.map(|log| log.snapshot(log.tip(), view)).unwrap_or_default())
     }
@@ -122,7 +123,7 @@ impl ConversationStore for InMemoryStore {
         &self,
         key: &ConversationKey,
         tip: EntryId,
-        view: View,
+        view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
         let log = self.places.used(key).filter(|log| log.tip() >= tip);
         match log {
@@ -189,14 +190,14 @@ impl Leases for InMemoryStore {
         key: &ConversationKey,
         turn: &TurnId,
         time: Duration,
-        in_place_of: Option<Fence>,
-    ) -> Result<Fence, StoreError> {
+        takeover_from: Option<FencingToken>,
+    ) -> Result<FencingToken, StoreError> {
         self.places.within(key, |log| {
             if let (Some(held), Some(fence)) = (log.holder(), log.fence())
-                && in_place_of != Some(fence)
+                && takeover_from != Some(fence)
             {
                 let remaining = held.until.saturating_duration_since(Instant::now());
-                return Err(StoreError::Held { turn: held.turn.clone(), fence, remaining });
+                return Err(StoreError::Locked { turn: held.turn.clone(), fence, remaining });
             }
             let fence = self.places.next_fence(log.fence());
             log.hold(turn.clone(), fence, after(time));
@@ -204,18 +205,23 @@ impl Leases for InMemoryStore {
         })
     }
 
-    async fn renew(&self, key: &ConversationKey, fence: Fence, time: Duration) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        key: &ConversationKey,
+        fence: FencingToken,
+        time: Duration,
+    ) -> Result<(), StoreError> {
         self.change_held(key, fence, after(time)).ok_or(StoreError::Fenced)
     }
 
-    async fn release(&self, key: &ConversationKey, fence: Fence) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
         self.change_held(key, fence, Instant::now());
         Ok(())
     }
 }
 
 impl InMemoryStore {
-    fn change_held(&self, key: &ConversationKey, fence: Fence, until: Instant) -> Option<()> {
+    fn change_held(&self, key: &ConversationKey, fence: FencingToken, until: Instant) -> Option<()> {
         self.places.logs().get_mut(key)?.hold_until(fence, until)
     }
 }
@@ -266,7 +272,7 @@ mod tests {
         store.acquire(&key, &turn("t"), Duration::MAX, None).await.unwrap();
         tokio::time::advance(Duration::from_secs(364 * 24 * 3600)).await;
         let held = store.acquire(&key, &turn("u"), Duration::ZERO, None).await;
-        assert!(matches!(held, Err(StoreError::Held { .. })), "{held:?}");
+        assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
         tokio::time::advance(Duration::from_secs(24 * 3600)).await;
         store.acquire(&key, &turn("u"), Duration::ZERO, None).await.unwrap();
     }

@@ -8,7 +8,7 @@ use dashmap::{DashMap, Entry as Place};
 
 use super::log::Log;
 use super::recent::Recent;
-use crate::{Fence, StoreError};
+use crate::{FencingToken, StoreError};
 
 /// The logs of a store, each under its key, and how many of them there may be.
 #[derive(Default)]
@@ -38,9 +38,9 @@ impl Places {
     }
 
     /// A fence above this one, and above all that were handed out.
-    pub(super) fn next_fence(&self, above: Option<Fence>) -> Fence {
-        let last = self.fences.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, Fence::as_u64));
-        Fence::new(last.saturating_add(1))
+    pub(super) fn next_fence(&self, above: Option<FencingToken>) -> FencingToken {
+        let last = self.fences.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, FencingToken::as_u64));
+        FencingToken::new(last.saturating_add(1))
     }
 
     /// Reads a conversation, which is a use of it.
@@ -107,7 +107,7 @@ impl Places {
         }
         let let_go = recent.oldest_first().find_map(|key| self.logs.remove_if(key, |_, log| log.is_idle()));
         let (key, log) = let_go.ok_or(StoreError::Full { limit: bound.most.get() })?;
-        bound.forgotten.fetch_max(log.fence().map_or(0, Fence::as_u64), Ordering::Relaxed);
+        bound.forgotten.fetch_max(log.fence().map_or(0, FencingToken::as_u64), Ordering::Relaxed);
         recent.leave(&key);
         Ok(())
     }
@@ -130,8 +130,8 @@ impl Bound {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn forgotten(&self) -> Option<Fence> {
+    fn forgotten(&self) -> Option<FencingToken> {
         let fence = self.forgotten.load(Ordering::Relaxed);
-        (fence > 0).then(|| Fence::new(fence))
+        (fence > 0).then(|| FencingToken::new(fence))
     }
 }

@@ -4,7 +4,7 @@ use advisor_core::ConversationKey;
 use futures::stream::{Stream, try_unfold};
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationStore, EntryId, StoreError, View};
+use crate::{ConversationStore, EntryId, ReadRange, StoreError};
 
 /// A conversation as JSON Lines, each with its line break: a header, then one entry a line, in the order in which
 /// they were written, those of all branches. [`import`](crate::import()) reads it.
@@ -80,7 +80,7 @@ struct Export<S> {
 impl<S: ConversationStore> Export<S> {
     async fn next(&mut self) -> Result<Option<String>, StoreError> {
         let Some(entries) = self.entries else {
-            let version = self.store.load(&self.key, View::LastEntries(0)).await?.version;
+            let version = self.store.load(&self.key, ReadRange::LastEntries(0)).await?.version;
             self.entries = Some(version.as_u64());
             return self.header(version.as_u64()).map(Some);
         };

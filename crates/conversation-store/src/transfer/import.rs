@@ -222,7 +222,7 @@ impl Import<'_> {
         let entries = std::mem::take(&mut self.pending).entries;
         let Some(first) = entries.first() else { return Ok(()) };
         let key = if self.turns.insert(first.turn.clone()) {
-            BatchKey::of_input(first.turn.clone())
+            BatchKey::for_input(first.turn.clone())
         } else {
             BatchKey::new(first.turn.clone(), 0, format!("import-{}", first.seq))
         };

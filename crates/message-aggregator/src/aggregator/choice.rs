@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct ChoiceBlocks {
     number: u32,
-    /// In order of first appearance. `calls` says which of them hold the calls.
+    /// In order of first appearance. `call_blocks` holds the places of the calls among them.
     blocks: Vec<OpenBlock>,
     calls: Vec<OpenCall>,
     call_blocks: Vec<usize>,

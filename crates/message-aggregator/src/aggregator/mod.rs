@@ -128,7 +128,7 @@ impl MessageAggregator {
         };
         let number = if self.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
-            DeltaKind::Usage(usage) => self.usage.get_or_insert_default().replace_with(&usage),
+            DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
             _ if self.done => {}
             DeltaKind::Origin(origin) => {
                 self.bytes.set_once(&mut self.response_id, origin.response_id)?;

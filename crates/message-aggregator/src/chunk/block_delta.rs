@@ -37,7 +37,7 @@ impl BlockDelta {
 
     /// The one delta that holds all of a block; none for an empty one.
     #[must_use]
-    pub fn of_content(content: &BlockContent) -> Option<Self> {
+    pub fn from_content(content: &BlockContent) -> Option<Self> {
         let text = |all: &String| (!all.is_empty()).then(|| Text::from(all.as_str()));
         match content {
             BlockContent::Text(all) => text(all).map(Self::Text),

@@ -72,7 +72,7 @@ impl BlockHead {
 
     /// The head of a block that holds `block`.
     #[must_use]
-    pub fn of(block: &Block) -> Self {
+    pub fn from_block(block: &Block) -> Self {
         let call = block
             .as_tool_call()
             .map(|call| Box::new(CallHead { name: call.name.clone(), call_id: Some(call.id.clone()) }));
@@ -178,9 +178,9 @@ impl Chunk {
     }
 
     /// The chunks that show a whole block at once: opened, its one delta unless it is empty, closed.
-    pub fn of_block(block: BlockId, content: &Block) -> impl Iterator<Item = Self> + use<> {
-        let delta = BlockDelta::of_content(content.content()).map(|delta| Self::Delta { block, delta });
-        let opened = Self::Opened { block, head: BlockHead::of(content) };
+    pub fn from_block(block: BlockId, content: &Block) -> impl Iterator<Item = Self> + use<> {
+        let delta = BlockDelta::from_content(content.content()).map(|delta| Self::Delta { block, delta });
+        let opened = Self::Opened { block, head: BlockHead::from_block(content) };
         let closed = Self::Closed { block, content: content.clone() };
         std::iter::once(opened).chain(delta).chain(std::iter::once(closed))
     }

@@ -50,7 +50,7 @@ impl Usage {
     }
 
     /// Takes what `later` reports over what is here: within a round the last value wins.
-    pub fn replace_with(&mut self, later: &Self) {
+    pub fn merge(&mut self, later: &Self) {
         self.combine(later, |_, later| later);
     }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn the_last_value_wins_within_a_round_and_rounds_add_up() {
         let mut round = Usage::new(10, 1);
-        round.replace_with(&Usage { output_tokens: Some(5), ..Usage::default() });
+        round.merge(&Usage { output_tokens: Some(5), ..Usage::default() });
         assert_eq!(round, Usage::new(10, 5));
         let mut turn = Usage::default();
         turn.add(&round);

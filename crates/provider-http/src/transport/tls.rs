@@ -22,7 +22,7 @@ pub(super) fn check(uri: &Uri) -> Result<(), TransportError> {
         cfg!(not(any(feature = "native-tls", feature = "rustls-aws-lc", feature = "rustls-ring")));
     if without_tls && uri.scheme() == Some(&http::uri::Scheme::HTTPS) {
         let source = "this build has no TLS, so it cannot speak https: switch on one of the features `rustls-ring`, \
-            `rustls-aws-lc` and `native-tls` of provider-openai, or use an http:// address";
+            `rustls-aws-lc` and `native-tls` of the provider, or use an http:// address";
         return Err(TransportError::Other { source: source.into() });
     }
     Ok(())

@@ -188,12 +188,12 @@ impl Profile {
     /// ```
     /// use provider_openai::Profile;
     ///
-    /// assert_eq!(Profile::of_base_url("https://api.groq.com/openai/v1"), Profile::groq());
-    /// assert_eq!(Profile::of_base_url("http://localhost:11434/v1"), Profile::ollama());
-    /// assert_eq!(Profile::of_base_url("https://llm.example/v1"), Profile::compatible());
+    /// assert_eq!(Profile::for_base_url("https://api.groq.com/openai/v1"), Profile::groq());
+    /// assert_eq!(Profile::for_base_url("http://localhost:11434/v1"), Profile::ollama());
+    /// assert_eq!(Profile::for_base_url("https://llm.example/v1"), Profile::compatible());
     /// ```
     #[must_use]
-    pub fn of_base_url(base_url: &str) -> Self {
+    pub fn for_base_url(base_url: &str) -> Self {
         let Ok(url) = base_url.parse::<http::Uri>() else {
             return Self::compatible();
         };

@@ -29,7 +29,7 @@ fn hosts_choose_profiles() {
         ("no url", "compatible"),
     ];
     for (base_url, name) in cases {
-        assert_eq!(Profile::of_base_url(base_url).name, *name, "{base_url}");
+        assert_eq!(Profile::for_base_url(base_url).name, *name, "{base_url}");
     }
 }
 

@@ -11,7 +11,7 @@ impl LoopRun {
     /// That of the first recorder that fails. No tool may run then.
     pub(crate) async fn announce_starts(&self, plan: &mut ToolPlan) -> Result<()> {
         let turn = &self.request.turn;
-        if let Some(known) = turn.fact() {
+        if let Some(known) = turn.extensions().get() {
             plan.refuse(|planned| refusal(planned, &known));
         }
         let starts = plan.starts();
@@ -21,10 +21,10 @@ impl LoopRun {
         let record = Record::new(plan.answer.round(), Step::Started(starts.clone()), Vec::new());
         turn.record(&record).await?;
         // A recorder may have known better.
-        if let Some(known) = turn.fact() {
+        if let Some(known) = turn.extensions().get() {
             plan.refuse(|planned| refusal(planned, &known));
         }
-        turn.update(|started: &mut StartedCalls| {
+        turn.extensions().update(|started: &mut StartedCalls| {
             starts.into_iter().for_each(|start| started.note(start.key))
         });
         Ok(())

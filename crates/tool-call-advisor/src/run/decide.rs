@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use advisor_core::{ChatResponse, FinishReason, Limit, Text, ToolCall};
 
-use crate::{AtCallLimit, ToolLimits};
+use crate::{OnCallLimit, ToolLimits};
 
 /// What the loop does after a round.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +91,7 @@ pub(crate) fn ending_limit<'a>(
     mut denied: impl Iterator<Item = &'a Limit>,
     limits: &ToolLimits,
 ) -> Option<Limit> {
-    denied.next().filter(|_| limits.at_call_limit == AtCallLimit::EndTurn).cloned()
+    denied.next().filter(|_| limits.on_call_limit == OnCallLimit::EndTurn).cloned()
 }
 
 #[cfg(test)]

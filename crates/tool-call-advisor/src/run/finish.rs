@@ -33,7 +33,7 @@ impl LoopRun {
     /// The answer ends the turn, and the caller is to answer its calls.
     pub(crate) async fn hand_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
         self.record_answer(answer).await?;
-        self.request.turn.put(HandedOut(answer.clone()));
+        self.request.turn.extensions().insert(HandedOut(answer.clone()));
         self.end_with_answer(answer, FinishReason::ToolCalls).await
     }
 
@@ -84,7 +84,7 @@ impl LoopRun {
         let closing = ChatResponse::new(round, shown, reason.clone());
         self.record(round, Step::End(TurnEnd::Completed(reason)), vec![message]).await?;
         let mut chunks: Vec<_> =
-            closing.blocks().flat_map(|(id, block)| Chunk::of_block(id, block)).collect();
+            closing.blocks().flat_map(|(id, block)| Chunk::from_block(id, block)).collect();
         chunks.push(self.completed(closing));
         Ok(Outcome::Ended(chunks))
     }
@@ -145,5 +145,5 @@ fn withheld_usage(filter: Filter, answer: &ChatResponse) -> Option<Chunk> {
 /// The chunks of those blocks of an answer, calls or others, for which `shown` says yes.
 fn blocks_where(answer: &ChatResponse, shown: impl Fn(bool) -> bool) -> Vec<Chunk> {
     let blocks = answer.blocks().filter(|(_, block)| shown(block.as_tool_call().is_some()));
-    blocks.flat_map(|(id, block)| Chunk::of_block(id, block)).collect()
+    blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).collect()
 }

@@ -18,8 +18,8 @@ impl LoopRun {
     /// Takes in what an advisor around the loop added since an earlier loop of this turn: it is final from now on.
     pub(crate) async fn take_in(&mut self) -> Result<()> {
         let turn = &self.request.turn;
-        let earlier = turn.fact::<BeganWith>();
-        turn.put(BeganWith(self.request.messages.clone()));
+        let earlier = turn.extensions().get::<BeganWith>();
+        turn.extensions().insert(BeganWith(self.request.messages.clone()));
         let Some(BeganWith(earlier)) = earlier else { return Ok(()) };
         let transcript = self.transcript();
         let is_final = |message: &Message| transcript.iter_back().any(|known| known.is_same(message));

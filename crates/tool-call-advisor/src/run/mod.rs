@@ -50,8 +50,7 @@ pub(crate) struct LoopRun {
 
 impl LoopRun {
     pub(crate) fn new(config: Arc<Config>, request: ChatRequest, next: AdvisorChain) -> Self {
-        let own_history =
-            config.own_history.unwrap_or_else(|| !next.contains(|role| role == AdvisorRole::Memory));
+        let own_history = config.history.is_in_loop(next.contains(|role| role == AdvisorRole::Memory));
         let total_time = config.limits.total_time;
         Self {
             config,
@@ -70,11 +69,11 @@ impl LoopRun {
     pub(crate) async fn begin(&mut self) -> Result<Outcome> {
         // Before anyone remembers that the turn began.
         self.next.validate_tools(&self.request.tools)?;
-        self.next.join(&self.request)?;
+        self.next.on_loop_start(&self.request)?;
         self.take_in().await?;
         let hooks = Arc::clone(&self.config.hooks);
         let request = hooks.loop_start(self.request.clone()).await?;
-        self.next.join(&request)?;
+        self.next.on_loop_start(&request)?;
         self.take_over(request, 0).await?;
         self.open().await
     }
@@ -206,7 +205,7 @@ impl LoopRun {
     }
 
     fn may_run(&self, call: &ToolCall, tools: &ToolSet) -> bool {
-        let ours = tools.find(&call.name).is_none_or(|tool| !tool.definition().by_caller);
+        let ours = tools.find(&call.name).is_none_or(|tool| !tool.definition().client_side);
         ours && (self.config.eligible)(call)
     }
 

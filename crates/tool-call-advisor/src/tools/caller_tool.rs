@@ -5,18 +5,18 @@ use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, 
 /// An answer with one such call is handed out whole: the turn ends, and the results are part of the
 /// next turn's input.
 #[derive(Debug, Clone)]
-pub struct CallerTool(ToolDefinition);
+pub struct ClientTool(ToolDefinition);
 
-impl CallerTool {
+impl ClientTool {
     /// The tool as the model is told about it.
     #[must_use]
     pub fn new(definition: ToolDefinition) -> Self {
-        Self(definition.by_caller())
+        Self(definition.client_side())
     }
 }
 
 #[async_trait]
-impl Tool for CallerTool {
+impl Tool for ClientTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }

@@ -1,5 +1,5 @@
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
-use chat_memory_advisor::{INTERRUPTED, check_transcript, repair};
+use chat_memory_advisor::{INTERRUPTED, repair, validate_transcript};
 use conversation_store::{Entry, EntryKind, NewEntry};
 
 use crate::crash::ran::appended;
@@ -9,7 +9,7 @@ pub(super) fn requests_are_valid(ran: &Ran) -> Result<(), String> {
     for happened in ran.happened() {
         let Happened::Asked { messages, .. } = happened else { continue };
         let said: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
-        if let Some(defect) = check_transcript(said.iter().copied()).first() {
+        if let Some(defect) = validate_transcript(said.iter().copied()).first() {
             return Err(format!("{defect} in {}", words::of_messages(said)));
         }
         if said.first().is_none_or(|first| first.role() != Role::User) {
@@ -44,7 +44,7 @@ pub(super) fn memory_is_the_prompt(ran: &Ran) -> Result<(), String> {
 pub(super) fn repairing_again_changes_nothing(ran: &Ran) -> Result<(), String> {
     for turn in &ran.turns {
         let once = repair(&turn.log);
-        if let Some(defect) = check_transcript(&once).first() {
+        if let Some(defect) = validate_transcript(&once).first() {
             return Err(format!("{defect} in the repaired log {}", words::of_messages(&once)));
         }
         let again = repair(&as_one_turn(&once, &turn.id));

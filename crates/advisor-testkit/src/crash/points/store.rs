@@ -31,7 +31,7 @@ enum LeasePoints {
 impl PointStore {
     /// The same store, which hands out leases if the wrapped one does, and passes points before and after all it does
     /// for them. A process that was killed keeps its own until they expire, so the next turn waits for that
-    /// ([`WhenBusy::Queue`](chat_memory_advisor::WhenBusy)), on a paused clock.
+    /// ([`OnBusy::Queue`](chat_memory_advisor::OnBusy)), on a paused clock.
     #[must_use]
     pub fn with_leases(self) -> Self {
         self.with_points_of(LeasePoints::All)

@@ -6,11 +6,11 @@ use crate::test_logs::{
     answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, other_texts, result,
     rolled_back, started, user, words,
 };
-use crate::{NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, WENT_ON, check_transcript};
+use crate::{NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, WENT_ON, validate_transcript};
 
 fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {
     let messages = repair(&log(turns));
-    assert_eq!(check_transcript(&messages), []);
+    assert_eq!(validate_transcript(&messages), []);
     words(&messages)
 }
 
@@ -74,7 +74,7 @@ fn the_open_calls_of_a_turn_are_those_that_its_last_remembered_message_waits_for
 /// What the calls of a turn are answered with: `?` outcome unknown, `!` verify before retrying, `-` not run, `=` result.
 fn answered(kinds: Vec<EntryKind>) -> String {
     let messages = repair(&log(&[("t", kinds)]));
-    assert_eq!(check_transcript(&messages), []);
+    assert_eq!(validate_transcript(&messages), []);
     let mark = |text: &str| match text {
         OUTCOME_UNKNOWN => '?',
         VERIFY_BEFORE_RETRYING => '!',
@@ -238,8 +238,8 @@ fn as_log(pieces: &[Vec<Message>]) -> Vec<Entry> {
 proptest! {
     #[test]
     fn law_m1_what_is_repaired_is_valid(log in any_log()) {
-        prop_assert_eq!(check_transcript(&repair(&log)), []);
-        prop_assert_eq!(check_transcript(&repair_with(&log, &other_texts())), []);
+        prop_assert_eq!(validate_transcript(&repair(&log)), []);
+        prop_assert_eq!(validate_transcript(&repair_with(&log, &other_texts())), []);
     }
 
     #[test]
@@ -251,7 +251,7 @@ proptest! {
             let again = Repair::of(&repaired, &texts[other]).finish();
             prop_assert_eq!(&again, &pieces, "a text that is there stays");
             for piece in &pieces {
-                prop_assert_eq!(check_transcript(piece), [], "each piece is valid by itself");
+                prop_assert_eq!(validate_transcript(piece), [], "each piece is valid by itself");
             }
         }
     }
@@ -299,7 +299,7 @@ fn law_m6_a_damaged_entry_leaves_a_valid_transcript() {
         let mut damaged = whole.clone();
         damaged[place].kind = EntryKind::Corrupt(b"half an en".into());
         let messages = repair(&damaged);
-        assert_eq!(check_transcript(&messages), [], "{place}: {}", words(&messages));
+        assert_eq!(validate_transcript(&messages), [], "{place}: {}", words(&messages));
         let told = words(&messages);
         for (turn, entries) in [("u:1 a:x", 0..3), ("u:2 a(1,2) r1 r2 a:y", 3..9), ("u:3 a:z", 9..12)] {
             assert!(told.contains(turn) || entries.contains(&place), "{place}: {told}");

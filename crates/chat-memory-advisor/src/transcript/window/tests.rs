@@ -8,8 +8,8 @@ use crate::test_logs::{Course, answer, any_courses, counted, log_of, turn, user,
 use crate::transcript::repair::{Repair, results_first};
 use crate::turn::opening::{Beginning, Opening, Past};
 use crate::turn::reading::Reading;
-use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, check_transcript, repair};
-use conversation_store::{Snapshot, View};
+use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, repair, validate_transcript};
+use conversation_store::{ReadRange, Snapshot};
 
 fn turns(lengths: &[usize]) -> Vec<Vec<Message>> {
     let turn = |length: &usize| {
@@ -22,7 +22,7 @@ fn turns(lengths: &[usize]) -> Vec<Vec<Message>> {
 
 #[test]
 fn a_running_turn_may_fill_the_window() {
-    let measure = |count| Measure { when_too_large: WhenTooLarge::Refuse, ..Window::Messages(count).into() };
+    let measure = |count| Measure { on_overflow: OnOverflow::Refuse, ..Window::Messages(count).into() };
     let fit = |count| measure(count).fit(&turns(&[2]), vec![user("x"); 3]);
     let fitted = fit(3).unwrap();
     assert_eq!((fitted.earlier.len(), fitted.running.len()), (0, 3));
@@ -55,7 +55,7 @@ struct Sent {
 fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     let new = turn("new");
     let plan = |view| {
-        let snapshot = Snapshot::of(log, view);
+        let snapshot = Snapshot::from_log(log, view);
         let past = Past { snapshot, parent: None, unfinished: &[], summary: None };
         match Opening::plan(&new, input.to_vec(), past, &measure).unwrap() {
             Beginning::Asking(opening) => opening,
@@ -64,11 +64,11 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     };
     let reading = Reading::of(&measure).before(&new, input);
     let answers = input.iter().any(|message| message.role() == Role::Tool);
-    let mut view = if answers { View::All } else { reading.view() };
-    while let Some(larger) = reading.view_after(view, &Snapshot::of(log, view)) {
+    let mut view = if answers { ReadRange::All } else { reading.view() };
+    while let Some(larger) = reading.view_after(view, &Snapshot::from_log(log, view)) {
         view = larger;
     }
-    let (mut opening, all) = (plan(view), plan(View::All));
+    let (mut opening, all) = (plan(view), plan(ReadRange::All));
     assert_eq!(words(&opening.messages), words(&all.messages), "{view:?} shows what is sent");
     let running = opening.messages.split_off(opening.earlier);
     let mut past = Repair::of(log, &measure.texts).begin(results_first(input.to_vec()), &[]);
@@ -94,7 +94,7 @@ impl Sent {
     fn check(&self) {
         let (told, size) = (words(&self.earlier), |messages: &[Message]| self.measure.size(messages));
         let sent: Vec<_> = self.earlier.iter().chain(&self.running).cloned().collect();
-        assert_eq!(check_transcript(&sent), [], "{told}");
+        assert_eq!(validate_transcript(&sent), [], "{told}");
         assert!(size(&self.earlier) <= self.room(), "{} in {}: {told}", size(&self.earlier), self.room());
 
         let all = self.past.concat();

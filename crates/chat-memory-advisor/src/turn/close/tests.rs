@@ -31,7 +31,7 @@ async fn stored(log: &[Entry]) -> (InMemoryStore, ConversationKey) {
 }
 
 async fn version(store: &InMemoryStore, key: &ConversationKey) -> u64 {
-    store.load(key, View::All).await.unwrap().version.as_u64()
+    store.load(key, ReadRange::All).await.unwrap().version.as_u64()
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_turn_can_be_rolled_back_after_its_end() {
     let undone = Unfinished { end: TurnEnd::RolledBack, ..silent("t") };
     for _ in 0..2 {
         seal(&store, &key, &undone).await.unwrap();
-        let log = store.load(&key, View::All).await.unwrap().entries;
+        let log = store.load(&key, ReadRange::All).await.unwrap().entries;
         assert_eq!((log.len(), repair(&log).len()), (3, 0));
     }
 }
@@ -85,7 +85,7 @@ enum Interference {
 
 #[async_trait]
 impl ConversationStore for Interfered {
-    async fn load(&self, key: &ConversationKey, view: View) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         let read = self.inner.load(key, view).await?;
         let time = {
             let mut times = self.times.lock().unwrap();
@@ -136,7 +136,7 @@ async fn sealing_tries_again_when_something_comes_late_but_not_for_ever() {
         let store = Interfered { inner, times: Mutex::new(times), with: Interference::Late };
         let outcome = seal(&store, &key, &silent("t")).await;
         assert_eq!(outcome.is_ok(), sealed, "{outcome:?}");
-        assert_eq!(store.inner.load(&key, View::All).await.unwrap().open_turn.is_none(), sealed);
+        assert_eq!(store.inner.load(&key, ReadRange::All).await.unwrap().open_turn.is_none(), sealed);
     }
 }
 
@@ -146,7 +146,7 @@ async fn d24_a_turn_of_a_conversation_that_was_deleted_is_not_closed_in_the_one_
     let store = Interfered { inner, times: Mutex::new(2), with: Interference::BegunAnew };
     let outcome = seal(&store, &key, &silent("t")).await;
     assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
-    let anew = store.inner.load(&key, View::All).await.unwrap().entries;
+    let anew = store.inner.load(&key, ReadRange::All).await.unwrap().entries;
     assert_eq!(anew.iter().map(|entry| &entry.turn).collect::<Vec<_>>(), [&turn("other")]);
 }
 

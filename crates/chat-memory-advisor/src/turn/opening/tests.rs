@@ -9,8 +9,8 @@ use crate::test_logs::{
     started, turn, user, words,
 };
 use crate::turn::reading::Reading;
-use crate::{NOT_RUN, WENT_ON, Window, check_transcript, repair, repair_with};
-use conversation_store::View;
+use crate::{NOT_RUN, WENT_ON, Window, repair, repair_with, validate_transcript};
+use conversation_store::ReadRange;
 
 fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
     plan_in(Window::All, log, said, unfinished)
@@ -24,23 +24,23 @@ fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfini
     }
 }
 
-fn past<'a>(log: &[Entry], view: View, unfinished: &'a [Unfinished]) -> Past<'a> {
-    Past { snapshot: Snapshot::of(log, view), parent: None, unfinished, summary: None }
+fn past<'a>(log: &[Entry], view: ReadRange, unfinished: &'a [Unfinished]) -> Past<'a> {
+    Past { snapshot: Snapshot::from_log(log, view), parent: None, unfinished, summary: None }
 }
 
 fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Beginning> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
     let (measure, new) = (Measure::from(window), turn("new"));
-    let view = if answers_calls { View::All } else { view_of(&measure, log, said) };
+    let view = if answers_calls { ReadRange::All } else { view_of(&measure, log, said) };
     Opening::plan(&new, said.to_vec(), past(log, view, unfinished), &measure)
 }
 
 /// The view that is read of a log before the turn `new` with this input.
-fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> View {
+fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> ReadRange {
     let new = turn("new");
     let reading = Reading::of(measure).before(&new, said);
     let mut view = reading.view();
-    while let Some(larger) = reading.view_after(view, &Snapshot::of(log, view)) {
+    while let Some(larger) = reading.view_after(view, &Snapshot::from_log(log, view)) {
         view = larger;
     }
     view
@@ -325,7 +325,7 @@ fn an_answer_never_parts_from_the_turn_whose_calls_it_was_given_for() {
 
 /// The opening of a turn that says `v`, of which only so many entries before it are read.
 fn plan_seeing(entries: usize, log: &[Entry]) -> Opening {
-    let seen = past(log, View::LastEntries(entries), &[]);
+    let seen = past(log, ReadRange::LastEntries(entries), &[]);
     match Opening::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {
         Beginning::Asking(opening) => opening,
         Beginning::Answered(answer) => panic!("answered: {answer:?}"),
@@ -371,7 +371,7 @@ proptest! {
     fn law_m6_from_any_log_the_next_request_is_valid(log in any_log(), count in 0..12_usize, all in any::<bool>()) {
         let window = if all { Window::All } else { Window::Messages(count) };
         let opening = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        prop_assert_eq!(check_transcript(&opening.messages), []);
+        prop_assert_eq!(validate_transcript(&opening.messages), []);
         prop_assert_eq!(opening.messages.last(), Some(&user("v")));
     }
 
@@ -379,7 +379,7 @@ proptest! {
     fn law_m2_what_is_sent_is_what_the_log_tells_afterwards(log in any_log(), other in any::<bool>()) {
         let texts = if other { other_texts() } else { MemoryTexts::default() };
         let measure = Measure { texts: Arc::new(texts.clone()), ..Window::All.into() };
-        let begun = Opening::plan(&turn("new"), vec![user("v")], past(&log, View::All, &[]), &measure);
+        let begun = Opening::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &measure);
         let Beginning::Asking(opening) = begun.unwrap() else { panic!("the turn is new") };
         let mut told = repair_with(&with(&log, &opening), &texts);
         prop_assert_eq!(told.pop().unwrap().text(), texts.interrupted.to_string());
@@ -390,7 +390,7 @@ proptest! {
     fn the_windows_view_holds_all_that_can_be_in_the_window(log in ordinary_log(), count in 0..16_usize) {
         let window = Window::Messages(count);
         let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        let from_all = Opening::plan(&turn("new"), vec![user("v")], past(&log, View::All, &[]), &window.into());
+        let from_all = Opening::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &window.into());
         let Beginning::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
         prop_assert_eq!(words(&from_view.messages), words(&from_all.messages));
     }

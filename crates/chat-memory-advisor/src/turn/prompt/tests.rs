@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::test_logs::{answer, any_courses, calls, counted, log_of, result, user, words};
 use crate::transcript::repair::Repair;
-use crate::{NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, WhenTooLarge, Window, check_transcript};
+use crate::{NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, OnOverflow, Window, validate_transcript};
 
 fn prompt_of(system: Vec<Message>, messages: Vec<Message>) -> Prompt {
     Prompt::new(system, messages, Arc::default())
@@ -137,7 +137,7 @@ fn beginning(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Resu
 
 #[test]
 fn what_is_sent_of_the_past_follows_the_room_beside_the_running_turn() {
-    let measure = Measure { when_too_large: WhenTooLarge::Compact, ..Window::Messages(8).into() };
+    let measure = Measure { on_overflow: OnOverflow::Compact, ..Window::Messages(8).into() };
     let past = vec![vec![user("p"), calls(&["1"]), result("1"), answer("q")]];
     let mut prompt = beginning(&measure, past, user("u")).unwrap();
     let mut sent = Vec::new();
@@ -162,7 +162,7 @@ fn what_is_sent_of_the_past_follows_the_room_beside_the_running_turn() {
 
 #[test]
 fn what_a_bounded_turn_leaves_out_is_known_when_it_comes_again() {
-    let measure = Measure { when_too_large: WhenTooLarge::Compact, ..Window::Messages(4).into() };
+    let measure = Measure { on_overflow: OnOverflow::Compact, ..Window::Messages(4).into() };
     let mut prompt = beginning(&measure, Vec::new(), user("u")).unwrap();
     let round = || [calls(&["1"]), result("1")];
     let first = round();
@@ -184,9 +184,9 @@ proptest! {
         compact in any::<bool>(),
     ) {
         let window = if tokens { Window::Tokens(count) } else { Window::Messages(count) };
-        let when_too_large = if compact { WhenTooLarge::Compact } else { WhenTooLarge::Refuse };
+        let on_overflow = if compact { OnOverflow::Compact } else { OnOverflow::Refuse };
         let counter: Arc<dyn crate::TokenCounter> = Arc::new(|message: &Message| counted(message, 3));
-        let measure = Measure { counter, when_too_large, ..window.into() };
+        let measure = Measure { counter, on_overflow, ..window.into() };
         let size = |messages: &[Message]| {
             messages.iter().map(|message| if tokens { counted(message, 3) } else { 1 }).sum::<usize>()
         };
@@ -205,7 +205,7 @@ proptest! {
                 return Ok(());
             }
             let sent: Vec<_> = prompt.messages(Vec::new()).iter().skip(1).cloned().collect();
-            prop_assert_eq!(check_transcript(&sent), [], "{}", words(&sent));
+            prop_assert_eq!(validate_transcript(&sent), [], "{}", words(&sent));
             prop_assert!(size(&sent) <= count, "{}", words(&sent));
             let asked = sent.iter().position(|message| *message == question).unwrap();
             let (earlier, running) = sent.split_at(asked);

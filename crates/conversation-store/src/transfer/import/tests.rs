@@ -4,7 +4,7 @@ use tokio::io::BufReader;
 
 use super::*;
 use crate::test_logs::{any_log, user};
-use crate::{Entry, EntryId, EntryKind, InMemoryStore, StoreError, View, export};
+use crate::{Entry, EntryId, EntryKind, InMemoryStore, ReadRange, StoreError, export};
 
 fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
@@ -69,7 +69,7 @@ async fn unknown_and_damaged_entries_and_branches_are_exported_as_they_stand() {
     import(&other, lines.as_bytes(), None).await.unwrap();
     assert_eq!(log_of(&other).await, branched());
     assert_eq!(exported(&other).await, lines);
-    for view in [View::All, View::LastTurns(1)] {
+    for view in [ReadRange::All, ReadRange::LastTurns(1)] {
         assert_eq!(other.load(&key(), view).await.unwrap(), store.load(&key(), view).await.unwrap());
     }
 }

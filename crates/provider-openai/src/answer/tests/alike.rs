@@ -18,7 +18,7 @@ fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
             && let Some(delta) = decoder.next()
         {
             match delta {
-                Ok(Delta { kind: DeltaKind::Usage(usage), .. }) => counted.replace_with(&usage),
+                Ok(Delta { kind: DeltaKind::Usage(usage), .. }) => counted.merge(&usage),
                 delta => said.push(delta.map_err(|error| format!("{error:?}"))),
             }
         }

@@ -52,7 +52,7 @@ fn turn(kind: ErrorKind) -> (TurnStream, Gate, Gate, Journal) {
         .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
             let (let_go, dropped) = (let_go.clone(), Dropped(told.clone()));
             request.turn.add_recorder(Arc::new(Recorder(told.clone())));
-            request.turn.accompany(async move {
+            request.turn.attach(async move {
                 let _dropped = dropped;
                 let_go.pass().await;
                 Error::new(kind, "the companion has ended")
@@ -112,10 +112,10 @@ async fn several_go_beside_a_turn_and_one_may_bring_another() {
     let chain = AdvisorChain::builder(ScriptedModel::new([answer]))
         .advisor(from_fn("accompanied", move |request: ChatRequest, next: AdvisorChain| {
             let (turn, told) = (Arc::downgrade(&request.turn), told.clone());
-            request.turn.accompany(async move {
+            request.turn.attach(async move {
                 told.record("first");
                 if let Some(turn) = turn.upgrade() {
-                    turn.accompany(async move {
+                    turn.attach(async move {
                         told.record("second");
                         pending().await
                     });
@@ -141,7 +141,7 @@ impl TurnRecorder for Late {
     async fn record(&self, record: &Record) -> Result<()> {
         if matches!(record.step, Step::End(_)) {
             let dropped = Dropped(self.2.clone());
-            self.0.accompany(async move {
+            self.0.attach(async move {
                 let _dropped = dropped;
                 pending().await
             });
@@ -155,7 +155,7 @@ impl TurnRecorder for Late {
 async fn what_comes_when_the_turn_is_over_is_dropped_at_once() {
     let (gate, journal) = (Gate::new(), Journal::new());
     let (given, told) = (gate.clone(), journal.clone());
-    let chain = AdvisorChain::builder(ScriptedModel::new([Answer::of_text("Hi")]))
+    let chain = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("Hi")]))
         .advisor(from_fn("late", move |request: ChatRequest, next: AdvisorChain| {
             let late = Late(Arc::clone(&request.turn), given.clone(), told.clone());
             request.turn.add_recorder(Arc::new(late));

@@ -4,7 +4,7 @@
 /// The same turn, submitted again under its id, waits in any case: for what it came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum WhenBusy {
+pub enum OnBusy {
     /// It fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy).
     #[default]
     Reject,

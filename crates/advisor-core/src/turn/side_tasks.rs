@@ -11,7 +11,7 @@ use crate::{Error, drop_caught};
 
 /// Where work that goes beside a turn waits until the turn's stream takes it.
 #[derive(Default)]
-pub(crate) struct Companions {
+pub(crate) struct SideTasks {
     /// Looked at for every chunk, so that no lock is taken while there is nothing new.
     any: AtomicBool,
     waiting: Mutex<Waiting>,
@@ -26,9 +26,9 @@ struct Waiting {
 
 /// Work that goes beside a turn: it is polled with the turn's stream, as often as it asks to be.
 #[derive(Default)]
-pub(crate) struct Beside(Option<FuturesUnordered<BoxFuture<'static, Error>>>);
+pub(crate) struct AttachedTasks(Option<FuturesUnordered<BoxFuture<'static, Error>>>);
 
-impl Companions {
+impl SideTasks {
     pub(crate) fn add(&self, work: BoxFuture<'static, Error>) {
         let mut waiting = self.lock();
         if waiting.left {
@@ -56,7 +56,7 @@ impl Companions {
     }
 }
 
-impl Beside {
+impl AttachedTasks {
     /// Whether there was any.
     pub(crate) fn any(&self) -> bool {
         self.0.is_some()
@@ -64,9 +64,9 @@ impl Beside {
 
     /// Takes what has been added and lets all of it work. The error of one that has ended.
     #[inline]
-    pub(crate) fn poll(&mut self, companions: &Companions, cx: &mut Context<'_>) -> Option<Error> {
-        if companions.any() {
-            self.0.get_or_insert_default().extend(companions.take());
+    pub(crate) fn poll(&mut self, side_tasks: &SideTasks, cx: &mut Context<'_>) -> Option<Error> {
+        if side_tasks.any() {
+            self.0.get_or_insert_default().extend(side_tasks.take());
         }
         match self.0.as_mut()?.poll_next_unpin(cx) {
             Poll::Ready(error) => error,
@@ -75,16 +75,16 @@ impl Beside {
     }
 
     /// The turn is over, and so is the work.
-    pub(crate) fn leave(&mut self, companions: &Companions) {
-        companions.lock().left = true;
+    pub(crate) fn leave(&mut self, side_tasks: &SideTasks) {
+        side_tasks.lock().left = true;
         let begun = self.0.take().into_iter().flatten();
         // One by one: what panics in its drop keeps no other.
-        companions.take().into_iter().chain(begun).for_each(drop_caught);
+        side_tasks.take().into_iter().chain(begun).for_each(drop_caught);
     }
 }
 
-impl fmt::Debug for Companions {
+impl fmt::Debug for SideTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Companions").field("any", &self.any).finish_non_exhaustive()
+        f.debug_struct("SideTasks").field("any", &self.any).finish_non_exhaustive()
     }
 }

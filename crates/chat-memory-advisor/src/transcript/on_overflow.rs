@@ -6,7 +6,7 @@
 /// also fit the earlier turns again: each request has as much of them as fits beside the running turn then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum WhenTooLarge {
+pub enum OnOverflow {
     /// All of it is sent.
     #[default]
     Send,

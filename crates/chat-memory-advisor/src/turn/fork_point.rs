@@ -3,9 +3,9 @@ use advisor_core::{Error, Message, Result, TurnId};
 use crate::conversation::unfinished::Unfinished;
 use crate::turn::Inner;
 use crate::turn::reading::Reading;
-use conversation_store::{Entry, EntryId, Snapshot, StoreError, View};
+use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 
-/// Where a turn branches off, left in the turn as a fact: the conversation goes on from there, and what came after
+/// Where a turn branches off, given to the turn as an extension: the conversation goes on from there, and what came after
 /// it is kept on a branch of its own.
 ///
 /// The turn sees the conversation up to that place; its window, its repair and what it closes are of that branch.
@@ -22,25 +22,25 @@ use conversation_store::{Entry, EntryId, Snapshot, StoreError, View};
 /// ```
 /// use advisor_core::{ChatClient, ConversationKey, TurnId};
 /// use advisor_testkit::{Answer, ScriptedModel};
-/// use chat_memory_advisor::{BranchOff, ChatMemoryAdvisor, InMemoryStore};
+/// use chat_memory_advisor::{ForkPoint, ChatMemoryAdvisor, InMemoryStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> advisor_core::Result<()> {
 /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
-/// let model = ScriptedModel::new(["Hello Ada.", "Hello Grace."].map(Answer::of_text));
+/// let model = ScriptedModel::new(["Hello Ada.", "Hello Grace."].map(Answer::from_text));
 /// let client = ChatClient::builder(model).advisor(memory.clone()).build()?;
 /// let first = TurnId::new("first")?;
 /// client.prompt().user("I am Ada.").conversation("c").turn(first.clone()).call().await?;
 ///
 /// // Said otherwise; what was said before is kept on the older branch.
-/// let edited = client.prompt().user("I am Grace.").conversation("c").fact(BranchOff::Before(first));
+/// let edited = client.prompt().user("I am Grace.").conversation("c").extension(ForkPoint::Before(first));
 /// assert_eq!(edited.call().await?.text(), "Hello Grace.");
 /// assert_eq!(memory.transcript(&ConversationKey::new("c")?).await?.len(), 2);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BranchOff {
+pub enum ForkPoint {
     /// In the place of this turn, on whatever branch it is: to say something else, or to have the same answered
     /// again. A turn that no view of the conversation shows is looked for from the beginning of the log.
     Before(TurnId),
@@ -62,15 +62,15 @@ impl Inner {
     /// up to that place.
     pub(crate) async fn read(&self, said: &[Message], all: bool) -> Result<Ground> {
         let last = self.read_to(None, said, all).await?;
-        let Some(branch_off) = &self.branch_off else { return Ok(self.ground(last)) };
+        let Some(fork_point) = &self.fork_point else { return Ok(self.ground(last)) };
         let holds_turn = |entries: &[Entry]| entries.iter().any(|entry| entry.turn == self.turn);
         // The turn has branched off already, and is submitted again.
         if holds_turn(&last.entries) || last.open_turn.as_ref().is_some_and(|open| open.turn == self.turn) {
             return Ok(self.ground(last));
         }
-        let tip = match branch_off {
-            BranchOff::After(tip) => *tip,
-            BranchOff::Before(turn) => self.before(turn, &last).await?,
+        let tip = match fork_point {
+            ForkPoint::After(tip) => *tip,
+            ForkPoint::Before(turn) => self.before(turn, &last).await?,
         };
         self.close_other_turns().await?;
         // What was shown of a turn belongs behind its last entry, not where a branch cuts it.
@@ -85,8 +85,8 @@ impl Inner {
     async fn read_to(&self, tip: Option<EntryId>, said: &[Message], all: bool) -> Result<Snapshot> {
         let (store, key) = (&*self.store, &self.key);
         let snapshot = match tip {
-            None if all => store.load(key, View::All).await,
-            Some(tip) if all => store.load_branch(key, tip, View::All).await,
+            None if all => store.load(key, ReadRange::All).await,
+            Some(tip) if all => store.load_branch(key, tip, ReadRange::All).await,
             tip => {
                 let reading = Reading::of(&self.measure).before(&self.turn, said);
                 return self

@@ -1,0 +1,99 @@
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Values that advisors and tools of one turn leave for one another: at most one of each type.
+///
+/// As `http::Extensions`, but shared: values are copied out, and one lock guards them, which is never held while something
+/// waits.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Turn, TurnId};
+///
+/// #[derive(Debug, Clone, PartialEq)]
+/// struct User(String);
+///
+/// let turn = Turn::new(TurnId::mint());
+/// turn.extensions().insert(User("ada".into()));
+/// assert_eq!(turn.extensions().get::<User>(), Some(User("ada".into())));
+/// ```
+#[derive(Default)]
+pub struct Extensions(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
+
+impl Extensions {
+    /// Inserts a value, in place of one of the same type.
+    pub fn insert<T: Clone + Send + 'static>(&self, value: T) {
+        let replaced = self.lock().insert(TypeId::of::<T>(), Box::new(value));
+        // Dropped only now that the lock is free: its `Drop` may use the turn.
+        drop(replaced);
+    }
+
+    /// Returns a copy of the value of this type. Its `Clone` must not use the turn.
+    #[must_use]
+    pub fn get<T: Clone + Send + 'static>(&self) -> Option<T> {
+        self.lock().get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref()).cloned()
+    }
+
+    /// Changes the value of this type in place, or its default where there is none. Neither `change` nor the default
+    /// may use the turn.
+    pub fn update<T: Default + Send + 'static, R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut values = self.lock();
+        let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
+        value.downcast_mut().map(change)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TypeId, Box<dyn Any + Send>>> {
+        // Nothing that runs under the lock leaves the map half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Without the values, which may be anything.
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extensions").field("values", &self.lock().len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Turn, TurnId};
+
+    #[test]
+    fn extensions_are_kept_by_type() {
+        let turn = Turn::new(TurnId::mint());
+        assert_eq!(turn.extensions().get::<u32>(), None);
+        turn.extensions().insert(1_u32);
+        turn.extensions().insert("two");
+        assert_eq!(turn.extensions().update(|count: &mut u32| std::mem::replace(count, 3)), Some(1));
+        assert_eq!((turn.extensions().get::<u32>(), turn.extensions().get::<&str>()), (Some(3), Some("two")));
+    }
+
+    /// Notes for each drop whether the turn could be used in it.
+    #[derive(Clone)]
+    struct UsesTheTurn(Arc<Turn>, Arc<Mutex<Vec<bool>>>);
+
+    impl Drop for UsesTheTurn {
+        fn drop(&mut self) {
+            self.1.lock().unwrap().push(self.0.extensions().0.try_lock().is_ok());
+        }
+    }
+
+    #[test]
+    fn an_extension_that_is_replaced_may_use_the_turn_when_it_is_dropped() {
+        let turn = Turn::new(TurnId::mint());
+        let drops = Arc::new(Mutex::new(Vec::new()));
+        let value = UsesTheTurn(Arc::clone(&turn), Arc::clone(&drops));
+        turn.extensions().insert(Some(value.clone()));
+        turn.extensions().insert(Some(value.clone()));
+        let dropped = drops.lock().unwrap().clone();
+        assert_eq!(dropped, [true], "the first one is dropped when the lock is free");
+        // Otherwise the turn would hold the extension and the extension the turn.
+        turn.extensions().insert::<Option<UsesTheTurn>>(None);
+    }
+}

@@ -1,9 +1,10 @@
 //! A call that a person approves, and that runs at most once, whichever process runs it.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
+use advisor_chain::tools::{CallRun, CallStart, Effect, ToolSet};
 use advisor_chain::{
-    CallRun, CallStart, ChatMemoryAdvisor, ConversationKey, Effect, FnTool, InMemoryStore, Message, Result,
-    ToolCallAdvisor, ToolDefinition, ToolSet, client,
+    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Result, ToolCallAdvisor,
+    ToolDefinition, client,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};

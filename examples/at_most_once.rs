@@ -1,9 +1,8 @@
 //! A tool that must not run twice: its turn is dropped while it runs, and the next turn knows.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use advisor_chain::{
-    ChatMemoryAdvisor, Effect, FnTool, InMemoryStore, Result, ToolDefinition, ToolInvocation, client,
-};
+use advisor_chain::tools::{Effect, ToolInvocation};
+use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, ToolDefinition, client};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use serde_json::json;
 

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use advisor_chain::chain::HoldBack;
+use advisor_chain::messages::ChunkFold;
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, ChatRequest, Chunk, ChunkFold, ChunkStream, HoldBack, Message, Phase,
-    Placement, Result, StreamAdvisor, async_trait,
+    AdvisorChain, AdvisorInfo, ChatRequest, Chunk, ChunkStream, Message, Phase, Placement, Result,
+    StreamAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;

@@ -1,10 +1,9 @@
 //! Shows what tools do while they run, as a chat page would.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use advisor_chain::{
-    ChatClient, Chunk, FnTool, Result, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolEventKind,
-    ToolInvocation,
-};
+use advisor_chain::messages::ToolEventKind;
+use advisor_chain::tools::{ToolCallStreaming, ToolInvocation};
+use advisor_chain::{ChatClient, Chunk, FnTool, Result, ToolCallAdvisor, ToolDefinition};
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
 use serde_json::json;

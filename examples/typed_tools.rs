@@ -1,7 +1,8 @@
 //! Tools whose arguments are a type: its doc comments are the schema's, and bad arguments name the place.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, ToolError, ToolOutput, client};
+use advisor_chain::tools::{ToolError, ToolOutput};
+use advisor_chain::{ChatMemoryAdvisor, FnTool, InMemoryStore, Result, client};
 use advisor_testkit::{Answer, ScriptedModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,9 +57,9 @@ async fn main() -> Result<()> {
         Answer::from_text("There is one at 08:03, for 98 euros."),
     ]);
     let trains = trains();
-    println!("the model is offered {}", advisor_chain::schema_for::<Trains>());
+    println!("the model is offered {}", advisor_chain::tools::schema_for::<Trains>());
     let now = FnTool::from_args("now", "Tells the time.", |_: Now| async { Ok("07:55") })
-        .map_definition(|definition| definition.with_effect(advisor_chain::Effect::Pure));
+        .map_definition(|definition| definition.with_effect(advisor_chain::tools::Effect::Pure));
     let client =
         client(model).advisor(ChatMemoryAdvisor::new(InMemoryStore::new())).tool(trains).tool(now).build()?;
 

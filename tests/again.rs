@@ -12,9 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{EntryKind, ReadRange};
+use advisor_chain::tools::{CallRun, Effect};
 use advisor_chain::{
-    CallRun, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, EntryKind, ErrorKind,
-    FnTool, InMemoryStore, Phase, ReadRange, Spawner, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Phase, Spawner,
+    ToolCallAdvisor, ToolDefinition, TurnId, TurnStream,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;
@@ -213,7 +216,7 @@ async fn law_t5_a_turn_that_goes_on_numbers_its_rounds_after_those_that_are_stor
         assert_eq!(rounds_of_a_turn_that_goes_on(store.clone(), place).await, [1, 2, 2, 3], "{place:?}");
         let key = ConversationKey::new("c").unwrap();
         let entries = store.load(&key, ReadRange::All).await.unwrap().entries;
-        let rounds: Vec<_> = entries.iter().map(advisor_chain::Entry::round).collect();
+        let rounds: Vec<_> = entries.iter().map(advisor_chain::memory::store::Entry::round).collect();
         let [one, two, three] = [Some(1), Some(2), Some(3)];
         // The question, an answer with its result, how it stopped, another answer with its result, the last one.
         assert_eq!(rounds, [None, one, one, None, two, two, three, None], "{place:?}");

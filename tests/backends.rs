@@ -13,12 +13,16 @@
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::memory::store::{Batch, EntryKind, NewEntry, ReadRange, Version, export, import};
+use advisor_chain::memory::{ConversationStore, NOT_RUN, StoreError, handed_out_calls};
+use advisor_chain::messages::ToolResult;
+use advisor_chain::postgres::PostgresStore;
+use advisor_chain::redis::RedisStore;
+use advisor_chain::sqlite::SqliteStore;
+use advisor_chain::tools::{CallKey, CallStart, ClientTool, ToolLimits, ToolOutput, VERIFY_BEFORE_RETRYING};
 use advisor_chain::{
-    Batch, CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ClientTool, ConversationKey, ConversationStore,
-    EntryKind, ErrorKind, FnTool, InMemoryStore, Message, NOT_RUN, NewEntry, OnDrop, PostgresStore,
-    ReadRange, RedisStore, Role, SqliteStore, StoreError, ToolCallAdvisor, ToolDefinition, ToolLimits,
-    ToolOutput, ToolResult, TurnId, VERIFY_BEFORE_RETRYING, Version, async_trait, export, handed_out_calls,
-    import,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, ErrorKind, FnTool, InMemoryStore, Message, OnDrop, Role,
+    ToolCallAdvisor, ToolDefinition, TurnId, async_trait,
 };
 use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use futures::{StreamExt, TryStreamExt};

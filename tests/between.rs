@@ -12,11 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use advisor_chain::memory::store::ReadRange;
+use advisor_chain::memory::{ConversationStore, Window, validate_transcript};
+use advisor_chain::messages::{Limit, ToolCall};
+use advisor_chain::tools::ToolLimits;
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, ConversationKey,
-    ConversationStore, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, OnDrop, Phase,
-    Placement, ReadRange, Result, Role, StreamAdvisor, ToolCall, ToolCallAdvisor, ToolDefinition, ToolLimits,
-    TurnId, Window, from_fn, validate_transcript,
+    Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, OnDrop, Phase, Placement, Result, Role,
+    StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::{StreamExt, poll};
@@ -280,7 +283,10 @@ fn nothing() -> impl StreamAdvisor {
 }
 
 fn result(id: &str) -> Message {
-    Message::tool(advisor_chain::ToolResult::new(&ToolCall::new(id, "work", ""), vec!["mine".into()]))
+    Message::tool(advisor_chain::messages::ToolResult::new(
+        &ToolCall::new(id, "work", ""),
+        vec!["mine".into()],
+    ))
 }
 
 #[tokio::test]

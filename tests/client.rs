@@ -7,10 +7,13 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::chain::FallbackModel;
+use advisor_chain::messages::MessageList;
+use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatOptions, ChatRequest, ChatResponse, Chunk,
-    ConversationKey, Error, ErrorKind, FallbackModel, FinishReason, FnTool, InMemoryStore, Message,
-    MessageList, OnDrop, Spawner, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, TurnId, from_fn,
+    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, OnDrop, Spawner,
+    ToolCallAdvisor, ToolDefinition, TurnId, from_fn,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::{FutureExt, StreamExt, TryStreamExt};

@@ -10,10 +10,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use advisor_chain::chain::context_fn;
+use advisor_chain::memory::validate_transcript;
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind,
     FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition, Turn, TurnId,
-    context_fn, validate_transcript,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};

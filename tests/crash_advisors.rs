@@ -13,10 +13,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
+use advisor_chain::chain::{FallbackModel, HoldBack};
+use advisor_chain::messages::BlockKind;
 use advisor_chain::{
-    AdvisorChain, BlockKind, ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error,
-    ErrorKind, FallbackModel, FinishReason, HoldBack, Message, Phase, Placement, Result, StreamAdvisor,
-    from_fn,
+    AdvisorChain, ChatClient, ChatModel, ChatRequest, ChatResponse, Chunk, ChunkStream, Error, ErrorKind,
+    FinishReason, Message, Phase, Placement, Result, StreamAdvisor, from_fn,
 };
 use advisor_testkit::crash::Leaves;
 use advisor_testkit::{crash_points_of_advisor, crash_points_of_chain};

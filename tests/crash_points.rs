@@ -20,10 +20,13 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Instant;
 
+use advisor_chain::memory::store::EntryKind;
+use advisor_chain::memory::{OnBusy, repair};
+use advisor_chain::messages::ToolCall;
+use advisor_chain::tools::{CallKey, CallStart, ToolCallStreaming};
 use advisor_chain::{
-    AdvisorChain, CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream,
-    EntryKind, FinishReason, InMemoryStore, Message, OnBusy, OnDrop, Phase, Role, StreamAdvisor, ToolCall,
-    ToolCallStreaming, TurnId, from_fn, repair,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason,
+    InMemoryStore, Message, OnDrop, Phase, Role, StreamAdvisor, TurnId, from_fn,
 };
 use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
 use matrix::MODES;

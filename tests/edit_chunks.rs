@@ -10,11 +10,16 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use advisor_chain::chain::{Record, Step, TurnRecorder};
+use advisor_chain::messages::{
+    Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChunkFold, Citation, Media, MessageList,
+    Opaque, ToolCall,
+};
+use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
-    AdvisorChain, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient,
-    ChatClientBuilder, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Citation, Error, ErrorKind,
-    FinishReason, FnTool, Media, Message, MessageList, Opaque, Record, Result, Role, Step, StreamAdvisor,
-    ToolCall, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, TurnRecorder, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatClientBuilder, ChatRequest, ChatResponse, Chunk, ChunkStream, Error,
+    ErrorKind, FinishReason, FnTool, Message, Result, Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition,
+    async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{Stream, StreamExt, stream};

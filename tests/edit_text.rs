@@ -8,11 +8,14 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::chain::{HoldBack, PendingText};
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChunkFold};
+use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
-    AdvisorChain, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind, ChatClient,
-    ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, ConversationKey,
-    FinishReason, FnTool, HoldBack, InMemoryStore, Message, PendingText, Phase, Placement, StreamAdvisor,
-    ToolCallAdvisor, ToolCallStreaming, ToolDefinition, from_fn, validate_transcript,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkStream,
+    ConversationKey, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, StreamAdvisor,
+    ToolCallAdvisor, ToolDefinition, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt, stream};
@@ -142,7 +145,7 @@ fn reasoning_is_edited_as_text_is_and_keeps_its_data_only_unchanged() {
     let block = |text: &str| {
         Block::with_data(
             BlockContent::Reasoning(text.into()),
-            vec![advisor_chain::ProviderData::new("made-up", json!("signature"))],
+            vec![advisor_chain::messages::ProviderData::new("made-up", json!("signature"))],
         )
     };
     let message = Message::assistant_blocks(vec![block("a sword"), block("a shield")]);

@@ -8,11 +8,15 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{Block, ChunkFold, Delta, ToolCall, ToolCallDelta, ToolEventKind, Usage};
+use advisor_chain::tools::{
+    Effect, ToolCallStreaming, ToolError, ToolInvocation, ToolOutput, VERIFY_BEFORE_RETRYING,
+};
 use advisor_chain::{
-    AdvisorChain, Block, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkFold,
-    ConversationKey, Delta, Effect, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, StreamAdvisor,
-    ToolCall, ToolCallAdvisor, ToolCallDelta, ToolCallStreaming, ToolDefinition, ToolError, ToolEventKind,
-    ToolInvocation, ToolOutput, Usage, VERIFY_BEFORE_RETRYING, from_fn, validate_transcript,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey,
+    FinishReason, FnTool, InMemoryStore, Message, Phase, Role, StreamAdvisor, ToolCallAdvisor,
+    ToolDefinition, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::StreamExt;

@@ -7,11 +7,15 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::chain::{ResponseFormat, SchemaSupport};
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{DeltaKind, Media};
+use advisor_chain::structured::{OutputFormat, Partial, StructuredOutput};
+use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, DeltaKind,
-    Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Media, Message, OutputFormat, Partial, Phase,
-    PromptExt, ResponseFormat, Result, Role, SchemaSupport, StructuredOutput, ToolCallAdvisor,
-    ToolCallStreaming, ToolDefinition, ToolLimits, async_trait, validate_transcript,
+    ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, Chunk, ChunkStream, ConversationKey, Error,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, PromptExt, Result, Role, ToolCallAdvisor,
+    ToolDefinition, async_trait,
 };
 use advisor_examples::advisors::ask_again;
 use advisor_testkit::{Answer, ScriptedModel};
@@ -152,7 +156,7 @@ async fn law_s4_what_was_shown_of_a_rejected_answer_is_void_and_its_usage_counts
         let setting = setting(answers, Phase::Round, SchemaSupport::None, tools);
         let advisor = StructuredOutput::new(OutputFormat::for_type::<City>());
         let mut turn = setting.prompt().advisor(advisor).stream();
-        let mut fold = advisor_chain::ChunkFold::new();
+        let mut fold = advisor_chain::messages::ChunkFold::new();
         let response = loop {
             let chunk = turn.next().await.unwrap().unwrap();
             fold.push(&chunk);

@@ -9,10 +9,12 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::ChunkFold;
+use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
-    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, Chunk, ChunkFold, ConversationKey, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolCallStreaming,
-    ToolDefinition, validate_transcript,
+    ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatModel, Chunk, ConversationKey, Error, ErrorKind,
+    FinishReason, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolDefinition,
 };
 use advisor_examples::advisors::{
     Cache, Logged, Permits, Stopwatch, ask_again, first_text, guard, once_more, polite, redaction, retrieval,

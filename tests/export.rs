@@ -10,11 +10,16 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use advisor_chain::{
-    Batch, BatchKey, ConversationKey, ConversationStore, Entry, EntryId, EntryKind, FinishReason,
-    InMemoryStore, Message, NewEntry, PostgresStore, ReadRange, RedisStore, SqliteStore, ToolCall,
-    ToolResult, TurnEnd, TurnId, Version, export, import,
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{
+    Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Version, export, import,
 };
+use advisor_chain::messages::{ToolCall, ToolResult};
+use advisor_chain::postgres::PostgresStore;
+use advisor_chain::redis::RedisStore;
+use advisor_chain::sqlite::SqliteStore;
+use advisor_chain::{ConversationKey, FinishReason, InMemoryStore, Message, TurnId};
 use futures::TryStreamExt;
 use serde_json::json;
 

@@ -16,9 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::Limit;
+use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolLimits};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase,
-    Role, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolError, ToolLimits, validate_transcript,
+    ChatClient, ChatMemoryAdvisor, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Role,
+    ToolCallAdvisor, ToolDefinition,
 };
 use advisor_testkit::{Answer, FaultStore, ScriptedModel, StoreFault};
 use futures::StreamExt;

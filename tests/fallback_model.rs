@@ -8,11 +8,14 @@
     reason = "a test fails by panicking"
 )]
 
+use advisor_chain::chain::{Batches, FallbackModel};
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{BlockHead, BlockId, BlockKind, ChunkFold};
+use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
-    AdvisorChain, Batches, BlockHead, BlockId, BlockKind, ChatClient, ChatMemoryAdvisor, ChatModel,
-    ChatOptions, ChatRequest, Chunk, ChunkFold, ChunkStream, ConversationKey, Error, ErrorKind,
-    FallbackModel, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement, Result, ToolCallAdvisor,
-    ToolCallStreaming, ToolDefinition, async_trait, from_fn, validate_transcript,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatModel, ChatOptions, ChatRequest, Chunk, ChunkStream,
+    ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement,
+    Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::{Stream, StreamExt};

@@ -11,11 +11,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use advisor_chain::memory::{Window, validate_transcript};
+use advisor_chain::tools::LoopHooks;
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatClientBuilder, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, LoopHooks, Message, OnDrop, Phase, Placement, Result,
-    Role, StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, Window, async_trait, from_fn,
-    validate_transcript,
+    ErrorKind, FinishReason, FnTool, InMemoryStore, Message, OnDrop, Phase, Placement, Result, Role,
+    StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, TurnStream, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};
@@ -499,8 +500,8 @@ async fn rolled_back_while_it_ends(answer: Answer) {
 struct Slow(Arc<advisor_testkit::Gate>);
 
 #[async_trait]
-impl advisor_chain::TurnRecorder for Slow {
-    async fn record(&self, _: &advisor_chain::Record) -> Result<()> {
+impl advisor_chain::chain::TurnRecorder for Slow {
+    async fn record(&self, _: &advisor_chain::chain::Record) -> Result<()> {
         self.0.pass().await;
         Ok(())
     }

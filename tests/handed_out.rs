@@ -11,12 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use advisor_chain::memory::store::{Entry, EntryKind, Leases, ReadRange, Version};
+use advisor_chain::memory::{
+    ConversationStore, ForkPoint, NOT_RUN, StoreError, WENT_ON, Window, repair, validate_transcript,
+};
+use advisor_chain::messages::{Delta, ToolCall, ToolCallDelta, ToolResult};
+use advisor_chain::sqlite::SqliteStore;
+use advisor_chain::tools::{CallKey, CallStart, ClientTool, VERIFY_BEFORE_RETRYING};
 use advisor_chain::{
-    AdvisorChain, CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ChatRequest, ClientTool,
-    ConversationKey, ConversationStore, Delta, Entry, EntryKind, ErrorKind, FinishReason, ForkPoint,
-    InMemoryStore, Leases, Message, NOT_RUN, OnDrop, Phase, ReadRange, Result, Role, SqliteStore, StoreError,
-    ToolCall, ToolCallAdvisor, ToolCallDelta, ToolDefinition, ToolResult, TurnId, VERIFY_BEFORE_RETRYING,
-    Version, WENT_ON, Window, async_trait, from_fn, repair, validate_transcript,
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, ErrorKind, FinishReason,
+    InMemoryStore, Message, OnDrop, Phase, Result, Role, ToolCallAdvisor, ToolDefinition, TurnId,
+    async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Around, Asked, FaultStore, ScriptedModel, StoreAround, StoreFault, Work};
 use futures::StreamExt;

@@ -8,9 +8,10 @@
 )]
 
 use advisor_chain::openai::backoff::Backoff;
+use advisor_chain::tools::ToolLimits;
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ConversationKey, Error, ErrorKind, FnTool,
-    InMemoryStore, OpenAiModel, Result, ToolCallAdvisor, ToolDefinition, ToolLimits, from_fn,
+    InMemoryStore, OpenAiModel, Result, ToolCallAdvisor, ToolDefinition, from_fn,
 };
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use futures::StreamExt;

@@ -10,10 +10,13 @@
     reason = "a test fails by panicking and says what it left out"
 )]
 
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{ChunkFold, ToolEventKind};
+use advisor_chain::openai::Profile;
+use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ChunkFold, ConversationKey, FinishReason, FnTool,
-    InMemoryStore, OpenAiModel, Phase, Profile, PromptExt, ToolCallAdvisor, ToolCallStreaming,
-    ToolDefinition, ToolEventKind, validate_transcript,
+    ChatClient, ChatMemoryAdvisor, ChatOptions, Chunk, ConversationKey, FinishReason, FnTool, InMemoryStore,
+    OpenAiModel, Phase, PromptExt, ToolCallAdvisor, ToolDefinition,
 };
 use futures::StreamExt;
 use schemars::JsonSchema;

@@ -12,11 +12,14 @@ mod matrix;
 
 use std::sync::Arc;
 
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};
+use advisor_chain::memory::{ConversationStore, validate_transcript};
+use advisor_chain::messages::Limit;
+use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolLimits};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, ConversationStore, Entry, EntryKind, Error,
-    ErrorKind, FinishReason, FnTool, InMemoryStore, Limit, Message, Phase, ReadRange, Role, ToolCallAdvisor,
-    ToolCallStreaming, ToolChoice, ToolDefinition, ToolError, ToolLimits, TurnEnd, TurnId,
-    validate_transcript,
+    ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, Error, ErrorKind, FinishReason, FnTool,
+    InMemoryStore, Message, Phase, Role, ToolCallAdvisor, ToolChoice, ToolDefinition, TurnId,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
 use futures::{FutureExt, StreamExt, poll};

@@ -12,11 +12,12 @@ mod matrix;
 
 use std::task::Poll;
 
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::store::{Batch, Entry, EntryId, EntryKind, Page, ReadRange, Snapshot, Version};
+use advisor_chain::memory::{ConversationStore, StoreError};
 use advisor_chain::{
-    Advisor, AdvisorInfo, Batch, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk,
-    ConversationKey, ConversationStore, Entry, EntryId, EntryKind, Error, ErrorKind, InMemoryStore, Page,
-    Phase, Placement, ReadRange, Result, Snapshot, StoreError, ToolCallAdvisor, TurnEnd, Version,
-    async_trait,
+    Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey,
+    Error, ErrorKind, InMemoryStore, Phase, Placement, Result, ToolCallAdvisor, async_trait,
 };
 use advisor_testkit::{Answer, Gate, Journal, JournalStore, ScriptedModel};
 use futures::{StreamExt, poll};
@@ -222,7 +223,7 @@ async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered
                 let key = ConversationKey::new("c").unwrap();
                 let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(&store));
                 let transcript = memory.transcript(&key).await.unwrap();
-                assert_eq!(advisor_chain::validate_transcript(&transcript), []);
+                assert_eq!(advisor_chain::memory::validate_transcript(&transcript), []);
                 let log = store.log(&key).await.unwrap();
                 for call in log.iter().flat_map(advisor_chain::Message::tool_calls) {
                     let results = log.iter().filter_map(advisor_chain::Message::tool_result);
@@ -248,10 +249,10 @@ fn journalling_tool(journal: &Journal) -> advisor_chain::FnTool {
 async fn law_o5_a_failing_recorder_stops_the_turn_before_any_tool() {
     struct Refusing;
     #[async_trait]
-    impl advisor_chain::TurnRecorder for Refusing {
-        async fn record(&self, record: &advisor_chain::Record) -> Result<()> {
+    impl advisor_chain::chain::TurnRecorder for Refusing {
+        async fn record(&self, record: &advisor_chain::chain::Record) -> Result<()> {
             match record.step {
-                advisor_chain::Step::Answer => Err(Error::new(ErrorKind::NotPersisted, "refused")),
+                advisor_chain::chain::Step::Answer => Err(Error::new(ErrorKind::NotPersisted, "refused")),
                 _ => Ok(()),
             }
         }
@@ -302,7 +303,7 @@ async fn law_s3_s4_blocks_are_well_formed_and_conserved_in_every_round() {
         let mut turn = ran.client.prompt().user("Please work.").conversation("c").stream();
         let mut open = std::collections::BTreeSet::new();
         let mut closed = std::collections::BTreeSet::new();
-        let mut fold = advisor_chain::ChunkFold::new();
+        let mut fold = advisor_chain::messages::ChunkFold::new();
         while let Some(chunk) = turn.next().await {
             let chunk = chunk.unwrap();
             fold.push(&chunk);

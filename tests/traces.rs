@@ -10,9 +10,9 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::tools::ToolError;
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Error, ErrorKind, FnTool, InMemoryStore, ToolCallAdvisor, ToolDefinition,
-    ToolError,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};

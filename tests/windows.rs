@@ -9,9 +9,11 @@
 
 use std::sync::Arc;
 
+use advisor_chain::memory::{ConversationStore, Window, validate_transcript};
+use advisor_chain::sqlite::SqliteStore;
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationStore, FnTool, InMemoryStore, Message, Phase, Role,
-    SqliteStore, ToolCallAdvisor, ToolDefinition, Window, validate_transcript,
+    ChatClient, ChatMemoryAdvisor, FnTool, InMemoryStore, Message, Phase, Role, ToolCallAdvisor,
+    ToolDefinition,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use advisor_chain::messages::MessageList;
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, ChatOptions, ChatRequest, ChatResponse, ChunkStream, FinishReason,
-    MessageList, Phase, Placement, Result, StreamAdvisor, ToolDefinition, async_trait,
+    AdvisorChain, AdvisorInfo, ChatOptions, ChatRequest, ChatResponse, ChunkStream, FinishReason, Phase,
+    Placement, Result, StreamAdvisor, ToolDefinition, async_trait,
 };
 use tokio::sync::Mutex;
 

@@ -1,4 +1,5 @@
-use advisor_chain::{ChatModel, FallbackModel};
+use advisor_chain::ChatModel;
+use advisor_chain::chain::FallbackModel;
 
 /// Asks the second model if the first fails, also in the middle of an answer.
 pub fn with_fallback(first: impl ChatModel, second: impl ChatModel) -> FallbackModel {

@@ -1,4 +1,5 @@
-use advisor_chain::{AdvisorChain, ChatRequest, HoldBack, Phase, Placement, StreamAdvisor, from_fn};
+use advisor_chain::chain::HoldBack;
+use advisor_chain::{AdvisorChain, ChatRequest, Phase, Placement, StreamAdvisor, from_fn};
 
 /// Replaces words while the answer streams, also where they come in pieces.
 ///

@@ -1,4 +1,5 @@
-use advisor_chain::{ChatRequest, StreamAdvisor, context_fn};
+use advisor_chain::chain::context_fn;
+use advisor_chain::{ChatRequest, StreamAdvisor};
 
 /// Sends the documents that share a word with the question. They are looked for once per turn and never remembered.
 pub fn retrieval(documents: &'static [&'static str]) -> impl StreamAdvisor {

@@ -10,7 +10,8 @@
 
 use std::convert::Infallible;
 
-use advisor_chain::{Chunk, Error, ToolEventKind, TurnStream};
+use advisor_chain::messages::ToolEventKind;
+use advisor_chain::{Chunk, Error, TurnStream};
 use axum::response::sse::Event;
 use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};

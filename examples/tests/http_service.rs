@@ -12,9 +12,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{EntryId, EntryKind};
 use advisor_chain::{
-    ChatMemoryAdvisor, ChatModel, ConversationKey, ConversationStore, EntryId, EntryKind, Error, ErrorKind,
-    FinishReason, InMemoryStore, Message, TurnEnd,
+    ChatMemoryAdvisor, ChatModel, ConversationKey, Error, ErrorKind, FinishReason, InMemoryStore, Message,
 };
 use advisor_examples::chat_service::{Service, User, serve};
 use advisor_testkit::{Answer, FaultStore, Gate, ScriptedModel, StoreFault};

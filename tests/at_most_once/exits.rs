@@ -1,6 +1,7 @@
 //! Every way in which a turn ends.
 
-use advisor_chain::{Error, ErrorKind, FinishReason, OnCallLimit, ToolLimits};
+use advisor_chain::tools::{OnCallLimit, ToolLimits};
+use advisor_chain::{Error, ErrorKind, FinishReason};
 use advisor_testkit::Answer;
 
 use crate::world::{PLACES, World, starts_in, words};

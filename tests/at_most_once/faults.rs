@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use advisor_chain::{Phase, ToolResult};
+use advisor_chain::Phase;
+use advisor_chain::messages::ToolResult;
 use advisor_testkit::StoreFault;
 
 use crate::world::{PLACES, World, check_texts, fine, poll, two_rounds};

@@ -1,6 +1,7 @@
 //! Turns that are dropped, cancelled or crash, and the turn after them.
 
-use advisor_chain::{Message, OUTCOME_UNKNOWN, OnDrop, VERIFY_BEFORE_RETRYING};
+use advisor_chain::tools::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
+use advisor_chain::{Message, OnDrop};
 use futures::StreamExt;
 use tokio::task::yield_now;
 

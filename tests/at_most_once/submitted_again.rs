@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use advisor_chain::{
-    Entry, EntryKind, Message, OUTCOME_UNKNOWN, TurnId, VERIFY_BEFORE_RETRYING, validate_transcript,
-};
+use advisor_chain::memory::store::{Entry, EntryKind};
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::tools::{OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING};
+use advisor_chain::{Message, TurnId};
 
 use crate::world::{PLACES, World, key, poll, polls_of_a_turn, two_rounds, words};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use advisor_chain::{
-    Batch, BatchKey, CallKey, CallStart, ChatMemoryAdvisor, ChatResponse, ConversationStore, EntryKind,
-    ErrorKind, LoopHooks, NewEntry, ReadRange, Result, async_trait,
-};
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, ReadRange};
+use advisor_chain::tools::{CallKey, CallStart, LoopHooks};
+use advisor_chain::{ChatMemoryAdvisor, ChatResponse, ErrorKind, Result, async_trait};
 use advisor_testkit::{Answer, Gate};
 use futures::StreamExt;
 use tokio::task::yield_now;

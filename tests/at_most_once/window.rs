@@ -1,6 +1,7 @@
 //! What starts take of a window: nothing.
 
-use advisor_chain::{ChatMemoryAdvisor, Phase, Window};
+use advisor_chain::memory::Window;
+use advisor_chain::{ChatMemoryAdvisor, Phase};
 use advisor_testkit::Answer;
 
 use crate::world::{World, fine};

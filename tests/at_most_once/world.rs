@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
+use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};
+use advisor_chain::memory::{ConversationStore, validate_transcript};
+use advisor_chain::tools::{
+    CallKey, CallStart, Effect, LoopHooks, OUTCOME_UNKNOWN, ToolError, ToolInvocation, ToolLimits,
+    VERIFY_BEFORE_RETRYING,
+};
 use advisor_chain::{
-    CallKey, CallStart, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, Entry,
-    EntryKind, FnTool, InMemoryStore, LoopHooks, Message, OUTCOME_UNKNOWN, Phase, ReadRange, Role,
-    ToolCallAdvisor, ToolDefinition, ToolError, ToolInvocation, ToolLimits, TurnStream,
-    VERIFY_BEFORE_RETRYING, validate_transcript,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Phase, Role,
+    ToolCallAdvisor, ToolDefinition, TurnStream,
 };
 use advisor_testkit::{Answer, FaultStore, ScriptedModel};
 use futures::StreamExt;

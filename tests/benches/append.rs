@@ -17,10 +17,12 @@ mod servers;
 
 use std::time::{Duration, Instant};
 
-use advisor_chain::{
-    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, FencingToken, InMemoryStore, Message,
-    NewEntry, PostgresStore, RedisStore, SqliteStore, TurnId, Version, async_trait,
-};
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, FencingToken, NewEntry, Version};
+use advisor_chain::postgres::PostgresStore;
+use advisor_chain::redis::RedisStore;
+use advisor_chain::sqlite::SqliteStore;
+use advisor_chain::{ConversationKey, InMemoryStore, Message, TurnId, async_trait};
 use dashmap::DashMap;
 use rusqlite::Connection;
 use servers::server;

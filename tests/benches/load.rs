@@ -15,10 +15,13 @@ mod servers;
 
 use std::time::{Duration, Instant};
 
-use advisor_chain::{
-    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, FinishReason, InMemoryStore, Message,
-    NewEntry, PostgresStore, ReadRange, RedisStore, SqliteStore, TurnEnd, TurnId, Version,
-};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, ReadRange, Version};
+use advisor_chain::postgres::PostgresStore;
+use advisor_chain::redis::RedisStore;
+use advisor_chain::sqlite::SqliteStore;
+use advisor_chain::{ConversationKey, FinishReason, InMemoryStore, Message, TurnId};
 use servers::server;
 
 /// Entries of the two conversations.

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use advisor_chain::messages::ChunkFold;
+use advisor_chain::tools::{ToolCallStreaming, ToolInvocation};
 use advisor_chain::{
-    Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ChunkFold,
-    ConversationKey, FnTool, InMemoryStore, Message, Phase, Placement, Result, ToolCallAdvisor,
-    ToolCallStreaming, ToolDefinition, ToolInvocation, async_trait,
+    Advisor, AdvisorInfo, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, Chunk, ConversationKey,
+    FnTool, InMemoryStore, Message, Phase, Placement, Result, ToolCallAdvisor, ToolDefinition, async_trait,
 };
 use advisor_testkit::{Answer, Journal, JournalStore, ReceivedPrompt, ScriptedModel};
 use futures::StreamExt;
@@ -86,7 +87,7 @@ impl Case {
         let tool_loop = ToolCallAdvisor::builder()
             .streaming(self.mode)
             .limits(
-                advisor_chain::ToolLimits::default()
+                advisor_chain::tools::ToolLimits::default()
                     .with_rounds(60)
                     .with_calls(1000)
                     .with_calls_per_tool(1000),

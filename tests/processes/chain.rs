@@ -5,9 +5,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use advisor_chain::memory::{ConversationStore, OnBusy};
+use advisor_chain::tools::{Effect, ToolInvocation};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ChatModel, ConversationStore, Effect, FinishReason, FnTool, Message,
-    OnBusy, OnDrop, Phase, Role, Tool, ToolCallAdvisor, ToolDefinition, ToolInvocation,
+    ChatClient, ChatMemoryAdvisor, ChatModel, FinishReason, FnTool, Message, OnDrop, Phase, Role, Tool,
+    ToolCallAdvisor, ToolDefinition,
 };
 use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde::{Deserialize, Serialize};

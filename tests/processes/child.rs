@@ -5,7 +5,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use advisor_chain::{Entry, Message};
+use advisor_chain::Message;
+use advisor_chain::memory::store::Entry;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 

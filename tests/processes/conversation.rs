@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use advisor_chain::{ConversationKey, ReadRange, TurnId};
+use advisor_chain::memory::store::ReadRange;
+use advisor_chain::{ConversationKey, TurnId};
 
 use crate::chain::{LAST, Scenario, Where, client, memory, model, starts, tools};
 use crate::child::{Child, Job, Report};

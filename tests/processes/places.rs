@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use advisor_chain::TurnId;
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::postgres::PostgresStore;
 use advisor_chain::postgres::Schema;
 use advisor_chain::postgres::deadpool_postgres::tokio_postgres::NoTls;
 use advisor_chain::postgres::deadpool_postgres::{Manager, Pool};
 use advisor_chain::redis::Prefix;
+use advisor_chain::redis::RedisStore;
 use advisor_chain::redis::redis::{Client, cmd};
-use advisor_chain::{ConversationStore, PostgresStore, RedisStore, SqliteStore, TurnId};
+use advisor_chain::sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, Entry, EntryKind, OnBusy, ReadRange, StoreError, TurnEnd, TurnId,
-    Version, async_trait,
-};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::store::{Entry, EntryKind, ReadRange, Version};
+use advisor_chain::memory::{OnBusy, StoreError};
+use advisor_chain::{ChatMemoryAdvisor, ConversationKey, TurnId, async_trait};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};

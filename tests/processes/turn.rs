@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use advisor_chain::{BlockDelta, Chunk, Entry, Error, OnDrop, Spawner, TurnId};
+use advisor_chain::memory::store::Entry;
+use advisor_chain::messages::BlockDelta;
+use advisor_chain::{Chunk, Error, OnDrop, Spawner, TurnId};
 use advisor_testkit::crash::{AwaitPoints, Happened};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -107,7 +109,7 @@ fn report(happened: &Happened) -> Option<Report> {
     match happened {
         Happened::Appended { entries, version, .. } => {
             let first = version.as_u64() + 1 - u64::try_from(entries.len()).unwrap();
-            let entry = |(seq, new): (u64, &advisor_chain::NewEntry)| {
+            let entry = |(seq, new): (u64, &advisor_chain::memory::store::NewEntry)| {
                 let entry = Entry::new(seq, new.turn.clone(), new.kind.clone());
                 match new.round() {
                     Some(round) => entry.with_round(round),

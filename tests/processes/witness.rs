@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd, repair, validate_transcript};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::store::{Entry, EntryKind};
+use advisor_chain::memory::{repair, validate_transcript};
+use advisor_chain::{Message, Role};
 
 use crate::chain::ONCE;
 use crate::child::Report;

@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 
-use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, EntryId, EntryKind, InMemoryStore, Message,
-    Phase, ReadRange, Role, TurnEnd, TurnId,
-};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{Entry, EntryId, EntryKind, ReadRange};
+use advisor_chain::{ChatMemoryAdvisor, ConversationKey, InMemoryStore, Message, Phase, Role, TurnId};
 
 use crate::leaves::{Seen, YieldingStore, chain};
 
@@ -62,7 +62,7 @@ pub(crate) async fn check(store: &InMemoryStore, acknowledged: &[usize], seen: &
 }
 
 async fn copy_log(log: &[Entry], to: &InMemoryStore) {
-    use advisor_chain::{Batch, BatchKey, NewEntry, Version};
+    use advisor_chain::memory::store::{Batch, BatchKey, NewEntry, Version};
     if let Some(first) = log.first() {
         let entries = log.iter().map(|entry| NewEntry::new(entry.turn.clone(), entry.kind.clone())).collect();
         let batch = Batch::new(BatchKey::new(first.turn.clone(), 0, "copy"), entries);

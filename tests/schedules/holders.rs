@@ -3,10 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use advisor_chain::{
-    Batch, BatchKey, ConversationStore, EntryKind, FencingToken, InMemoryStore, Message, NewEntry, ReadRange,
-    StoreError,
-};
+use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, FencingToken, NewEntry, ReadRange};
+use advisor_chain::memory::{ConversationStore, StoreError};
+use advisor_chain::{InMemoryStore, Message};
 use shuttle::future::{spawn, yield_now};
 use tokio::time::Instant;
 

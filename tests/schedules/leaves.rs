@@ -2,11 +2,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use advisor_chain::memory::store::{
+    Batch, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Snapshot, Version,
+};
+use advisor_chain::memory::{ConversationStore, StoreError, validate_transcript};
+use advisor_chain::tools::{CallKey, Effect, ToolError, ToolInvocation};
 use advisor_chain::{
-    Batch, CallKey, ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, Effect, Entry,
-    EntryId, FencingToken, FinishReason, FnTool, InMemoryStore, Leases, Message, Page, Phase, ReadRange,
-    Role, Snapshot, StoreError, ToolDefinition, ToolError, ToolInvocation, TurnId, Version, async_trait,
-    client, validate_transcript,
+    ChatClient, ChatMemoryAdvisor, ConversationKey, FinishReason, FnTool, InMemoryStore, Message, Phase,
+    Role, ToolDefinition, TurnId, async_trait, client,
 };
 use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde_json::json;

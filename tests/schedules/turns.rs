@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use advisor_chain::{ChatMemoryAdvisor, ErrorKind, InMemoryStore, OnBusy, Phase};
+use advisor_chain::memory::OnBusy;
+use advisor_chain::{ChatMemoryAdvisor, ErrorKind, InMemoryStore, Phase};
 use shuttle::future::spawn;
 
 use crate::check::{check, key, said_in, turn_id};

@@ -1,6 +1,7 @@
 //! One turn that is submitted twice at once.
 
-use advisor_chain::{OnBusy, Phase};
+use advisor_chain::Phase;
+use advisor_chain::memory::OnBusy;
 use shuttle::future::spawn;
 
 use crate::check::{check, key, said_in, turn_id};

@@ -1,8 +1,8 @@
 //! Writers of a store that write at once, each until the store has taken all that it has.
 
-use advisor_chain::{
-    Batch, BatchKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry, ReadRange, StoreError,
-};
+use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, ReadRange};
+use advisor_chain::memory::{ConversationStore, StoreError};
+use advisor_chain::{InMemoryStore, Message};
 use shuttle::future::spawn;
 
 use crate::check::{key, log_of, turn_id};

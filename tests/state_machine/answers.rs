@@ -1,9 +1,8 @@
 use std::sync::atomic::Ordering;
 
-use advisor_chain::{
-    Entry, EntryKind, Error, ErrorKind, FinishReason, INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, Message,
-    ReadRange, Role, TurnId, Window, repair, validate_transcript,
-};
+use advisor_chain::memory::store::{Entry, EntryKind, ReadRange};
+use advisor_chain::memory::{INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, Window, repair, validate_transcript};
+use advisor_chain::{Error, ErrorKind, FinishReason, Message, Role, TurnId};
 use advisor_testkit::{Answer, ReceivedPrompt};
 
 use crate::leaves::Leaves;

@@ -3,10 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, ConversationStore, Entry, EntryId, InMemoryStore, Message, ReadRange,
-    Role, Window, export, import, repair, validate_transcript,
-};
+use advisor_chain::memory::store::{Entry, EntryId, ReadRange, export, import};
+use advisor_chain::memory::{ConversationStore, Window, repair, validate_transcript};
+use advisor_chain::{ChatMemoryAdvisor, ConversationKey, InMemoryStore, Message, Role};
 use futures::TryStreamExt;
 
 use crate::answers::words_of_user;

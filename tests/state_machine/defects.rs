@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use advisor_chain::{InMemoryStore, OnBusy, Phase, Window};
+use advisor_chain::memory::{OnBusy, Window};
+use advisor_chain::{InMemoryStore, Phase};
 
 use crate::operation::{Case, How, Operation, Script, Setup, Stop, Submission, What};
 use crate::{in_runtime, world};

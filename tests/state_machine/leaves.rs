@@ -2,10 +2,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use advisor_chain::{
-    CallKey, ChatClient, ChatMemoryAdvisor, ConversationStore, Effect, FnTool, Phase, ToolCallAdvisor,
-    ToolDefinition, ToolError, ToolInvocation, Window,
-};
+use advisor_chain::memory::{ConversationStore, Window};
+use advisor_chain::tools::{CallKey, Effect, ToolError, ToolInvocation};
+use advisor_chain::{ChatClient, ChatMemoryAdvisor, FnTool, Phase, ToolCallAdvisor, ToolDefinition};
 use advisor_testkit::ScriptedModel;
 use serde_json::json;
 

@@ -32,7 +32,8 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use advisor_chain::{InMemoryStore, SqliteStore};
+use advisor_chain::InMemoryStore;
+use advisor_chain::sqlite::SqliteStore;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
 
 use operation::{Case, any_case};

@@ -1,6 +1,7 @@
 use std::fmt;
 
-use advisor_chain::{OnBusy, Phase, Window};
+use advisor_chain::Phase;
+use advisor_chain::memory::{OnBusy, Window};
 use advisor_testkit::StoreFault;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,6 @@
-use advisor_chain::{Entry, EntryKind, ErrorKind, FinishReason, Message, Role, TurnEnd, TurnId};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::store::{Entry, EntryKind};
+use advisor_chain::{ErrorKind, FinishReason, Message, Role, TurnId};
 
 use crate::answers::words_of_user;
 use crate::operation::Script;

@@ -1,4 +1,6 @@
-use advisor_chain::{Entry, EntryKind, Message, Role, TurnEnd, TurnId};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::store::{Entry, EntryKind};
+use advisor_chain::{Message, Role, TurnId};
 
 use crate::operation::How;
 use crate::reading::{Over, Reading};

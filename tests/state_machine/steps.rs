@@ -2,7 +2,9 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use advisor_chain::{ConversationStore, StoreError, Version, async_trait};
+use advisor_chain::async_trait;
+use advisor_chain::memory::store::Version;
+use advisor_chain::memory::{ConversationStore, StoreError};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 
 /// Counts the steps of the turn that is being read, as its leaves pass them. Clones share everything.

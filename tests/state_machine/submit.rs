@@ -1,6 +1,7 @@
 use std::sync::atomic::Ordering;
 
-use advisor_chain::{EntryId, ForkPoint};
+use advisor_chain::memory::ForkPoint;
+use advisor_chain::memory::store::EntryId;
 use advisor_testkit::StoreFault;
 use futures::future::join;
 

@@ -1,4 +1,5 @@
-use advisor_chain::{Entry, EntryKind, Message, Role};
+use advisor_chain::memory::store::{Entry, EntryKind};
+use advisor_chain::{Message, Role};
 
 /// A log in a few words per entry: its number, its turn, what it says, and what it follows where that is not the one
 /// before it.

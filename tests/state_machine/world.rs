@@ -2,10 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, ConversationKey, ConversationStore, ForkPoint, TurnStream, Window, export,
-    import,
-};
+use advisor_chain::memory::store::{export, import};
+use advisor_chain::memory::{ConversationStore, ForkPoint, Window};
+use advisor_chain::{ChatClient, ChatMemoryAdvisor, ConversationKey, TurnStream};
 use advisor_testkit::{FaultStore, StoreFault};
 use futures::TryStreamExt;
 

@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use advisor_chain::{FnTool, Tool, ToolCallAdvisor, ToolError, ToolInvocation, ToolSet};
+use advisor_chain::tools::{ToolError, ToolInvocation, ToolSet};
+use advisor_chain::{FnTool, Tool, ToolCallAdvisor};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use tokio::runtime::Builder;
 use tokio::time::advance;

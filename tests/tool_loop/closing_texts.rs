@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use advisor_chain::{
-    ChatMemoryAdvisor, ClosingTexts, ConversationStore, FinishReason, InMemoryStore, Limit, Message,
-    NotStarted, OnCallLimit, Phase, Role, SqliteStore, Step, ToolCallAdvisor, ToolCallAdvisorBuilder,
-    ToolCallStreaming, ToolLimits, ToolOutput,
+use advisor_chain::chain::Step;
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::messages::Limit;
+use advisor_chain::sqlite::SqliteStore;
+use advisor_chain::tools::{
+    ClosingTexts, NotStarted, OnCallLimit, ToolCallAdvisorBuilder, ToolCallStreaming, ToolLimits, ToolOutput,
 };
+use advisor_chain::{ChatMemoryAdvisor, FinishReason, InMemoryStore, Message, Phase, Role, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{
@@ -113,7 +116,7 @@ async fn the_application_ends_a_turn_in_its_own_words() {
 struct Ending;
 
 #[advisor_chain::async_trait]
-impl advisor_chain::LoopHooks for Ending {
+impl advisor_chain::tools::LoopHooks for Ending {
     async fn after_round(
         &self,
         response: advisor_chain::ChatResponse,

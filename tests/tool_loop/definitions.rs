@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use advisor_chain::tools::{ToolError, ToolInvocation, ToolOutput, ToolSet};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatRequest, Error, ErrorKind, FnTool, Message, Phase, Placement, Tool,
-    ToolCallAdvisor, ToolDefinition, ToolError, ToolInvocation, ToolOutput, ToolSet, async_trait, from_fn,
+    ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};

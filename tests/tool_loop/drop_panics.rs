@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use advisor_chain::{
-    ErrorKind, FnTool, Limit, LoopEnd, OnDrop, ParallelTools, ToolCallAdvisor, ToolInvocation, ToolLimits,
-};
+use advisor_chain::messages::Limit;
+use advisor_chain::tools::{LoopEnd, ParallelTools, ToolInvocation, ToolLimits};
+use advisor_chain::{ErrorKind, FnTool, OnDrop, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::FutureExt;
 use serde_json::Value;

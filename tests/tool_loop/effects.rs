@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use advisor_chain::chain::{Record, Step, TurnRecorder};
+use advisor_chain::tools::{
+    CallKey, CallStart, Effect, OUTCOME_UNKNOWN, StartedCalls, ToolCallStreaming, ToolInvocation, ToolLimits,
+    VERIFY_BEFORE_RETRYING,
+};
 use advisor_chain::{
-    AdvisorChain, CallKey, CallStart, ChatRequest, Effect, ErrorKind, FinishReason, FnTool, Message,
-    OUTCOME_UNKNOWN, Phase, Placement, Record, Result, StartedCalls, Step, StreamAdvisor, ToolCallAdvisor,
-    ToolCallStreaming, ToolDefinition, ToolInvocation, ToolLimits, Turn, TurnId, TurnRecorder,
-    VERIFY_BEFORE_RETRYING, async_trait, from_fn,
+    AdvisorChain, ChatRequest, ErrorKind, FinishReason, FnTool, Message, Phase, Placement, Result,
+    StreamAdvisor, ToolCallAdvisor, ToolDefinition, Turn, TurnId, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use serde_json::json;
@@ -77,7 +80,7 @@ async fn law_t5_starts_are_announced_before_any_tool_of_the_round_runs() {
         ]);
         let charge = if exclusive { once("charge").exclusive() } else { once("charge") };
         let limits = ToolLimits::default().with_calls_of("send", Some(1));
-        let limits = limits.with_on_call_limit(advisor_chain::OnCallLimit::TellModel);
+        let limits = limits.with_on_call_limit(advisor_chain::tools::OnCallLimit::TellModel);
         let client = client(&model, ToolCallAdvisor::builder().limits(limits).build().unwrap())
             .advisor_in(Phase::Turn, ledger.clone())
             .tool(journalling(strict("look"), &stages.journal))

@@ -1,9 +1,8 @@
 //! Errors that end a turn, and what they carry.
 
-use advisor_chain::{
-    AggregatorSettings, ChatOptions, Delta, Error, ErrorKind, FinishReason, ToolCallAdvisor,
-    ToolCallStreaming, ToolLimits,
-};
+use advisor_chain::messages::{AggregatorSettings, Delta};
+use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
+use advisor_chain::{ChatOptions, Error, ErrorKind, FinishReason, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{

@@ -1,7 +1,10 @@
 //! One turn with a tool round, at each place where something outside the loop's own code runs: in order,
 //! failing there, and dropped there.
 
-use advisor_chain::{ErrorKind, FinishReason, LoopEnd, TurnEnd, validate_transcript};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::tools::LoopEnd;
+use advisor_chain::{ErrorKind, FinishReason};
 use advisor_testkit::Gate;
 
 use crate::support::{Reader, Stages, assert_valid, read, staged, transcript_lines};

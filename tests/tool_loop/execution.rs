@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use advisor_chain::{
-    ClientTool, ErrorKind, FinishReason, FnTool, LoopEnd, Message, Result, ToolBatch, ToolCallAdvisor,
-    ToolCallStreaming, ToolExecution, ToolResult, TurnEnd, async_trait,
-};
+use advisor_chain::chain::TurnEnd;
+use advisor_chain::messages::ToolResult;
+use advisor_chain::tools::{ClientTool, LoopEnd, ToolBatch, ToolCallStreaming, ToolExecution};
+use advisor_chain::{ErrorKind, FinishReason, FnTool, Message, Result, ToolCallAdvisor, async_trait};
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 
 use crate::support::{
@@ -137,7 +137,7 @@ async fn an_execution_with_wrong_results_ends_the_turn_with_an_error() {
 async fn results_of_an_execution_are_bounded() {
     let long: Results =
         |batch| Ok(batch.calls.iter().map(|call| ToolResult::error(&call.call, "x".repeat(1000))).collect());
-    let limits = advisor_chain::ToolLimits::default().with_result_bytes(100);
+    let limits = advisor_chain::tools::ToolLimits::default().with_result_bytes(100);
     let advisor = ToolCallAdvisor::builder().execution(Elsewhere::new(long)).limits(limits).build().unwrap();
     let client = client(&two_calls(), advisor).tool(tool("look", "sunny")).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
@@ -182,7 +182,7 @@ async fn ta_16_eligible_once_then_not() {
         Answer::from_calls([("c2", "look", "{}")]),
     ]);
     let (look, given) = invoked("look");
-    let once = move |_: &advisor_chain::ToolCall| asked.fetch_add(1, Ordering::Relaxed) == 0;
+    let once = move |_: &advisor_chain::messages::ToolCall| asked.fetch_add(1, Ordering::Relaxed) == 0;
     let advisor = ToolCallAdvisor::builder().eligible(once).build().unwrap();
     let client = client(&model, advisor).tool(look).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
@@ -235,11 +235,12 @@ async fn tm_08_the_model_is_told_the_tools_in_order() {
 /// A tool of the caller's that is run by mistake says so.
 #[tokio::test]
 async fn a_tool_of_the_callers_never_runs() {
-    let call = advisor_chain::ToolCall::new("c1", "sign", "{}");
+    let call = advisor_chain::messages::ToolCall::new("c1", "sign", "{}");
     let turn = advisor_chain::Turn::new(advisor_chain::TurnId::mint());
-    let key = advisor_chain::CallKey::new(turn.id().clone(), 1, 0);
-    let progress = advisor_chain::Progress::ignored();
-    let invocation = advisor_chain::ToolInvocation::new(call, serde_json::json!({}), key, progress, turn);
+    let key = advisor_chain::tools::CallKey::new(turn.id().clone(), 1, 0);
+    let progress = advisor_chain::tools::Progress::ignored();
+    let invocation =
+        advisor_chain::tools::ToolInvocation::new(call, serde_json::json!({}), key, progress, turn);
     let outcome = advisor_chain::Tool::run(&ClientTool::new(definition("sign")), invocation).await;
     assert!(outcome.unwrap_err().text().starts_with("not started"));
 }

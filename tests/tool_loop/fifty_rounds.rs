@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
 use advisor_chain::{
     AdvisorChain, ChatRequest, ChunkStream, Message, Phase, Placement, StreamAdvisor, ToolCallAdvisor,
-    ToolCallStreaming, ToolLimits, from_fn,
+    from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use futures::StreamExt;

@@ -1,6 +1,8 @@
 //! How a loop ended, as `finalize` is told on the exits that are neither a drop nor a failing stage.
 
-use advisor_chain::{Error, ErrorKind, FinishReason, FnTool, Limit, LoopEnd, ToolCallAdvisor, ToolLimits};
+use advisor_chain::messages::Limit;
+use advisor_chain::tools::{LoopEnd, ToolLimits};
+use advisor_chain::{Error, ErrorKind, FinishReason, FnTool, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
 

@@ -1,9 +1,11 @@
 //! What hooks may change, and for how long: requests, what is sent next, and where the loop goes.
 
+use advisor_chain::chain::Step;
+use advisor_chain::messages::{MessageList, ToolCall, ToolResult};
+use advisor_chain::tools::LoopHooks;
 use advisor_chain::{
-    ChatMemoryAdvisor, ChatOptions, ChatRequest, ConversationKey, FinishReason, InMemoryStore, LoopHooks,
-    Message, MessageList, Phase, Result, Step, ToolCall, ToolCallAdvisor, ToolChoice, ToolResult,
-    async_trait,
+    ChatMemoryAdvisor, ChatOptions, ChatRequest, ConversationKey, FinishReason, InMemoryStore, Message,
+    Phase, Result, ToolCallAdvisor, ToolChoice, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 

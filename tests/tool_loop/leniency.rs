@@ -1,6 +1,8 @@
 //! Arguments that do not fit their schema and can only mean one thing.
 
-use advisor_chain::{FnTool, Leniency, ToolCall, ToolCallAdvisor, ToolDefinition};
+use advisor_chain::messages::ToolCall;
+use advisor_chain::tools::Leniency;
+use advisor_chain::{FnTool, ToolCallAdvisor, ToolDefinition};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 

@@ -1,9 +1,8 @@
 //! Law T3: every bound ends the turn with a typed finish and a valid transcript.
 
-use advisor_chain::{
-    ChatClient, Chunk, ErrorKind, FinishReason, FnTool, Limit, Media, OnCallLimit, Part, ToolCallAdvisor,
-    ToolCallStreaming, ToolEventKind, ToolLimits, ToolOutput,
-};
+use advisor_chain::messages::{Limit, Media, Part, ToolEventKind};
+use advisor_chain::tools::{OnCallLimit, ToolCallStreaming, ToolLimits, ToolOutput};
+use advisor_chain::{ChatClient, Chunk, ErrorKind, FinishReason, FnTool, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
 
@@ -239,7 +238,7 @@ async fn law_t3_the_size_of_a_result() {
     }
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let errs = FnTool::new(definition("look"), |_: Value| async {
-        Err::<&str, _>(advisor_chain::ToolError::new("x".repeat(1000)))
+        Err::<&str, _>(advisor_chain::tools::ToolError::new("x".repeat(1000)))
     });
     let client = client(&model, limited(ToolLimits::default().with_result_bytes(100))).tool(errs);
     client.build().unwrap().prompt().user("go").call().await.unwrap();

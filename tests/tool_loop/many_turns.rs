@@ -1,6 +1,8 @@
 //! Law S7, as far as the loop is concerned: one chain runs many turns, also at once, and they share nothing.
 
-use advisor_chain::{ChatClient, LoopEnd, Role, ToolCallAdvisor, TurnId, Usage};
+use advisor_chain::messages::Usage;
+use advisor_chain::tools::LoopEnd;
+use advisor_chain::{ChatClient, Role, ToolCallAdvisor, TurnId};
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::future::join_all;
 

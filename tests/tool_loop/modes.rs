@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use advisor_chain::ToolCallStreaming::{self, All, FinalAnswerOnly, TextOnly};
+use advisor_chain::tools::ToolCallStreaming;
+use advisor_chain::tools::ToolCallStreaming::{All, FinalAnswerOnly, TextOnly};
+use advisor_chain::tools::{ClientTool, ToolLimits, ToolOutput};
 use advisor_chain::{
-    AdvisorChain, ChatRequest, Chunk, ChunkStream, ClientTool, FinishReason, FnTool, Message, Phase,
-    Placement, ToolCallAdvisor, ToolChoice, ToolLimits, ToolOutput, from_fn,
+    AdvisorChain, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase, Placement,
+    ToolCallAdvisor, ToolChoice, from_fn,
 };
 use advisor_testkit::{Answer, Gate, ScriptedModel};
 use futures::stream::{self, StreamExt};
@@ -14,10 +16,13 @@ use crate::support::{Reader, Run, client, definition, read, streaming, tool};
 
 /// A tool that tells how far it is.
 fn look() -> FnTool {
-    FnTool::with_invocation(definition("look"), |invocation: advisor_chain::ToolInvocation| async move {
-        invocation.progress.report("half").await;
-        Ok(ToolOutput::from("sunny"))
-    })
+    FnTool::with_invocation(
+        definition("look"),
+        |invocation: advisor_chain::tools::ToolInvocation| async move {
+            invocation.progress.report("half").await;
+            Ok(ToolOutput::from("sunny"))
+        },
+    )
 }
 
 fn two_rounds() -> ScriptedModel {
@@ -50,7 +55,7 @@ async fn ta_24_text_only_shows_what_the_user_reads() {
     let run = run(ToolCallAdvisor::new()).await;
     let expected = [&ROUND_1_TEXT[..], &["round 1 completed"], &ANSWER, &["usage 2 20/3"], &END];
     assert_eq!(run.lines(), expected.concat());
-    assert_eq!(run.response().usage(), Some(&advisor_chain::Usage::new(30, 8)), "the turn's sum");
+    assert_eq!(run.response().usage(), Some(&advisor_chain::messages::Usage::new(30, 8)), "the turn's sum");
 }
 
 #[tokio::test]
@@ -59,7 +64,7 @@ async fn ta_24_final_answer_only_shows_the_last_round_alone() {
     // Withheld until it is known to be the last, the answer comes as whole blocks.
     let expected = ["2.0 + text", "2.0 \"It is sunny.\"", "2.0 -", "completed 2 Stop"];
     assert_eq!(run.lines(), expected);
-    assert_eq!(run.response().usage(), Some(&advisor_chain::Usage::new(30, 8)));
+    assert_eq!(run.response().usage(), Some(&advisor_chain::messages::Usage::new(30, 8)));
 }
 
 /// With all of it streamed, a tool-call response, then the final response.
@@ -87,7 +92,11 @@ async fn all_shows_a_tool_call_response_then_the_final_response() {
     assert_eq!(responses.len(), 2);
     assert_eq!(responses[0].tool_calls().count(), 1);
     assert_eq!(responses[1].text(), "It is sunny.");
-    assert_eq!(responses[0].usage(), Some(&advisor_chain::Usage::new(10, 5)), "a round has its own");
+    assert_eq!(
+        responses[0].usage(),
+        Some(&advisor_chain::messages::Usage::new(10, 5)),
+        "a round has its own"
+    );
 }
 
 /// With all of it streamed, a tool-call response, then the direct result.

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::chain::{AdvisorRole, History};
+use advisor_chain::tools::{LoopHooks, ToolSet};
 use advisor_chain::{
-    AdvisorChain, AdvisorInfo, AdvisorRole, ChatClient, ChatRequest, ChunkStream, ErrorKind, History,
-    LoopHooks, Phase, Placement, Result, StreamAdvisor, ToolCallAdvisor, ToolSet, async_trait, from_fn,
+    AdvisorChain, AdvisorInfo, ChatClient, ChatRequest, ChunkStream, ErrorKind, Phase, Placement, Result,
+    StreamAdvisor, ToolCallAdvisor, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -119,7 +121,7 @@ async fn tools_found_in_one_round_are_offered_in_the_next() {
             .iter()
             .filter_map(|message| message.tool_result())
             .filter(|result| result.name == "search")
-            .map(advisor_chain::ToolResult::text)
+            .map(advisor_chain::messages::ToolResult::text)
             .collect();
         let named = catalogue()
             .into_iter()

@@ -1,8 +1,11 @@
 //! Who sends the turn's messages again: the loop, or a memory inside it.
 
+use advisor_chain::chain::AdvisorRole;
+use advisor_chain::messages::Limit;
+use advisor_chain::tools::ToolLimits;
 use advisor_chain::{
-    AdvisorChain, AdvisorRole, ChatClientBuilder, ChatRequest, ErrorKind, Limit, Phase, Placement,
-    StreamAdvisor, ToolCallAdvisor, ToolLimits, from_fn,
+    AdvisorChain, ChatClientBuilder, ChatRequest, ErrorKind, Phase, Placement, StreamAdvisor,
+    ToolCallAdvisor, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 

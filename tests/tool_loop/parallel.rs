@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use advisor_chain::{
-    FinishReason, FnTool, ParallelTools, ToolCallAdvisor, ToolCallStreaming, ToolDefinition, ToolInvocation,
-    ToolOutput,
-};
+use advisor_chain::tools::{ParallelTools, ToolCallStreaming, ToolInvocation, ToolOutput};
+use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor, ToolDefinition};
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 
 use crate::support::{

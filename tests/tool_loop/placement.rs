@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::tools::LoopHooks;
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatRequest, ChatResponse, ChunkStream, FinishReason, LoopHooks, Message,
-    Phase, Placement, Result, StreamAdvisor, ToolCallAdvisor, async_trait, from_fn,
+    AdvisorChain, ChatClient, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Phase,
+    Placement, Result, StreamAdvisor, ToolCallAdvisor, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 

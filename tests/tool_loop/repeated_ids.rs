@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use advisor_chain::messages::{MessageList, ToolEventKind};
+use advisor_chain::tools::{ToolCallStreaming, ToolInvocation, ToolOutput};
 use advisor_chain::{
-    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, FnTool, InMemoryStore, Message, MessageList,
-    OpenAiModel, Phase, ToolCallStreaming, ToolEventKind, ToolInvocation, ToolOutput,
+    ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, FnTool, InMemoryStore, Message, OpenAiModel, Phase,
 };
 use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use serde_json::{Value, json};

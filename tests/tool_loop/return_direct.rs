@@ -1,9 +1,8 @@
 //! Tools whose results go straight to the user.
 
-use advisor_chain::{
-    BlockKind, FinishReason, FnTool, Media, Part, ToolCallAdvisor, ToolCallStreaming, ToolError, ToolOutput,
-    Usage,
-};
+use advisor_chain::messages::{BlockKind, Media, Part, Usage};
+use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolOutput};
+use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 

@@ -1,8 +1,9 @@
 //! Rounds: when the loop asks again, what it sends, and what comes of it.
 
+use advisor_chain::messages::{Delta, DeltaKind, ProviderData, ToolCallDelta};
 use advisor_chain::{
-    AdvisorChain, ChatClient, ChatRequest, Delta, DeltaKind, FinishReason, FnTool, Message, Phase, Placement,
-    ProviderData, Role, ToolCallAdvisor, ToolCallDelta, from_fn,
+    AdvisorChain, ChatClient, ChatRequest, FinishReason, FnTool, Message, Phase, Placement, Role,
+    ToolCallAdvisor, from_fn,
 };
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::StreamExt;
@@ -153,7 +154,8 @@ async fn ia_15_a_loop_by_hand_gives_the_same_answer() {
             break response;
         }
         messages.push(response.message().clone());
-        let results = calls.iter().map(|call| advisor_chain::ToolResult::new(call, vec!["sunny".into()]));
+        let results =
+            calls.iter().map(|call| advisor_chain::messages::ToolResult::new(call, vec!["sunny".into()]));
         messages.extend(results.map(Message::tool));
     };
     assert_eq!((answer.text().as_str(), model.calls()), ("It is sunny.", 2));

@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use advisor_chain::messages::{ToolCall, ToolResult};
+use advisor_chain::tools::{
+    CallKey, CallRun, CallStart, Effect, ParallelTools, ToolBatch, ToolError, ToolEvents, ToolExecution,
+    ToolInvocation, ToolLimits, ToolSet, VERIFY_BEFORE_RETRYING,
+};
 use advisor_chain::{
-    AdvisorChain, CallKey, CallRun, CallStart, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey,
-    Effect, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, ParallelTools, Phase, Result,
-    StreamAdvisor, ToolBatch, ToolCall, ToolCallAdvisor, ToolDefinition, ToolError, ToolEvents,
-    ToolExecution, ToolInvocation, ToolLimits, ToolResult, ToolSet, Turn, TurnId, VERIFY_BEFORE_RETRYING,
+    AdvisorChain, ChatMemoryAdvisor, ChatRequest, Chunk, ConversationKey, ErrorKind, FinishReason, FnTool,
+    InMemoryStore, Message, Phase, Result, StreamAdvisor, ToolCallAdvisor, ToolDefinition, Turn, TurnId,
     async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};

@@ -1,9 +1,10 @@
 //! Whatever a model says, in whatever mode: the laws of the stream hold, a call is a stream that is folded,
 //! and the transcript is valid.
 
+use advisor_chain::messages::{Delta, ToolCallDelta};
+use advisor_chain::tools::{ClientTool, OnCallLimit, ToolCallStreaming, ToolError, ToolLimits, ToolOutput};
 use advisor_chain::{
-    ChatClient, ChatResponse, Chunk, ClientTool, Delta, Error, ErrorKind, FinishReason, FnTool, OnCallLimit,
-    ToolCallAdvisor, ToolCallDelta, ToolCallStreaming, ToolError, ToolLimits, ToolOutput,
+    ChatClient, ChatResponse, Chunk, Error, ErrorKind, FinishReason, FnTool, ToolCallAdvisor,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::tools::LoopHooks;
 use advisor_chain::{
-    ChatResponse, FinishReason, FnTool, LoopHooks, Message, Result, ToolCallAdvisor, ToolDefinition,
-    async_trait,
+    ChatResponse, FinishReason, FnTool, Message, Result, ToolCallAdvisor, ToolDefinition, async_trait,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 
@@ -35,7 +35,7 @@ fn emptied(response: ChatResponse) -> ChatResponse {
 }
 
 /// The response with its calls changed.
-fn with_calls(response: ChatResponse, change: fn(&mut advisor_chain::ToolCall)) -> ChatResponse {
+fn with_calls(response: ChatResponse, change: fn(&mut advisor_chain::messages::ToolCall)) -> ChatResponse {
     let mut choice = response.choices()[0].clone();
     let blocks = response.blocks().map(|(_, block)| match block.as_tool_call() {
         Some(call) => {
@@ -138,10 +138,10 @@ async fn d24_a_steering_hook_can_keep_a_call_from_the_caller_and_hand_one_out() 
 async fn a_steering_hook_cannot_add_calls() {
     let (response, model, given) = steered(|response| {
         let mut choice = response.choices()[0].clone();
-        let call = advisor_chain::ToolCall::new("c9", "look", "{}");
+        let call = advisor_chain::messages::ToolCall::new("c9", "look", "{}");
         choice.message =
             Message::assistant_blocks(choice.message.blocks().iter().cloned().chain([call.into()]).collect());
-        choice.block_ids.push(advisor_chain::BlockId::new(1, 9));
+        choice.block_ids.push(advisor_chain::messages::BlockId::new(1, 9));
         response.with_choices(vec![choice])
     })
     .await;

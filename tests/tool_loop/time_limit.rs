@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use advisor_chain::messages::{BlockDelta, BlockHead, BlockId, BlockKind, Limit, MessageList};
+use advisor_chain::tools::{LoopHooks, ToolCallStreaming, ToolLimits};
 use advisor_chain::{
-    AdvisorChain, BlockDelta, BlockHead, BlockId, BlockKind, ChatRequest, Chunk, ChunkStream, FinishReason,
-    FnTool, Limit, LoopHooks, Message, MessageList, Phase, Placement, Result, ToolCallAdvisor,
-    ToolCallStreaming, ToolLimits, async_trait, from_fn,
+    AdvisorChain, ChatRequest, Chunk, ChunkStream, FinishReason, FnTool, Message, Phase, Placement, Result,
+    ToolCallAdvisor, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::Value;
@@ -57,12 +58,12 @@ async fn law_t3_time_runs_out_while_the_model_answers() {
 async fn law_t3_time_runs_out_in_the_middle_of_a_call() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::All] {
         let begun = Instant::now();
-        let mut nameless = advisor_chain::ToolCallDelta::start(1, "", "look");
+        let mut nameless = advisor_chain::messages::ToolCallDelta::start(1, "", "look");
         nameless.call_id = None;
         let model = ScriptedModel::new([Answer::new()
             .text("Let me look.")
             .call("c1", "look", "{}")
-            .delta(advisor_chain::Delta::tool_call(nameless))
+            .delta(advisor_chain::messages::Delta::tool_call(nameless))
             .hang()]);
         let advisor = ToolCallAdvisor::builder().limits(limits()).streaming(mode).build().unwrap();
         let client = client(&model, advisor).tool(tool("look", "sunny")).build().unwrap();

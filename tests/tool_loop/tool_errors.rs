@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use advisor_chain::messages::{Block, ToolCall, ToolResult};
+use advisor_chain::tools::{LoopHooks, ParallelTools, ToolError, ToolLimits};
 use advisor_chain::{
-    AdvisorChain, Block, ChatClientBuilder, ChatRequest, ChatResponse, FinishReason, FnTool, LoopHooks,
-    Message, ParallelTools, Phase, Placement, Result, ToolCall, ToolCallAdvisor, ToolDefinition, ToolError,
-    ToolLimits, ToolResult, async_trait, from_fn,
+    AdvisorChain, ChatClientBuilder, ChatRequest, ChatResponse, FinishReason, FnTool, Message, Phase,
+    Placement, Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! What those who watch the tools are told.
 
-use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor, ToolCallStreaming};
+use advisor_chain::tools::ToolCallStreaming;
+use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{Denying, Reader, client, definition, read, streaming, tool};

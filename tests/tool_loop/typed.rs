@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::messages::ToolResult;
+use advisor_chain::tools::{ToolCallStreaming, ToolError, ToolOutput, schema_for};
 use advisor_chain::{
-    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Phase, Tool, ToolCallAdvisor,
-    ToolCallStreaming, ToolError, ToolOutput, ToolResult, TurnId, schema_for,
+    ChatMemoryAdvisor, ConversationKey, FnTool, InMemoryStore, Message, Phase, Tool, ToolCallAdvisor, TurnId,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 use schemars::JsonSchema;

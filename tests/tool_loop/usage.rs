@@ -1,8 +1,9 @@
 //! Token counts: each round's own, and the turn's sum on completion.
 
+use advisor_chain::messages::{Delta, Usage};
+use advisor_chain::tools::{LoopHooks, LoopOutcome, ToolCallStreaming};
 use advisor_chain::{
-    AdvisorChain, ChatRequest, ChatResponse, Chunk, Delta, FinishReason, LoopHooks, LoopOutcome, Phase,
-    Placement, ToolCallAdvisor, ToolCallStreaming, Usage, from_fn,
+    AdvisorChain, ChatRequest, ChatResponse, Chunk, FinishReason, Phase, Placement, ToolCallAdvisor, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 

@@ -37,16 +37,16 @@ fn time() -> impl advisor_chain::Tool {
 #[cfg(feature = "memory")]
 async fn memory() -> Result<advisor_chain::ChatMemoryAdvisor, Box<dyn Error>> {
     #[cfg(feature = "sqlite")]
-    let store = advisor_chain::SqliteStore::open("conversations.sqlite").await?;
+    let store = advisor_chain::sqlite::SqliteStore::open("conversations.sqlite").await?;
     #[cfg(feature = "postgres")]
-    let store = advisor_chain::PostgresStore::connect("postgres://app@127.0.0.1/app").await?;
+    let store = advisor_chain::postgres::PostgresStore::connect("postgres://app@127.0.0.1/app").await?;
     #[cfg(feature = "redis")]
-    let store = advisor_chain::RedisStore::connect("redis://127.0.0.1/").await?;
+    let store = advisor_chain::redis::RedisStore::connect("redis://127.0.0.1/").await?;
     #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "redis")))]
     let store = advisor_chain::InMemoryStore::new();
     let memory = advisor_chain::ChatMemoryAdvisor::new(store);
     #[cfg(feature = "tiktoken")]
-    let memory = memory.with_token_counter(advisor_chain::Tiktoken::for_model("gpt-4o")?);
+    let memory = memory.with_token_counter(advisor_chain::memory::Tiktoken::for_model("gpt-4o")?);
     Ok(memory)
 }
 

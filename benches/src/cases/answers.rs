@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use advisor_chain::messages::{Delta, DeltaKind, MessageAggregator};
 use advisor_chain::{
-    AdvisorChain, ChatRequest, Chunk, Delta, DeltaKind, FinishReason, Message, MessageAggregator,
-    OpenAiModel, StreamAdvisor, from_fn,
+    AdvisorChain, ChatRequest, Chunk, FinishReason, Message, OpenAiModel, StreamAdvisor, from_fn,
 };
 use futures::StreamExt;
 use serde::Deserialize;
@@ -55,7 +55,7 @@ fn answering<A: StreamAdvisor>(name: String, count: usize, advisor: fn() -> A) -
 fn answer(
     shape: Shape,
     events: usize,
-    chain: impl FnOnce(OpenAiModel) -> advisor_chain::ChainBuilder,
+    chain: impl FnOnce(OpenAiModel) -> advisor_chain::chain::ChainBuilder,
 ) -> impl FnOnce() {
     let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
     let chain = chain(model.with_transport(InMemory::new([shape.body(events)]))).build().unwrap();
@@ -101,7 +101,7 @@ fn editing() -> impl StreamAdvisor {
 /// The aggregator alone.
 fn aggregating(name: &str, piece: fn(&'static str) -> DeltaKind) -> Case {
     Case::new(format!("aggregate, {name}"), "delta", CHUNKS, move |deltas| {
-        let call = advisor_chain::ToolCallDelta::start(0, "c", "f");
+        let call = advisor_chain::messages::ToolCallDelta::start(0, "c", "f");
         let deltas: Vec<Delta> = std::iter::once(Delta::tool_call(call))
             .chain((0..deltas).map(|_| Delta::from(piece(" word"))))
             .chain([Delta::finish(FinishReason::Stop)])

@@ -1,9 +1,8 @@
 //! What stores are asked in each round of a turn.
 
-use advisor_chain::{
-    Batch, BatchKey, ConversationKey, ConversationStore, EntryKind, InMemoryStore, Message, NewEntry, TurnId,
-    Version,
-};
+use advisor_chain::memory::ConversationStore;
+use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, Version};
+use advisor_chain::{ConversationKey, InMemoryStore, Message, TurnId};
 
 use super::{Case, runtime};
 

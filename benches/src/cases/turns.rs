@@ -1,9 +1,10 @@
 //! Whole turns: the root, memory, the tool loop.
 
+use advisor_chain::messages::{Block, BlockContent, Part, ToolCall, ToolResult};
+use advisor_chain::tools::ToolLimits;
 use advisor_chain::{
-    Block, BlockContent, ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, ConversationKey, FnTool,
-    InMemoryStore, Message, OpenAiModel, Part, ToolCall, ToolCallAdvisor, ToolDefinition, ToolLimits,
-    ToolResult,
+    ChatClient, ChatMemoryAdvisor, ChatModel, ChatRequest, ConversationKey, FnTool, InMemoryStore, Message,
+    OpenAiModel, ToolCallAdvisor, ToolDefinition,
 };
 use bytes::Bytes;
 use futures::StreamExt;

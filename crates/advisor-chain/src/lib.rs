@@ -41,39 +41,83 @@
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] | yes |
 //!
 //! Without a feature its crate is not built. No feature changes what another does.
+//!
+//! # Modules
+//! The root has the names that are used most.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`messages`] | messages, blocks, deltas, chunks, responses, the aggregator |
+//! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`](chain::FallbackModel), [`TextStream`](chain::TextStream) |
+//! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
+//! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
+//! | [`structured`], [`openai`], `sqlite`, `postgres`, `redis` | the crate of that feature |
 
 #[doc(inline)]
-pub use advisor_core::*;
+pub use advisor_core::{
+    Advisor, AdvisorChain, AdvisorInfo, ChatClient, ChatClientBuilder, ChatModel, ChatOptions, ChatRequest,
+    ChatResponse, Chunk, ChunkStream, ConversationKey, Error, ErrorKind, FinishReason, Message, OnDrop,
+    Phase, Placement, Prompt, Result, Role, Spawner, StreamAdvisor, Tool, ToolChoice, ToolDefinition, Turn,
+    TurnId, TurnResponse, TurnStream, async_trait, from_fn,
+};
 #[cfg(feature = "memory")]
 #[doc(inline)]
-pub use chat_memory_advisor::*;
-#[cfg(feature = "postgres")]
-pub use chat_memory_postgres as postgres;
-#[cfg(feature = "postgres")]
-#[doc(inline)]
-pub use chat_memory_postgres::PostgresStore;
-#[cfg(feature = "redis")]
-pub use chat_memory_redis as redis;
-#[cfg(feature = "redis")]
-#[doc(inline)]
-pub use chat_memory_redis::RedisStore;
-#[cfg(feature = "sqlite")]
-#[doc(inline)]
-pub use chat_memory_sqlite::SqliteStore;
-#[cfg(feature = "memory")]
-#[doc(inline)]
-pub use conversation_store::*;
-#[cfg(feature = "openai")]
-pub use provider_openai as openai;
+pub use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore};
 #[cfg(feature = "openai")]
 #[doc(inline)]
-pub use provider_openai::{OpenAiModel, Profile};
+pub use provider_openai::OpenAiModel;
 #[cfg(feature = "structured")]
 #[doc(inline)]
-pub use structured_output::*;
+pub use structured_output::PromptExt;
 #[cfg(feature = "tools")]
 #[doc(inline)]
-pub use tool_call_advisor::*;
+pub use tool_call_advisor::{FnTool, ToolCallAdvisor};
+
+/// Messages, blocks, deltas, chunks and responses, and what makes them of one another.
+pub mod messages {
+    #[doc(inline)]
+    pub use message_aggregator::*;
+}
+
+/// Chains, their order and their explanation, what a turn shares, and other ways to stream an answer.
+pub mod chain {
+    #[doc(inline)]
+    pub use advisor_core::{
+        AdvisorRole, Batches, BoxError, ChainBuilder, ContextFn, Extensions, FallbackModel, FromFn, History,
+        HoldBack, IntoId, MemorySide, PendingText, Plan, PlanEntry, Record, ResponseFormat, SchemaSupport,
+        Step, TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn, drop_caught,
+    };
+}
+
+/// Tools, and with the feature `tools` the loop that runs them.
+pub mod tools {
+    #[doc(inline)]
+    pub use advisor_core::{
+        CallKey, CallStart, Effect, Leniency, OUTCOME_UNKNOWN, Progress, StartedCalls, ToolError,
+        ToolInvocation, ToolOutput, ToolSet, VERIFY_BEFORE_RETRYING,
+    };
+    #[cfg(feature = "tools")]
+    #[doc(inline)]
+    pub use tool_call_advisor::*;
+}
+
+/// Memory: windows, repair, summaries; in `store` the contract of a store, copies and the store in memory.
+#[cfg(feature = "memory")]
+pub mod memory {
+    #[doc(inline)]
+    pub use chat_memory_advisor::*;
+}
+
+#[cfg(feature = "postgres")]
+pub use chat_memory_postgres as postgres;
+#[cfg(feature = "redis")]
+pub use chat_memory_redis as redis;
+#[cfg(feature = "sqlite")]
+pub use chat_memory_sqlite as sqlite;
+#[cfg(feature = "openai")]
+pub use provider_openai as openai;
+#[cfg(feature = "structured")]
+pub use structured_output as structured;
 
 /// Begins a client around `model`, with the tool loop in it unless another one is added.
 ///

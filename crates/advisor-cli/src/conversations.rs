@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 
-use advisor_chain::{
-    ConversationKey, ConversationStore, Error, ErrorKind, Page, ReadRange, StoreError, export, import,
-};
+use advisor_chain::memory::store::{Page, ReadRange, export, import};
+use advisor_chain::memory::{ConversationStore, StoreError};
+use advisor_chain::{ConversationKey, Error, ErrorKind};
 use chat_memory_sqlite::SqliteStore;
 use futures::TryStreamExt;
 use tokio::io::BufReader;

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Stderr, Stdout, Write};
 
-use advisor_chain::{Block, BlockDelta, BlockKind, Chunk, FinishReason, Part, ToolEvent, ToolEventKind};
+use advisor_chain::messages::{Block, BlockDelta, BlockKind, Part, ToolEvent, ToolEventKind};
+use advisor_chain::{Chunk, FinishReason};
 
 use crate::output::{Output, Style};
 
@@ -171,7 +172,7 @@ pub(crate) fn chain_of(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use advisor_chain::{BlockId, Limit};
+    use advisor_chain::messages::{BlockId, Limit};
 
     use super::*;
 

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use advisor_chain::{
-    Advisor, AdvisorInfo, ChatRequest, ChatResponse, Message, MessageList, Record, Result, Step, TurnEnd,
-    TurnRecorder, async_trait,
-};
+use advisor_chain::chain::{Record, Step, TurnEnd, TurnRecorder};
+use advisor_chain::messages::MessageList;
+use advisor_chain::{Advisor, AdvisorInfo, ChatRequest, ChatResponse, Message, Result, async_trait};
 use futures::future::BoxFuture;
 
 use super::Stages;

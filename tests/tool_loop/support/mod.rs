@@ -14,9 +14,9 @@ pub(crate) use staging::staged;
 pub(crate) use tools::{definition, invoked, tool};
 pub(crate) use transcript::{assert_valid, transcript_lines};
 
-use advisor_chain::{
-    ChatClient, ChatClientBuilder, FinishReason, Limit, ToolCallAdvisor, ToolCallStreaming, ToolLimits,
-};
+use advisor_chain::messages::Limit;
+use advisor_chain::tools::{ToolCallStreaming, ToolLimits};
+use advisor_chain::{ChatClient, ChatClientBuilder, FinishReason, ToolCallAdvisor};
 use advisor_testkit::ScriptedModel;
 
 /// A client around `model` with this loop; it keeps sharing what the model is asked.

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::task::Poll;
 use std::time::Duration;
 
-use advisor_chain::{
-    BlockDelta, BlockId, ChatResponse, Chunk, ChunkFold, Error, Result, ToolEvent, ToolEventKind,
-};
+use advisor_chain::messages::{BlockDelta, BlockId, ChunkFold, ToolEvent, ToolEventKind};
+use advisor_chain::{ChatResponse, Chunk, Error, Result};
 use futures::{Stream, StreamExt, poll};
 use tokio::task::unconstrained;
 use tokio::time::timeout;

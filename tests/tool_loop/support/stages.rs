@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use advisor_chain::messages::MessageList;
+use advisor_chain::tools::{LoopEnd, LoopHooks, LoopOutcome};
 use advisor_chain::{
-    Advisor, AdvisorInfo, ChatRequest, ChatResponse, Error, ErrorKind, LoopEnd, LoopHooks, LoopOutcome,
-    Message, MessageList, Phase, Placement, Result, async_trait,
+    Advisor, AdvisorInfo, ChatRequest, ChatResponse, Error, ErrorKind, Message, Phase, Placement, Result,
+    async_trait,
 };
 use advisor_testkit::{Gate, Journal};
 

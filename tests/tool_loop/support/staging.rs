@@ -1,8 +1,9 @@
 //! A turn whose every part is a stage.
 
+use advisor_chain::tools::{ToolError, ToolInvocation, ToolOutput};
 use advisor_chain::{
     AdvisorChain, ChatClient, ChatRequest, FinishReason, FnTool, Phase, Placement, StreamAdvisor,
-    ToolCallAdvisor, ToolError, ToolInvocation, ToolOutput, TurnStream, from_fn,
+    ToolCallAdvisor, TurnStream, from_fn,
 };
 use advisor_testkit::{Answer, ScriptedModel};
 

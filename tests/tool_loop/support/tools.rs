@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use advisor_chain::{FnTool, ToolDefinition, ToolOutput};
+use advisor_chain::tools::ToolOutput;
+use advisor_chain::{FnTool, ToolDefinition};
 use serde_json::{Value, json};
 
 /// A tool that takes any object.

@@ -1,6 +1,8 @@
 //! Transcripts: whether they are valid (law M1), and as lines.
 
-use advisor_chain::{Block, BlockContent, Message, MessageContent, MessageList, validate_transcript};
+use advisor_chain::Message;
+use advisor_chain::memory::validate_transcript;
+use advisor_chain::messages::{Block, BlockContent, MessageContent, MessageList};
 
 /// Fails with the transcript unless it is valid.
 #[track_caller]

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use advisor_chain::{Error, Result, ToolError};
+use advisor_chain::tools::ToolError;
+use advisor_chain::{Error, Result};
 
 /// The most that is read of a file, in bytes.
 const MOST: u64 = 256 << 10;

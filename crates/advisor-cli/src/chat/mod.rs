@@ -10,9 +10,9 @@ mod tools;
 use std::io::Write;
 use std::path::PathBuf;
 
+use advisor_chain::tools::{ToolCallStreaming, ToolSet};
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, ChatOptions, ConversationKey, InMemoryStore, Result, ToolCallAdvisor,
-    ToolCallStreaming, ToolSet,
 };
 
 use self::endpoint::Endpoint;

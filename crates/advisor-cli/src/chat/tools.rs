@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-use advisor_chain::{FnTool, ToolDefinition, ToolInvocation, ToolSet};
+use advisor_chain::tools::{ToolInvocation, ToolSet};
+use advisor_chain::{FnTool, ToolDefinition};
 use serde_json::{Value, json};
 
 use super::folder::SharedFolder;

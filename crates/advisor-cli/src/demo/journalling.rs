@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use advisor_chain::{
-    AdvisorChain, ChatRequest, FnTool, StreamAdvisor, ToolDefinition, ToolInvocation, ToolSet, from_fn,
-};
+use advisor_chain::tools::{ToolInvocation, ToolSet};
+use advisor_chain::{AdvisorChain, ChatRequest, FnTool, StreamAdvisor, ToolDefinition, from_fn};
 use advisor_testkit::Journal;
 use serde_json::{Value, json};
 

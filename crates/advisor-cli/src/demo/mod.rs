@@ -6,9 +6,10 @@ mod journalling;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
     ChatClient, ChatMemoryAdvisor, Chunk, ConversationKey, Error, InMemoryStore, Message, OpenAiModel, Phase,
-    Role, ToolCallAdvisor, ToolCallStreaming,
+    Role, ToolCallAdvisor,
 };
 use advisor_testkit::{Journal, JournalStore, ReplayServer};
 use futures::StreamExt;

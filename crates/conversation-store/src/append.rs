@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::{EntryId, EntryKind, FencingToken, StoreError, Version};
+use crate::{BatchStep, EntryId, EntryKind, FencingToken, StoreError, Version};
 
 /// Entries that are appended together: all of them or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,7 +128,7 @@ impl BatchKey {
     /// The key of what this turn begins with, by which a turn that is submitted again is found.
     #[must_use]
     pub fn for_input(turn: TurnId) -> Self {
-        Self::new(turn, 0, "input")
+        Self::new(turn, 0, BatchStep::Input)
     }
 }
 

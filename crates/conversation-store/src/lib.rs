@@ -41,6 +41,7 @@
 
 mod append;
 mod append_once;
+mod batch_step;
 mod branch;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -60,6 +61,7 @@ mod written_entry;
 
 pub use append::{Batch, BatchKey, NewEntry};
 pub use append_once::append_once;
+pub use batch_step::{BatchStep, RoundStep};
 pub use branch::{BranchIndex, Segment};
 pub use entry::summary::Summary;
 pub use entry::{Entry, EntryKind};

@@ -7,7 +7,9 @@ use crate::advisor::handed_out::LastTurn;
 use crate::turn::TurnMemory;
 use crate::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::append_once;
-use conversation_store::{Batch, BatchKey, EntryId, EntryKind, FencingToken, NewEntry, StoreError, Version};
+use conversation_store::{
+    Batch, BatchKey, BatchStep, EntryId, EntryKind, FencingToken, NewEntry, StoreError, Version,
+};
 
 /// Entries that are read at once.
 const PAGE: usize = 256;
@@ -147,9 +149,10 @@ impl LastTurn {
     fn batch(&self, start: &CallStart) -> Batch {
         let turn = &start.key.turn;
         // Nobody else has this key: whoever writes the same start must not be told that it is written.
-        let key = BatchKey::new(turn.clone(), start.key.round, format!("started-{}", Uuid::now_v7()));
+        let key = BatchKey::new(turn.clone(), start.key.round, BatchStep::Starts(Uuid::now_v7()));
         let entries = vec![NewEntry::new(turn.clone(), EntryKind::CallStarted(start.clone()))];
-        let written = self.entries.iter().map(|entry| entry.seq).max();
+        let seqs = self.entries.iter().map(|entry| entry.seq);
+        let written = seqs.filter(|seq| *seq <= self.version.as_u64()).max();
         let parent = written.filter(|seq| Version::new(*seq) != self.version).map(EntryId::new);
         Batch::new(key, entries).with_parent(parent).with_last_turn(self.last_turn.clone())
     }

@@ -3,6 +3,7 @@ use std::fmt;
 use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, TurnEnd, TurnId};
 
 use crate::ChatMemoryAdvisor;
+use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::is_remembered;
 use crate::turn::close::{closing, end_of};
 use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version};
@@ -77,7 +78,7 @@ impl ChatMemoryAdvisor {
             let end = end_of(last, &self.settings.registry.unfinished(key));
             if last_end(last) != Some(&end) {
                 let closing = closing(last, &end, &[], &self.settings.measure.texts);
-                log.extend(closing.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+                extend_with_planned(&mut log, closing);
             }
             let is_all = log.first().is_none_or(Entry::is_first);
             match last_to_say_something(&log) {

@@ -1,6 +1,6 @@
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId};
@@ -38,8 +38,8 @@ pub(crate) struct Running {
 pub(crate) struct Hold {
     /// Another turn is to take its place.
     pub(crate) interrupted: Notify,
-    /// The fence of its lease; 0 if there is none.
-    fence: AtomicU64,
+    /// The fencing token of its lease, if it has one.
+    fence: std::sync::Mutex<Option<FencingToken>>,
     /// Whether the lease is to be renewed. The lock is held while the store is asked to, so that what is given back
     /// is not renewed late.
     pub(crate) renewed: Mutex<bool>,
@@ -186,17 +186,21 @@ impl Drop for Claim {
 
 impl Hold {
     pub(crate) fn fence(&self) -> Option<FencingToken> {
-        Some(self.fence.load(Ordering::Acquire)).filter(|fence| *fence > 0).map(FencingToken::new)
+        *self.lock_fence()
     }
 
     pub(crate) fn set_fence(&self, fence: FencingToken) {
-        self.fence.store(fence.as_u64(), Ordering::Release);
+        *self.lock_fence() = Some(fence);
+    }
+
+    fn lock_fence(&self) -> MutexGuard<'_, Option<FencingToken>> {
+        self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hold").field("fence", &self.fence).finish_non_exhaustive()
+        f.debug_struct("Hold").field("fence", &self.fence()).finish_non_exhaustive()
     }
 }
 

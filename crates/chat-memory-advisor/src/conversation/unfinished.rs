@@ -7,8 +7,8 @@ use conversation_store::{Entry, EntryKind, FencingToken, Version};
 pub(crate) struct Unfinished {
     pub(crate) turn: TurnId,
     pub(crate) end: TurnEnd,
-    /// The version of the conversation when the turn last knew it.
-    pub(crate) known: Version,
+    /// The version of the conversation when the turn last knew it; `None` if nobody can say which that was.
+    pub(crate) known: Option<Version>,
     /// What of the turn was being written behind that when it stopped: it may be there.
     pub(crate) unsure: Vec<EntryKind>,
     /// The turn went on after an end that the log may have for its last.
@@ -16,7 +16,7 @@ pub(crate) struct Unfinished {
     /// The run found no trace of the turn: what the log has of it before that version is another run's.
     pub(crate) is_new: bool,
     /// The version behind all that was being written, what closes the turn before included.
-    pub(crate) until: Version,
+    pub(crate) until: Option<Version>,
     /// What the run held its conversation with.
     pub(crate) fence: Option<FencingToken>,
     /// Tells it from another run of the turn that is left; absent where it is not.
@@ -25,9 +25,9 @@ pub(crate) struct Unfinished {
 
 impl Unfinished {
     /// A turn of which nothing had been shown, and whose beginning may be written behind this version.
-    pub(crate) fn beginning(turn: TurnId, known: Version, unsure: Vec<EntryKind>) -> Self {
-        let end = TurnEnd::Interrupted { partial: Text::default() };
-        let until = known.after(unsure.len());
+    pub(crate) fn beginning(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
+        let (end, known) = (TurnEnd::Interrupted { partial: Text::default() }, known.into());
+        let until = known.map(|known| known.after(unsure.len()));
         Self { turn, end, known, unsure, resumed: false, is_new: false, until, fence: None, number: None }
     }
 
@@ -62,7 +62,8 @@ impl Unfinished {
     /// Whether the run that stopped here is the turn's last one, given the turn's entries in the log: behind what it
     /// knew there is only what it was writing, and what closed it.
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
-        let known = entries.iter().take_while(|entry| entry.seq <= self.known.as_u64()).count();
+        let is_known = |entry: &&Entry| self.known.is_none_or(|known| entry.seq <= known.as_u64());
+        let known = entries.iter().take_while(is_known).count();
         if self.is_new && known > 0 {
             return false;
         }
@@ -128,7 +129,7 @@ mod tests {
     fn law_k3_a_beginning_without_its_texts_knows_what_it_wrote_behind_the_turn_before() {
         let begun = Unfinished {
             is_new: true,
-            until: Version::new(3),
+            until: Some(Version::new(3)),
             ..Unfinished::beginning(turn("t"), Version::new(1), vec![user("u").into()])
         };
         let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);

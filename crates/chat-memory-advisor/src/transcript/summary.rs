@@ -181,7 +181,7 @@ pub(crate) fn last_summary(log: &[Entry]) -> Option<&Summary> {
 /// results goes with the calls they answer.
 pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Entry] {
     let until = summary.map_or(0, |summary| summary.until);
-    let from = log.partition_point(|entry| entry.seq > 0 && entry.seq <= until);
+    let from = log.partition_point(|entry| entry.seq <= until);
     let rest = log.get(from..).unwrap_or_default();
     if rest.first().is_none_or(Entry::is_first) {
         return rest;

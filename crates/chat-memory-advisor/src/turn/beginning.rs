@@ -12,7 +12,7 @@ use crate::turn::resubmitted::{StoredAnswer, used};
 use crate::turn::state::TurnState;
 use crate::turn::{Inner, Stage};
 use conversation_store::append_once;
-use conversation_store::{Batch, BatchKey, StoreError, Version};
+use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version};
 
 /// What came of beginning a turn.
 pub(crate) enum Begun<S> {
@@ -126,7 +126,7 @@ impl Inner {
             return Ok(opening.version);
         }
         let key = match opening.again {
-            Some(_) => BatchKey::new(self.turn.clone(), 0, format!("again-{}", opening.version)),
+            Some(_) => BatchKey::new(self.turn.clone(), 0, BatchStep::Resumed(opening.version)),
             None => BatchKey::for_input(self.turn.clone()),
         };
         let batch = || {

@@ -6,7 +6,8 @@ use crate::conversation::Registry;
 use crate::conversation::unfinished::Unfinished;
 use crate::transcript::repair::open_calls;
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange, StoreError,
+    Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange,
+    StoreError,
 };
 use conversation_store::{last_end, same_turn};
 
@@ -143,7 +144,7 @@ async fn seal_while(
             return Ok(());
         }
         // A turn that goes on after its end can be sealed again, at another version.
-        let step = format!("seal-{}", snapshot.version);
+        let step = BatchStep::Closed(snapshot.version);
         let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
         let last_turn = Some(unfinished.turn.clone());
         let batch = Batch::new(key_of_batch, closing(entries, &end, &[], texts))

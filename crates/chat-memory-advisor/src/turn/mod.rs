@@ -29,6 +29,7 @@ use crate::transcript::window::Measure;
 use crate::turn::beginning::Begun;
 use crate::turn::state::{TurnState, Write};
 use crate::{ForkPoint, OnBusy};
+use conversation_store::RoundStep;
 use conversation_store::append_once;
 use conversation_store::{Batch, ConversationStore, StoreError};
 
@@ -171,7 +172,7 @@ impl TurnMemory {
             state.prompt.take_over(addition);
             return Ok(());
         }
-        let mut write = Write::new(response.round(), "answer", addition).answering();
+        let mut write = Write::new(response.round(), RoundStep::Answer, addition).answering();
         if !goes_on {
             write = write.ending(TurnEnd::Completed(reason.clone()));
         }
@@ -191,7 +192,7 @@ impl Inner {
         state.passes = state.passes.saturating_add(1);
         let mut addition = state.prompt.add(said);
         addition.settle();
-        let write = Write::new(state.passes, "input", addition);
+        let write = Write::new(state.passes, RoundStep::Input, addition);
         self.write(state, write).await
     }
 

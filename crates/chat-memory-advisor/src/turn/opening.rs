@@ -3,6 +3,7 @@ use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 use crate::MemoryTexts;
 use crate::conversation::unfinished::Unfinished;
 use crate::transcript::open_calls::OpenCalls;
+use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::{Repair, is_remembered, open_calls, results_first};
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
@@ -141,7 +142,7 @@ impl Opening {
     pub(crate) fn unsure(&self, turn: &TurnId) -> Option<Unfinished> {
         let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
         let is_new = self.again.is_none();
-        let until = self.end();
+        let until = Some(self.end());
         let left = || Unfinished {
             is_new,
             until,
@@ -181,7 +182,7 @@ fn close_last(
         end = TurnEnd::RolledBack;
     }
     let closed = closing(last, &end, input, texts);
-    log.extend(closed.iter().map(|new| Entry::new(0, new.turn.clone(), new.kind.clone())));
+    extend_with_planned(log, closed.iter().cloned());
     closed
 }
 

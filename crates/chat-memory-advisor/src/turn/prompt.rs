@@ -1,4 +1,7 @@
+#![allow(clippy::mutable_key_type, reason = "a handle is compared by its address, which does not change")]
+
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use advisor_core::{CallStart, Message, MessageList, Result, Role};
@@ -20,9 +23,8 @@ pub(crate) struct Prompt {
     earlier: usize,
     /// All messages of those turns, where what is sent of them may change while the turn runs.
     past: Vec<Vec<Message>>,
-    /// The addresses of all messages in the list or left out of it, where they are kept alive.
-    seen: HashSet<usize>,
-    left_out: Vec<Message>,
+    /// All messages that are in the list or were.
+    seen: HashSet<Handle>,
     tip: Tip,
 }
 
@@ -42,7 +44,7 @@ struct Tip {
 #[derive(Debug)]
 pub(crate) struct Addition {
     tip: Tip,
-    seen: Vec<usize>,
+    seen: Vec<Handle>,
     /// What of them is to be stored, in order.
     pub(crate) stored: Vec<Message>,
 }
@@ -50,11 +52,11 @@ pub(crate) struct Addition {
 impl Prompt {
     /// A prompt of these messages, in which no call is open.
     pub(crate) fn new(system: Vec<Message>, messages: Vec<Message>, texts: Arc<MemoryTexts>) -> Self {
-        let seen = messages.iter().map(address).collect();
+        let seen = messages.iter().cloned().map(Handle).collect();
         let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
         let list = system.iter().cloned().chain(messages).collect();
         let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false, texts };
-        Self { system, summary: None, earlier: 0, past: Vec::new(), seen, left_out: Vec::new(), tip }
+        Self { system, summary: None, earlier: 0, past: Vec::new(), seen, tip }
     }
 
     /// The same prompt, which begins with a summary, and of which so many messages are what is sent of the past.
@@ -87,8 +89,6 @@ impl Prompt {
         let list: MessageList = head.chain(earlier.iter().chain(&running).cloned()).collect();
         self.earlier = earlier.len();
         if list != self.tip.list {
-            let kept: HashSet<_> = list.iter().map(address).collect();
-            self.left_out.extend(self.tip.list.iter().filter(|old| !kept.contains(&address(old))).cloned());
             self.tip.list = list;
         }
         Ok(full)
@@ -125,7 +125,7 @@ impl Prompt {
 
     /// Whether this very message is in the prompt.
     pub(crate) fn knows(&self, message: &Message) -> bool {
-        self.seen.contains(&address(message))
+        self.seen.contains(&Handle(message.clone()))
     }
 
     /// The loop goes on with the last answer: its tools may be started from now on.
@@ -208,7 +208,7 @@ impl Addition {
     }
 
     fn note(&mut self, message: &Message) {
-        self.seen.push(address(message));
+        self.seen.push(Handle(message.clone()));
         if message.is_ephemeral() {
             return;
         }
@@ -218,9 +218,22 @@ impl Addition {
     }
 }
 
-/// What tells one message from another that merely says the same.
-fn address(message: &Message) -> usize {
-    std::ptr::from_ref(message.content()).addr()
+/// A message by its handle: two messages that say the same are not equal.
+#[derive(Debug, Clone)]
+struct Handle(Message);
+
+impl PartialEq for Handle {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_same(&other.0)
+    }
+}
+
+impl Eq for Handle {}
+
+impl Hash for Handle {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::from_ref(self.0.content()).hash(state);
+    }
 }
 
 #[cfg(test)]

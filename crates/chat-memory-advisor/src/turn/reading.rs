@@ -4,6 +4,7 @@ use crate::Window;
 use crate::conversation::Registry;
 use crate::conversation::unfinished::Unfinished;
 use crate::transcript::fill::Filled;
+use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::Repair;
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
@@ -11,7 +12,7 @@ use crate::transcript::window::Measure;
 use crate::turn::close::{closing, end_of};
 use crate::turn::opening::{Beginning, Opening, Past};
 use conversation_store::same_turn;
-use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError};
+use conversation_store::{ConversationStore, EntryId, ReadRange, Snapshot, StoreError};
 
 /// How far back a conversation is read: once, unless that does not show all that is sent.
 ///
@@ -139,7 +140,7 @@ pub(crate) fn told(
     let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
     let last = log.chunk_by(same_turn).next_back().unwrap_or_default();
     let closed = closing(last, &end_of(last, unfinished), &[], texts);
-    log.extend(closed.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+    extend_with_planned(&mut log, closed);
     let summary = measure.summary(&log, pending);
     let filled = measure.fill(&Repair::of(after(&log, summary), texts).finish(), &[]);
     (summary.map(|summary| message_of(summary, texts)), filled)

@@ -13,7 +13,7 @@ use crate::turn::beginning::Begun;
 use crate::turn::prompt::Addition;
 use crate::turn::state::{TurnState, Write};
 use crate::turn::{Inner, Stage};
-use conversation_store::Version;
+use conversation_store::RoundStep;
 
 /// What the loop and the root announce. What memory has stored already is recognised and not stored again.
 #[async_trait]
@@ -76,9 +76,11 @@ impl Inner {
             state.prompt.take_over(addition);
         } else {
             let write = match step {
-                Step::Answer => Write::new(record.round, "answer", addition).answering(),
-                Step::Results => Write::new(record.round, "results", addition).of_round(record.round),
-                _ => Write::new(record.round, "injected", addition),
+                Step::Answer => Write::new(record.round, RoundStep::Answer, addition).answering(),
+                Step::Results => {
+                    Write::new(record.round, RoundStep::Results, addition).of_round(record.round)
+                }
+                _ => Write::new(record.round, RoundStep::Injected, addition),
             };
             self.begin_again(state).await?;
             self.write(state, write).await?;
@@ -98,7 +100,7 @@ impl Inner {
             return Err(Error::new(ErrorKind::StoreConflict { current: state.version.as_u64() }, text));
         }
         self.begin_again(state).await?;
-        let write = Write::new(round, "started", state.prompt.unchanged()).starting(starts.to_vec());
+        let write = Write::starts(round, starts.to_vec(), state.prompt.unchanged());
         self.write(state, write).await
     }
 
@@ -130,7 +132,7 @@ impl Inner {
         let end = state.end_in(record.round, end);
         let answers = addition.stored.last().is_some_and(|last| last.role() == Role::Assistant);
         // Without an answer there are at most results, which are those of the answer before.
-        let write = Write::new(record.round, "end", addition).of_round(state.answered).ending(end);
+        let write = Write::new(record.round, RoundStep::End, addition).of_round(state.answered).ending(end);
         self.write(state, if answers { write.answering() } else { write }).await
     }
 
@@ -157,7 +159,7 @@ impl Inner {
         // Everything of the turn has stopped, so that nobody holds the lock; and if someone should, the
         // log is read before anything is written.
         let Ok(stage) = self.stage.try_lock() else {
-            let silent = Unfinished::beginning(self.turn.clone(), Version::new(u64::MAX), Vec::new());
+            let silent = Unfinished::beginning(self.turn.clone(), None, Vec::new());
             return Some(Unfinished { end: end.clone(), ..silent });
         };
         let Some(state) = &stage.state else { return self.beginning(end) };

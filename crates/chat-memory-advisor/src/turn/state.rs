@@ -1,13 +1,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Text, Turn, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Turn, TurnEnd, TurnId};
 use uuid::Uuid;
 
 use crate::conversation::claim::Claim;
 use crate::conversation::unfinished::{Unfinished, without_partial};
 use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::resubmitted::EarlierRun;
-use conversation_store::{BatchKey, EntryId, EntryKind, NewEntry, Version};
+use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
 
 /// What memory knows of a turn that has begun.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct TurnState {
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
     /// How often each step of each round was written.
-    steps: HashMap<(u32, &'static str), u32>,
+    steps: HashMap<(u32, RoundStep), u32>,
 }
 
 /// A write under its key, which makes it safe to be tried again.
@@ -61,7 +61,8 @@ pub(crate) struct Pending {
 #[derive(Debug)]
 pub(crate) struct Write {
     round: u32,
-    step: &'static str,
+    /// `None` for starts of calls, whose key no other run has.
+    step: Option<RoundStep>,
     /// The round that its messages are stored with.
     of_round: Option<u32>,
     addition: Addition,
@@ -71,8 +72,14 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    pub(crate) fn new(round: u32, step: &'static str, addition: Addition) -> Self {
+    pub(crate) fn new(round: u32, step: RoundStep, addition: Addition) -> Self {
+        let step = Some(step);
         Self { round, step, of_round: None, addition, starts: Vec::new(), answered: None, end: None }
+    }
+
+    /// The starts of these calls.
+    pub(crate) fn starts(round: u32, starts: Vec<CallStart>, addition: Addition) -> Self {
+        Self { round, step: None, of_round: None, addition, starts, answered: None, end: None }
     }
 
     /// The same, whose messages are the answer and the results of this round.
@@ -83,11 +90,6 @@ impl Write {
     /// The same, which makes the answer of its round known.
     pub(crate) fn answering(self) -> Self {
         Self { answered: Some(self.round), of_round: Some(self.round), ..self }
-    }
-
-    /// The same, with the starts of these calls.
-    pub(crate) fn starting(self, starts: Vec<CallStart>) -> Self {
-        Self { starts, ..self }
     }
 
     /// The same, with the end of the turn behind it.
@@ -184,16 +186,12 @@ impl TurnState {
     /// Starts are the exception. Another run that writes the same starts must not be told that they are written, for
     /// it would run the tools again: theirs is a key that no other run has.
     fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
-        if !write.starts.is_empty() {
-            return BatchKey::new(turn.clone(), write.round, format!("{}-{}", write.step, Uuid::now_v7()));
-        }
-        let times = self.steps.entry((write.round, write.step)).or_default();
-        *times += 1;
-        let step = match (*times, self.again) {
-            (1, None) => Text::from(write.step),
-            (times, None) => format!("{}-{times}", write.step).into(),
-            (times, Some(version)) => format!("{}-{times}-again-{version}", write.step).into(),
+        let Some(what) = write.step else {
+            return BatchKey::new(turn.clone(), write.round, BatchStep::Starts(Uuid::now_v7()));
         };
+        let times = self.steps.entry((write.round, what)).or_default();
+        *times += 1;
+        let step = BatchStep::Round { what, times: *times, resumed_at: self.again };
         BatchKey::new(turn.clone(), write.round, step)
     }
 

@@ -6,7 +6,9 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 use crate::transfer::export::{FORMAT, Header, VERSION};
-use crate::{Batch, BatchKey, ConversationStore, Entry, NewEntry, StoreError, Version, append_once};
+use crate::{
+    Batch, BatchKey, BatchStep, ConversationStore, Entry, NewEntry, StoreError, Version, append_once,
+};
 
 /// What an [`import()`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,7 +226,7 @@ impl Import<'_> {
         let key = if self.turns.insert(first.turn.clone()) {
             BatchKey::for_input(first.turn.clone())
         } else {
-            BatchKey::new(first.turn.clone(), 0, format!("import-{}", first.seq))
+            BatchKey::new(first.turn.clone(), 0, BatchStep::Imported(first.seq))
         };
         let batch = Batch { parent: first.parent, ..Batch::new(key, Vec::new()) };
         let new = |entry: Entry| {

@@ -19,7 +19,7 @@ async fn seal(
 }
 
 fn silent(name: &str) -> Unfinished {
-    Unfinished::beginning(turn(name), Version::new(u64::MAX), Vec::new())
+    Unfinished::beginning(turn(name), None, Vec::new())
 }
 
 async fn stored(log: &[Entry]) -> (InMemoryStore, ConversationKey) {
@@ -158,7 +158,7 @@ proptest! {
         let mut closed = log.clone();
         let texts = other_texts();
         let new = closing(last, &end, &[], &texts);
-        closed.extend(new.into_iter().map(|new| Entry::new(0, new.turn, new.kind)));
+        crate::transcript::planned::extend_with_planned(&mut closed, new);
         prop_assert_eq!(repair_with(&closed, &texts), repair_with(&log, &texts));
         let last = closed.chunk_by(same_turn).next_back().unwrap();
         prop_assert_eq!(closing(last, &end, &[], &MemoryTexts::default()), [], "whoever closes it again");

@@ -301,7 +301,10 @@ fn what_a_beginning_writes_ends_behind_what_closes_the_turn_before() {
     let open = log(&[("t", vec![user("u").into()])]);
     let opening = plan(&open, &[user("v")], &[]).unwrap();
     let left = opening.unsure(&turn("new")).unwrap();
-    assert_eq!((left.known, left.unsure.len(), left.until), (Version::new(1), 1, Version::new(3)));
+    assert_eq!(
+        (left.known, left.unsure.len(), left.until),
+        (Some(Version::new(1)), 1, Some(Version::new(3)))
+    );
 }
 
 #[test]

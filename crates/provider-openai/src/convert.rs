@@ -82,8 +82,8 @@ impl Converter {
         let mut told = Told { error: event.error.and_then(error_of), ..Told::default() };
         let before = deltas.len();
         self.origin(&event, deltas);
-        for choice in event.choices.into_iter().flat_map(Few::into_iter) {
-            self.choice(choice, event.citations, deltas, &mut told);
+        for mut choice in event.choices.into_iter().flat_map(Few::into_iter) {
+            self.choice(&mut choice, event.citations, deltas, &mut told);
         }
         let reported = event.usage.and_then(|counts| counts.to_usage());
         let groq = event.x_groq.as_deref();
@@ -117,7 +117,7 @@ impl Converter {
 
     fn choice(
         &mut self,
-        mut choice: Choice<'_>,
+        choice: &mut Choice<'_>,
         citations: Option<&RawValue>,
         deltas: &mut VecDeque<Delta>,
         told: &mut Told,

@@ -175,8 +175,8 @@ async fn ask(model: Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<Chun
     request.turn.offer_tools(request.round, request.tools.clone());
     let span = spans::model_call(&*model, &request);
     let turn = Arc::clone(&request.turn);
-    // Of the model itself: the `Arc` would box the future once more.
-    let asked = (*model).stream(request).instrument(span.clone()).await;
+    // Of the model itself: the `Arc` would box the future once more. It is called in its span, whatever it does at once.
+    let asked = async { (*model).stream(request).await }.instrument(span.clone()).await;
     let stream = asked.inspect_err(|error| spans::note_error(&span, error))?;
     Ok(stream.in_span_told(span, spans::note_end).on_completed(move |response| async move {
         turn.note_answer(response.message());

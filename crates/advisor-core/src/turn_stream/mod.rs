@@ -2,6 +2,7 @@ pub(crate) mod control;
 pub(crate) mod delivered;
 pub(crate) mod end;
 pub(crate) mod response;
+mod start;
 pub(crate) mod started;
 pub(crate) mod state;
 pub(crate) mod text;
@@ -20,9 +21,7 @@ use crate::turn::side_tasks::AttachedTasks;
 use crate::turn_stream::control::TurnControl;
 use crate::turn_stream::delivered::Delivered;
 use crate::turn_stream::state::State;
-use crate::{
-    AdvisorChain, ChatRequest, Error, OnDrop, Result, Spawner, Turn, TurnHandle, TurnResponse, spans,
-};
+use crate::{Error, OnDrop, Result, Spawner, Turn, TurnHandle, TurnResponse, spans};
 
 /// A turn: lazy, cancellable, aware of what it delivered.
 ///
@@ -74,37 +73,7 @@ pub struct TurnStream {
     in_poll: bool,
 }
 
-impl AdvisorChain {
-    /// Returns a turn of this chain. Nothing happens before it is polled.
-    pub fn stream(&self, request: ChatRequest) -> TurnStream {
-        TurnStream::new(self.clone(), request)
-    }
-}
-
 impl TurnStream {
-    fn new(chain: AdvisorChain, request: ChatRequest) -> Self {
-        let turn = Arc::clone(&request.turn);
-        Self::waiting(turn, Ok(Box::new((chain, request))))
-    }
-
-    pub(crate) fn failed(turn: Arc<Turn>, error: Error) -> Self {
-        Self::waiting(turn, Err(error))
-    }
-
-    fn waiting(turn: Arc<Turn>, begin: Result<Box<(AdvisorChain, ChatRequest)>>) -> Self {
-        Self {
-            state: State::Waiting(begin),
-            turn,
-            control: TurnControl::new(),
-            delivered: Delivered::default(),
-            on_drop: OnDrop::KeepPartial,
-            spawner: None,
-            beside: AttachedTasks::default(),
-            span: Span::none(),
-            in_poll: false,
-        }
-    }
-
     /// The same turn, with what becomes of it when it is dropped.
     pub fn on_drop(mut self, on_drop: OnDrop) -> Self {
         self.on_drop = on_drop;

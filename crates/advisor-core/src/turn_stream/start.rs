@@ -1,0 +1,43 @@
+//! How a turn is made; nothing happens before it is polled.
+
+use std::sync::Arc;
+
+use tracing::Span;
+
+use crate::turn::side_tasks::AttachedTasks;
+use crate::turn_stream::control::TurnControl;
+use crate::turn_stream::delivered::Delivered;
+use crate::turn_stream::state::State;
+use crate::{AdvisorChain, ChatRequest, Error, OnDrop, Result, Turn, TurnStream};
+
+impl AdvisorChain {
+    /// Returns a turn of this chain. Nothing happens before it is polled.
+    pub fn stream(&self, request: ChatRequest) -> TurnStream {
+        TurnStream::new(self.clone(), request)
+    }
+}
+
+impl TurnStream {
+    fn new(chain: AdvisorChain, request: ChatRequest) -> Self {
+        let turn = Arc::clone(&request.turn);
+        Self::waiting(turn, Ok(Box::new((chain, request))))
+    }
+
+    pub(crate) fn failed(turn: Arc<Turn>, error: Error) -> Self {
+        Self::waiting(turn, Err(error))
+    }
+
+    fn waiting(turn: Arc<Turn>, begin: Result<Box<(AdvisorChain, ChatRequest)>>) -> Self {
+        Self {
+            state: State::Waiting(begin),
+            turn,
+            control: TurnControl::new(),
+            delivered: Delivered::default(),
+            on_drop: OnDrop::KeepPartial,
+            spawner: None,
+            beside: AttachedTasks::default(),
+            span: Span::none(),
+            in_poll: false,
+        }
+    }
+}

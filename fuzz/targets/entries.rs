@@ -3,7 +3,10 @@
 
 use advisor_core::{ConversationKey, TurnId};
 use advisor_fuzz::{Script, log, wait_for};
-use conversation_store::{Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, ImportError, InMemoryStore, LogReader, NewEntry, Segment, StoreError, Version, export, import};
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, ImportError, InMemoryStore, LogReader,
+    NewEntry, Segment, StoreError, Version, export, import,
+};
 use futures::TryStreamExt;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;

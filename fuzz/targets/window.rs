@@ -7,8 +7,13 @@ use advisor_core::{
 };
 use advisor_fuzz::{Script, log, wait_for};
 use advisor_testkit::{Answer, ScriptedModel};
-use chat_memory_advisor::{ApproximateTokens, ChatMemoryAdvisor, LEFT_OUT, MESSAGE_LEFT_OUT, TokenCounter, OnOverflow, Window, validate_transcript, repair};
-use conversation_store::{Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Version};
+use chat_memory_advisor::{
+    ApproximateTokens, ChatMemoryAdvisor, LEFT_OUT, MESSAGE_LEFT_OUT, OnOverflow, TokenCounter, Window,
+    repair, validate_transcript,
+};
+use conversation_store::{
+    Batch, BatchKey, ConversationStore, Entry, EntryId, InMemoryStore, NewEntry, Version,
+};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use tool_call_advisor::{FnTool, ToolCallAdvisor};
@@ -61,9 +66,8 @@ impl Case {
     async fn check(&self, log: &[Entry]) {
         let key = ConversationKey::new("c").expect("a short name");
         let store = holding(log, &key).await;
-        let memory = ChatMemoryAdvisor::new(store.clone())
-            .with_window(self.window)
-            .with_on_overflow(self.on_overflow);
+        let memory =
+            ChatMemoryAdvisor::new(store.clone()).with_window(self.window).with_on_overflow(self.on_overflow);
         let model = self.model();
         let outcome = self.client(model.clone(), memory.clone()).prompt();
         let outcome = outcome.user(QUESTION).conversation(key.clone()).call().await;

@@ -1,7 +1,10 @@
 //! This project's chain: five advisors, of which one is memory and four look at every chunk, and the tool loop.
 
-use advisor_chain::{AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, Chunk, FnTool, InMemoryStore, OpenAiModel, StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, from_fn};
 use advisor_chain::tools::ToolLimits;
+use advisor_chain::{
+    AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, Chunk, FnTool, InMemoryStore, OpenAiModel,
+    StreamAdvisor, ToolCallAdvisor, ToolDefinition, TurnId, from_fn,
+};
 use futures::StreamExt;
 use peer_measure::{Peer, weather};
 use serde_json::Value;

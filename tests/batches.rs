@@ -249,7 +249,9 @@ impl Stream for Endless {
 
 impl Batches<Delta> for Endless {
     fn take_ready(self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
-        ready.extend((0..8).map(|_| Delta::text("and so on ")));
+        if self.begun {
+            ready.extend((0..8).map(|_| Delta::text("and so on ")));
+        }
     }
 }
 

@@ -48,6 +48,6 @@ pub fn all() -> Vec<Case> {
     answers::cases().into_iter().chain(turns::cases()).chain(appends::cases()).collect()
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
 }

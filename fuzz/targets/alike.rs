@@ -9,18 +9,18 @@ use serde_json::Value;
 fuzz_target!(|events: &[u8]| {
     let (choices, piece) = (1 + events.len() as u32 % 2, 1 + events.len() % 97);
     let blank_line = events.len() % 3 > 0;
-    let alike = framed(events, "", blank_line);
-    // What has a name of its own is parsed.
-    let parsed = outcome([framed(events, "event: parsed\n", blank_line)], choices);
+    let alike = framed(events, |_| String::new(), blank_line);
+    // An event with a name that no other has is parsed.
+    let parsed = outcome([framed(events, |at| format!("event: parsed {at}\n"), blank_line)], choices);
     assert_eq!(outcome([alike.clone()], choices), parsed, "in one piece");
     assert_eq!(outcome(alike.chunks(piece).map(<[u8]>::to_vec), choices), parsed, "in pieces of {piece}");
 });
 
-/// The events, each behind these lines, the last one with a blank line behind it or none.
-fn framed(events: &[u8], lines: &str, blank_line: bool) -> Vec<u8> {
-    let events = events.split(|byte| *byte == b'\n').filter(|event| !event.is_empty());
+/// The events, each behind its line, the last one with a blank line behind it or none.
+fn framed(events: &[u8], line: impl Fn(usize) -> String, blank_line: bool) -> Vec<u8> {
+    let events = events.split(|byte| *byte == b'\n').filter(|event| !event.is_empty()).enumerate();
     let mut framed: Vec<u8> =
-        events.flat_map(|event| [lines.as_bytes(), b"data: ", event, b"\n\n"].concat()).collect();
+        events.flat_map(|(at, event)| [line(at).as_bytes(), b"data: ", event, b"\n\n"].concat()).collect();
     framed.truncate(framed.len() - usize::from(!blank_line && !framed.is_empty()));
     framed
 }

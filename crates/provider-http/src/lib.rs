@@ -2,7 +2,7 @@
 //!
 //! A provider turns a request into bytes, sends them with a [`Transport`](transport::Transport) under its
 //! [`Timeouts`](timeouts::Timeouts), asks again as its [`Backoff`](backoff::Backoff) says, and takes the bytes of the answer
-//! apart: [`SseDecoder`](sse::SseDecoder). What a server says goes into errors and logs through
+//! apart: [`SseDecoder`](sse::SseDecoder), and [`FastPath`](fast_path::FastPath) for events that look like one before. What a server says goes into errors and logs through
 //! [`Redaction`](redaction::Redaction).
 //!
 //! # Features
@@ -17,6 +17,7 @@
 
 pub mod backoff;
 pub mod error;
+pub mod fast_path;
 pub mod redaction;
 pub mod sse;
 pub mod timeouts;

@@ -53,17 +53,6 @@ pub(crate) struct AnswerDecoder {
     content_type: ServerWords,
     /// The body has ended, and nothing was made of that yet.
     ended: bool,
-    upcoming: Upcoming,
-}
-
-/// What is known of the event that comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Upcoming {
-    Unseen,
-    /// It looks like none before, or it is not whole.
-    Unlike,
-    /// It is not whole: nothing comes before there are more bytes.
-    Missing,
 }
 
 #[derive(Debug)]
@@ -89,7 +78,6 @@ impl AnswerDecoder {
             limits,
             content_type: ServerWords::default(),
             ended: false,
-            upcoming: Upcoming::Unseen,
         }
     }
 
@@ -108,7 +96,6 @@ impl AnswerDecoder {
 
     /// Takes the next bytes. Call it when [`next`](Self::next) has nothing.
     pub(crate) fn push(&mut self, mut bytes: Bytes) {
-        self.upcoming = Upcoming::Unseen;
         if let Body::Unknown(beginning) = &mut self.body {
             let Some((first, from)) = beginning.skip(&mut bytes) else {
                 return;
@@ -131,7 +118,6 @@ impl AnswerDecoder {
 
     /// Says that the body has ended.
     pub(crate) fn finish(&mut self) {
-        self.upcoming = Upcoming::Unseen;
         self.progress.tell_usage();
         match &mut self.body {
             Body::Events { decoder, .. } => {
@@ -149,9 +135,6 @@ impl AnswerDecoder {
     /// The next delta, or why there is none; `None` if more bytes are needed or the body has ended.
     pub(crate) fn next(&mut self) -> Option<Result<Delta>> {
         loop {
-            if let Some(delta) = self.next_alike() {
-                return Some(Ok(delta));
-            }
             if let Some(delta) = self.progress.deltas.pop_front() {
                 return Some(Ok(delta));
             }
@@ -159,61 +142,29 @@ impl AnswerDecoder {
                 self.body = Body::Over;
                 return Some(Err(error));
             }
-            if self.upcoming == Upcoming::Missing {
-                return None;
-            }
-            match self.read_event() {
-                Ok(true) => self.upcoming = Upcoming::Unseen,
-                Ok(false) => self.upcoming = Upcoming::Missing,
+            match self.read() {
+                Ok(true) => {}
+                Ok(false) => return None,
                 Err(error) => self.fail(error),
             }
         }
     }
 
-    /// The next delta if it is the next piece of what is said, in an event that looks like one before. Nearly every delta is, and
-    /// the way through [`next`](Self::next) is longer.
-    #[inline]
-    pub(crate) fn next_alike(&mut self) -> Option<Delta> {
-        let Body::Events { decoder, .. } = &mut self.body else { return None };
-        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
-        if self.upcoming != Upcoming::Unseen || !is_next {
-            return None;
+    /// Moves deltas that are there to `deltas`, which is empty.
+    pub(crate) fn take_ready(&mut self, deltas: &mut VecDeque<Delta>) {
+        if self.progress.deltas.is_empty() && self.progress.failed.is_none() {
+            self.read_ahead();
         }
-        let longest = decoder.max_event_bytes();
-        let read = decoder.peek().and_then(|bytes| {
-            let (delta, rest) = self.progress.read_alike(bytes, longest)?;
-            Some((delta, bytes.len() - rest.len()))
-        });
-        let Some((delta, length)) = read else {
-            self.upcoming = Upcoming::Unlike;
-            return None;
-        };
-        decoder.consume(length, 1);
-        Some(delta)
+        mem::swap(deltas, &mut self.progress.deltas);
     }
 
-    /// Moves what [`next_alike`](Self::next_alike) would give one after the other to `deltas`, until it has so many.
-    pub(crate) fn take_alike(&mut self, deltas: &mut VecDeque<Delta>, most: usize) {
-        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
-        let Body::Events { decoder, .. } = &mut self.body else { return };
-        if self.upcoming != Upcoming::Unseen || !is_next {
-            return;
+    /// Takes in events that look like one before; false if none comes next.
+    #[inline]
+    fn read_ahead(&mut self) -> bool {
+        match &mut self.body {
+            Body::Events { decoder, .. } => self.progress.read_ahead(decoder),
+            _ => false,
         }
-        let longest = decoder.max_event_bytes();
-        let Some(upcoming) = decoder.peek() else { return };
-        let mut rest = upcoming;
-        let mut events = 0;
-        while deltas.len() < most {
-            let Some((delta, behind)) = self.progress.read_alike(rest, longest) else {
-                self.upcoming = Upcoming::Unlike;
-                break;
-            };
-            deltas.push_back(delta);
-            events += 1;
-            rest = behind;
-        }
-        let length = upcoming.len() - rest.len();
-        decoder.consume(length, events);
     }
 
     /// How far the answer has come towards its end.
@@ -246,6 +197,11 @@ impl AnswerDecoder {
         self.progress.fail_with(error);
     }
 
+    /// Takes in what comes next; false if there is nothing.
+    fn read(&mut self) -> Result<bool> {
+        if self.read_ahead() { Ok(true) } else { self.read_event() }
+    }
+
     /// Takes in the next event; false if there is none.
     fn read_event(&mut self) -> Result<bool> {
         let mut silent = true;
@@ -270,19 +226,21 @@ impl AnswerDecoder {
         if !mem::take(&mut self.ended) {
             return Ok(false);
         }
+        self.progress.end_data();
         self.progress.fail_unanswered();
-        if silent { self.refuse_other_types() } else { Ok(self.progress.failed.is_some()) }
+        if silent {
+            self.refuse_other_types()?;
+        }
+        Ok(self.progress.failed.is_some() || !self.progress.deltas.is_empty())
     }
 
     /// The body has ended and there was nothing in it that could be read: if it was meant to be something else, that is why.
-    fn refuse_other_types(&self) -> Result<bool> {
-        if self.progress.events > 0 {
-            return Ok(self.progress.failed.is_some());
+    fn refuse_other_types(&self) -> Result<()> {
+        let is_other = !self.content_type.is_empty() && !self.content_type.are("text/event-stream");
+        if self.progress.events == 0 && is_other {
+            return Err(self.progress.failures.other_type(&self.content_type));
         }
-        if self.content_type.is_empty() || self.content_type.are("text/event-stream") {
-            return Ok(false);
-        }
-        Err(self.progress.failures.other_type(&self.content_type))
+        Ok(())
     }
 
     fn read_whole(&mut self) {

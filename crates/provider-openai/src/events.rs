@@ -17,8 +17,6 @@ use provider_http::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
 /// How many deltas that show nothing are kept while the first that does is waited for.
 const MOST_AHEAD: usize = 64;
-/// How many deltas are taken at once: enough to share what they cost beside themselves, and few to hold.
-const MOST_AT_ONCE: usize = 32;
 
 /// The deltas of one response body.
 ///
@@ -177,10 +175,6 @@ impl Stream for DeltaStream {
         if let Some(delta) = self.ahead.pop_front() {
             return Poll::Ready(Some(Ok(delta)));
         }
-        if let Some(delta) = self.decoder.next_alike() {
-            self.grace.stop();
-            return Poll::Ready(Some(Ok(delta)));
-        }
         self.poll_delta(cx)
     }
 }
@@ -188,9 +182,10 @@ impl Stream for DeltaStream {
 impl Batches<Delta> for DeltaStream {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
         if self.ahead.is_empty() {
-            self.decoder.take_alike(ready, MOST_AT_ONCE);
+            self.decoder.take_ready(ready);
+            self.set_clocks();
         }
-        if !ready.is_empty() {
+        if ready.iter().any(|delta| says_more(&delta.kind)) {
             self.grace.stop();
         }
     }

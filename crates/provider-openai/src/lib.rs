@@ -44,7 +44,6 @@ mod model;
 mod profile;
 mod recording;
 mod request;
-mod shapes;
 mod wire;
 
 pub use failure::ProviderError;

@@ -19,14 +19,16 @@ mod usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use provider_http::fast_path::Field;
+
 pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
 pub(crate) use error::ErrorObject;
-pub(crate) use loose::{Few, Object, Str, is_nothing};
+pub(crate) use loose::{Few, Str, is_nothing};
 pub(crate) use remark::Says;
 pub(crate) use tidy::{Half, read, tidy};
 pub(crate) use tool_call::{Function, ToolCall};
-pub(crate) use usage::{CountOf, TokenCounts, XGroq, count_named};
+pub(crate) use usage::{TokenCounts, XGroq};
 
 use loose::{Number, list, object};
 
@@ -35,22 +37,44 @@ pub(crate) const FORMAT: &str = "openai-chat";
 /// The key of raw reasoning details in provider data.
 pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
 
-/// The fields of an [`Event`], a [`Choice`] and a [`Delta`]: what stands in any other field is not read.
-pub(crate) const EVENT_KEYS: [&str; 7] = ["id", "model", "choices", "usage", "x_groq", "error", "citations"];
-pub(crate) const CHOICE_KEYS: [&str; 6] = ["index", "delta", "message", "finish_reason", "usage", "error"];
-pub(crate) const DELTA_KEYS: [&str; 11] = [
-    "content",
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "refusal",
-    "tool_calls",
-    "function_call",
-    "annotations",
-    "images",
-    "audio",
-    "executed_tools",
+/// What is read of an [`Event`]: any other field is not.
+pub(crate) const EVENT: Field = Field::Object(EVENT_FIELDS);
+
+const EVENT_FIELDS: &[(&str, Field)] = &[
+    ("id", Field::Once),
+    ("model", Field::Once),
+    ("choices", Field::List(&Field::Object(CHOICE_FIELDS))),
+    ("usage", Field::Counts),
+    ("x_groq", Field::Read),
+    ("error", Field::Read),
+    ("citations", Field::Read),
 ];
+const CHOICE_FIELDS: &[(&str, Field)] = &[
+    ("index", Field::Read),
+    ("delta", Field::Object(DELTA_FIELDS)),
+    ("message", Field::Read),
+    ("finish_reason", Field::Read),
+    ("usage", Field::Counts),
+    ("error", Field::Read),
+];
+const DELTA_FIELDS: &[(&str, Field)] = &[
+    ("content", Field::TextOr(&PARTS)),
+    ("reasoning_content", Field::Text),
+    ("reasoning", Field::Text),
+    ("reasoning_details", Field::List(&Field::Whole(&[("text", Field::Joined), ("summary", Field::Joined)]))),
+    ("refusal", Field::Text),
+    ("tool_calls", Field::List(&Field::Whole(&[("function", Field::Whole(&[("arguments", Field::Text)]))]))),
+    ("function_call", Field::Read),
+    ("annotations", Field::Read),
+    ("images", Field::Read),
+    ("audio", Field::Read),
+    ("executed_tools", Field::Read),
+];
+/// Parts of a content. Mistral's have thoughts, which are parts, too.
+const PARTS: Field = Field::List(&Field::Whole(&[
+    ("text", Field::Text),
+    ("thinking", Field::List(&Field::Whole(&[("text", Field::Text)]))),
+]));
 
 /// One event of a stream, or the whole body of an answer that is not streamed.
 #[derive(Debug, Default, Deserialize)]

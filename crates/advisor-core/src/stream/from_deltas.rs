@@ -30,6 +30,7 @@ impl ChunkStream {
             ready: VecDeque::new(),
             aggregator: Some(aggregator),
             chunks: VecDeque::new(),
+            failed: None,
         })
     }
 }
@@ -43,43 +44,58 @@ pin_project! {
         // Gone when the answer has ended.
         aggregator: Option<MessageAggregator>,
         chunks: VecDeque<Chunk>,
+        // Comes after the chunks.
+        failed: Option<Error>,
+    }
+}
+
+impl<S: Batches<Delta>> Aggregated<S> {
+    /// Pushes what is there of the deltas; false if nothing is.
+    #[inline]
+    fn push_ready(self: Pin<&mut Self>) -> bool {
+        let this = self.project();
+        let Some(aggregator) = this.aggregator.as_mut().filter(|_| this.failed.is_none()) else {
+            return false;
+        };
+        this.deltas.take_ready(this.ready);
+        let any = !this.ready.is_empty();
+        while let Some(delta) = this.ready.pop_front() {
+            if let Err(error) = aggregator.push(delta, this.chunks) {
+                *this.failed = Some(Error::from(error).with_partial(aggregator.partial()));
+                this.ready.clear();
+            }
+        }
+        any
     }
 }
 
 impl<S: Batches<Delta>> Stream for Aggregated<S> {
     type Item = Result<Chunk>;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut this = self.project();
+    #[inline]
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if let Some(chunk) = this.chunks.pop_front() {
+            if let Some(chunk) = self.as_mut().project().chunks.pop_front() {
                 return Poll::Ready(Some(Ok(chunk)));
+            }
+            if self.as_mut().push_ready() {
+                continue;
+            }
+            let this = self.as_mut().project();
+            if let Some(error) = this.failed.take() {
+                *this.aggregator = None;
+                return Poll::Ready(Some(Err(error)));
             }
             let Some(aggregator) = this.aggregator else {
                 return Poll::Ready(None);
             };
-            let next = match this.ready.pop_front() {
-                Some(delta) => Some(Ok(delta)),
-                None => ready!(this.deltas.as_mut().poll_next(cx)),
-            };
-            match next {
+            match ready!(this.deltas.poll_next(cx)) {
                 Some(Ok(delta)) => {
-                    // Most chunks need not wait in the queue.
-                    let delta = match aggregator.extend(delta) {
-                        Ok(chunk) => return Poll::Ready(Some(Ok(chunk))),
-                        Err(delta) => delta,
-                    };
                     if let Err(error) = aggregator.push(delta, this.chunks) {
-                        let partial = aggregator.partial();
-                        *this.aggregator = None;
-                        return Poll::Ready(Some(Err(Error::from(error).with_partial(partial))));
+                        *this.failed = Some(Error::from(error).with_partial(aggregator.partial()));
                     }
                 }
-                Some(Err(error)) => {
-                    let partial = aggregator.partial();
-                    *this.aggregator = None;
-                    return Poll::Ready(Some(Err(error.with_partial(partial))));
-                }
+                Some(Err(error)) => *this.failed = Some(error.with_partial(aggregator.partial())),
                 None => {
                     let finished = this.aggregator.take().map(|aggregator| aggregator.finish(this.chunks));
                     match finished {
@@ -94,18 +110,14 @@ impl<S: Batches<Delta>> Stream for Aggregated<S> {
 }
 
 impl<S: Batches<Delta>> Batches<Chunk> for Aggregated<S> {
-    fn take_ready(self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        let this = self.project();
-        let Some(aggregator) = this.aggregator.as_mut().filter(|_| this.chunks.is_empty()) else { return };
-        if this.ready.is_empty() {
-            this.deltas.take_ready(this.ready);
+    fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
+        // The last chunk of an answer is polled.
+        if self.aggregator.is_none() {
+            return;
         }
-        while let Some(delta) = this.ready.pop_front() {
-            match aggregator.extend(delta) {
-                Ok(chunk) => ready.push_back(chunk),
-                // It makes several chunks, none or an error: it is polled.
-                Err(delta) => return this.ready.push_front(delta),
-            }
+        if self.chunks.is_empty() {
+            self.as_mut().push_ready();
         }
+        std::mem::swap(ready, self.project().chunks);
     }
 }

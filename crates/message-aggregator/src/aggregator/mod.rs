@@ -118,14 +118,18 @@ impl MessageAggregator {
     ///
     /// # Errors
     /// If a bound is exceeded. The aggregator still tells what came before, see [`Self::partial`].
+    #[inline]
     pub fn push(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
-        let delta = match self.extend(delta) {
+        match self.extend(delta) {
             Ok(chunk) => {
                 chunks.push_back(chunk);
-                return Ok(());
+                Ok(())
             }
-            Err(delta) => delta,
-        };
+            Err(delta) => self.push_other(delta, chunks),
+        }
+    }
+
+    fn push_other(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
         let number = if self.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
@@ -153,14 +157,10 @@ impl MessageAggregator {
         Ok(())
     }
 
-    /// Takes a delta that is the next piece of the text or of the arguments that are coming in, and gives its one chunk; any other
-    /// comes back, for [`push`](Self::push), which takes all of them. Who reads chunk by chunk needs no queue for nearly all of
-    /// them.
-    ///
-    /// # Errors
-    /// The delta, and nothing has happened.
+    /// Takes a delta that is the next piece of the text or of the arguments that come in, as nearly all are, and returns its one
+    /// chunk; any other comes back.
     #[inline]
-    pub fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
+    fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
         let (limits, bytes) = (&self.settings.limits, &mut self.bytes);
         let alone = self.settings.choices <= 1 && delta.block.is_none() && !self.done;
         let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };

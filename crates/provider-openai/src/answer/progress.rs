@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use advisor_core::{Delta, DeltaKind, Error, Text};
+use advisor_core::{Delta, DeltaKind, Error, Usage};
 use serde_json::Value;
 
 use super::{END_MARKER, End};
@@ -11,10 +11,13 @@ use crate::convert::Converter;
 use crate::failure::Failures;
 use crate::profile::TextMode;
 use crate::request::ToolNames;
-use crate::shapes::Shapes;
-use crate::wire::{ErrorObject, Event, Half, Says, TokenCounts, read, tidy};
+use crate::wire::{EVENT, ErrorObject, Event, Half, Says, read, tidy};
 use provider_http::error::malformed_json;
-use provider_http::sse::SseEvent;
+use provider_http::fast_path::{FastPath, Framing};
+use provider_http::sse::{SseDecoder, SseEvent};
+
+/// How many events that look alike are read at once: enough to share what they cost beside themselves, and few to hold.
+const MOST_AT_ONCE: usize = 32;
 
 /// What the events of an answer have told so far.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ pub(super) struct Progress {
     /// Comes after the deltas.
     pub(super) failed: Option<Error>,
     pub(super) failures: Failures,
-    pub(super) shapes: Shapes,
+    pub(super) fast: FastPath,
     converter: Converter,
     choices: u32,
     /// The choices that have a finish reason.
@@ -53,12 +56,16 @@ pub(super) enum Meaning {
 
 impl Progress {
     pub(super) fn new(choices: u32, text: TextMode, failures: Failures) -> Self {
+        let mut fast = FastPath::new(Framing::Sse, &EVENT);
+        if text == TextMode::Cumulative {
+            fast.stop_learning();
+        }
         Self {
-            deltas: VecDeque::new(),
+            deltas: VecDeque::with_capacity(MOST_AT_ONCE),
             end: End::Open,
             events: 0,
             failed: None,
-            shapes: if text == TextMode::Cumulative { Shapes::none() } else { Shapes::new() },
+            fast,
             converter: Converter::new(text, failures.redaction().clone()),
             failures,
             choices: choices.max(1),
@@ -81,19 +88,17 @@ impl Progress {
             return;
         }
         // Nothing comes behind a last event that has no blank line, so its token counts could not be kept.
-        if event.event.is_none()
-            && !event.trailing
-            && let Some((text, b"")) = self.shapes.read(data.as_bytes())
-        {
-            let delta = self.take_alike(text);
-            return self.deltas.extend(delta);
+        if !event.trailing && self.fast.decode_data(event.event, data, &mut self.deltas) {
+            self.events += 1;
+            self.half = None;
+            return;
         }
         self.tell_usage();
         self.events += 1;
         if data.starts_with(END_MARKER) {
             return self.mark_done();
         }
-        if let Err(error) = self.read_json(data, event.event == Some("error")) {
+        if let Err(error) = self.read_json(data, event.event) {
             // A cut event at the end is as good as none.
             if !event.trailing {
                 self.fail_with(malformed_json(&error, from + event.position));
@@ -101,55 +106,57 @@ impl Progress {
         }
     }
 
-    /// Takes in the event that begins these bytes if it looks like one before, and gives what follows it.
-    #[inline(always)]
-    pub(super) fn read_alike<'a>(&mut self, bytes: &'a [u8], longest: usize) -> Option<(Delta, &'a [u8])> {
-        let (text, rest) = self.shapes.read(bytes.strip_prefix(b"data: ")?)?;
-        let rest = rest.strip_prefix(b"\n\n")?;
-        if bytes.len() - rest.len() > longest {
-            return None;
+    /// Takes in the events that come next and look like one before; false if none does.
+    #[inline]
+    pub(super) fn read_ahead(&mut self, decoder: &mut SseDecoder) -> bool {
+        let longest = decoder.max_event_bytes();
+        let Some(bytes) = decoder.peek() else { return false };
+        let decoded = self.fast.decode(bytes, longest, MOST_AT_ONCE, &mut self.deltas);
+        if decoded.events == 0 {
+            return false;
         }
-        Some((self.take_alike(text)?, rest))
-    }
-
-    /// Takes in an event that looks like one before and says this.
-    #[inline(always)]
-    pub(super) fn take_alike(&mut self, text: Text) -> Option<Delta> {
-        self.events += 1;
-        if self.half.is_some() {
-            self.half = None;
-        }
-        self.shapes.take(text)
+        decoder.consume(decoded.bytes, decoded.events);
+        self.events += decoded.events;
+        self.half = None;
+        true
     }
 
     /// Tells the token counts of events that looked alike, before anything else comes.
     pub(super) fn tell_usage(&mut self) {
-        self.deltas.extend(self.shapes.take_usage().map(Delta::usage));
+        let mut all: Option<Usage> = None;
+        for event in self.fast.take_counts() {
+            let mut deltas = VecDeque::new();
+            if let Ok(event) = serde_json::from_str::<Event<'_>>(&event) {
+                self.converter.convert(event, &mut deltas);
+            }
+            for delta in deltas {
+                if let DeltaKind::Usage(usage) = delta.kind {
+                    all.get_or_insert_default().merge(&usage);
+                }
+            }
+        }
+        self.deltas.extend(all.map(Delta::usage));
     }
 
-    /// Learns from an event which has said what comes from number `new` on.
-    fn learn(&mut self, json: &str, new: usize, counts: Option<TokenCounts>) {
-        let usage = counts.and_then(TokenCounts::to_usage).map(Delta::usage);
-        let mut said = self.deltas.range(new..);
-        if let Some(delta) = said.next()
-            && said.eq(&usage)
-        {
-            self.shapes.learn(json, delta, counts);
-        }
+    /// Tells the data that rides on reasoning, to which nothing is added any more.
+    pub(super) fn end_data(&mut self) {
+        self.fast.end_data(&mut self.deltas);
     }
 
     pub(super) fn mark_done(&mut self) {
         if self.end != End::Done {
             self.tell_usage();
+            self.end_data();
             // What comes now is read one by one, and nearly all of it is dropped.
-            self.shapes = Shapes::none();
+            self.fast.stop_learning();
             self.end = End::Done;
             self.deltas.push_back(Delta::done());
         }
     }
 
-    /// Takes in one event, or a whole body. `named_error`: the event's name says that it is an error, whatever it holds.
-    pub(super) fn read_json(&mut self, json: &str, named_error: bool) -> serde_json::Result<Meaning> {
+    /// Takes in one event, or a whole body. One that is named `error` is an error, whatever it holds.
+    pub(super) fn read_json(&mut self, json: &str, name: Option<&str>) -> serde_json::Result<Meaning> {
+        let named_error = name == Some("error");
         if json == "null" {
             return Ok(Meaning::Nothing);
         }
@@ -159,20 +166,24 @@ impl Progress {
         match serde_json::from_str::<Event<'_>>(json) {
             Ok(event) => {
                 let before = self.deltas.len();
-                let counts = event.usage.as_deref().copied();
                 let meaning = self.read_object(json, event, named_error);
                 if self.deltas.len() > before {
                     self.half = None;
                 }
                 if meaning == (Meaning::Answer { whole: false }) {
-                    self.learn(json, before, counts);
+                    self.fast.parsed(name, json, &mut self.deltas, before);
+                } else {
+                    self.fast.join_parsed(&mut self.deltas, before);
                 }
                 Ok(meaning)
             }
             Err(error) => {
                 let tidy = tidy(json, &mut self.half).ok_or(error)?;
                 let event = serde_json::from_str(&tidy)?;
-                Ok(self.read_object(&tidy, event, named_error))
+                let before = self.deltas.len();
+                let meaning = self.read_object(&tidy, event, named_error);
+                self.fast.join_parsed(&mut self.deltas, before);
+                Ok(meaning)
             }
         }
     }
@@ -195,7 +206,7 @@ impl Progress {
         let before = self.deltas.len();
         let told = self.converter.convert(event, &mut self.deltas);
         if self.converter.forgets() {
-            self.shapes = Shapes::none();
+            self.fast.stop_learning();
         }
         self.note_finished(before);
         if self.end == End::Done {
@@ -253,6 +264,7 @@ impl Progress {
     /// The first error counts, and no remark any more. Every error of an answer comes this way: after the end marker the answer
     /// is complete, and none counts.
     pub(super) fn fail_with(&mut self, error: Error) {
+        self.end_data();
         if self.end != End::Done {
             self.failed.get_or_insert(error);
         }

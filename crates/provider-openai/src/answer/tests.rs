@@ -95,14 +95,14 @@ fn what_is_queued_is_not_looked_at_again() {
     // A whole body is read before anything of it is taken: if each event looked at the queue, that would be quadratic.
     let mut progress = Progress::new(1, TextMode::Increments, Failures::default());
     let finish = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
-    progress.read_json(finish, false).expect("an event");
+    progress.read_json(finish, None).expect("an event");
     let queued = mem::take(&mut progress.deltas);
 
     let mut progress = Progress::new(1, TextMode::Increments, Failures::default());
     progress.deltas = queued;
     for (event, end) in [(r#"{"choices":[{"delta":{"content":"Hi"}}]}"#, End::Open), (finish, End::Finished)]
     {
-        progress.read_json(event, false).expect("an event");
+        progress.read_json(event, None).expect("an event");
         assert_eq!(progress.end, end, "{event}");
     }
 }

@@ -75,7 +75,7 @@ impl Whole {
                 Some(Err(error)) => return Err(malformed_json(&error, position)),
             };
             progress.events += 1;
-            match progress.read_json(value, false) {
+            match progress.read_json(value, None) {
                 Ok(Meaning::Answer { whole: true }) => progress.mark_done(),
                 Ok(Meaning::Answer { whole: false } | Meaning::Remark) => {}
                 _ if is_over => {}

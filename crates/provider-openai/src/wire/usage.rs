@@ -49,53 +49,7 @@ pub(crate) struct XGroq<'a> {
     pub(crate) error: Option<&'a RawValue>,
 }
 
-/// One of the numbers in [`TokenCounts`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CountOf {
-    Prompt,
-    Completion,
-    Total,
-    Cached,
-    CacheWritten,
-    Reasoning,
-}
-
-/// The number that stands there in what a server reports about tokens; `None` if no number does that a stream counts up.
-pub(crate) fn count_named(path: &[&str]) -> Option<CountOf> {
-    Some(match path {
-        ["prompt_tokens"] => CountOf::Prompt,
-        ["completion_tokens"] => CountOf::Completion,
-        ["total_tokens"] => CountOf::Total,
-        ["prompt_tokens_details", "cached_tokens"] => CountOf::Cached,
-        ["prompt_tokens_details", "cache_write_tokens"] => CountOf::CacheWritten,
-        ["completion_tokens_details", "reasoning_tokens"] => CountOf::Reasoning,
-        _ => return None,
-    })
-}
-
-impl CountOf {
-    /// How many there are.
-    pub(crate) const ALL: usize = Self::Reasoning as usize + 1;
-}
-
 impl TokenCounts {
-    /// Puts a number in place of the one that is there.
-    pub(crate) fn set(&mut self, count: CountOf, value: i64) {
-        let number = match count {
-            CountOf::Prompt => &mut self.prompt_tokens,
-            CountOf::Completion => &mut self.completion_tokens,
-            CountOf::Total => &mut self.total_tokens,
-            CountOf::Cached => &mut self.prompt_tokens_details.get_or_insert_default().cached_tokens,
-            CountOf::CacheWritten => {
-                &mut self.prompt_tokens_details.get_or_insert_default().cache_write_tokens
-            }
-            CountOf::Reasoning => {
-                &mut self.completion_tokens_details.get_or_insert_default().reasoning_tokens
-            }
-        };
-        *number = Number(Some(value));
-    }
-
     /// The counts in this project's words; `None` if nothing is reported.
     pub(crate) fn to_usage(self) -> Option<Usage> {
         let prompt = self.prompt_tokens_details.unwrap_or_default();

@@ -4,7 +4,6 @@ use advisor_core::{DeltaKind, Text, Usage};
 use advisor_testkit::{recordings, split};
 
 use super::*;
-use crate::shapes::Shapes;
 
 /// What comes out of a body: each delta as it is written for people, which tells all of it, and why there is no more.
 ///
@@ -33,14 +32,13 @@ fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
 }
 
 /// The same, where what is there is taken at once.
-fn taken_by(mut decoder: AnswerDecoder, pieces: &[&[u8]], most: usize) -> Vec<Result<Delta, String>> {
+fn taken_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
     let mut said = Vec::new();
     let told = |delta: Result<Delta>| delta.map_err(|error| format!("{error:?}"));
     let mut take = |decoder: &mut AnswerDecoder| {
         loop {
             let mut ready = VecDeque::new();
-            decoder.take_alike(&mut ready, most);
-            assert!(ready.len() <= most);
+            decoder.take_ready(&mut ready);
             said.extend(ready.into_iter().map(Ok));
             match decoder.next() {
                 Some(delta) => said.push(told(delta)),
@@ -57,9 +55,21 @@ fn taken_by(mut decoder: AnswerDecoder, pieces: &[&[u8]], most: usize) -> Vec<Re
     said
 }
 
+/// The same, one by one.
+fn polled_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
+    let mut said = Vec::new();
+    for piece in pieces {
+        decoder.push(Bytes::copy_from_slice(piece));
+        said.extend(std::iter::from_fn(|| decoder.next()));
+    }
+    decoder.finish();
+    said.extend(std::iter::from_fn(|| decoder.next()));
+    said.into_iter().map(|delta| delta.map_err(|error| format!("{error:?}"))).collect()
+}
+
 fn parsing() -> AnswerDecoder {
     let mut decoder = decoder();
-    decoder.progress.shapes = Shapes::none();
+    decoder.progress.fast.stop_learning();
     decoder
 }
 
@@ -69,14 +79,18 @@ fn alike_in(body: &[u8]) -> usize {
     let mut alike = 0;
     decoder.push(Bytes::copy_from_slice(body));
     loop {
-        if decoder.next_alike().is_some() {
-            alike += 1;
+        if decoder.read_ahead() {
+            alike += decoder.progress.deltas.iter().filter(|delta| says(delta)).count();
         } else if !decoder.read_event().is_ok_and(|read| read) {
             return alike;
         }
-        decoder.upcoming = Upcoming::Unseen;
         decoder.progress.deltas.clear();
     }
+}
+
+/// Data that rides on reasoning comes beside a piece.
+fn says(delta: &Delta) -> bool {
+    !matches!(delta.kind, DeltaKind::ReasoningData(_))
 }
 
 /// The same deltas and errors, whole, cut into reads, and byte by byte.
@@ -95,15 +109,10 @@ fn law_s5_recordings_say_the_same_whether_or_not_their_events_are_parsed() {
     for recording in &recordings::all("openai-chat") {
         assert_said_as_parsed(&recording.body, &recording.name);
         let parsed = said_by(parsing(), &[&recording.body]);
-        for (most, split) in (1..).zip(split::random_splits(&recording.body, 20_261_122, 20)) {
+        for split in split::random_splits(&recording.body, 20_261_122, 20) {
             assert_eq!(said_by(decoder(), &split.pieces), parsed, "{}: {split:?}", recording.name);
-            let one_by_one = taken_by(decoder(), &split.pieces, 0);
-            assert_eq!(
-                taken_by(decoder(), &split.pieces, most),
-                one_by_one,
-                "{}: {most} at once",
-                recording.name
-            );
+            let one_by_one = polled_by(decoder(), &split.pieces);
+            assert_eq!(taken_by(decoder(), &split.pieces), one_by_one, "{}: {split:?}", recording.name);
         }
         let these = alike_in(&recording.body);
         let all = recording.body.windows(6).filter(|bytes| bytes == b"data: ").count();
@@ -174,6 +183,66 @@ fn all_but_the_first_events_are_read_as_they_look() {
     // Parallel answers take turns.
     let in_turns = |at: usize| event(&said(at)).replace("\"index\":0", &format!("\"index\":{}", at % 5));
     assert_eq!(alike(in_turns), 14);
+}
+
+/// Details of reasoning as OpenRouter sends them: beside the text, and as its only place.
+fn detailed(text: &str, index: usize) -> String {
+    let details =
+        format!(r#"[{{"type":"reasoning.text","text":"{text}","format":"unknown","index":{index}}}]"#);
+    let delta = format!(r#""reasoning":"{text}","reasoning_details":{details}"#);
+    event("x").replace("\"content\":\"x\"", &delta)
+}
+
+#[test]
+fn law_s5_details_of_reasoning_are_joined_whether_or_not_their_events_are_parsed() {
+    let signature = event("x").replace(
+        "\"content\":\"x\"",
+        r#""reasoning_details":[{"type":"reasoning.text","signature":"s","index":0}]"#,
+    );
+    let said: Vec<_> = (0..12).map(|at| detailed(&format!("w{at} \\n\\u00e9"), 0)).collect();
+    assert!(alike(|at| detailed(&format!("w{at}"), 0)) >= 17);
+    let counted: Vec<_> = said
+        .iter()
+        .enumerate()
+        .map(|(at, event)| event.replace("\"usage\":null", &format!("\"usage\":{{\"total_tokens\":{at}}}")))
+        .collect();
+    let in_turns: Vec<_> = (0..12).map(|at| detailed(&format!("w{at}"), at / 2 % 2)).collect();
+    for said in [said, counted, in_turns] {
+        for end in [vec![], vec![signature.clone()], vec![event("y"), detailed("z", 0)], vec!["{".to_owned()]]
+        {
+            let body = stream(&[said.clone(), end.clone()].concat());
+            assert_said_as_parsed(&body, &end.concat());
+            let whole = [&body[..], b"data: [DONE]\n\n"].concat();
+            assert_said_as_parsed(&whole, &end.concat());
+        }
+    }
+    // One piece of data for all of one look, behind the text and before what comes next.
+    let body = stream(
+        &[vec![event("x")], (0..9).map(|at| detailed(&at.to_string(), 0)).collect(), vec![event("y")]]
+            .concat(),
+    );
+    let (said, _) = said_by(decoder(), &[&body]);
+    let data: Vec<_> = said.iter().enumerate().filter(|(_, delta)| !says(delta.as_ref().unwrap())).collect();
+    let [(at, Ok(Delta { kind: DeltaKind::ReasoningData(data), .. }))] = data.as_slice() else {
+        panic!("{said:?}")
+    };
+    assert_eq!(data.value["reasoning_details"][0]["text"], "012345678");
+    assert_eq!(*at, said.len() - 2);
+}
+
+#[test]
+fn law_s5_details_that_say_something_else_are_parsed() {
+    let other = |text: &str, detail: &str| {
+        detailed(text, 0).replace(&format!("\"text\":\"{text}\""), &format!("\"text\":\"{detail}\""))
+    };
+    for events in [
+        vec![detailed("a", 0), detailed("b", 0), other("c", "d"), detailed("e", 0)],
+        vec![other("a", "b"), other("c", "b"), other("d", "b")],
+        vec![other("a", ""), other("c", ""), other("d", "e")],
+        vec![detailed("type", 0), detailed("reasoning.text", 0), detailed("unknown", 0), detailed("x", 0)],
+    ] {
+        assert_said_as_parsed(&stream(&[vec![event("x")], events.clone()].concat()), &events.concat());
+    }
 }
 
 #[test]
@@ -392,7 +461,7 @@ fn law_s5_nothing_is_learned_of_an_event_of_several_lines() {
     assert_said_as_parsed(format!("{usual}{odd}{usual}").as_bytes(), &odd);
 }
 
-/// What an event said comes out before what is taken at once.
+/// What an event said comes out before what is read ahead.
 #[test]
 fn nothing_is_taken_before_what_is_there_already() {
     let usage = event("c").replace("\"usage\":null", r#""usage":{"total_tokens":7}"#);
@@ -405,10 +474,10 @@ fn nothing_is_taken_before_what_is_there_already() {
         }
     }
     let mut ready = VecDeque::new();
-    decoder.take_alike(&mut ready, 8);
-    assert_eq!(ready, []);
-    assert!(matches!(decoder.next().unwrap().unwrap().kind, DeltaKind::Usage(_)));
-    decoder.take_alike(&mut ready, 8);
+    decoder.take_ready(&mut ready);
+    assert!(matches!(ready.make_contiguous(), [Delta { kind: DeltaKind::Usage(_), .. }]), "{ready:?}");
+    ready.clear();
+    decoder.take_ready(&mut ready);
     assert_eq!(ready.len(), 2);
 }
 
@@ -460,7 +529,7 @@ fn limits_hold_for_events_that_look_alike() {
     let limits = SseLimits { line: 300, ..SseLimits::default() };
     let limited = || AnswerDecoder::new(1, TextMode::Increments, limits, Failures::default());
     let mut parsing = limited();
-    parsing.progress.shapes = Shapes::none();
+    parsing.progress.fast.stop_learning();
     let (said, _) = said_by(limited(), &[&body]);
     assert!(said.last().unwrap().as_ref().unwrap_err().contains("TooLarge"), "{said:?}");
     assert_eq!(said, said_by(parsing, &[&body]).0);
@@ -509,15 +578,15 @@ fn cumulative_texts_are_parsed() {
 
 #[test]
 fn learning_ends_where_nothing_is_alike() {
-    let unlike = |at: usize| event("x").replace("\"logprobs\":null", &format!("\"logprobs\":[{at}]"));
+    let unlike = |at: usize| event("x").replace("\"logprobs\":null", &format!("\"logprobs{at}\":null"));
     let mut decoder = decoder();
     let mut known_after = |events: std::ops::Range<usize>| {
         decoder.push(stream(&events.map(unlike).collect::<Vec<_>>()).into());
         while decoder.next().is_some() {}
-        format!("{:?}", decoder.progress.shapes)
+        format!("{:?}", decoder.progress.fast)
     };
-    assert_eq!(known_after(0..50), "Shapes { known: 8, .. }");
+    assert_eq!(known_after(0..50), "FastPath { known: 8, .. }");
     // Nothing is compared any more, either.
-    assert_eq!(known_after(50..100), "Shapes { known: 0, .. }");
+    assert_eq!(known_after(50..100), "FastPath { known: 0, .. }");
     assert_eq!(alike(unlike), 0);
 }

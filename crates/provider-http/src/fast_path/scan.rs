@@ -1,9 +1,12 @@
 //! Strings and numbers as JSON writes them, at the beginning of some bytes.
 //!
-//! Strings and token counts are looked at eight bytes at a time, in one word. Byte by byte an event with a padding beside its
+//! Strings and numbers are looked at eight bytes at a time, in one word. Byte by byte an event with a padding beside its
 //! text would cost 141 instructions more, and one with two token counts 154.
 
 use memchr::memchr;
+
+/// The most digits of a token count.
+const MOST_DIGITS: usize = 15;
 
 /// A string as it stands there, without its quotes.
 pub(super) struct Scanned<'a> {
@@ -110,43 +113,35 @@ pub(super) fn unescape(text: &str, into: &mut String) {
 /// The digits of a whole number that is not negative.
 #[inline]
 pub(super) fn number(bytes: &[u8]) -> Option<&[u8]> {
+    if let Some(eight) = bytes.first_chunk() {
+        let length = leading_digits(u64::from_le_bytes(*eight));
+        if length < 8 {
+            return no_leading_zero(bytes.get(..length)?);
+        }
+    }
     let digits = bytes.iter().position(|byte| !byte.is_ascii_digit())?;
-    let number = bytes.get(..digits)?;
-    match number {
-        [] | [b'0', _, ..] => None,
-        number => Some(number),
-    }
+    no_leading_zero(bytes.get(..digits)?)
 }
 
-/// A [number] of up to seven digits, which is what token counts are.
+/// A [number] that any reader can hold.
 #[inline]
-pub(super) fn count(bytes: &[u8]) -> Option<(&[u8], Digits)> {
-    let eight = u64::from_le_bytes(bytes.first_chunk().copied().unwrap_or_else(|| at_the_end(bytes)));
+pub(super) fn count(bytes: &[u8]) -> Option<&[u8]> {
+    number(bytes).filter(|digits| digits.len() <= MOST_DIGITS)
+}
+
+#[inline]
+fn no_leading_zero(digits: &[u8]) -> Option<&[u8]> {
+    match digits {
+        [] | [b'0', _, ..] => None,
+        digits => Some(digits),
+    }
+}
+
+/// How many of eight bytes are digits, from the lowest one on.
+#[inline]
+fn leading_digits(eight: u64) -> usize {
     let above_nine = (eight ^ each(b'0')).wrapping_add(each(0x7f - 9)) | eight;
-    let length = first_highest(above_nine);
-    if length == 8 || length == 0 || length > 1 && eight & 0xff == u64::from(b'0') {
-        return None;
-    }
-    Some((bytes.get(..length)?, Digits(eight & !(u64::MAX << (8 * length)))))
-}
-
-/// The digits of a token count, from the lowest byte on. What they come to is made of them when somebody asks.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Digits(u64);
-
-impl Digits {
-    pub(super) fn value(self) -> i64 {
-        let digits = self.0.to_le_bytes().into_iter().take_while(|digit| *digit != 0);
-        digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'))
-    }
-}
-
-/// Fewer than eight bytes, with digits behind them: a number that reaches so far is not known to end there.
-#[cold]
-fn at_the_end(bytes: &[u8]) -> [u8; 8] {
-    let mut eight = [b'0'; 8];
-    eight.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-    eight
+    first_highest(above_nine)
 }
 
 /// This byte eight times.

@@ -1,0 +1,92 @@
+//! What an event of a recorded answer costs, in instructions, after its first quarter:
+//! `cargo bench -p advisor-benches --bench recordings -- FOLDER`. Without a folder it looks where `ADVISOR_RECORDINGS` says, or
+//! beside the project.
+//!
+//! Prints a table of every Chat Completions recording of 60 events or more. One that costs more than 3,000 instructions an event
+//! is a failure. The counts are those of the whole path from bytes to chunks, by valgrind; they hold the end of the answer, too.
+
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints its result and fails by panicking"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use advisor_benches::{Recording, Replay};
+
+/// The fewest events that a recording in the table has.
+const FEWEST: usize = 60;
+/// The most instructions that an event may take.
+const MOST: u64 = 3_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if let [run, folder, name] = arguments.as_slice()
+        && run == "--run"
+    {
+        let recordings = Recording::all_in(Path::new(folder)).unwrap();
+        let recording = recordings.into_iter().find(|recording| recording.name == *name).unwrap();
+        // What is made once per process is not counted.
+        recording.replay().finish();
+        measured(recording.replay());
+        return ExitCode::SUCCESS;
+    }
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/recordings");
+    let named = arguments.first().cloned().or_else(|| std::env::var("ADVISOR_RECORDINGS").ok());
+    let folder = named.map_or_else(beside, PathBuf::from);
+    if !folder.is_dir() {
+        println!("no recordings in {}: give their folder", folder.display());
+        return required("ADVISOR_REQUIRE_RECORDINGS");
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("instructions are not counted: valgrind is not installed");
+        return required("ADVISOR_REQUIRE_VALGRIND");
+    }
+    if table(&folder) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What callgrind counts, and nothing else.
+#[inline(never)]
+fn measured(replay: Replay) {
+    replay.finish();
+}
+
+/// Prints the table; false if a recording costs too much.
+fn table(folder: &Path) -> bool {
+    let mut recordings = Recording::all_in(folder).unwrap();
+    recordings.retain(|recording| recording.events >= FEWEST);
+    println!("{:>7} {:>13}", "events", "instructions");
+    let mut passes = true;
+    for recording in &recordings {
+        let counted = (recording.events - recording.learned) as u64;
+        let each = instructions(folder, &recording.name) / counted;
+        passes &= each <= MOST;
+        let remark = if each > MOST { "  TOO MANY" } else { "" };
+        println!("{:>7} {each:>13}  {}{remark}", recording.events, recording.name);
+    }
+    println!("{} recordings", recordings.len());
+    passes
+}
+
+fn instructions(folder: &Path, name: &str) -> u64 {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=recordings::measured"])
+        .arg(std::env::current_exe().unwrap())
+        .arg("--run")
+        .arg(folder)
+        .arg(name)
+        .output()
+        .unwrap();
+    let report = String::from_utf8_lossy(&output.stderr);
+    let count = report.lines().find_map(|line| line.split_once("Collected : "));
+    let count = count.and_then(|(_, count)| count.trim().parse().ok());
+    count.filter(|count| *count > 0).unwrap_or_else(|| panic!("nothing was counted: {report}"))
+}
+
+fn required(variable: &str) -> ExitCode {
+    let is_required = std::env::var(variable).is_ok_and(|required| required == "1");
+    if is_required { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

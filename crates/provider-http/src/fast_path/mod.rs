@@ -1,0 +1,439 @@
+//! Events that look like one before, read without parsing their JSON.
+//!
+//! A server writes all events of an answer alike: they differ in the next piece of the text and in little else. [`FastPath`] learns
+//! a template from an event and the deltas that a converter made of it, and a table of [`Field`]s says what a difference means. An
+//! event whose other bytes are the same is valid JSON of the same structure if a valid string or number stands in each gap.
+//! Whatever is not certain does not fit, and is parsed.
+//!
+//! What this buys is in `docs/decisions/events-alike.md`.
+
+mod fields;
+mod joined;
+mod places;
+mod said;
+mod scan;
+mod template;
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use advisor_core::{Delta, DeltaKind, Text, ToolCallDelta};
+
+pub use fields::Field;
+use joined::JoinedData;
+use places::{Place, PlaceKind, places_of};
+use said::Said;
+use template::{Frame, Template};
+
+/// Templates that are kept at a time: parallel answers and calls may take turns.
+const MOST: usize = 8;
+/// The longest event that is learned from, in bytes: what is kept of an answer's events is bounded by that.
+const LONGEST: usize = 16 << 10;
+/// Learning costs about as much as parsing, so it must be earned: each event that fits a template earns one.
+const CREDIT: u8 = 24;
+const PRICE: u8 = 2;
+/// After so many events that were not learned from, because too few fit, no more are compared.
+const MOST_UNLEARNED: u8 = 64;
+/// Beginnings of calls that are kept: an event that repeats one is worth learning from.
+const MOST_STARTS: usize = 4;
+
+/// How events follow one another in a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Framing {
+    /// Server-sent events: a `data` line each, one with the event's name before it if it has one, and a blank line.
+    Sse,
+    /// JSON values, a line each.
+    Lines,
+}
+
+/// Decodes events of one answer that look like one before.
+///
+/// The deltas of all other events come by it, too ([`parsed`](Self::parsed)), so that it can learn, and join the data that rides on
+/// reasoning.
+///
+/// # Ordering
+/// Deltas come out in the order of their events. Token counts of decoded events are kept back: take them with
+/// [`take_counts`](Self::take_counts) before anything else is said. So is data that rides on reasoning: see
+/// [`end_data`](Self::end_data).
+///
+/// # Errors
+/// None. What does not fit is left for a parser.
+///
+/// # Example
+/// ```
+/// use std::collections::VecDeque;
+/// use advisor_core::Delta;
+/// use provider_http::fast_path::{FastPath, Field, Framing};
+///
+/// const EVENT: Field = Field::Object(&[("say", Field::Text)]);
+/// let mut fast = FastPath::new(Framing::Lines, &EVENT);
+/// let mut deltas = VecDeque::from([Delta::text("Hel")]);
+/// fast.parsed(None, r#"{"say":"Hel","n":1}"#, &mut deltas, 0);
+/// deltas.clear();
+///
+/// let body = b"{\"say\":\"lo\",\"n\":1}\n{\"other\":true}\n";
+/// let decoded = fast.decode(body, 1 << 20, 32, &mut deltas);
+/// assert_eq!((decoded.bytes, decoded.events), (19, 1));
+/// assert_eq!(deltas, [Delta::text("lo")]);
+/// ```
+pub struct FastPath {
+    framing: Framing,
+    fields: &'static Field,
+    /// The one that was met last comes first.
+    known: Vec<Known>,
+    learns: bool,
+    credit: u8,
+    unlearned: u8,
+    starts: VecDeque<ToolCallDelta>,
+    joined: JoinedData,
+    /// Numbers templates, and events in the order of their counts.
+    next: u64,
+    /// Events with token counts whose templates are gone.
+    left: Vec<String>,
+    /// Room for a text without its escapes.
+    unescaped: String,
+}
+
+/// How far [`FastPath::decode`] came.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Decoded {
+    /// How many bytes the events take.
+    pub bytes: usize,
+    /// How many events they are.
+    pub events: u64,
+}
+
+/// A template, and the event that it was learned from.
+struct Known {
+    template: Template,
+    number: u64,
+    name: Option<String>,
+    event: String,
+    places: Vec<Place>,
+    /// The last event that fits, where it has token counts and nobody took them.
+    counted: Vec<u8>,
+    /// Where in their order it stands, once another template was met.
+    counted_at: u64,
+}
+
+impl FastPath {
+    /// A fast path for an answer in a format of which these fields are read.
+    #[must_use]
+    pub fn new(framing: Framing, fields: &'static Field) -> Self {
+        Self {
+            framing,
+            fields,
+            known: Vec::new(),
+            learns: true,
+            credit: CREDIT,
+            unlearned: 0,
+            starts: VecDeque::new(),
+            joined: JoinedData::new(fields),
+            next: 0,
+            left: Vec::new(),
+            unescaped: String::new(),
+        }
+    }
+
+    /// Learns nothing any more, and forgets what it knows: for answers in which an event may mean something else each time.
+    pub fn stop_learning(&mut self) {
+        self.left = self.take_counts();
+        self.known.clear();
+        self.learns = false;
+    }
+
+    /// Decodes events that begin these bytes, until one does not fit or `deltas` has `most`. None is longer than `longest` bytes.
+    ///
+    /// Events must begin at the first byte, with nothing before them.
+    #[inline]
+    pub fn decode(
+        &mut self,
+        bytes: &[u8],
+        longest: usize,
+        most: usize,
+        deltas: &mut VecDeque<Delta>,
+    ) -> Decoded {
+        let mut events = 0;
+        let mut rest = bytes;
+        while deltas.len() < most {
+            let Some(known) = self.known.first_mut() else { break };
+            let Some((text, behind)) = read_framed(&known.template, rest, self.framing, &mut self.unescaped)
+            else {
+                if self.find_other(rest) {
+                    continue;
+                }
+                break;
+            };
+            let length = rest.len() - behind.len();
+            if length > longest {
+                break;
+            }
+            if known.template.has_counts {
+                let json = known.template.frame()..length - self.framing.end().len();
+                known.count(rest.get(json).unwrap_or_default());
+            }
+            if known.template.data.is_some() || !self.joined.is_empty() {
+                deltas.extend(join(&mut self.joined, known, &text));
+            }
+            deltas.push_back(known.template.saying(text));
+            rest = behind;
+            events += 1;
+        }
+        self.earn(events);
+        Decoded { bytes: bytes.len() - rest.len(), events }
+    }
+
+    /// Decodes an event whose frame was taken off; false if it does not fit.
+    pub fn decode_data(&mut self, name: Option<&str>, data: &str, deltas: &mut VecDeque<Delta>) -> bool {
+        let fits = |known: &Known, unescaped: &mut String| {
+            let (text, rest) = known.template.read(data.as_bytes(), Frame::Gone, unescaped)?;
+            (rest.is_empty() && known.name.as_deref() == name).then_some(text)
+        };
+        let mut all = self.known.iter().enumerate();
+        let found = all.find_map(|(at, known)| Some((at, fits(known, &mut self.unescaped)?)));
+        let Some((at, text)) = found else { return false };
+        if at > 0 {
+            self.put_first(at);
+        }
+        let Some(known) = self.known.first_mut() else { return false };
+        if known.template.has_counts {
+            known.count(data.as_bytes());
+        }
+        if known.template.data.is_some() || !self.joined.is_empty() {
+            deltas.extend(join(&mut self.joined, known, &text));
+        }
+        deltas.push_back(known.template.saying(text));
+        self.earn(1);
+        true
+    }
+
+    /// Puts the template first that fits the event which begins these bytes; false if none does.
+    #[cold]
+    fn find_other(&mut self, bytes: &[u8]) -> bool {
+        let mut others = self.known.iter().enumerate().skip(1);
+        let fits = |known: &Known, unescaped: &mut String| {
+            read_framed(&known.template, bytes, self.framing, unescaped).is_some()
+        };
+        let Some((at, _)) = others.find(|(_, known)| fits(known, &mut self.unescaped)) else { return false };
+        self.put_first(at);
+        true
+    }
+
+    fn earn(&mut self, events: u64) {
+        let earned = u8::try_from(events).unwrap_or(CREDIT);
+        self.credit = self.credit.saturating_add(earned).min(CREDIT);
+    }
+
+    fn put_first(&mut self, at: usize) {
+        if let Some(first) = self.known.first_mut() {
+            first.counted_at = self.next;
+            self.next += 1;
+        }
+        if let Some(known) = self.known.get_mut(..=at) {
+            known.rotate_right(1);
+        }
+    }
+
+    /// Takes in an event that was parsed: `deltas` holds what it said from number `new` on.
+    ///
+    /// Data that rides on reasoning is taken out of them, and comes back when no more of it follows. The event's JSON must be
+    /// valid; `name` is that of a server-sent event.
+    pub fn parsed(&mut self, name: Option<&str>, json: &str, deltas: &mut VecDeque<Delta>, new: usize) {
+        self.learn(name, json, deltas.range(new..));
+        self.join_parsed(deltas, new);
+    }
+
+    /// As [`parsed`](Self::parsed), without learning from it: for events whose JSON is not certain.
+    pub fn join_parsed(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
+        let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
+        if !deltas.range(new..).any(is_data) {
+            if let Some(data) = self.joined.end() {
+                deltas.insert(new, data);
+            }
+            return;
+        }
+        let mut ended = Vec::new();
+        let said = deltas.split_off(new);
+        let mut said: VecDeque<Delta> = said
+            .into_iter()
+            .filter_map(|delta| {
+                if is_data(&delta) {
+                    ended.extend(self.joined.add(delta, None));
+                    return None;
+                }
+                Some(delta)
+            })
+            .collect();
+        deltas.extend(ended);
+        deltas.append(&mut said);
+    }
+
+    /// Ends the data that rides on reasoning, and appends it: before the answer ends, or fails.
+    pub fn end_data(&mut self, deltas: &mut VecDeque<Delta>) {
+        deltas.extend(self.joined.end());
+    }
+
+    /// Takes the last events with token counts that were decoded, in their order: of those of one look the last one.
+    ///
+    /// A converter gives their counts, as [`DeltaKind::Usage`].
+    pub fn take_counts(&mut self) -> Vec<String> {
+        let mut events = std::mem::take(&mut self.left);
+        if self.known.iter().all(|known| known.counted.is_empty()) {
+            return events;
+        }
+        if let Some(first) = self.known.first_mut() {
+            first.counted_at = self.next;
+        }
+        let mut counted: Vec<_> = self.known.iter_mut().filter(|known| !known.counted.is_empty()).collect();
+        counted.sort_by_key(|known| known.counted_at);
+        let bytes = counted.into_iter().map(|known| std::mem::take(&mut known.counted));
+        events.extend(bytes.filter_map(|event| String::from_utf8(event).ok()));
+        events
+    }
+
+    fn learn<'a>(&mut self, name: Option<&str>, event: &str, deltas: impl Iterator<Item = &'a Delta>) {
+        let Some(said) = Said::from_deltas(deltas).filter(|_| self.learns) else { return };
+        if said.data.is_some_and(|data| !self.joined.joins_only(&data.value, said.text)) {
+            return;
+        }
+        if !said.start().is_none_or(|start| self.is_repeated(start)) {
+            return;
+        }
+        let Some(credit) = self.credit.checked_sub(PRICE) else { return self.note_unlearned() };
+        // Between the lines of an event there may be others, such as comments.
+        if event.len() > LONGEST || event.contains('\n') {
+            return;
+        }
+        self.credit = credit;
+        let Some(mut places) = places_of(event, self.fields, said.text) else { return };
+        let alike = self.known.iter().position(|known| known.is_like(name, event, &places));
+        if let Some(known) = alike.and_then(|at| self.known.get(at)) {
+            known.mark_what_differs(event, &mut places);
+        }
+        let frame = self.frame(name);
+        let Some(template) = Template::new(&frame, event, &places, said) else { return };
+        self.left = self.take_counts();
+        match alike {
+            Some(at) => drop(self.known.remove(at)),
+            None => self.known.truncate(MOST - 1),
+        }
+        self.next += 1;
+        self.known.insert(
+            0,
+            Known {
+                template,
+                number: self.next,
+                name: name.map(str::to_owned),
+                event: event.to_owned(),
+                places,
+                counted: Vec::new(),
+                counted_at: 0,
+            },
+        );
+    }
+
+    /// Whether a call that begins so has begun so before. Nearly none does.
+    fn is_repeated(&mut self, start: ToolCallDelta) -> bool {
+        if self.starts.contains(&start) {
+            return true;
+        }
+        self.starts.truncate(MOST_STARTS - 1);
+        self.starts.push_front(start);
+        false
+    }
+
+    fn note_unlearned(&mut self) {
+        self.unlearned = self.unlearned.saturating_add(1);
+        if self.unlearned >= MOST_UNLEARNED {
+            self.stop_learning();
+        }
+    }
+
+    fn frame(&self, name: Option<&str>) -> String {
+        match (self.framing, name) {
+            (Framing::Sse, None) => "data: ".to_owned(),
+            (Framing::Sse, Some(name)) => format!("event: {name}\ndata: "),
+            (Framing::Lines, _) => String::new(),
+        }
+    }
+}
+
+/// What a framed event says, and what comes behind it.
+#[inline(always)]
+fn read_framed<'a>(
+    template: &Template,
+    bytes: &'a [u8],
+    framing: Framing,
+    unescaped: &mut String,
+) -> Option<(Text, &'a [u8])> {
+    let (text, rest) = template.read(bytes, Frame::There, unescaped)?;
+    let behind = match framing {
+        Framing::Sse => rest.strip_prefix(b"\n\n")?,
+        Framing::Lines => rest.strip_prefix(b"\n")?,
+    };
+    Some((text, behind))
+}
+
+/// Joins the data of an event that says this. Returns what came before if this is no more of it.
+#[inline(never)]
+fn join(joined: &mut JoinedData, known: &Known, text: &str) -> Option<Delta> {
+    if known.template.data.is_none() {
+        return joined.end();
+    }
+    if joined.append(text, known.number) {
+        return None;
+    }
+    let piece = joined.with_text(known.template.data_delta()?, text);
+    joined.add(piece, Some(known.number))
+}
+
+/// Without what the answer says.
+impl fmt::Debug for FastPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FastPath").field("known", &self.known.len()).finish_non_exhaustive()
+    }
+}
+
+impl Framing {
+    /// What stands behind an event.
+    #[inline(always)]
+    fn end(self) -> &'static [u8] {
+        match self {
+            Self::Sse => b"\n\n",
+            Self::Lines => b"\n",
+        }
+    }
+}
+
+impl Known {
+    /// Keeps an event with token counts.
+    #[inline]
+    fn count(&mut self, json: &[u8]) {
+        self.counted.clear();
+        self.counted.extend_from_slice(json);
+    }
+
+    /// Whether another event is the same but for what stands in its places.
+    fn is_like(&self, name: Option<&str>, event: &str, places: &[Place]) -> bool {
+        let kinds = |places: &[Place]| places.iter().map(|place| place.kind).collect::<Vec<PlaceKind>>();
+        self.name.as_deref() == name
+            && self.places.len() == places.len()
+            && kinds(&self.places) == kinds(places)
+            && literals(&self.event, &self.places).eq(literals(event, places))
+    }
+
+    /// A place stays open that was open before; one where something else stands now is opened.
+    fn mark_what_differs(&self, event: &str, places: &mut [Place]) {
+        for (place, known) in places.iter_mut().zip(&self.places) {
+            place.differs |= known.differs || place.of(event) != known.of(&self.event);
+        }
+    }
+}
+
+/// What stands between the places.
+fn literals<'a>(event: &'a str, places: &'a [Place]) -> impl Iterator<Item = Option<&'a str>> {
+    let starts = std::iter::once(0).chain(places.iter().map(|place| place.end));
+    let ends = places.iter().map(|place| place.start).chain([event.len()]);
+    starts.zip(ends).map(|(start, end)| event.get(start..end))
+}

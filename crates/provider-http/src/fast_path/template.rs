@@ -1,0 +1,135 @@
+use advisor_core::{Delta, DeltaKind, ProviderData, Text};
+
+use super::places::{Place, PlaceKind};
+use super::said::{Said, with_text};
+use super::scan::{self, Scanned};
+
+/// An event with gaps.
+pub(super) struct Template {
+    /// What stands before the event's JSON, and its JSON up to the first gap.
+    head: Box<[u8]>,
+    /// How much of the head is no JSON.
+    frame: usize,
+    /// Each gap, and what follows it up to the next.
+    gaps: Box<[(PlaceKind, Box<[u8]>)]>,
+    /// What the event said that this was learned from.
+    said: Delta,
+    /// What it said beside it.
+    pub(super) data: Option<Box<ProviderData>>,
+    /// It has token counts.
+    pub(super) has_counts: bool,
+}
+
+/// Whether an event has its frame around its JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame {
+    There,
+    Gone,
+}
+
+impl Template {
+    /// The template of an event in those places in which others differ; `None` if it would not read its own event.
+    pub(super) fn new(frame: &str, event: &str, places: &[Place], said: Said<'_>) -> Option<Self> {
+        let open = || places.iter().filter(|place| place.differs);
+        let starts = open().map(|place| place.start).chain([event.len()]);
+        let head = [frame, event.get(..starts.clone().next()?)?].concat().into_bytes().into();
+        let gaps = open()
+            .zip(starts.skip(1))
+            .map(|(place, next)| Some((place.kind, event.get(place.end..next)?.as_bytes().into())));
+        let template = Self {
+            head,
+            frame: frame.len(),
+            gaps: gaps.collect::<Option<_>>()?,
+            said: said.delta.clone(),
+            data: said.data.cloned().map(Box::new),
+            has_counts: said.has_counts || places.iter().any(|place| place.kind == PlaceKind::Count),
+        };
+        let (text, rest) = template.read(event.as_bytes(), Frame::Gone, &mut String::new())?;
+        (rest.is_empty() && template.saying(text) == *said.delta).then_some(template)
+    }
+
+    /// What is said by the event that begins these bytes if it fits, and what follows its JSON.
+    #[inline(always)]
+    pub(super) fn read<'a>(
+        &self,
+        bytes: &'a [u8],
+        frame: Frame,
+        unescaped: &mut String,
+    ) -> Option<(Text, &'a [u8])> {
+        let head = match frame {
+            Frame::There => &*self.head,
+            Frame::Gone => self.head.get(self.frame..)?,
+        };
+        let mut rest = bytes.strip_prefix(head)?;
+        let mut said: Option<Scanned<'_>> = None;
+        for (kind, literal) in &self.gaps {
+            let gap = match kind {
+                PlaceKind::Said => said.insert(scan::string(rest)?).bytes,
+                PlaceKind::Again => {
+                    let again = said.as_ref()?.bytes;
+                    rest.starts_with(again).then_some(again)?
+                }
+                kind => read_other(*kind, rest)?,
+            };
+            rest = rest.get(gap.len()..)?.strip_prefix(&**literal)?;
+        }
+        Some((text_of(&said?, unescaped)?, rest))
+    }
+
+    /// How many bytes before the JSON are the frame.
+    #[inline(always)]
+    pub(super) fn frame(&self) -> usize {
+        self.frame
+    }
+
+    /// The delta of an event that says this.
+    #[inline(always)]
+    pub(super) fn saying(&self, text: Text) -> Delta {
+        let kind = match &self.said.kind {
+            DeltaKind::Text(_) => DeltaKind::Text(text),
+            DeltaKind::Reasoning(_) => DeltaKind::Reasoning(text),
+            DeltaKind::Refusal(_) => DeltaKind::Refusal(text),
+            DeltaKind::Arguments { index, .. } => DeltaKind::Arguments { index: *index, text },
+            other => with_text(other, text),
+        };
+        self.in_place(kind)
+    }
+
+    /// The piece that the event said from which this was learned.
+    pub(super) fn data_delta(&self) -> Option<Delta> {
+        let data = self.data.clone()?;
+        Some(self.in_place(DeltaKind::ReasoningData(data)))
+    }
+
+    /// A delta of the same choice and block.
+    #[inline(always)]
+    fn in_place(&self, kind: DeltaKind) -> Delta {
+        let mut delta = Delta::from(kind).in_choice(self.said.choice);
+        delta.block = self.said.block;
+        delta
+    }
+}
+
+/// What a string says; `None` if it is empty, which says nothing, or no UTF-8.
+#[inline]
+fn text_of(string: &Scanned<'_>, unescaped: &mut String) -> Option<Text> {
+    let text = str::from_utf8(string.bytes).ok().filter(|text| !text.is_empty())?;
+    if string.escaped {
+        scan::unescape(text, unescaped);
+        return Some(unescaped.as_str().into());
+    }
+    Some(text.into())
+}
+
+/// What stands in a gap that says nothing.
+#[inline]
+fn read_other(kind: PlaceKind, bytes: &[u8]) -> Option<&[u8]> {
+    match kind {
+        PlaceKind::Said | PlaceKind::Again | PlaceKind::Word => {
+            let word = scan::string(bytes)?;
+            (word.ascii || str::from_utf8(word.bytes).is_ok()).then_some(word.bytes)
+        }
+        PlaceKind::Number => scan::number(bytes),
+        PlaceKind::Count => scan::count(bytes),
+    }
+}

@@ -152,7 +152,8 @@ impl AnswerDecoder {
 
     /// Moves deltas that are there to `deltas`, which is empty.
     pub(crate) fn take_ready(&mut self, deltas: &mut VecDeque<Delta>) {
-        if self.progress.deltas.is_empty() && self.progress.failed.is_none() {
+        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
+        if is_next && self.progress.fast.knows_any() {
             self.read_ahead();
         }
         mem::swap(deltas, &mut self.progress.deltas);
@@ -199,7 +200,7 @@ impl AnswerDecoder {
 
     /// Takes in what comes next; false if there is nothing.
     fn read(&mut self) -> Result<bool> {
-        if self.read_ahead() { Ok(true) } else { self.read_event() }
+        if self.progress.fast.knows_any() && self.read_ahead() { Ok(true) } else { self.read_event() }
     }
 
     /// Takes in the next event; false if there is none.

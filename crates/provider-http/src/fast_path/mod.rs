@@ -143,6 +143,13 @@ impl FastPath {
         self.learns = false;
     }
 
+    /// Whether there is a template that an event may fit.
+    #[must_use]
+    #[inline]
+    pub fn knows_any(&self) -> bool {
+        !self.known.is_empty()
+    }
+
     /// Decodes events that begin these bytes, until one does not fit or `deltas` has `most`. None is longer than `longest` bytes.
     ///
     /// Events must begin at the first byte, with nothing before them.
@@ -240,12 +247,20 @@ impl FastPath {
     /// Data that rides on reasoning is taken out of them, and comes back when no more of it follows. The event's JSON must be
     /// valid; `name` is that of a server-sent event.
     pub fn parsed(&mut self, name: Option<&str>, json: &str, deltas: &mut VecDeque<Delta>, new: usize) {
-        self.learn(name, json, deltas.range(new..));
+        if self.learns {
+            self.learn(name, json, deltas.range(new..));
+        }
         self.join_parsed(deltas, new);
     }
 
     /// As [`parsed`](Self::parsed), without learning from it: for events whose JSON is not certain.
     pub fn join_parsed(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
+        if self.joined.is_empty()
+            && deltas.len() == new + 1
+            && matches!(deltas.back(), Some(Delta { kind: DeltaKind::Text(_), .. }))
+        {
+            return;
+        }
         let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
         if !deltas.range(new..).any(is_data) {
             if let Some(data) = self.joined.end() {
@@ -279,7 +294,7 @@ impl FastPath {
     /// A converter gives their counts, as [`DeltaKind::Usage`].
     pub fn take_counts(&mut self) -> Vec<String> {
         let mut events = std::mem::take(&mut self.left);
-        if self.known.iter().all(|known| known.counted.is_empty()) {
+        if self.known.is_empty() || self.known.iter().all(|known| known.counted.is_empty()) {
             return events;
         }
         if let Some(first) = self.known.first_mut() {
@@ -293,7 +308,7 @@ impl FastPath {
     }
 
     fn learn<'a>(&mut self, name: Option<&str>, event: &str, deltas: impl Iterator<Item = &'a Delta>) {
-        let Some(said) = Said::from_deltas(deltas).filter(|_| self.learns) else { return };
+        let Some(said) = Said::from_deltas(deltas) else { return };
         if said.data.is_some_and(|data| !self.joined.joins_only(&data.value, said.text)) {
             return;
         }

@@ -50,7 +50,7 @@ pin_project! {
 }
 
 impl<S: Batches<Delta>> Aggregated<S> {
-    /// Pushes what is there of the deltas; false if nothing is.
+    /// Pushes the deltas that are ready. Returns false if there are none.
     #[inline]
     fn push_ready(self: Pin<&mut Self>) -> bool {
         let this = self.project();

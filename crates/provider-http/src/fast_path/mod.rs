@@ -9,6 +9,8 @@
 
 mod fields;
 mod joined;
+mod known;
+mod learn;
 mod places;
 mod said;
 mod scan;
@@ -21,21 +23,9 @@ use advisor_core::{Delta, DeltaKind, Text, ToolCallDelta};
 
 pub use fields::Field;
 use joined::JoinedData;
-use places::{Place, PlaceKind, places_of};
-use said::Said;
+use known::Known;
+use learn::CREDIT;
 use template::{Frame, Template};
-
-/// Templates that are kept at a time: parallel answers and calls may take turns.
-const MOST: usize = 8;
-/// The longest event that is learned from, in bytes: what is kept of an answer's events is bounded by that.
-const LONGEST: usize = 16 << 10;
-/// Learning costs about as much as parsing, so it must be earned: each event that fits a template earns one.
-const CREDIT: u8 = 24;
-const PRICE: u8 = 2;
-/// After so many events that were not learned from, because too few fit, no more are compared.
-const MOST_UNLEARNED: u8 = 64;
-/// Beginnings of calls that are kept: an event that repeats one is worth learning from.
-const MOST_STARTS: usize = 4;
 
 /// How events follow one another in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,19 +94,6 @@ pub struct Decoded {
     pub events: u64,
 }
 
-/// A template, and the event that it was learned from.
-struct Known {
-    template: Template,
-    number: u64,
-    name: Option<String>,
-    event: String,
-    places: Vec<Place>,
-    /// The last event that fits, where it has token counts and nobody took them.
-    counted: Vec<u8>,
-    /// Where in their order it stands, once another template was met.
-    counted_at: u64,
-}
-
 impl FastPath {
     /// A fast path for an answer in a format of which these fields are read.
     #[must_use]
@@ -180,10 +157,7 @@ impl FastPath {
                 let json = known.template.frame()..length - self.framing.end().len();
                 known.count(rest.get(json).unwrap_or_default());
             }
-            if known.template.data.is_some() || !self.joined.is_empty() {
-                deltas.extend(join(&mut self.joined, known, &text));
-            }
-            deltas.push_back(known.template.saying(text));
+            known.say(text, &mut self.joined, deltas);
             rest = behind;
             events += 1;
         }
@@ -207,10 +181,7 @@ impl FastPath {
         if known.template.has_counts {
             known.count(data.as_bytes());
         }
-        if known.template.data.is_some() || !self.joined.is_empty() {
-            deltas.extend(join(&mut self.joined, known, &text));
-        }
-        deltas.push_back(known.template.saying(text));
+        known.say(text, &mut self.joined, deltas);
         self.earn(1);
         true
     }
@@ -306,72 +277,6 @@ impl FastPath {
         events.extend(bytes.filter_map(|event| String::from_utf8(event).ok()));
         events
     }
-
-    fn learn<'a>(&mut self, name: Option<&str>, event: &str, deltas: impl Iterator<Item = &'a Delta>) {
-        let Some(said) = Said::from_deltas(deltas) else { return };
-        if said.data.is_some_and(|data| !self.joined.joins_only(&data.value, said.text)) {
-            return;
-        }
-        if !said.start().is_none_or(|start| self.is_repeated(start)) {
-            return;
-        }
-        let Some(credit) = self.credit.checked_sub(PRICE) else { return self.note_unlearned() };
-        // Between the lines of an event there may be others, such as comments.
-        if event.len() > LONGEST || event.contains('\n') {
-            return;
-        }
-        self.credit = credit;
-        let Some(mut places) = places_of(event, self.fields, said.text) else { return };
-        let alike = self.known.iter().position(|known| known.is_like(name, event, &places));
-        if let Some(known) = alike.and_then(|at| self.known.get(at)) {
-            known.mark_what_differs(event, &mut places);
-        }
-        let frame = self.frame(name);
-        let Some(template) = Template::new(&frame, event, &places, said) else { return };
-        self.left = self.take_counts();
-        match alike {
-            Some(at) => drop(self.known.remove(at)),
-            None => self.known.truncate(MOST - 1),
-        }
-        self.next += 1;
-        self.known.insert(
-            0,
-            Known {
-                template,
-                number: self.next,
-                name: name.map(str::to_owned),
-                event: event.to_owned(),
-                places,
-                counted: Vec::new(),
-                counted_at: 0,
-            },
-        );
-    }
-
-    /// Whether a call that begins so has begun so before. Nearly none does.
-    fn is_repeated(&mut self, start: ToolCallDelta) -> bool {
-        if self.starts.contains(&start) {
-            return true;
-        }
-        self.starts.truncate(MOST_STARTS - 1);
-        self.starts.push_front(start);
-        false
-    }
-
-    fn note_unlearned(&mut self) {
-        self.unlearned = self.unlearned.saturating_add(1);
-        if self.unlearned >= MOST_UNLEARNED {
-            self.stop_learning();
-        }
-    }
-
-    fn frame(&self, name: Option<&str>) -> String {
-        match (self.framing, name) {
-            (Framing::Sse, None) => "data: ".to_owned(),
-            (Framing::Sse, Some(name)) => format!("event: {name}\ndata: "),
-            (Framing::Lines, _) => String::new(),
-        }
-    }
 }
 
 /// What a framed event says, and what comes behind it.
@@ -390,19 +295,6 @@ fn read_framed<'a>(
     Some((text, behind))
 }
 
-/// Joins the data of an event that says this. Returns what came before if this is no more of it.
-#[inline(never)]
-fn join(joined: &mut JoinedData, known: &Known, text: &str) -> Option<Delta> {
-    if known.template.data.is_none() {
-        return joined.end();
-    }
-    if joined.append(text, known.number) {
-        return None;
-    }
-    let piece = joined.with_text(known.template.data_delta()?, text);
-    joined.add(piece, Some(known.number))
-}
-
 /// Without what the answer says.
 impl fmt::Debug for FastPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -419,36 +311,4 @@ impl Framing {
             Self::Lines => b"\n",
         }
     }
-}
-
-impl Known {
-    /// Keeps an event with token counts.
-    #[inline]
-    fn count(&mut self, json: &[u8]) {
-        self.counted.clear();
-        self.counted.extend_from_slice(json);
-    }
-
-    /// Whether another event is the same but for what stands in its places.
-    fn is_like(&self, name: Option<&str>, event: &str, places: &[Place]) -> bool {
-        let kinds = |places: &[Place]| places.iter().map(|place| place.kind).collect::<Vec<PlaceKind>>();
-        self.name.as_deref() == name
-            && self.places.len() == places.len()
-            && kinds(&self.places) == kinds(places)
-            && literals(&self.event, &self.places).eq(literals(event, places))
-    }
-
-    /// A place stays open that was open before; one where something else stands now is opened.
-    fn mark_what_differs(&self, event: &str, places: &mut [Place]) {
-        for (place, known) in places.iter_mut().zip(&self.places) {
-            place.differs |= known.differs || place.of(event) != known.of(&self.event);
-        }
-    }
-}
-
-/// What stands between the places.
-fn literals<'a>(event: &'a str, places: &'a [Place]) -> impl Iterator<Item = Option<&'a str>> {
-    let starts = std::iter::once(0).chain(places.iter().map(|place| place.end));
-    let ends = places.iter().map(|place| place.start).chain([event.len()]);
-    starts.zip(ends).map(|(start, end)| event.get(start..end))
 }

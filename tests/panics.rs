@@ -2,6 +2,7 @@
 //! dropped: the turn ends and settles.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -43,10 +44,13 @@ impl TurnRecorder for Recorder {
     }
 }
 
-/// A turn of thirty words, all of which are here at once, with an advisor that panics.
+/// A turn of thirty words with an advisor that panics. The first twelve words are ready before the others.
 fn turn(at: Option<At>, recorder: Recorder) -> TurnStream {
-    let words = (0..30).fold(Answer::new(), |answer, word| answer.text(format!("{word} ")));
-    let words = words.finish(FinishReason::Stop);
+    let words = |answer: Answer, words: Range<u32>| {
+        words.fold(answer, |answer, word| answer.text(format!("{word} ")))
+    };
+    let first = words(Answer::new(), 0..12).wait(std::future::ready(()));
+    let words = words(first, 12..30).finish(FinishReason::Stop);
     let panicking = from_fn("panicking", move |request: ChatRequest, next: AdvisorChain| async move {
         assert!(at != Some(At::Request), "it does not like the request");
         let stream = next.next_stream(request).await?.inspect_chunks(move |chunk| {

@@ -1,3 +1,4 @@
+mod entries;
 mod log;
 mod places;
 mod recent;
@@ -116,7 +117,7 @@ impl Default for InMemoryStore {
 impl ConversationStore for InMemoryStore {
     async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
         let log = self.places.used(key);
-        Ok(log.map(|log| log.snapshot(log.tip(), view)).unwrap_or_default())
+        Ok(log.map(|log| log.entries().snapshot(log.entries().tip(), view)).unwrap_or_default())
     }
 
     async fn load_branch(
@@ -125,9 +126,9 @@ impl ConversationStore for InMemoryStore {
         tip: EntryId,
         view: ReadRange,
     ) -> Result<Snapshot, StoreError> {
-        let log = self.places.used(key).filter(|log| log.tip() >= tip);
+        let log = self.places.used(key).filter(|log| log.entries().tip() >= tip);
         match log {
-            Some(log) => Ok(log.snapshot(tip, view)),
+            Some(log) => Ok(log.entries().snapshot(tip, view)),
             None if tip == EntryId::BEGINNING => Ok(Snapshot::default()),
             None => Err(StoreError::NoSuchEntry { id: tip }),
         }
@@ -139,12 +140,12 @@ impl ConversationStore for InMemoryStore {
         after: EntryId,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        Ok(self.places.used(key).map(|log| log.page(after, limit)).unwrap_or_default())
+        Ok(self.places.used(key).map(|log| log.entries().page(after, limit)).unwrap_or_default())
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
         let log = self.places.used(key);
-        Ok(log.map(|log| log.tips()).unwrap_or_default())
+        Ok(log.map(|log| log.entries().tips()).unwrap_or_default())
     }
 
     async fn append(

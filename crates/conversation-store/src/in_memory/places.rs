@@ -65,6 +65,9 @@ impl Places {
         if let Some(bound) = &self.bound {
             return self.within_bound(bound, key, work);
         }
+        if let Some(mut log) = self.logs.get_mut(key) {
+            return work(&mut log);
+        }
         match self.logs.entry(key.clone()) {
             Place::Occupied(mut log) => work(log.get_mut()),
             Place::Vacant(place) => {

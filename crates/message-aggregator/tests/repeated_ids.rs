@@ -56,6 +56,17 @@ fn d1(first: &str, pieces: &[&str], key: (Option<i64>, &str)) -> Vec<Delta> {
     begun.into_iter().chain(rest).collect()
 }
 
+#[test]
+fn law_t6_arguments_alone_run_no_call_that_may_be_another() {
+    // The third header may begin a call of its own, and the last piece may be that one's.
+    let headers = [delta(2, "", "f", "{"), delta(0, "", "f", ""), delta(None, "", "f", "")];
+    let last = Delta::from(DeltaKind::Arguments { index: Some(2), text: "}".into() });
+    for last in [last, delta(2, "", "", "}")] {
+        let run = finished(headers.iter().cloned().chain([last]));
+        assert_eq!(calls(&run.response), ["[call_1_0 f {}]", "[call_1_1 f ]"]);
+    }
+}
+
 /// All ways to cut a text in two, and into single characters.
 fn cuts(text: &str) -> Vec<Vec<&str>> {
     let two = (0..=text.len()).map(|at| vec![&text[..at], &text[at..]]);

@@ -122,7 +122,8 @@ impl ChoiceBlocks {
     }
 
     /// Extends the arguments of the call with this number, if all that came of it is shown and they are not too long; otherwise
-    /// nothing has happened. [`identify`](crate::aggregator::identity::identify) would find the same call by the same number.
+    /// nothing has happened. [`identify`](crate::aggregator::identity::identify) would find the same call by the same number,
+    /// and no dispute: no header came again that may have begun another call.
     #[inline]
     pub(crate) fn extend_call(
         &mut self,
@@ -132,6 +133,9 @@ impl ChoiceBlocks {
         bytes: &mut AnswerBytes,
     ) -> Option<&OpenBlock> {
         let at = self.calls.iter().rposition(|call| call.index == Some(index))?;
+        if self.calls.iter().any(OpenCall::has_repeated_header) {
+            return None;
+        }
         let block = self.blocks.get(*self.call_blocks.get(at)?)?;
         self.calls.get_mut(at)?.extend_shown(arguments, limits, bytes).then_some(block)
     }

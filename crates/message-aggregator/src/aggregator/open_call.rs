@@ -51,6 +51,12 @@ impl OpenCall {
         }
     }
 
+    /// Whether its header came again, and may have begun a further call.
+    #[inline]
+    pub(crate) fn has_repeated_header(&self) -> bool {
+        self.claims.has_header()
+    }
+
     /// Whether the arguments of `fragment`, taken for those of the call at `taken`, may be of a further call of this one's tool.
     pub(crate) fn may_go_on(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
         self.claims.goes_on(fragment, taken)

@@ -34,6 +34,11 @@ impl Claims {
         self.header = Some(Header { index, id, calls });
     }
 
+    #[inline]
+    pub(crate) fn has_header(&self) -> bool {
+        self.header.is_some()
+    }
+
     pub(crate) fn note_id(&mut self, id: Option<&Text>) {
         self.ids.extend(id.cloned());
     }

@@ -7,23 +7,26 @@ use super::fields::Field;
 
 /// The data that came last, as long as more of it may come.
 pub(super) struct JoinedData {
-    fields: &'static Field,
-    /// The keys of the strings that are joined.
+    /// The keys of the joined strings.
     keys: Vec<&'static str>,
     run: Option<Run>,
 }
 
 struct Run {
     delta: Delta,
-    /// What comes behind its one joined string.
+    /// JSON pointers to the joined strings of the data.
+    pointers: Vec<String>,
+    /// The end of the one joined string, not written into the data yet.
     more: String,
-    /// The template whose events go on with it.
+    /// The template whose events continue the data.
     template: Option<u64>,
 }
 
 impl JoinedData {
     pub(super) fn new(fields: &'static Field) -> Self {
-        Self { fields, keys: Vec::new(), run: None }
+        let mut keys = Vec::new();
+        collect_keys(fields, &mut keys);
+        Self { keys, run: None }
     }
 
     #[inline(always)]
@@ -31,29 +34,21 @@ impl JoinedData {
         self.run.is_none()
     }
 
-    /// Takes the next data. Returns what came before if this is no more of it.
-    pub(super) fn add(&mut self, delta: Delta, template: Option<u64>) -> Option<Delta> {
-        if self.keys.is_empty() {
-            collect_keys(self.fields, &mut self.keys);
-        }
-        if let (Some(run), Some(more)) = (&mut self.run, value_of(&delta)) {
-            run.write_more(&self.keys);
-            let same_place = (run.delta.choice, run.delta.block) == (delta.choice, delta.block);
-            if same_place
-                && let Some(value) = value_of_mut(&mut run.delta)
-                && differ_only_in(value, more, &self.keys)
-            {
-                join(value, more, &self.keys);
-                run.template = template;
-                return None;
-            }
+    /// Takes the next data. Returns the data before it if this does not continue it.
+    pub(super) fn add(&mut self, mut delta: Delta, template: Option<u64>) -> Option<Delta> {
+        if let Some(run) = &mut self.run
+            && run.join(&mut delta)
+        {
+            run.template = template;
+            return None;
         }
         let before = self.end();
-        self.run = Some(Run { delta, more: String::new(), template });
+        let pointers = value_of(&delta).map(|value| self.pointers(value)).unwrap_or_default();
+        self.run = Some(Run { delta, pointers, more: String::new(), template });
         before
     }
 
-    /// Appends a text to the data if this template's events go on with it.
+    /// Appends a text to the data if events of this template continue it.
     #[inline]
     pub(super) fn append(&mut self, text: &str, template: u64) -> bool {
         match &mut self.run {
@@ -65,39 +60,60 @@ impl JoinedData {
         }
     }
 
-    /// Returns the data: nothing is added to it any more.
+    /// Ends the data, and returns it.
     pub(super) fn end(&mut self) -> Option<Delta> {
         let mut run = self.run.take()?;
-        run.write_more(&self.keys);
+        run.write_more();
         Some(run.delta)
     }
 
-    /// Whether this is data whose only string to be joined is `text`.
-    pub(super) fn joins_only(&mut self, value: &Value, text: &str) -> bool {
-        if self.keys.is_empty() {
-            collect_keys(self.fields, &mut self.keys);
+    /// Whether `text` is the only joined string of this data.
+    pub(super) fn joins_only(&self, value: &Value, text: &str) -> bool {
+        match self.pointers(value).as_slice() {
+            [pointer] => value.pointer(pointer).and_then(Value::as_str) == Some(text),
+            _ => false,
         }
-        let mut found = Vec::new();
-        strings_under(value, &self.keys, &mut found);
-        found == [text]
     }
 
     /// The data of a template with another text in place of its joined string.
     pub(super) fn with_text(&self, mut delta: Delta, text: &str) -> Delta {
         if let Some(value) = value_of_mut(&mut delta) {
-            change(value, &self.keys, &mut |joined| text.clone_into(joined));
+            for pointer in self.pointers(value) {
+                string_at(value, &pointer).into_iter().for_each(|joined| text.clone_into(joined));
+            }
         }
         delta
+    }
+
+    fn pointers(&self, value: &Value) -> Vec<String> {
+        let mut pointers = Vec::new();
+        find_joined(value, &self.keys, &mut String::new(), &mut pointers);
+        pointers
     }
 }
 
 impl Run {
-    fn write_more(&mut self, keys: &[&str]) {
-        if !self.more.is_empty() {
-            let more = std::mem::take(&mut self.more);
-            if let Some(value) = value_of_mut(&mut self.delta) {
-                change(value, keys, &mut |joined| joined.push_str(&more));
-            }
+    /// Appends the joined strings of `delta` to those of the data. Returns false if the two differ in anything else.
+    fn join(&mut self, delta: &mut Delta) -> bool {
+        self.write_more();
+        if self.pointers.is_empty() || (self.delta.choice, self.delta.block) != (delta.choice, delta.block) {
+            return false;
+        }
+        let (Some(value), Some(more)) = (value_of_mut(&mut self.delta), value_of_mut(delta)) else {
+            return false;
+        };
+        let texts = take_strings(value, &self.pointers);
+        let others = take_strings(more, &self.pointers);
+        let is_same = texts.len() == others.len() && value == more;
+        push_strings(value, &self.pointers, &texts);
+        push_strings(if is_same { value } else { more }, &self.pointers, &others);
+        is_same
+    }
+
+    fn write_more(&mut self) {
+        let more = std::mem::take(&mut self.more);
+        if let (Some(value), [pointer, ..]) = (value_of_mut(&mut self.delta), self.pointers.as_slice()) {
+            string_at(value, pointer).into_iter().for_each(|joined| joined.push_str(&more));
         }
     }
 }
@@ -131,78 +147,47 @@ fn collect_keys(field: &'static Field, keys: &mut Vec<&'static str>) {
     }
 }
 
-/// Whether two values are the same but for the strings that are joined, of which there is one at least.
-fn differ_only_in(one: &Value, other: &Value, keys: &[&str]) -> bool {
-    let mut found = Vec::new();
-    strings_under(one, keys, &mut found);
-    !found.is_empty() && same_beside(one, other, keys)
-}
-
-fn same_beside(one: &Value, other: &Value, keys: &[&str]) -> bool {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            let same = |(key, value): (&String, &Value)| match (value, other.get(key)) {
-                (Value::String(_), Some(Value::String(_))) if keys.contains(&key.as_str()) => true,
-                (value, Some(other)) => same_beside(value, other, keys),
-                (_, None) => false,
-            };
-            one.len() == other.len() && one.iter().all(same)
+/// Appends the JSON pointers to all strings of these keys. `path` is the pointer to `value`.
+fn find_joined(value: &Value, keys: &[&str], path: &mut String, pointers: &mut Vec<String>) {
+    let length = path.len();
+    let mut descend = |path: &mut String, token: &str, value: &Value| {
+        path.push('/');
+        path.push_str(token);
+        match value {
+            Value::String(_) if keys.contains(&token) => pointers.push(path.clone()),
+            value => find_joined(value, keys, path, pointers),
         }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| same_beside(one, other, keys))
-        }
-        (one, other) => one == other,
-    }
-}
-
-/// Appends the strings that are joined to those of a value that is the same beside them.
-fn join(value: &mut Value, more: &Value, keys: &[&str]) {
-    match (value, more) {
-        (Value::Object(fields), Value::Object(more)) => {
-            for (key, value) in fields {
-                match (value, more.get(key)) {
-                    (Value::String(text), Some(Value::String(more))) if keys.contains(&key.as_str()) => {
-                        text.push_str(more);
-                    }
-                    (value, Some(more)) => join(value, more, keys),
-                    (_, None) => {}
-                }
-            }
-        }
-        (Value::Array(entries), Value::Array(more)) => {
-            entries.iter_mut().zip(more).for_each(|(entry, more)| join(entry, more, keys));
-        }
-        _ => {}
-    }
-}
-
-fn strings_under<'a>(value: &'a Value, keys: &[&str], found: &mut Vec<&'a str>) {
+        path.truncate(length);
+    };
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                match value {
-                    Value::String(text) if keys.contains(&key.as_str()) => found.push(text),
-                    value => strings_under(value, keys, found),
-                }
+                descend(path, &key.replace('~', "~0").replace('/', "~1"), value);
             }
         }
-        Value::Array(entries) => entries.iter().for_each(|entry| strings_under(entry, keys, found)),
+        Value::Array(entries) => {
+            for (at, value) in entries.iter().enumerate() {
+                descend(path, &at.to_string(), value);
+            }
+        }
         _ => {}
     }
 }
 
-fn change(value: &mut Value, keys: &[&str], to: &mut impl FnMut(&mut String)) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                match value {
-                    Value::String(text) if keys.contains(&key.as_str()) => to(text),
-                    value => change(value, keys, to),
-                }
-            }
-        }
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| change(entry, keys, to)),
-        _ => {}
+fn string_at<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut String> {
+    match value.pointer_mut(pointer) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Takes the strings at these pointers out of a value, up to the first that is missing.
+fn take_strings(value: &mut Value, pointers: &[String]) -> Vec<String> {
+    pointers.iter().map_while(|pointer| string_at(value, pointer).map(std::mem::take)).collect()
+}
+
+fn push_strings(value: &mut Value, pointers: &[String], texts: &[String]) {
+    for (pointer, text) in pointers.iter().zip(texts) {
+        string_at(value, pointer).into_iter().for_each(|joined| joined.push_str(text));
     }
 }

@@ -8,6 +8,7 @@
 //! What this buys is in `docs/decisions/events-alike.md`.
 
 mod fields;
+mod framing;
 mod joined;
 mod known;
 mod learn;
@@ -19,23 +20,15 @@ mod template;
 use std::collections::VecDeque;
 use std::fmt;
 
-use advisor_core::{Delta, DeltaKind, Text, ToolCallDelta};
+use advisor_core::{Delta, DeltaKind, ToolCallDelta};
 
 pub use fields::Field;
+pub use framing::Framing;
+use framing::read_framed;
 use joined::JoinedData;
 use known::Known;
 use learn::CREDIT;
-use template::{Frame, Template};
-
-/// How events follow one another in a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Framing {
-    /// Server-sent events: a `data` line each, one with the event's name before it if it has one, and a blank line.
-    Sse,
-    /// JSON values, a line each.
-    Lines,
-}
+use template::Frame;
 
 /// Decodes events of one answer that look like one before.
 ///
@@ -226,12 +219,6 @@ impl FastPath {
 
     /// As [`parsed`](Self::parsed), without learning from it: for events whose JSON is not certain.
     pub fn join_parsed(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
-        if self.joined.is_empty()
-            && deltas.len() == new + 1
-            && matches!(deltas.back(), Some(Delta { kind: DeltaKind::Text(_), .. }))
-        {
-            return;
-        }
         let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
         if !deltas.range(new..).any(is_data) {
             if let Some(data) = self.joined.end() {
@@ -279,22 +266,6 @@ impl FastPath {
     }
 }
 
-/// What a framed event says, and what comes behind it.
-#[inline(always)]
-fn read_framed<'a>(
-    template: &Template,
-    bytes: &'a [u8],
-    framing: Framing,
-    unescaped: &mut String,
-) -> Option<(Text, &'a [u8])> {
-    let (text, rest) = template.read(bytes, Frame::There, unescaped)?;
-    let behind = match framing {
-        Framing::Sse => rest.strip_prefix(b"\n\n")?,
-        Framing::Lines => rest.strip_prefix(b"\n")?,
-    };
-    Some((text, behind))
-}
-
 /// Without what the answer says.
 impl fmt::Debug for FastPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -302,13 +273,5 @@ impl fmt::Debug for FastPath {
     }
 }
 
-impl Framing {
-    /// What stands behind an event.
-    #[inline(always)]
-    fn end(self) -> &'static [u8] {
-        match self {
-            Self::Sse => b"\n\n",
-            Self::Lines => b"\n",
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

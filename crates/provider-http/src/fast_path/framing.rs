@@ -1,0 +1,42 @@
+//! How events are framed in a body.
+
+use advisor_core::Text;
+
+use super::template::{Frame, Template};
+
+/// How events follow one another in a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Framing {
+    /// Server-sent events: a `data` line each, one with the event's name before it if it has one, and a blank line.
+    Sse,
+    /// JSON values, a line each.
+    Lines,
+}
+
+impl Framing {
+    /// The bytes that end an event.
+    #[inline(always)]
+    pub(super) fn end(self) -> &'static [u8] {
+        match self {
+            Self::Sse => b"\n\n",
+            Self::Lines => b"\n",
+        }
+    }
+}
+
+/// Returns the text of a framed event that fits the template, and the bytes behind the event.
+#[inline(always)]
+pub(super) fn read_framed<'a>(
+    template: &Template,
+    bytes: &'a [u8],
+    framing: Framing,
+    unescaped: &mut String,
+) -> Option<(Text, &'a [u8])> {
+    let (text, rest) = template.read(bytes, Frame::There, unescaped)?;
+    let behind = match framing {
+        Framing::Sse => rest.strip_prefix(b"\n\n")?,
+        Framing::Lines => rest.strip_prefix(b"\n")?,
+    };
+    Some((text, behind))
+}

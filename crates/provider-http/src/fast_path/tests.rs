@@ -1,0 +1,212 @@
+use std::collections::VecDeque;
+
+use advisor_core::{ProviderData, Usage};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// `{"id":"r","say":"Hi","note":[{"text":"Hm","kind":"k"}],"use":{"n":1},"at":1}`, where `at` is not read.
+const EVENT: Field = Field::Object(&[
+    ("id", Field::Once),
+    ("say", Field::Text),
+    ("note", Field::List(&Field::Whole(&[("text", Field::Joined)]))),
+    ("use", Field::Counts),
+    ("stop", Field::Read),
+]);
+
+/// A converter of this format.
+fn convert(json: &str) -> Vec<Delta> {
+    let event: Value = serde_json::from_str(json).unwrap();
+    let mut deltas = Vec::new();
+    if let Some(note) = event.get("note") {
+        deltas.push(DeltaKind::ReasoningData(Box::new(ProviderData::new("note", note.clone()))).into());
+    }
+    if let Some(text) = event["say"].as_str().or(event["note"][0]["text"].as_str()) {
+        deltas.push(Delta::text(text));
+    }
+    if let Some(count) = event["use"]["n"].as_u64() {
+        let mut usage = Usage::default();
+        usage.output_tokens = Some(count);
+        deltas.push(Delta::usage(usage));
+    }
+    deltas
+}
+
+/// Takes in an event as a decoder does that parses it. Returns its deltas, without data that may continue.
+fn parse(fast: &mut FastPath, name: Option<&str>, json: &str) -> Vec<Delta> {
+    let mut deltas: VecDeque<_> = convert(json).into();
+    fast.parsed(name, json, &mut deltas, 0);
+    deltas.into()
+}
+
+fn after(framing: Framing, events: &[&str]) -> FastPath {
+    let mut fast = FastPath::new(framing, &EVENT);
+    for event in events {
+        parse(&mut fast, None, event);
+    }
+    fast
+}
+
+fn decode(fast: &mut FastPath, body: &str) -> (Decoded, Vec<Delta>) {
+    let mut deltas = VecDeque::new();
+    let decoded = fast.decode(body.as_bytes(), 1 << 20, 32, &mut deltas);
+    (decoded, deltas.into())
+}
+
+fn texts(deltas: &[Delta]) -> Vec<&str> {
+    deltas
+        .iter()
+        .filter_map(|delta| if let DeltaKind::Text(text) = &delta.kind { Some(&**text) } else { None })
+        .collect()
+}
+
+#[test]
+fn events_of_a_known_form_are_decoded_up_to_another() {
+    let mut fast = after(Framing::Sse, &[r#"{"id":"r","say":"a","at":1}"#, r#"{"id":"r","say":"a","at":0}"#]);
+    let fitting =
+        "data: {\"id\":\"r\",\"say\":\"b\\n\",\"at\":2}\n\ndata: {\"id\":\"r\",\"say\":\"c\",\"at\":33}\n\n";
+    let body = format!("{fitting}data: {{\"stop\":true}}\n\n");
+    let (decoded, deltas) = decode(&mut fast, &body);
+    assert_eq!(decoded, Decoded { bytes: fitting.len(), events: 2 });
+    assert_eq!(deltas, [Delta::text("b\n"), Delta::text("c")]);
+}
+
+#[test]
+fn nothing_is_decoded_before_an_event_was_parsed() {
+    let mut fast = FastPath::new(Framing::Lines, &EVENT);
+    assert!(!fast.knows_any());
+    assert_eq!(decode(&mut fast, "{\"say\":\"a\"}\n").0, Decoded::default());
+}
+
+#[test]
+fn a_difference_in_a_field_that_is_read_does_not_fit() {
+    let known = [r#"{"id":"r","say":"a","stop":"no","at":1}"#, r#"{"id":"r","say":"a","stop":"no","at":0}"#];
+    assert_eq!(
+        decode(&mut after(Framing::Lines, &known), "{\"id\":\"r\",\"say\":\"b\",\"stop\":\"no\",\"at\":2}\n")
+            .0
+            .events,
+        1
+    );
+    for other in [
+        r#"{"id":"r","say":"b","stop":"yes","at":1}"#,
+        r#"{"id":"r","say":"b","stop":"no","at":"1"}"#,
+        r#"{"id":"r","say":"b","stop":"no","at":01}"#,
+        r#"{"id":"r","say":"b\x","stop":"no","at":1}"#,
+        r#"{"id":"r","say":null,"stop":"no","at":1}"#,
+        r#"{"id":"r","say":"b","stop":"no","at":1,"use":{"n":1}}"#,
+    ] {
+        let (decoded, deltas) = decode(&mut after(Framing::Lines, &known), &format!("{other}\n"));
+        assert_eq!((decoded, deltas), (Decoded::default(), vec![]), "{other}");
+    }
+}
+
+#[test]
+fn an_event_that_is_cut_anywhere_is_left_for_later() {
+    let event = "data: {\"id\":\"r\",\"say\":\"b\",\"at\":2}\n\n";
+    for cut in 0..event.len() {
+        let mut fast = after(Framing::Sse, &[r#"{"id":"r","say":"a","at":2}"#]);
+        assert_eq!(decode(&mut fast, &event[..cut]).0, Decoded::default(), "{cut}");
+    }
+}
+
+#[test]
+fn decoding_stops_at_its_limits() {
+    let body = "{\"say\":\"b\"}\n".repeat(5);
+    let mut fast = after(Framing::Lines, &[r#"{"say":"a"}"#]);
+    let mut deltas = VecDeque::new();
+    assert_eq!(fast.decode(body.as_bytes(), 1 << 20, 3, &mut deltas), Decoded { bytes: 36, events: 3 });
+    assert_eq!(fast.decode(body.as_bytes(), 12, 4, &mut deltas).events, 1);
+    assert_eq!(fast.decode(body.as_bytes(), 11, 9, &mut deltas), Decoded::default());
+}
+
+#[test]
+fn templates_take_turns() {
+    let mut fast = after(Framing::Lines, &[r#"{"say":"a"}"#, r#"{"id":"r","say":"a"}"#]);
+    let (decoded, deltas) =
+        decode(&mut fast, "{\"say\":\"b\"}\n{\"id\":\"s\",\"say\":\"c\"}\n{\"say\":\"d\"}\n");
+    assert_eq!(texts(&deltas), ["b"], "another id is read");
+    assert_eq!(decoded.events, 1);
+    let (decoded, deltas) = decode(&mut fast, "{\"id\":\"r\",\"say\":\"c\"}\n{\"say\":\"d\"}\n");
+    assert_eq!((decoded.events, texts(&deltas)), (2, vec!["c", "d"]));
+}
+
+#[test]
+fn the_name_of_an_event_is_part_of_its_form() {
+    let mut fast = FastPath::new(Framing::Sse, &EVENT);
+    parse(&mut fast, Some("delta"), r#"{"say":"a"}"#);
+    assert_eq!(decode(&mut fast, "data: {\"say\":\"b\"}\n\n").0, Decoded::default());
+    let (decoded, deltas) = decode(&mut fast, "event: delta\ndata: {\"say\":\"b\"}\n\n");
+    assert_eq!((decoded.events, texts(&deltas)), (1, vec!["b"]));
+    let mut deltas = VecDeque::new();
+    assert!(!fast.decode_data(None, r#"{"say":"c"}"#, &mut deltas));
+    assert!(fast.decode_data(Some("delta"), r#"{"say":"c"}"#, &mut deltas));
+    assert_eq!(deltas, [Delta::text("c")]);
+}
+
+#[test]
+fn the_last_counts_of_each_form_are_kept_until_they_are_taken() {
+    let mut fast = after(
+        Framing::Lines,
+        &[r#"{"say":"a","use":{"n":1}}"#, r#"{"say":"a","use":{"n":0}}"#, r#"{"say":"a"}"#],
+    );
+    decode(
+        &mut fast,
+        "{\"say\":\"b\",\"use\":{\"n\":2}}\n{\"say\":\"c\"}\n{\"say\":\"d\",\"use\":{\"n\":34}}\n",
+    );
+    assert_eq!(fast.take_counts(), [r#"{"say":"d","use":{"n":34}}"#]);
+    assert!(fast.take_counts().is_empty());
+    decode(&mut fast, "{\"say\":\"e\",\"use\":{\"n\":5}}\n");
+    fast.stop_learning();
+    assert_eq!(fast.take_counts(), [r#"{"say":"e","use":{"n":5}}"#], "they outlive their template");
+    assert!(!fast.knows_any());
+}
+
+#[test]
+fn data_that_differs_only_in_its_text_is_joined() {
+    let note = |text: &str| format!(r#"{{"note":[{{"text":"{text}","kind":"k"}}]}}"#);
+    let joined = |text: &str| {
+        Delta::from(DeltaKind::ReasoningData(Box::new(ProviderData::new(
+            "note",
+            json!([{"text": text, "kind": "k"}]),
+        ))))
+    };
+    let mut fast = FastPath::new(Framing::Lines, &EVENT);
+    assert_eq!(parse(&mut fast, None, &note("a")), [Delta::text("a")], "more may come");
+    let (decoded, deltas) = decode(&mut fast, &format!("{}\n{}\n", note("b"), note("c")));
+    assert_eq!((decoded.events, texts(&deltas)), (2, vec!["b", "c"]));
+    assert_eq!(deltas.len(), 2);
+    assert_eq!(parse(&mut fast, None, &note("d")), [Delta::text("d")]);
+    // Another kind is other data: it ends the data before it.
+    let other = r#"{"note":[{"text":"e","kind":"l"}]}"#;
+    assert_eq!(parse(&mut fast, None, other), [joined("abcd"), Delta::text("e")]);
+    // So does a text without data.
+    let ended = parse(&mut fast, None, r#"{"say":"f"}"#);
+    assert_eq!((ended.len(), texts(&ended)), (2, vec!["f"]));
+    let mut rest = VecDeque::new();
+    fast.end_data(&mut rest);
+    assert!(rest.is_empty());
+}
+
+#[test]
+fn joined_strings_are_found_under_any_key_and_at_any_depth() {
+    let one = json!({"a/b": [{"text": "1", "~": {"text": "2"}}], "n": 1});
+    let mut run = JoinedData::new(&EVENT);
+    let delta = |value: &Value| {
+        Delta::from(DeltaKind::ReasoningData(Box::new(ProviderData::new("note", value.clone()))))
+    };
+    assert!(run.add(delta(&one), None).is_none());
+    assert!(run.add(delta(&one), None).is_none());
+    let end = run.end().unwrap();
+    assert_eq!(end, delta(&json!({"a/b": [{"text": "11", "~": {"text": "22"}}], "n": 1})));
+    // What differs elsewhere, or lacks a string, is other data, and neither of them changes.
+    for other in [
+        json!({"a/b": [{"text": "1", "~": {"text": "2"}}], "n": 2}),
+        json!({"a/b": [{"text": "1", "~": {"text": null}}], "n": 1}),
+        json!({"a/b": [{"text": "1"}], "n": 1}),
+        json!([]),
+    ] {
+        assert!(run.add(delta(&one), None).is_none());
+        assert_eq!(run.add(delta(&other), None), Some(delta(&one)));
+        assert_eq!(run.end(), Some(delta(&other)));
+    }
+}

@@ -1,7 +1,7 @@
 //! A streaming advisor chain for language-model calls: one dependency for all of it.
 //!
-//! [`client`] gives a [`ChatClient`] with the tool loop in it. Add a memory, tools and advisors of your
-//! own, and read the answer as it comes.
+//! [`client`] returns a builder of a [`ChatClient`] with the tool loop in it. Add a memory, tools and advisors,
+//! and read the answer as it arrives.
 //!
 //! # Example
 //! ```
@@ -27,10 +27,10 @@
 //! ```
 //!
 //! # Features
-//! | feature | what it brings | by default |
+//! | feature | contents | by default |
 //! | --- | --- | --- |
 //! | `tools` | the tool loop, [`ToolCallAdvisor`] | yes |
-//! | `schema-validation` | the tool loop checks arguments against schemas, and schemas when a client is built | yes |
+//! | `schema-validation` | checks of arguments in the tool loop, and of schemas when a client is built | yes |
 //! | `typed-tools` | tools whose arguments are a type, `FnTool::typed` | yes |
 //! | `memory` | memory and the in-memory store, [`ChatMemoryAdvisor`] | yes |
 //! | `tiktoken` | tokens as OpenAI's models count them, `Tiktoken` | no |
@@ -40,18 +40,21 @@
 //! | `structured` | typed values in place of text, `entity` of [`PromptExt`] | yes |
 //! | `openai` | OpenAI and compatible servers, [`OpenAiModel`] | yes |
 //!
-//! Without a feature its crate is not built. No feature changes what another does.
+//! Without a feature its crate is not built. Features are independent of one another.
 //!
 //! # Modules
-//! The root has the names that are used most.
+//! The root exports the names that are used most.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`messages`] | messages, blocks, deltas, chunks, responses, the aggregator |
-//! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`](chain::FallbackModel), [`TextStream`](chain::TextStream) |
+//! | [`chain`] | placement, plan, extensions, recorders, [`FallbackModel`], [`TextStream`] |
 //! | [`tools`] | the tool loop's settings, hooks and executors, effects and keys of calls |
 //! | [`memory`] | windows, summaries, policies, repair; [`memory::store`] the contract of a store |
 //! | [`structured`], [`openai`], `sqlite`, `postgres`, `redis` | the crate of that feature |
+//!
+//! [`FallbackModel`]: chain::FallbackModel
+//! [`TextStream`]: chain::TextStream
 
 #[doc(inline)]
 pub use advisor_core::{
@@ -73,13 +76,13 @@ pub use structured_output::PromptExt;
 #[doc(inline)]
 pub use tool_call_advisor::{FnTool, ToolCallAdvisor};
 
-/// Messages, blocks, deltas, chunks and responses, and what makes them of one another.
+/// Messages, blocks, deltas, chunks and responses, and the aggregator that builds them.
 pub mod messages {
     #[doc(inline)]
     pub use message_aggregator::*;
 }
 
-/// Chains, their order and their explanation, what a turn shares, and other ways to stream an answer.
+/// Chains, their order and explanation, the shared state of a turn, and other ways to stream an answer.
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
@@ -89,7 +92,7 @@ pub mod chain {
     };
 }
 
-/// Tools, and with the feature `tools` the loop that runs them.
+/// Tools; with the feature `tools` also the loop that runs them.
 pub mod tools {
     #[doc(inline)]
     pub use advisor_core::{
@@ -101,7 +104,7 @@ pub mod tools {
     pub use tool_call_advisor::*;
 }
 
-/// Memory: windows, repair, summaries; in `store` the contract of a store, copies and the store in memory.
+/// Memory: windows, repair, summaries. Its `store` holds the contract of a store, copies and the in-memory store.
 #[cfg(feature = "memory")]
 pub mod memory {
     #[doc(inline)]
@@ -119,15 +122,15 @@ pub use provider_openai as openai;
 #[cfg(feature = "structured")]
 pub use structured_output as structured;
 
-/// Begins a client around `model`, with the tool loop in it unless another one is added.
+/// Returns a builder of a client around `model`. It adds the tool loop unless another one is added.
 ///
-/// Without the feature `tools`, begin with [`ChatClient::builder`].
+/// Without the feature `tools`, use [`ChatClient::builder`].
 #[cfg(feature = "tools")]
 pub fn client(model: impl ChatModel) -> ChatClientBuilder {
     ChatClient::builder(model).fallback_advisor(ToolCallAdvisor::new())
 }
 
-/// The README's start and the guide's code are tests, too.
+/// Runs the code of the README and of the guide as tests.
 #[cfg(all(doctest, feature = "tools", feature = "memory", feature = "openai"))]
 mod documents {
     #[doc = include_str!("../../../README.md")]

@@ -1,9 +1,10 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Drops a value of somebody else's. A panic of its `Drop` ends here; the panic hook has reported it.
+/// Drops a foreign value and catches a panic of its `Drop`, which the panic hook has already reported.
 ///
-/// Whoever stops a turn drops what others wrote: futures, states, closures. The turn must end whatever they do then.
+/// Ending a turn drops values of other code: futures, states, closures. The turn must end even if one of them
+/// panics.
 ///
 /// # Example
 /// ```
@@ -21,7 +22,8 @@ pub fn drop_caught<T>(value: T) {
     }
 }
 
-/// Drops what a panic holds. If that panics as well, what the second panic holds is leaked: it could go on for ever.
+/// Drops the payload of a panic. If that panics as well, the second payload is leaked, since this could repeat
+/// forever.
 fn discard(panic: Box<dyn Any + Send>) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(panic);

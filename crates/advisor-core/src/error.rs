@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use message_aggregator::{AggregateError, ChatResponse, MessageList};
 
-/// What everything in this project returns.
+/// Result type of this workspace.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Any error of another library, kept as the source of ours.
+/// Any error of another library, kept as the source of an [`Error`].
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The one error that crosses crates: matching it needs no provider crate.
 ///
-/// What a tool answers, a limit that is reached and a model that refuses are no errors: they are
-/// results and finish reasons. Its text holds neither secrets nor the content of a conversation.
+/// Tool errors, reached limits and refusals of the model are not errors: they are results and finish reasons. The
+/// text contains neither secrets nor the content of a conversation.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -26,16 +26,16 @@ struct Inner {
     source: Option<BoxError>,
 }
 
-/// What a caller can do about an [`Error`].
+/// Class of an [`Error`], which tells a caller how to react.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The provider wants fewer requests.
+    /// The provider limits the rate of requests.
     RateLimited {
-        /// How long it wants to be left alone, where it says so.
+        /// The delay that the provider asks for, if it states one.
         retry_after: Option<Duration>,
     },
-    /// The key is missing, wrong or not allowed to do this.
+    /// The key is missing, wrong or lacks permission.
     Authentication,
     /// The request is longer than the model can read. Sending it unchanged fails again.
     ContextOverflow,
@@ -45,57 +45,57 @@ pub enum ErrorKind {
     InvalidRequest,
     /// The provider failed: an error status or an error object in its stream.
     Provider {
-        /// The HTTP status, where there was one.
+        /// The HTTP status, if there was one.
         status: Option<u16>,
     },
     /// The provider could not be reached, or the connection broke.
     Connection,
-    /// A clock ran out: connecting, first byte, idle, progress or a limit of the caller's.
+    /// A timeout elapsed: connect, first byte, idle, progress or a limit of the caller's.
     Timeout,
     /// The stream ended before the answer was complete.
     Truncated,
-    /// What came is not what the protocol says.
+    /// The received data violates the protocol.
     Protocol {
-        /// Where, in bytes from the start of the stream, if that is known.
+        /// The position in bytes from the start of the stream, if known.
         position: Option<u64>,
     },
-    /// More came than the bounds allow.
+    /// The received data exceeds a configured bound.
     TooLarge,
-    /// A stream of chunks ended without its completion: a defect of the advisor or model that made it.
+    /// A stream of chunks ended without its completion: a defect of the advisor or model that created it.
     Unfinished,
-    /// The machinery that runs tools failed. A failing tool is a result, not this.
+    /// The tool machinery failed. A failing tool is a result, not this.
     Tool,
-    /// The answer does not have the form that was asked for, also after it was asked for again.
+    /// The answer does not have the requested form, also after a repeated request.
     InvalidOutput,
     /// Another turn of this conversation is running.
     ConversationBusy,
-    /// The id of the turn was used for something else: another input, or a turn that cannot go on.
+    /// The turn's id was used before: for another input, or for a turn that cannot be continued.
     TurnIdReused,
     /// The call was started before. It must not run again.
     CallAlreadyStarted,
-    /// The conversation does not wait for such a call: it was answered, or the conversation went on.
+    /// The conversation does not wait for such a call: it was answered, or the conversation continued without it.
     CallNotHandedOut,
-    /// Another turn holds the conversation by now.
+    /// Another turn has taken over the conversation.
     Fenced,
     /// The conversation changed in the store meanwhile.
     StoreConflict {
-        /// The version the store is at.
+        /// The current version in the store.
         current: u64,
     },
-    /// What had to be remembered could not be stored.
+    /// Messages that had to be remembered could not be stored.
     NotPersisted,
-    /// The store does not know the conversation any more, or holds something that cannot be read.
+    /// The store no longer knows the conversation, or holds data that cannot be read.
     Store,
     /// The turn was cancelled.
     Cancelled,
-    /// The chain, the client or the request is put together wrong; the text says what to do.
+    /// The chain, the client or the request is misconfigured; the text says what to do.
     Configuration,
-    /// An advisor failed for a reason of its own.
+    /// An advisor failed for its own reason.
     Advisor,
 }
 
 impl ErrorKind {
-    /// The kind in one word without what it carries, such as `rate_limited`: for traces and counters.
+    /// Returns the kind as one word without its data, such as `rate_limited`, for traces and counters.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -129,7 +129,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// An error of the given kind. The text is lower-case, without secrets and content, and says what to do.
+    /// Creates an error. The text is lower-case, contains no secrets and no content, and says what to do.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -141,58 +141,58 @@ impl Error {
         }))
     }
 
-    /// An error of an advisor's own.
+    /// Creates an error of an advisor with the given cause.
     pub fn advisor(source: impl Into<BoxError>) -> Self {
         Self::new(ErrorKind::Advisor, "an advisor failed").with_source(source)
     }
 
-    /// An error of how things were put together.
+    /// Creates an error of kind `Configuration`.
     pub fn configuration(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::Configuration, message)
     }
 
-    /// The same error with what caused it.
+    /// Sets the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// The same error with what had come of the answer. The first partial stays.
+    /// Attaches the partial answer. A partial answer that is already attached stays.
     #[must_use]
     pub fn with_partial(mut self, partial: ChatResponse) -> Self {
         self.0.partial.get_or_insert(partial);
         self
     }
 
-    /// The same error with the messages of the turn that were final by then. The first history stays.
+    /// Attaches the messages of the turn that were final by then. A history that is already attached stays.
     #[must_use]
     pub fn with_history(mut self, history: MessageList) -> Self {
         self.0.history.get_or_insert(history);
         self
     }
 
-    /// The same error, marked: something had been shown, or a tool had been run, before it happened.
+    /// Marks the error: something had been shown, or a tool had been run, before it happened.
     #[must_use]
     pub fn after_emission(mut self) -> Self {
         self.0.emitted = true;
         self
     }
 
-    /// The same error, telling of the answer and the turn what those outside have seen.
+    /// Replaces partial answer and history by those that callers outside have seen.
     pub(crate) fn retold(mut self, partial: Option<ChatResponse>, history: Option<MessageList>) -> Self {
         self.0.partial = partial;
         self.0.history = history;
         self
     }
 
-    /// What can be done about it.
+    /// Returns the class of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// How long the provider wants to be left alone.
+    /// Returns the delay that the provider asks for.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.kind {
@@ -201,14 +201,14 @@ impl Error {
         }
     }
 
-    /// Whether anything of this turn was shown, or a tool was run, before it failed. If so, asking again shows
+    /// Checks whether anything of this turn was shown, or a tool was run, before it failed. If so, a retry shows
     /// or runs it twice.
     #[must_use]
     pub fn emitted(&self) -> bool {
         self.0.emitted
     }
 
-    /// Whether the same request may succeed later and nothing was shown or run yet.
+    /// Checks whether the same request may succeed later, and nothing was shown or run yet.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         let passing = match self.0.kind {
@@ -219,13 +219,13 @@ impl Error {
         passing && !self.0.emitted
     }
 
-    /// What had come of the answer: its text so far, its calls incomplete.
+    /// Returns the partial answer: its text so far, its calls incomplete.
     #[must_use]
     pub fn partial(&self) -> Option<&ChatResponse> {
         self.0.partial.as_ref()
     }
 
-    /// The messages of the turn that were final when it failed.
+    /// Returns the messages of the turn that were final when it failed.
     #[must_use]
     pub fn history(&self) -> Option<&MessageList> {
         self.0.history.as_ref()
@@ -240,7 +240,7 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The partial answer and the history are content: they are not for logs.
+        // The partial answer and the history are content and do not belong in logs.
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
             .field("message", &self.0.message)

@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Names a turn; also its idempotency key: the same id is the same turn.
+/// Id of a turn and its idempotency key: the same id is the same turn.
 ///
-/// It has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`, so that a [`CallKey`](crate::CallKey) can be handed
-/// to other systems as it is.
+/// It has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`, so that a [`CallKey`](crate::CallKey) can be
+/// passed to other systems unchanged.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TurnId(Arc<str>);
 
-/// Names a conversation within a tenant. Different keys never share anything.
+/// Key of a conversation within a tenant. Different keys never share data.
 ///
-/// Both ids are opaque text: 1 to 512 bytes of UTF-8 without NUL, such as a path, an address or an emoji. Nothing is
-/// trimmed, normalised or folded: `a` and `A` are two conversations, and so are two ways to write `é`. A store encodes
-/// them where it must.
+/// Both ids are opaque text: 1 to 512 bytes of UTF-8 without NUL, such as a path, an address or an emoji. Nothing
+/// is trimmed, normalised or folded: `a` and `A` are two conversations, and so are two ways to write `é`. Stores
+/// encode the ids as needed.
 ///
-/// As text a key is `tenant/conversation`, each percent-encoded but for letters, digits and ASCII punctuation other than
-/// `%` and `/`. Two keys never have the same text.
+/// Its text is `tenant/conversation`. Both parts are percent-encoded, except letters, digits and ASCII punctuation
+/// other than `%` and `/`. Two keys never have the same text.
 ///
 /// # Example
 /// ```
@@ -43,15 +43,15 @@ pub struct ConversationKey {
 #[serde(try_from = "String", into = "String")]
 struct IdPart(Arc<str>);
 
-/// The most bytes of a turn's id.
+/// The maximum length of a turn's id, in bytes.
 const LONGEST_TURN: usize = 128;
 
-/// The most bytes of a tenant's or a conversation's id.
+/// The maximum length of a tenant's or a conversation's id, in bytes.
 const LONGEST: usize = 512;
 
 impl IdPart {
     fn new(what: &str, id: &str) -> Result<Self, Error> {
-        // PostgreSQL holds no NUL in a text, and a key has to fit every store.
+        // PostgreSQL allows no NUL in text, and a key has to fit every store.
         if id.is_empty() || id.len() > LONGEST || id.contains('\0') {
             return Err(Error::configuration(format!(
                 "a {what} id is a text of 1 to {LONGEST} bytes without NUL; map other ids to such before passing them"
@@ -62,13 +62,13 @@ impl IdPart {
 }
 
 impl TurnId {
-    /// A new id that no other turn has, sortable by time.
+    /// Creates a new unique id, sortable by time.
     #[must_use]
     pub fn mint() -> Self {
         Self(Arc::from(uuid::Uuid::now_v7().to_string()))
     }
 
-    /// A turn id of the caller's.
+    /// Creates an id from the caller's text.
     ///
     /// # Errors
     /// Unless it has 1 to 128 characters of `A-Z`, `a-z`, `0-9`, `-` and `_`.
@@ -82,7 +82,7 @@ impl TurnId {
         Ok(Self(Arc::from(id)))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -90,7 +90,7 @@ impl TurnId {
 }
 
 impl ConversationKey {
-    /// A conversation of the unnamed tenant.
+    /// Creates the key of a conversation of the tenant `default`.
     ///
     /// # Errors
     /// Unless the id has 1 to 512 bytes and no NUL.
@@ -98,7 +98,7 @@ impl ConversationKey {
         Self::in_tenant("default", conversation)
     }
 
-    /// A conversation of a tenant.
+    /// Creates the key of a conversation of a tenant.
     ///
     /// # Errors
     /// Unless both ids have 1 to 512 bytes and no NUL.
@@ -109,20 +109,20 @@ impl ConversationKey {
         })
     }
 
-    /// The tenant's id.
+    /// Returns the tenant's id.
     #[must_use]
     pub fn tenant(&self) -> &str {
         &self.tenant.0
     }
 
-    /// The conversation's id within the tenant.
+    /// Returns the conversation's id within the tenant.
     #[must_use]
     pub fn conversation(&self) -> &str {
         &self.conversation.0
     }
 }
 
-/// A conversation of the unnamed tenant.
+/// Creates the key of a conversation of the tenant `default`.
 impl TryFrom<&str> for ConversationKey {
     type Error = Error;
 
@@ -131,7 +131,7 @@ impl TryFrom<&str> for ConversationKey {
     }
 }
 
-/// A conversation of the unnamed tenant.
+/// Creates the key of a conversation of the tenant `default`.
 impl TryFrom<String> for ConversationKey {
     type Error = Error;
 
@@ -140,7 +140,7 @@ impl TryFrom<String> for ConversationKey {
     }
 }
 
-/// A conversation of the unnamed tenant.
+/// Creates the key of a conversation of the tenant `default`.
 impl TryFrom<&String> for ConversationKey {
     type Error = Error;
 
@@ -219,7 +219,7 @@ impl fmt::Display for ConversationKey {
     }
 }
 
-/// Encoded so that it holds neither a `/` nor anything that a terminal or a log would take for its own.
+/// Percent-encodes `/`, `%` and all characters that a terminal or a log might interpret.
 impl fmt::Display for IdPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {

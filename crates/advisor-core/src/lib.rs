@@ -1,8 +1,8 @@
 //! A streaming advisor chain for language-model calls.
 //!
-//! A request travels inwards through a chain of advisors to a model; the answer travels outwards as a
-//! stream of chunks. The promise: **what an inner advisor does after an answer has completed before
-//! anyone outside it learns that the answer is complete.**
+//! A request travels inwards through a chain of advisors to a model; the answer travels outwards as a stream of
+//! chunks. The promise: **all work of an inner advisor after an answer has finished before anyone outside it
+//! learns that the answer is complete.**
 //!
 //! ```text
 //!            request                                   chunks, then Completed
@@ -22,10 +22,11 @@
 //!   [`AdvisorChain`] is the whole or its rest.
 //! - [`ChunkStream`] holds the promise: work added with [`ChunkStream::on_completed`] runs innermost
 //!   first, each piece awaited, before `Completed` comes out.
-//! - [`Turn`] is what a turn shares, [`TurnRecorder`] is told what becomes final in it.
-//! - [`ChatClient`] is the way in, [`TurnStream`] a running turn, [`OnDrop`] what becomes of a dropped one.
+//! - [`Turn`] holds the state that a turn shares; a [`TurnRecorder`] receives each message that becomes final in
+//!   it.
+//! - [`ChatClient`] is the entry point, [`TurnStream`] a running turn, [`OnDrop`] the policy for a dropped turn.
 //!
-//! No HTTP and no vendor is known here. Nothing is spawned unless the caller gives a [`Spawner`].
+//! This crate knows no HTTP and no vendor. It spawns nothing unless the caller gives a [`Spawner`].
 
 mod at_most_once;
 mod chain;

@@ -3,10 +3,10 @@ use tracing::{Span, field};
 
 use crate::{ChatModel, ChatRequest, Error, Result, TurnId};
 
-/// The longest text from a server that a span records, in bytes.
+/// The maximum length of a server's text in a span, in bytes.
 const LONGEST_WORD: usize = 64;
 
-/// The span of a turn. It closes after everything in the turn.
+/// Creates the span of a turn. It closes after everything in the turn.
 pub(crate) fn turn(id: &TurnId, request: &ChatRequest) -> Span {
     let conversation = request.conversation.as_ref().map(field::display);
     tracing::info_span!(
@@ -17,10 +17,10 @@ pub(crate) fn turn(id: &TurnId, request: &ChatRequest) -> Span {
     )
 }
 
-/// The span of one model call. It closes when the model's answer ends, before anything outside runs.
+/// Creates the span of one model call. It closes when the model's answer ends, before anything outside runs.
 ///
-/// Its fields are those of OpenTelemetry's conventions for generative AI. What only the answer tells is declared here and told by
-/// [`note_answer`] and [`note_error`].
+/// Its fields follow OpenTelemetry's conventions for generative AI. Fields of the answer are declared here and
+/// recorded by [`note_answer`] and [`note_error`].
 pub(crate) fn model_call(model: &dyn ChatModel, request: &ChatRequest) -> Span {
     tracing::info_span!(
         "model_call",
@@ -36,7 +36,7 @@ pub(crate) fn model_call(model: &dyn ChatModel, request: &ChatRequest) -> Span {
     )
 }
 
-/// Tells the span of a model call how its answer ended, if this is the end.
+/// Records the end of an answer in the span of its model call, if `item` is the end.
 pub(crate) fn note_end(span: &Span, item: &Result<Chunk>) {
     match item {
         Ok(Chunk::Completed(response)) => note_answer(span, response),
@@ -45,7 +45,7 @@ pub(crate) fn note_end(span: &Span, item: &Result<Chunk>) {
     }
 }
 
-/// Tells the span of a model call that it failed, and what there was of the answer.
+/// Records the failure of a model call and the data of its partial answer in the span.
 pub(crate) fn note_error(span: &Span, error: &Error) {
     span.record("error.type", error.kind().as_str());
     if let Some(partial) = error.partial() {
@@ -61,7 +61,7 @@ fn note_answer(span: &Span, response: &ChatResponse) {
 
 fn note_origin(span: &Span, response: &ChatResponse) {
     if let Some(model) = response.model() {
-        // A server may call its model anything.
+        // The server chooses this name, so its length is bounded.
         span.record("gen_ai.response.model", model.get(..model.floor_char_boundary(LONGEST_WORD)));
     }
     let usage = response.usage().copied().unwrap_or_default();
@@ -69,7 +69,7 @@ fn note_origin(span: &Span, response: &ChatResponse) {
     span.record("gen_ai.usage.output_tokens", usage.output_tokens);
 }
 
-/// The reason in one word. A word of a provider that is unknown here is told if it looks like one.
+/// Returns the reason as one word. An unknown word of a provider is passed through if it has the form of a word.
 fn word_of(reason: &FinishReason) -> &str {
     let is_word = |word: &str| {
         let in_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');

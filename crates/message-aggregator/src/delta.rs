@@ -4,50 +4,50 @@ use crate::{Citation, Finish, Media, Opaque, ProviderData, Text, Usage};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Delta {
-    /// Which of several parallel answers this belongs to; 0 where only one was asked for.
+    /// Number of the parallel answer it belongs to; 0 if only one was requested.
     pub choice: u32,
-    /// The provider's own number of the block, where its protocol numbers blocks and ends them explicitly.
-    /// Absent, blocks are sequential: one ends when a block of another kind begins.
+    /// The provider's number of the block, if its protocol numbers blocks and ends them explicitly. Without it
+    /// blocks are sequential: one ends when a block of another kind begins.
     pub block: Option<i64>,
     /// The fragment.
     pub kind: DeltaKind,
 }
 
-/// What a [`Delta`] carries. What is rare is boxed, so that a piece of text is moved as few bytes.
+/// Content of a [`Delta`]. Rare content is boxed, so that a piece of text is cheap to move.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum DeltaKind {
-    /// Some text. Empty text is nothing.
+    /// A piece of text. Empty text is ignored.
     Text(Text),
-    /// Some reasoning. Empty reasoning is nothing.
+    /// A piece of reasoning. Empty reasoning is ignored.
     Reasoning(Text),
-    /// Some words of refusal. Empty ones are nothing.
+    /// A piece of a refusal. Empty text is ignored.
     Refusal(Text),
-    /// Whole media.
+    /// A complete media item.
     Media(Box<Media>),
-    /// A whole citation.
+    /// A complete citation.
     Citation(Box<Citation>),
-    /// Content only the provider understands, as a block of its own.
+    /// Content that only the provider understands, as a separate block.
     Opaque(Box<Opaque>),
     /// All tool-call fragments of one wire event, in the order in which the event lists them.
     ToolCalls(Vec<ToolCallDelta>),
-    /// The next characters of one call's arguments and nothing else of any call in the event: a [`ToolCalls`](Self::ToolCalls)
-    /// without its allocations, as nearly all events of a call are.
+    /// Further characters of one call's arguments, the only fragment of their event. Equals
+    /// [`ToolCalls`](Self::ToolCalls) without its allocations. Nearly all events of a call have this form.
     Arguments {
-        /// As [`ToolCallDelta::index`].
+        /// Like [`ToolCallDelta::index`].
         index: Option<i64>,
         /// The characters.
         text: Text,
     },
-    /// Data that rides on the reasoning block, which it opens if there is none yet.
+    /// Provider data of the reasoning block. It opens that block if none exists yet.
     ReasoningData(Box<ProviderData>),
-    /// The provider ended the block of [`Delta::block`].
+    /// The provider's end of the block of [`Delta::block`].
     BlockEnd,
     /// Token counts; within a round the last value wins.
     Usage(Box<Usage>),
-    /// The provider's reason for ending. It ends nothing by itself: calls and usage may follow it.
+    /// The provider's finish reason. It ends nothing by itself: calls and usage may follow it.
     Finish(Box<Finish>),
-    /// Where the answer comes from.
+    /// The origin of the answer.
     Origin(Box<Origin>),
     /// The protocol's own end marker, such as `[DONE]`.
     Done,
@@ -64,22 +64,22 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// What is known of an answer's origin.
+    /// Creates an origin of an answer.
     #[must_use]
     pub fn new(response_id: Option<Text>, model: Option<Text>) -> Self {
         Self { response_id, model }
     }
 }
 
-/// A fragment of a tool call. Everything is optional, because somewhere every part is missing.
+/// A fragment of a tool call. All fields are optional, because each is missing on some servers.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCallDelta {
-    /// The provider's number of the call: a hint, neither unique nor dense nor never negative.
+    /// The provider's number of the call: only a hint, which may repeat, skip numbers or be negative.
     pub index: Option<i64>,
     /// The provider's id of the call. Empty counts as absent.
     pub call_id: Option<Text>,
-    /// The tool. Empty counts as absent.
+    /// The name of the tool. Empty counts as absent.
     pub name: Option<Text>,
     /// The next characters of the arguments.
     pub arguments_delta: Option<Text>,
@@ -95,17 +95,17 @@ impl From<DeltaKind> for Delta {
 }
 
 impl Delta {
-    /// Some text.
+    /// Creates a piece of text.
     pub fn text(text: impl Into<Text>) -> Self {
         DeltaKind::Text(text.into()).into()
     }
 
-    /// Some reasoning.
+    /// Creates a piece of reasoning.
     pub fn reasoning(text: impl Into<Text>) -> Self {
         DeltaKind::Reasoning(text.into()).into()
     }
 
-    /// One fragment of a tool call, alone in its event.
+    /// Creates a delta of one tool-call fragment, alone in its event.
     #[must_use]
     pub fn tool_call(fragment: ToolCallDelta) -> Self {
         match fragment {
@@ -120,37 +120,37 @@ impl Delta {
         }
     }
 
-    /// The reason for ending.
+    /// Creates a finish reason.
     pub fn finish(finish: impl Into<Finish>) -> Self {
         DeltaKind::Finish(Box::new(finish.into())).into()
     }
 
-    /// Token counts.
+    /// Creates token counts.
     #[must_use]
     pub fn usage(usage: Usage) -> Self {
         DeltaKind::Usage(Box::new(usage)).into()
     }
 
-    /// The id of the answer, the model that gave it, or both.
+    /// Creates an origin from the id of the answer, its model, or both.
     #[must_use]
     pub fn origin(response_id: Option<Text>, model: Option<Text>) -> Self {
         DeltaKind::Origin(Box::new(Origin::new(response_id, model))).into()
     }
 
-    /// The protocol's end marker.
+    /// Creates the protocol's end marker.
     #[must_use]
     pub fn done() -> Self {
         DeltaKind::Done.into()
     }
 
-    /// The same fragment as part of another of several parallel answers.
+    /// Sets the number of the parallel answer.
     #[must_use]
     #[inline]
     pub fn in_choice(self, choice: u32) -> Self {
         Self { choice, ..self }
     }
 
-    /// The same fragment in the block that the provider numbers so.
+    /// Sets the provider's number of the block.
     #[must_use]
     pub fn in_block(self, block: i64) -> Self {
         Self { block: Some(block), ..self }
@@ -158,28 +158,28 @@ impl Delta {
 }
 
 impl ToolCallDelta {
-    /// The fragment that begins a call.
+    /// Creates the first fragment of a call.
     pub fn start(index: i64, call_id: impl Into<Text>, name: impl Into<Text>) -> Self {
         Self { index: Some(index), call_id: Some(call_id.into()), name: Some(name.into()), ..Self::default() }
     }
 
-    /// A fragment of arguments for the call with this number.
+    /// Creates a fragment of arguments for the call with this number.
     pub fn arguments(index: i64, arguments: impl Into<Text>) -> Self {
         Self { index: Some(index), arguments_delta: Some(arguments.into()), ..Self::default() }
     }
 
-    /// The same fragment with these arguments.
+    /// Sets the arguments.
     #[must_use]
     pub fn with_arguments(self, arguments: impl Into<Text>) -> Self {
         Self { arguments_delta: Some(arguments.into()), ..self }
     }
 
-    /// Whether the fragment has a place at most.
+    /// Checks whether the fragment has at most an index.
     pub(crate) fn is_empty(&self) -> bool {
         self.call_id().is_none() && self.says_only_its_id()
     }
 
-    /// Whether the fragment has a place and an id at most.
+    /// Checks whether the fragment has at most an index and an id.
     pub(crate) fn says_only_its_id(&self) -> bool {
         self.name().is_none() && self.arguments_delta().is_none() && self.provider_data.is_none()
     }

@@ -13,8 +13,8 @@
 //! | transcript: the ordered messages of a conversation | [`MessageList`] of [`Message`] |
 //! | tool call, tool result | [`ToolCall`], [`ToolResult`] |
 //!
-//! Which call a fragment belongs to is decided by one table of rules, see [`Rule`]. Everything is
-//! bounded, see [`AggregatorLimits`].
+//! One table of rules decides which call a fragment belongs to, see [`Rule`]. All buffers are bounded, see
+//! [`AggregatorLimits`].
 
 mod aggregator;
 mod chunk;

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, TurnId};
 
-/// A stable name of a tool call: its turn, its round and its place in the round.
+/// Stable name of a tool call: its turn, its round and its position in the round.
 ///
-/// Its text, `turn/round/position`, is what a tool hands to another system as an idempotency key. It has at most
-/// 150 characters of `A-Z`, `a-z`, `0-9`, `-`, `_` and `/`. A turn's id has no `/`, so two keys never have the same text,
-/// and a text is read back into the key that it came from. It will not change; serialised, a key is this text.
+/// Its text, `turn/round/position`, is the idempotency key that a tool passes to another system. It has at most
+/// 150 characters of `A-Z`, `a-z`, `0-9`, `-`, `_` and `/`. A turn's id has no `/`, so two keys never have the
+/// same text, and each text parses back into its key. The format is stable; a key is serialised as this text.
 ///
-/// A key is as unique as its turn's id. One that is minted is unique everywhere; who gives turns ids that are
-/// unique in their conversation only puts the conversation before the key.
+/// A key is as unique as its turn's id. A minted id is globally unique. If the caller's turn ids are unique only
+/// within a conversation, prefix the key with the conversation.
 ///
 /// # Example
 /// ```
@@ -32,22 +32,22 @@ pub struct CallKey {
     pub turn: TurnId,
     /// The round of the answer that made the call.
     pub round: u32,
-    /// The call's place among the calls of that answer, from 0.
+    /// The call's position among the calls of that answer, from 0.
     pub position: u32,
 }
 
-/// A call that is about to run and must not run twice: what a recorder is told of it.
+/// A call that is about to run and must not run twice, as reported to a recorder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CallStart {
-    /// Its name for ever.
+    /// Its permanent key.
     pub key: CallKey,
-    /// The id that its answer gives it, and that its result will name.
+    /// The id of the call in its answer and in its result.
     pub call_id: Text,
 }
 
 impl CallKey {
-    /// The key of the call at `position` of `round`.
+    /// Creates the key of the call at `position` of `round`.
     #[must_use]
     pub fn new(turn: TurnId, round: u32, position: u32) -> Self {
         Self { turn, round, position }
@@ -55,7 +55,7 @@ impl CallKey {
 }
 
 impl CallStart {
-    /// The start of the call of this key, which its answer calls `call_id`.
+    /// Creates the start of a call from its key and its id in the answer.
     pub fn new(key: CallKey, call_id: impl Into<Text>) -> Self {
         Self { key, call_id: call_id.into() }
     }
@@ -67,7 +67,7 @@ impl fmt::Display for CallKey {
     }
 }
 
-/// Reads the text of a key. No two texts are the same key, so numbers have no sign and no leading zeros.
+/// Parses the text of a key. Each key has exactly one text, so signs and leading zeros are rejected.
 impl FromStr for CallKey {
     type Err = Error;
 

@@ -1,4 +1,4 @@
-//! Names of calls, and what is known of those that must not run twice.
+//! Keys of calls, and the state of calls that must not run twice.
 
 pub(crate) mod call_key;
 pub(crate) mod effect;

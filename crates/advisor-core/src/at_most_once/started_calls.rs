@@ -2,11 +2,11 @@ use std::collections::HashSet;
 
 use crate::CallKey;
 
-/// The calls of a turn that are not to be started again: an extension of the [`Turn`](crate::Turn).
+/// Calls of a turn that must not be started again: an extension of the [`Turn`](crate::Turn).
 ///
-/// A turn that was cut off and is submitted again under its id is run a second time. Whoever knows what the
-/// earlier run did leaves it here before the loop comes to its calls, or in a recorder at
-/// [`Step::Started`](crate::Step::Started). The loop adds what it starts itself.
+/// A turn that was interrupted and is submitted again under its id runs a second time. An advisor that knows the
+/// calls of the earlier run notes them here before the loop reaches them. A recorder can do so at
+/// [`Step::Started`](crate::Step::Started). The loop adds the calls that it starts.
 ///
 /// # Example
 /// ```
@@ -25,25 +25,25 @@ pub struct StartedCalls {
 }
 
 impl StartedCalls {
-    /// Notes that the start of this call is recorded: it is not run again.
+    /// Notes that the start of this call is recorded, so that it is not run again.
     pub fn note(&mut self, key: CallKey) {
         self.keys.insert(key);
     }
 
-    /// Notes that the answer of this round is repeated: it was given in an earlier run of the turn, so that any of its
-    /// calls may have been started then. Those of tools that say nothing of their [`Effect`](crate::Effect) are not
-    /// run again. It is repeated in the round that it was given in, so that its calls keep their keys.
+    /// Notes that the answer of this round repeats one of an earlier run, so that any of its calls may have been
+    /// started then. Calls of tools that declare no [`Effect`](crate::Effect) are not run again. The answer must
+    /// keep its round number, so that its calls keep their keys.
     pub fn note_repeated(&mut self, round: u32) {
         self.repeated.insert(round);
     }
 
-    /// Whether the start of this call is recorded.
+    /// Checks whether the start of this call is recorded.
     #[must_use]
     pub fn contains(&self, key: &CallKey) -> bool {
         self.keys.contains(key)
     }
 
-    /// Whether the answer of this round was given in an earlier run of the turn.
+    /// Checks whether the answer of this round repeats one of an earlier run.
     #[must_use]
     pub fn is_repeated(&self, round: u32) -> bool {
         self.repeated.contains(&round)

@@ -5,55 +5,57 @@ use message_aggregator::ChatResponse;
 
 use crate::{AdvisorChain, ChatRequest, ChunkStream, Placement, Result, ToolSet};
 
-/// What every advisor says about itself.
+/// Name, placement and hooks of an advisor, common to both advisor traits.
 pub trait AdvisorInfo: Send + Sync + 'static {
-    /// A name for plans, traces and errors.
+    /// Returns the name for plans, traces and errors.
     fn name(&self) -> &str;
 
-    /// Where it stands unless whoever adds it says otherwise: once per turn, outside the tool loop.
+    /// Returns the default placement: once per turn, outside the tool loop. The code that adds the advisor can
+    /// override it.
     fn placement(&self) -> Placement {
         Placement::default()
     }
 
-    /// A tool loop outside this advisor is about to begin with `request`.
+    /// Runs before a tool loop outside this advisor begins with `request`.
     ///
-    /// Who records turns adds its [`TurnRecorder`](crate::TurnRecorder) here, so that it is told of all that
-    /// the loop makes final, also of rounds that an advisor between the two answers by itself. It may be called
-    /// more than once in a turn: an extension of the turn can say that the recorder is there.
+    /// An advisor that records turns adds its [`TurnRecorder`](crate::TurnRecorder) here. The recorder then
+    /// receives all messages that the loop makes final. These include rounds that an advisor between the two
+    /// answers by itself. The chain may call it more than once in a turn; note in an extension of the turn that
+    /// the recorder is added.
     ///
     /// # Errors
-    /// If it cannot take part in this turn. Nothing is asked then.
+    /// If it cannot take part in this turn. No request is sent then.
     fn on_loop_start(&self, _request: &ChatRequest) -> Result<()> {
         Ok(())
     }
 
-    /// Checks tools that this advisor's chain is about to offer. An advisor that runs tools implements it.
+    /// Checks the tools that this advisor's chain is about to offer. An advisor that runs tools implements it.
     ///
-    /// The chain calls it when a client is built, when a turn adds tools, and before each request. Keep the
-    /// outcome with the set ([`ToolSet::wire_form`]). Names and the roots of schemas are checked already.
+    /// The chain calls it when a client is built, when a turn adds tools, and before each request. Cache the
+    /// result with the set ([`ToolSet::wire_form`]). The chain has already checked names and the roots of schemas.
     ///
     /// # Errors
-    /// If a tool cannot be run. Nothing is sent then.
+    /// If a tool cannot be run. No request is sent then.
     fn validate_tools(&self, _tools: &ToolSet) -> Result<()> {
         Ok(())
     }
 }
 
-/// Full control over the rest of the chain.
+/// Advisor with full control over the rest of the chain.
 ///
-/// It can change the request, watch or change the chunks, hold some back, answer by itself, call the
-/// rest of the chain again, and do asynchronous work when the answer is complete.
+/// It can change the request, observe, change or hold back chunks, or answer by itself. It can call the rest of
+/// the chain again, and run asynchronous work when the answer is complete.
 ///
 /// # Ordering
-/// Work for the end of the answer goes into [`ChunkStream::on_completed`]: it has finished before
-/// anyone outside learns that the answer is complete, and after everyone inside is done.
+/// Work for the end of the answer goes into [`ChunkStream::on_completed`]. It runs after the work of all inner
+/// advisors, and has finished before anyone outside learns that the answer is complete.
 ///
 /// # Cancellation
 /// Dropping the future or the stream drops everything inside it. Nothing is spawned.
 ///
 /// # Errors
-/// An error of the future means that nothing was shown. One inside the stream ends it; no work for the
-/// end of the answer runs then.
+/// An error of the future means that nothing was shown. An error inside the stream ends it, and no work for the
+/// end of the answer runs.
 ///
 /// # Example
 /// ```
@@ -89,8 +91,8 @@ pub trait StreamAdvisor: AdvisorInfo {
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream>;
 }
 
-/// The common case: something before, something after. Every `Advisor` is a [`StreamAdvisor`], so a type
-/// implements one of the two, never both.
+/// Advisor with one step before the request and one after the answer. Every `Advisor` is a [`StreamAdvisor`], so a
+/// type implements one of the two, never both.
 ///
 /// # Ordering
 /// `before` runs outer to inner, `after` inner to outer. `after` of every advisor inside the tool loop
@@ -98,12 +100,12 @@ pub trait StreamAdvisor: AdvisorInfo {
 /// the round ended.
 ///
 /// # Cancellation
-/// If the turn is dropped, `after` does not run, or is dropped at an await point; [`Advisor::State`] is
-/// dropped in any case.
+/// If the turn is dropped, `after` does not run, or is dropped at an await point. [`Advisor::State`] is dropped in
+/// any case.
 ///
 /// # Errors
-/// An error of `before` means that nothing is asked. After an error of `after` no tool runs, nothing
-/// more is asked and the error is delivered.
+/// After an error of `before` no request is sent. After an error of `after` no tool runs, no further request is
+/// sent, and the caller receives the error.
 ///
 /// # Example
 /// ```
@@ -131,7 +133,7 @@ pub trait StreamAdvisor: AdvisorInfo {
 /// }
 /// ```
 ///
-/// Both at once do not compile:
+/// A type that implements both does not compile:
 /// ```compile_fail,E0119
 /// # use std::sync::Arc;
 /// # use advisor_core::*;
@@ -157,14 +159,14 @@ pub trait StreamAdvisor: AdvisorInfo {
 /// ```
 #[async_trait]
 pub trait Advisor: AdvisorInfo {
-    /// What `before` remembers for `after`. Its `Drop` sees cancellation and errors.
+    /// State that `before` passes to `after`. It is also dropped on cancellation and errors.
     type State: Send + 'static;
 
-    /// Before the rest of the chain is asked; may change the request.
+    /// Runs before the rest of the chain is called; may change the request.
     async fn before(&self, request: ChatRequest) -> Result<(ChatRequest, Self::State)>;
 
-    /// After the answer is complete, before anyone outside learns of it. It only observes: shown text
-    /// cannot be taken back. What it learns for others goes into the request's turn.
+    /// Runs when the answer is complete, before anyone outside learns of it. It only observes: shown text cannot
+    /// be taken back. It passes results to other advisors through the request's turn.
     async fn after(&self, state: Self::State, response: &ChatResponse) -> Result<()>;
 }
 

@@ -6,7 +6,7 @@ use crate::{
     AdvisorChain, AdvisorRole, ChatModel, Error, History, MemorySide, Phase, Placement, Result, StreamAdvisor,
 };
 
-/// Puts a chain together and checks it.
+/// Builder that orders the advisors of a chain and checks it.
 ///
 /// Advisors are ordered by phase, outermost first; inside a phase the one added first is outermost.
 #[derive(Clone)]
@@ -32,24 +32,24 @@ impl ChainBuilder {
         Self { model: Arc::new(model), ..self }
     }
 
-    /// Adds an advisor at its own place.
+    /// Adds an advisor at its default placement.
     pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
         self.shared_advisor(Arc::new(advisor))
     }
 
-    /// Adds an advisor in another phase than its own.
+    /// Adds an advisor in another phase than its default one.
     pub fn advisor_in(self, phase: Phase, advisor: impl StreamAdvisor) -> Self {
         let advisor: Arc<dyn StreamAdvisor> = Arc::new(advisor);
         let placement = Placement { phase, ..advisor.placement() };
         self.placed(placement, advisor)
     }
 
-    /// Adds an advisor that others hold as well, at its own place.
+    /// Adds a shared advisor at its default placement.
     pub fn shared_advisor(self, advisor: Arc<dyn StreamAdvisor>) -> Self {
         self.placed(advisor.placement(), advisor)
     }
 
-    /// Adds an advisor unless another of the same role is added.
+    /// Adds an advisor that is used only if no other advisor of the same role is added.
     pub fn fallback_advisor(mut self, advisor: impl StreamAdvisor) -> Self {
         let placement = advisor.placement();
         self.fallbacks.push(Link { advisor: Arc::new(advisor), placement, fallback: true });
@@ -61,12 +61,13 @@ impl ChainBuilder {
         self
     }
 
-    /// The chain.
+    /// Checks and builds the chain.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with what to do, for two tool loops
-    /// or memories, one of them in a phase where it cannot work, a loop whose history is switched
-    /// against the place of memory, or an advisor on the wrong [side](MemorySide) of memory.
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration), with what to do, for:
+    /// - two tool loops or two memories, or one of them in a phase where it cannot work;
+    /// - a loop whose history setting contradicts the placement of memory;
+    /// - an advisor on the wrong [side](MemorySide) of memory.
     pub fn build(self) -> Result<AdvisorChain> {
         let mut links = self.links;
         for fallback in self.fallbacks {

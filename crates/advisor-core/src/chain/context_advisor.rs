@@ -12,14 +12,15 @@ use crate::{
     AdvisorChain, AdvisorInfo, AdvisorRole, ChatRequest, ChunkStream, Placement, Result, StreamAdvisor,
 };
 
-/// Creates an advisor that adds context to a turn, such as retrieved documents or facts about the user: it is sent with
-/// every request of the turn, asked for once per turn, and never stored.
+/// Creates an advisor that adds context to a turn, such as retrieved documents or facts about the user.
 ///
-/// `context` gets the request and returns the text, empty for none. It is sent as instructions, behind those of the
-/// request. All of this holds in every phase.
+/// `context` is called once per turn. It receives the request and returns the text, empty for none. Every request
+/// of the turn carries the text as instructions, behind those of the request. The text is never stored. This holds
+/// in every phase.
 ///
 /// # Errors
-/// An error of `context` ends the turn before the model is asked; the next request of the turn, if there is one, asks again.
+/// An error of `context` ends the turn before the model is asked. The next request of the turn, if any, calls it
+/// again.
 ///
 /// # Example
 /// ```
@@ -61,7 +62,7 @@ impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
     }
 }
 
-/// The contexts of a turn, by the address of the advisor that found each.
+/// The contexts of a turn, keyed by the address of the advisor that found each.
 #[derive(Default)]
 struct Contexts(HashMap<usize, Context>);
 

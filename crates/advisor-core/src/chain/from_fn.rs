@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::{AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Placement, Result, StreamAdvisor};
 
-/// An advisor made of a closure; see [`StreamAdvisor`] for its contract.
+/// Creates an advisor from a closure; see [`StreamAdvisor`] for its contract.
 ///
 /// # Example
 /// ```
@@ -24,7 +24,7 @@ where
     FromFn { name: name.into(), placement: Placement::default(), advise }
 }
 
-/// What [`from_fn`] makes.
+/// The advisor that [`from_fn`] creates.
 #[derive(Clone)]
 pub struct FromFn<F> {
     name: String,
@@ -33,7 +33,7 @@ pub struct FromFn<F> {
 }
 
 impl<F> FromFn<F> {
-    /// The same advisor in another place.
+    /// Sets the placement.
     #[must_use]
     pub fn placed(self, placement: Placement) -> Self {
         Self { placement, ..self }

@@ -18,8 +18,8 @@ use crate::{
     SchemaSupport, StreamAdvisor, ToolSet, spans,
 };
 
-/// The whole chain or its rest, from here to the model: immutable, cheap to clone, callable any number
-/// of times, also at once.
+/// The whole chain or its rest down to the model: immutable and cheap to clone. It can be called any number of
+/// times, also concurrently.
 ///
 /// # Example
 /// ```
@@ -51,12 +51,12 @@ pub struct AdvisorChain {
 pub(crate) struct Link {
     pub(crate) advisor: Arc<dyn StreamAdvisor>,
     pub(crate) placement: Placement,
-    /// It gives way to another of its role.
+    /// Whether another advisor of the same role replaces it.
     pub(crate) fallback: bool,
 }
 
 impl AdvisorChain {
-    /// Begins a chain around `model`.
+    /// Returns a builder of a chain around `model`.
     pub fn builder(model: impl ChatModel) -> ChainBuilder {
         ChainBuilder::new(Arc::new(model))
     }
@@ -65,16 +65,17 @@ impl AdvisorChain {
         Self { links: links.into(), position: 0, model }
     }
 
-    /// Asks this chain: the next advisor, or the model if there is none.
+    /// Calls this chain: the next advisor, or the model if none is left.
     ///
     /// # Errors
-    /// Of the advisors and the model, before anything was shown.
+    /// Those of the advisors and the model, before anything was shown.
     pub fn next_stream(
         &self,
         request: ChatRequest,
     ) -> impl Future<Output = Result<ChunkStream>> + Send + use<> {
         let turn = Arc::clone(&request.turn);
-        // The request goes into the boxed future at once: kept beside it, in each layer, it would be half of what a stream needs.
+        // Moves the request into the boxed future at once. Kept beside it in each layer, it would be half of a
+        // stream's size.
         let asked = match self.links.get(self.position) {
             Some(link) => Arc::clone(&link.advisor).advise_stream(request, self.rest()),
             None => self.ask(request).boxed(),
@@ -85,7 +86,7 @@ impl AdvisorChain {
         }
     }
 
-    /// Asks this chain and waits for the end of the answer.
+    /// Calls this chain and waits for the end of the answer.
     ///
     /// # Errors
     /// Those of [`AdvisorChain::next_stream`] and of the stream.
@@ -93,30 +94,29 @@ impl AdvisorChain {
         to_completion(self.next_stream(request).await?).await
     }
 
-    /// Returns the same advisors around another model: an advisor asks it with `next.with_model(model)`.
+    /// Returns the same advisors around another model: an advisor calls it with `next.with_model(model)`.
     ///
-    /// Rounds, offered tools and spans are as for the chain's own model. [`FallbackModel`](crate::FallbackModel) does it
-    /// for errors.
+    /// Rounds, offered tools and spans work as for the chain's own model. [`FallbackModel`](crate::FallbackModel)
+    /// switches models after errors.
     #[must_use]
     pub fn with_model(&self, model: impl ChatModel) -> Self {
         Self { model: Arc::new(model), ..self.clone() }
     }
 
-    /// Returns how much of the form of an answer this chain's model enforces.
+    /// Returns how much of the response format this chain's model enforces.
     #[must_use]
     pub fn schema_support(&self) -> SchemaSupport {
         self.model.schema_support()
     }
 
-    /// Whether an advisor for which `is` says yes stands in this rest of the chain.
+    /// Checks whether this rest of the chain has an advisor with a role for which `is` returns true.
     #[must_use]
     pub fn contains(&self, is: impl Fn(AdvisorRole) -> bool) -> bool {
         self.remaining().iter().any(|link| is(link.placement.role))
     }
 
-    /// Tells every advisor of this rest of the chain that a tool loop begins with `request`; see
-    /// [`AdvisorInfo::on_loop_start`](crate::AdvisorInfo::on_loop_start). Whoever writes a tool loop calls it first, and again
-    /// if something changes the request before the first round.
+    /// Calls [`AdvisorInfo::on_loop_start`](crate::AdvisorInfo::on_loop_start) of every advisor in this rest of
+    /// the chain. A tool loop calls it first, and again if something changes the request before the first round.
     ///
     /// # Errors
     /// That of the first advisor that cannot take part.
@@ -126,9 +126,10 @@ impl AdvisorChain {
         self.remaining().iter().try_for_each(|link| link.advisor.on_loop_start(request))
     }
 
-    /// Checks tools that are to be offered: their definitions, and what each advisor of the whole chain has against them.
+    /// Checks tools before they are offered: their definitions, then with `validate_tools` of every advisor.
     ///
-    /// It is done before each request, once for a set as far as the advisors keep the outcome.
+    /// It covers the whole chain, not only this rest. It runs before each request; advisors may cache the result
+    /// with the set.
     ///
     /// # Errors
     /// Of kind [`Configuration`](ErrorKind::Configuration), with the name of the tool and what to do.
@@ -140,18 +141,19 @@ impl AdvisorChain {
         self.links.iter().try_for_each(|link| link.advisor.validate_tools(tools))
     }
 
-    /// How this chain is put together: order, phases, roles, who sees what, what is remembered.
+    /// Returns how this chain is put together: order, phases, roles, visibility of rounds, and remembered
+    /// messages.
     #[must_use]
     pub fn explain(&self) -> Plan {
         Plan::new(self.remaining())
     }
 
-    /// The same advisors and model as a builder, to add more.
+    /// Returns a builder with the same advisors and model.
     pub fn to_builder(&self) -> ChainBuilder {
         ChainBuilder::resume(self.remaining().to_vec(), Arc::clone(&self.model))
     }
 
-    /// The chain's end.
+    /// Validates the tools and asks the model.
     fn ask(&self, request: ChatRequest) -> impl Future<Output = Result<ChunkStream>> + Send + use<> {
         let valid = self.validate_tools(&request.tools);
         let model = Arc::clone(&self.model);
@@ -175,7 +177,8 @@ async fn ask(model: Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<Chun
     request.turn.offer_tools(request.round, request.tools.clone());
     let span = spans::model_call(&*model, &request);
     let turn = Arc::clone(&request.turn);
-    // Of the model itself: the `Arc` would box the future once more. It is called in its span, whatever it does at once.
+    // Calls the model itself, since the `Arc` would box the future once more. The call runs in its span, with its
+    // synchronous part.
     let asked = async { (*model).stream(request).await }.instrument(span.clone()).await;
     let stream = asked.inspect_err(|error| spans::note_error(&span, error))?;
     Ok(stream.in_span_told(span, spans::note_end).on_completed(move |response| async move {
@@ -184,7 +187,7 @@ async fn ask(model: Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<Chun
     }))
 }
 
-/// Reads a stream to its end and gives the response.
+/// Reads a stream to its end and returns the response.
 pub(crate) async fn to_completion(
     stream: impl futures::Stream<Item = Result<Chunk>> + Unpin,
 ) -> Result<ChatResponse> {

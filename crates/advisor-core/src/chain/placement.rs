@@ -1,32 +1,33 @@
 use std::fmt;
 
-/// Where an advisor stands in the chain and what it is there for.
+/// Position and role of an advisor in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Placement {
     /// How often it runs.
     pub phase: Phase,
-    /// What the chain must know it for.
+    /// Its special role, if any.
     pub role: AdvisorRole,
-    /// On which side of memory it has to stand, where there is one.
+    /// The side of memory on which it has to stand, in a chain with memory.
     pub side: MemorySide,
 }
 
-/// On which side of memory an advisor has to stand. The chain is refused when it is built otherwise.
+/// The side of memory on which an advisor has to stand. Building a chain with it on the other side fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a memory has two sides")]
 pub enum MemorySide {
-    /// On either.
+    /// Either side.
     #[default]
     Any,
-    /// Between memory and the model, and inside the tool loop if there is one, since the loop tells memory of each answer:
-    /// what it changes of an answer is remembered as it was shown. In [`Phase::ModelCall`] it always is.
+    /// Between memory and the model, so that its changes to an answer are remembered as they were shown. If the
+    /// chain has a tool loop, also inside the loop, since the loop reports each answer to memory. A place in
+    /// [`Phase::ModelCall`] always is.
     Inside,
-    /// Between the caller and memory: what it changes of a request is remembered as it was changed.
+    /// Between the caller and memory, so that its changes to a request are stored.
     Outside,
 }
 
-/// How often an advisor runs; also its distance from the model. Outermost first.
+/// How often an advisor runs, and thereby its distance from the model. Ordered outermost first.
 ///
 /// Inside a phase, the advisor added first is outermost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,11 +40,11 @@ pub enum Phase {
     Loop,
     /// Once per round, inside the tool loop.
     Round,
-    /// Once per physical attempt to ask the model: retry, rate limit, cache.
+    /// Once per physical call of the model: retry, rate limit, cache.
     ModelCall,
 }
 
-/// Who sends the messages of a running turn again in each round of its tool loop.
+/// The component that sends the messages of a running turn again in each round of its tool loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum History {
@@ -57,7 +58,7 @@ pub enum History {
 }
 
 impl History {
-    /// Returns whether the loop sends the messages, where a memory inside it is present or not.
+    /// Checks whether the loop sends the messages, given whether a memory is inside it.
     #[must_use]
     pub fn is_in_loop(self, memory_inside: bool) -> bool {
         match self {
@@ -72,40 +73,40 @@ impl History {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdvisorRole {
-    /// Nothing in particular.
+    /// No special role.
     #[default]
     General,
-    /// It runs tools and asks again; at most one, in [`Phase::Loop`].
+    /// Runs tools and calls the model again; at most one, in [`Phase::Loop`].
     ToolLoop {
-        /// Who sends the messages of the turn again in each round.
+        /// The component that sends the messages of the turn again in each round.
         history: History,
     },
-    /// It adds context that is sent and never stored, once per turn; see [`context_fn`](crate::context_fn).
+    /// Adds context that is sent and never stored, once per turn; see [`context_fn`](crate::context_fn).
     Context,
-    /// It remembers the conversation; at most one, in [`Phase::Turn`] or [`Phase::Round`].
+    /// Remembers the conversation; at most one, in [`Phase::Turn`] or [`Phase::Round`].
     Memory,
 }
 
 impl Placement {
-    /// An advisor of no particular role in this phase.
+    /// Creates a placement in this phase, without a special role.
     #[must_use]
     pub fn new(phase: Phase) -> Self {
         Self { phase, role: AdvisorRole::General, side: MemorySide::Any }
     }
 
-    /// The same place, which has to be inside memory: for advisors that change answers.
+    /// Requires a place inside memory: for advisors that change answers.
     #[must_use]
     pub fn inside_memory(self) -> Self {
         Self { side: MemorySide::Inside, ..self }
     }
 
-    /// The same place, which has to be outside memory: for advisors that change what the user said before it is stored.
+    /// Requires a place outside memory: for advisors that change the user's messages before they are stored.
     #[must_use]
     pub fn outside_memory(self) -> Self {
         Self { side: MemorySide::Outside, ..self }
     }
 
-    /// The same place with a role.
+    /// Sets the role.
     #[must_use]
     pub fn with_role(self, role: AdvisorRole) -> Self {
         Self { role, ..self }
@@ -119,7 +120,7 @@ impl Default for Placement {
 }
 
 impl AdvisorRole {
-    /// Whether this is the tool loop.
+    /// Checks whether this is the tool loop.
     #[must_use]
     pub fn is_tool_loop(self) -> bool {
         matches!(self, Self::ToolLoop { .. })

@@ -4,7 +4,7 @@ use std::fmt;
 use crate::chain::Link;
 use crate::{AdvisorRole, MemorySide, Phase};
 
-/// How a chain is put together, for people. Its `Display` is a table and a few sentences.
+/// Readable description of a chain. Its `Display` is a table and a few sentences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Plan {
@@ -20,11 +20,11 @@ pub struct PlanEntry {
     pub name: String,
     /// How often it runs.
     pub phase: Phase,
-    /// What the chain knows it for.
+    /// Its special role, if any.
     pub role: AdvisorRole,
-    /// Whether it takes part in every tool round, not only in the turn as a whole.
+    /// Whether it runs in every tool round, not only once in the turn.
     pub sees_rounds: bool,
-    /// On which side of memory it stands; [`MemorySide::Any`] for memory itself and where there is none.
+    /// Its side of memory; [`MemorySide::Any`] for memory itself and in a chain without memory.
     pub side: MemorySide,
 }
 
@@ -51,19 +51,19 @@ impl Plan {
         Self { entries }
     }
 
-    /// Where memory stands, if there is one.
+    /// Returns the entry of memory, if the chain has one.
     #[must_use]
     pub fn memory(&self) -> Option<&PlanEntry> {
         self.entries.iter().find(|entry| entry.role == AdvisorRole::Memory)
     }
 
-    /// Whether the tool loop sends the turn's own messages again each round, rather than memory.
+    /// Checks whether the tool loop, rather than memory, sends the turn's own messages again each round.
     #[must_use]
     pub fn loop_keeps_history(&self) -> bool {
         self.memory().is_none_or(|memory| memory.phase != Phase::Round)
     }
 
-    /// The advisors whose changes and additions memory cannot tell from what the caller said.
+    /// Returns the advisors whose changes and additions memory cannot tell from the caller's messages.
     fn changes_outside_memory(&self) -> Vec<String> {
         let outside =
             |entry: &&PlanEntry| entry.side == MemorySide::Outside && entry.role == AdvisorRole::General;
@@ -75,7 +75,8 @@ impl Plan {
         self.entries.iter().any(|entry| entry.role.is_tool_loop())
     }
 
-    /// The advisors inside memory that the loop's answers reach after memory was told of them.
+    /// Returns the advisors inside memory but outside the loop: the loop reports its answers to memory before they
+    /// see them.
     fn between_memory_and_loop(&self) -> Vec<&str> {
         let outside_loop =
             self.entries.iter().take_while(|entry| self.has_loop() && !entry.role.is_tool_loop());
@@ -83,8 +84,8 @@ impl Plan {
         between.filter(|entry| entry.role == AdvisorRole::General).map(|entry| entry.name.as_str()).collect()
     }
 
-    /// The advisors whose own answers memory does not learn of: those outside it and outside the loop, which
-    /// announces what happens inside it.
+    /// Returns the advisors whose own answers memory does not see. They are outside both memory and the loop,
+    /// which reports the answers inside it.
     fn outside_memory(&self) -> Vec<&str> {
         let tells = |entry: &&PlanEntry| entry.role == AdvisorRole::Memory || entry.role.is_tool_loop();
         let outside = self.entries.iter().take_while(|entry| !tells(entry));

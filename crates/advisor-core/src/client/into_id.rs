@@ -1,13 +1,13 @@
 use crate::{ConversationKey, Result, TurnId};
 
-/// A value that names a `T`, or leaves it unnamed: an id, its text, or an `Option` of either.
+/// A value that identifies a `T` or leaves it unset: an id, its text, or an `Option` of either.
 ///
 /// [`Prompt::conversation`](crate::Prompt::conversation) and [`Prompt::turn`](crate::Prompt::turn) take it.
 pub trait IntoId<T> {
-    /// Returns the id, if there is one.
+    /// Returns the id, if any.
     ///
     /// # Errors
-    /// If the text is no id.
+    /// If the text is not a valid id.
     fn into_id(self) -> Result<Option<T>>;
 }
 

@@ -12,7 +12,7 @@ use crate::{
     Tool, ToolSet,
 };
 
-/// The way into a chain: defaults once, a [`Prompt`] per turn. Cheap to clone.
+/// Entry point of a chain: defaults once, a [`Prompt`] per turn. Cheap to clone.
 ///
 /// # Example
 /// ```
@@ -49,7 +49,7 @@ pub(crate) struct Defaults {
 }
 
 impl ChatClient {
-    /// Begins a client around `model`.
+    /// Returns a builder of a client around `model`.
     pub fn builder(model: impl ChatModel) -> ChatClientBuilder {
         ChatClientBuilder {
             chain: AdvisorChain::builder(model),
@@ -59,14 +59,14 @@ impl ChatClient {
         }
     }
 
-    /// Begins a turn.
+    /// Creates the prompt of a new turn.
     pub fn prompt(&self) -> Prompt {
         Prompt::new(self.chain.to_builder(), Arc::clone(&self.defaults))
     }
 
     /// Returns a builder of the same client, to build a changed copy.
     ///
-    /// Advisors that are added stand inside those of the same phase; a tool replaces one of its name.
+    /// Added advisors are placed inside those of the same phase; an added tool replaces one of the same name.
     pub fn to_builder(&self) -> ChatClientBuilder {
         ChatClientBuilder {
             chain: self.chain.to_builder(),
@@ -88,19 +88,19 @@ impl ChatClient {
         &self.defaults.options
     }
 
-    /// Returns the instructions of every turn, if there are any.
+    /// Returns the instructions of every turn, if set.
     #[must_use]
     pub fn system(&self) -> Option<&str> {
         self.defaults.system.as_deref()
     }
 
-    /// The chain that every turn runs through.
+    /// Returns the chain that every turn runs through.
     #[must_use]
     pub fn chain(&self) -> &AdvisorChain {
         &self.chain
     }
 
-    /// How the chain is put together.
+    /// Returns a description of the chain.
     #[must_use]
     pub fn explain(&self) -> Plan {
         self.chain.explain()
@@ -109,7 +109,7 @@ impl ChatClient {
 
 impl fmt::Debug for Defaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The instructions are content: they are not for logs.
+        // The instructions are content and do not belong in logs.
         f.debug_struct("Defaults")
             .field("options", &self.options)
             .field("tools", &self.tools)
@@ -118,14 +118,14 @@ impl fmt::Debug for Defaults {
     }
 }
 
-/// Puts a [`ChatClient`] together.
+/// Builder of a [`ChatClient`].
 #[derive(Debug, Clone)]
 #[must_use = "a client is made by `build`"]
 pub struct ChatClientBuilder {
     chain: ChainBuilder,
     defaults: Defaults,
     duplicate: Option<Text>,
-    /// Tools of the client that this one is a copy of; each can be replaced once.
+    /// Tools of the copied client; each can be replaced once.
     inherited: ToolSet,
 }
 
@@ -135,28 +135,28 @@ impl ChatClientBuilder {
         Self { chain: self.chain.model(model), ..self }
     }
 
-    /// Adds an advisor at its own place.
+    /// Adds an advisor at its default placement.
     pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
         Self { chain: self.chain.advisor(advisor), ..self }
     }
 
-    /// Adds an advisor in another phase than its own.
+    /// Adds an advisor in another phase than its default one.
     pub fn advisor_in(self, phase: Phase, advisor: impl StreamAdvisor) -> Self {
         Self { chain: self.chain.advisor_in(phase, advisor), ..self }
     }
 
-    /// Adds an advisor unless another of the same role is added.
+    /// Adds an advisor that is used only if no other advisor of the same role is added.
     pub fn fallback_advisor(self, advisor: impl StreamAdvisor) -> Self {
         Self { chain: self.chain.fallback_advisor(advisor), ..self }
     }
 
-    /// The instructions of every turn that gives none of its own.
+    /// Sets the instructions of every turn that sets none itself.
     pub fn system(mut self, text: impl Into<Text>) -> Self {
         self.defaults.system = Some(text.into());
         self
     }
 
-    /// The options of every turn, where it gives none of its own.
+    /// Sets the default options; options of a turn take precedence.
     pub fn options(mut self, options: ChatOptions) -> Self {
         self.defaults.options = options;
         self
@@ -187,24 +187,24 @@ impl ChatClientBuilder {
         self
     }
 
-    /// What becomes of a turn that is dropped, unless it says otherwise.
+    /// Sets the policy for dropped turns; a turn can override it.
     pub fn on_drop(mut self, on_drop: OnDrop) -> Self {
         self.defaults.on_drop = on_drop;
         self
     }
 
-    /// Where work that outlives a turn may run.
+    /// Sets the executor for work that outlives a turn.
     pub fn spawner(mut self, spawner: Spawner) -> Self {
         self.defaults.spawner = Some(spawner);
         self
     }
 
-    /// The client.
+    /// Checks the settings and builds the client.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, for one that
-    /// [`AdvisorChain::validate_tools`] refuses, for [`OnDrop::FinishTurn`] without a spawner, and for all that
-    /// [`ChainBuilder::build`] refuses.
+    /// Of kind [`Configuration`](crate::ErrorKind::Configuration) for two tools of one name, for
+    /// [`OnDrop::FinishTurn`] without a spawner, and for tools that [`AdvisorChain::validate_tools`] rejects. Also
+    /// those of [`ChainBuilder::build`].
     pub fn build(self) -> Result<ChatClient> {
         refuse_duplicate(self.duplicate)?;
         check_spawner(self.defaults.on_drop, self.defaults.spawner.as_ref())?;

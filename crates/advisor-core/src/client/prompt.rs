@@ -10,7 +10,7 @@ use crate::{
     Tool, ToolSet, Turn, TurnId, TurnResponse, TurnStream,
 };
 
-/// One turn being put together. Nothing happens before its stream is polled.
+/// Builder of one turn. Nothing happens before its stream is polled.
 #[derive(Clone)]
 #[must_use = "a prompt does nothing until it is streamed or called"]
 pub struct Prompt {
@@ -27,7 +27,7 @@ pub struct Prompt {
     error: Option<Arc<Error>>,
 }
 
-/// Inserts an extension into a turn.
+/// Function that inserts an extension into a turn.
 type Extension = Arc<dyn Fn(&Turn) + Send + Sync>;
 
 impl Prompt {
@@ -47,34 +47,35 @@ impl Prompt {
         }
     }
 
-    /// The instructions of this turn, in place of the client's.
+    /// Sets the instructions of this turn, in place of the client's.
     pub fn system(self, text: impl Into<Text>) -> Self {
         Self { system: Some(text.into()), ..self }
     }
 
-    /// What the user says.
+    /// Adds a user message to the turn's input.
     pub fn user(self, text: impl Into<Text>) -> Self {
         self.message(Message::user(text))
     }
 
-    /// What the user says, shows and sends.
+    /// Adds a user message of several parts to the turn's input.
     pub fn user_parts(self, parts: Vec<Part>) -> Self {
         self.message(Message::user_parts(parts))
     }
 
-    /// One more message of the turn's input, such as the result of a tool that the caller ran.
+    /// Adds a message to the turn's input, such as the result of a tool that the caller ran.
     pub fn message(mut self, message: Message) -> Self {
         self.messages.push(message);
         self
     }
 
-    /// More messages of the turn's input.
+    /// Adds messages to the turn's input.
     pub fn messages(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
         self.messages.extend(messages);
         self
     }
 
-    /// The conversation to go on with and to remember the turn in: its key, the text of its id, or an `Option` of either.
+    /// Sets the conversation to continue and to store the turn in: its key, the text of its id, or an `Option` of
+    /// either.
     pub fn conversation(mut self, conversation: impl IntoId<ConversationKey>) -> Self {
         match conversation.into_id() {
             Ok(key) => self.conversation = key,
@@ -83,8 +84,8 @@ impl Prompt {
         self
     }
 
-    /// The turn's id, in place of a new one: a [`TurnId`], its text, or an `Option` of either. The same id is the same turn:
-    /// with a memory it is answered once, however often it is submitted.
+    /// Sets the turn's id, in place of a new one: a [`TurnId`], its text, or an `Option` of either. The id is an
+    /// idempotency key: with a memory, a turn is answered once, however often it is submitted.
     pub fn turn(mut self, turn: impl IntoId<TurnId>) -> Self {
         match turn.into_id() {
             Ok(turn) => self.turn = turn,
@@ -93,19 +94,19 @@ impl Prompt {
         self
     }
 
-    /// Inserts an [extension](crate::Extensions) into the turn, in place of one of the same type: what an advisor is to do in
-    /// this turn only. The docs of advisors name those they look for.
+    /// Inserts an [extension](crate::Extensions) into the turn and replaces one of the same type. It configures an
+    /// advisor for this turn only. The docs of advisors name the extensions they read.
     pub fn extension<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
         self.extensions.push(Arc::new(move |turn| turn.extensions().insert(value.clone())));
         self
     }
 
-    /// Options of this turn, over the client's.
+    /// Sets options of this turn; they take precedence over the client's.
     pub fn options(self, options: ChatOptions) -> Self {
         Self { options: options.or(&self.options), ..self }
     }
 
-    /// One more tool for this turn, beside the client's.
+    /// Adds a tool for this turn to the client's tools.
     pub fn tool(mut self, tool: impl Tool) -> Self {
         let mut duplicate = None;
         insert_once(&mut self.tools, Arc::new(tool), &mut duplicate);
@@ -115,17 +116,17 @@ impl Prompt {
         self
     }
 
-    /// One more advisor for this turn, at its own place, inside the client's of the same phase.
+    /// Adds an advisor for this turn at its default placement, inside the client's of the same phase.
     pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
         Self { chain: self.chain.advisor(advisor), ..self }
     }
 
-    /// What becomes of the turn if it is dropped.
+    /// Sets the policy for a drop of the turn.
     pub fn on_drop(self, on_drop: OnDrop) -> Self {
         Self { on_drop, ..self }
     }
 
-    /// The turn. What was put together wrong is its first and only item.
+    /// Creates the turn. A configuration error is its first and only item.
     pub fn stream(self) -> TurnStream {
         let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::mint));
         self.extensions.iter().for_each(|leave| leave(&turn));
@@ -141,7 +142,7 @@ impl Prompt {
         }
     }
 
-    /// Reads the turn to its end and gives the response: the same turn as [`Prompt::stream`].
+    /// Reads the turn to its end and returns the response: the same turn as [`Prompt::stream`].
     ///
     /// # Errors
     /// Those of the turn.
@@ -149,7 +150,7 @@ impl Prompt {
         self.stream().call().await
     }
 
-    /// Keeps the first thing that was put together wrong.
+    /// Keeps the first configuration error.
     fn note(&mut self, error: Error) {
         self.error.get_or_insert_with(|| Arc::new(error));
     }

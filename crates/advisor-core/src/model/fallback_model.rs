@@ -14,18 +14,19 @@ use crate::{
     Batches, ChatModel, ChatRequest, ChunkStream, Error, ErrorKind, Result, SchemaSupport, drop_caught,
 };
 
-/// A model that asks another one when the first fails.
+/// A model that falls back to other models when the first fails.
 ///
 /// # Ordering
-/// The models are asked in the order in which they were added, each in the same round. What a model does on its own to
-/// succeed, such as asking again after a rate limit, comes first.
+/// The models are called in the order in which they were added, each in the same round. A model's own retries,
+/// such as after a rate limit, come first.
 ///
 /// # Cancellation
-/// Dropping the future or the stream stops the model that is being asked.
+/// Dropping the future or the stream stops the running call.
 ///
 /// # Errors
-/// The next model is asked while nothing of the answer was shown; after that the error is passed on, unless
-/// [`restart_after_output`](Self::restart_after_output) allows more. The error of the last model is the one that is returned.
+/// The next model is called as long as no part of the answer was shown. After that the error is returned, unless
+/// [`restart_after_output`](Self::restart_after_output) allows a restart. If all models fail, the last error is
+/// returned.
 ///
 /// # Example
 /// ```
@@ -60,7 +61,7 @@ pub struct FallbackModel {
     rule: Rule,
 }
 
-/// When the next model is asked.
+/// Condition under which the next model is called.
 #[derive(Clone)]
 struct Rule {
     applies: Arc<dyn Fn(&Error) -> bool + Send + Sync>,
@@ -68,35 +69,35 @@ struct Rule {
 }
 
 impl FallbackModel {
-    /// Creates a model that asks `first`.
+    /// Creates a model that calls `first`.
     pub fn new(first: impl ChatModel) -> Self {
         let rule = Rule { applies: Arc::new(concerns_the_model), after_output: false };
         Self { first: Arc::new(first), others: Vec::new(), rule }
     }
 
-    /// Asks `next` if all models before it have failed.
+    /// Adds a model that is called if all models before it have failed.
     ///
-    /// It is asked for its own default model: a name in the request's options is meant for the first.
+    /// It uses its own default model: a name in the request's options applies to the first only.
     #[must_use]
     pub fn or(mut self, next: impl ChatModel) -> Self {
         self.others.push(Arc::new(next));
         self
     }
 
-    /// Asks the next model only after errors for which `applies` returns true.
+    /// Calls the next model only after errors for which `applies` returns true.
     ///
     /// By default these are the errors of a model or its provider: rate limits, authentication, provider failures,
-    /// connections, timeouts, context overflow, and answers that are cut off or malformed. An invalid request or history is
-    /// not among them: it fails everywhere.
+    /// connections, timeouts, context overflow, and answers that are cut off or malformed. An invalid request or
+    /// history is not among them, since it fails everywhere.
     #[must_use]
     pub fn when(mut self, applies: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
         self.rule.applies = Arc::new(applies);
         self
     }
 
-    /// Asks the next model also after something of the answer was shown.
+    /// Calls the next model also after a part of the answer was shown.
     ///
-    /// [`Chunk::AttemptRestarted`] then tells readers that what they were shown of the round is void.
+    /// [`Chunk::AttemptRestarted`] then reports that the output of the round so far is void.
     #[must_use]
     pub fn restart_after_output(mut self) -> Self {
         self.rule.after_output = true;
@@ -144,7 +145,7 @@ impl ChatModel for FallbackModel {
     }
 }
 
-/// What is left to be tried for a request.
+/// The remaining attempts for a request.
 struct Attempts {
     request: ChatRequest,
     next: VecDeque<Arc<dyn ChatModel>>,
@@ -174,7 +175,7 @@ impl Attempts {
 
 struct FallbackStream {
     state: State,
-    /// Something of the running attempt came out.
+    /// Whether a chunk of the running attempt was emitted.
     shown: bool,
 }
 

@@ -9,15 +9,15 @@ use crate::{ChatRequest, ChunkStream, Result};
 /// The innermost link: turns a request into chunks.
 ///
 /// # Ordering
-/// The stream's last item is the completed response, numbered `request.round`. Models make it with
-/// [`ChunkStream::from_deltas`], the one place where an answer is aggregated.
+/// The stream's last item is the completed response, numbered `request.round`. Models build the stream with
+/// [`ChunkStream::from_deltas`], the only place where an answer is aggregated.
 ///
 /// # Cancellation
 /// Dropping the future or the stream stops the call, down to the connection.
 ///
 /// # Errors
-/// An error of the future means that nothing was shown; one inside the stream means that something may
-/// have been. Both carry a kind that says what can be done.
+/// An error of the future means that nothing was shown; after one inside the stream, something may have been
+/// shown. The error kind says how the caller can react.
 ///
 /// # Example
 /// ```
@@ -38,42 +38,43 @@ use crate::{ChatRequest, ChunkStream, Result};
 /// ```
 #[async_trait]
 pub trait ChatModel: Send + Sync + 'static {
-    /// Asks the model.
+    /// Calls the model.
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream>;
 
-    /// What the model is called in traces, such as the provider's name.
+    /// Returns the model's name in traces, such as the provider's name.
     fn name(&self) -> &str {
         "model"
     }
 
-    /// The model that answers where a request names none, for traces. A model around another gives that one's.
+    /// Returns the default model, used where a request names none, for traces. A wrapper returns that of the
+    /// wrapped model.
     fn model_name(&self) -> Option<&str> {
         None
     }
 
-    /// Returns how much of the form of an answer the server enforces.
+    /// Returns how much of the response format the server enforces.
     fn schema_support(&self) -> SchemaSupport {
         SchemaSupport::None
     }
 }
 
-/// How much of the form of an answer a server enforces, from nothing to everything.
+/// How much of the response format a server enforces, in ascending order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum SchemaSupport {
-    /// Nothing: the form is asked for in words.
+    /// Nothing: the prompt asks for the form in words.
     #[default]
     None,
-    /// That it is a JSON object ([`ResponseFormat::JsonObject`](crate::ResponseFormat::JsonObject)).
+    /// That the answer is a JSON object ([`ResponseFormat::JsonObject`](crate::ResponseFormat::JsonObject)).
     JsonObject,
-    /// That it fits a schema ([`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema)), in requests that offer no
-    /// tools: the server's grammar leaves a model no way to call one.
+    /// That the answer fits a schema ([`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema)), in
+    /// requests without tools only: the server's grammar leaves a model no way to call one.
     JsonSchemaWithoutTools,
-    /// That it fits a schema, also where tools are offered.
+    /// That the answer fits a schema, also in requests with tools.
     JsonSchema,
 }
 
-/// A model that others hold as well.
+/// A shared model.
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {

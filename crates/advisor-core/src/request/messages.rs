@@ -2,12 +2,12 @@ use message_aggregator::{Message, MessageList, Role, Text};
 
 use crate::ChatRequest;
 
-/// What advisors do with the messages of a request.
+/// Edits of the messages of a request.
 impl ChatRequest {
-    /// Returns the last message of the user. Ephemeral ones, which advisors add, are passed over.
+    /// Returns the last message of the user. Ephemeral messages, which advisors add, are skipped.
     ///
-    /// In a round that follows tools it is still there only further inside than the history: inside memory, or
-    /// anywhere in the tool loop where there is no memory.
+    /// In a round that follows tools, only advisors inside the history see it: those inside memory or, without
+    /// memory, those inside the tool loop.
     ///
     /// # Example
     /// ```
@@ -21,10 +21,10 @@ impl ChatRequest {
         self.messages.iter_back().find(|message| message.role() == Role::User && !message.is_ephemeral())
     }
 
-    /// Returns the same request with more instructions: at the end of the system message at its beginning, or as one.
+    /// Appends instructions to the leading system message, or adds one.
     ///
-    /// A blank line stands between them; an empty text changes nothing. Some servers refuse a system message that comes
-    /// later, or a second one. Instructions are sent and never remembered.
+    /// A blank line separates old and new text; an empty text changes nothing. Some servers reject a second system
+    /// message or one that comes later. Instructions are sent and never remembered.
     ///
     /// # Example
     /// ```
@@ -54,10 +54,10 @@ impl ChatRequest {
         self.with_messages(messages)
     }
 
-    /// Returns the same request with `map` applied to the texts of the user's messages; see [`Message::map_text`].
+    /// Applies `map` to the texts of the user's messages; see [`Message::map_text`].
     ///
-    /// Outside memory, what is sent is also what is remembered; further inside, memory keeps the original.
-    /// In one turn, a message that is mapped to the same texts again is the same message, so it is remembered once.
+    /// Outside memory, the mapped text is both sent and remembered; further inside, memory keeps the original.
+    /// Within a turn, mapping a message to the same texts again yields the same message, so it is remembered once.
     ///
     /// # Example
     /// ```
@@ -79,7 +79,7 @@ impl ChatRequest {
             new
         });
         let messages: MessageList = messages.collect();
-        // The list keeps what was made of it, too.
+        // An unchanged list keeps its cached wire form.
         if any { self.with_messages(messages) } else { self }
     }
 }

@@ -7,26 +7,26 @@ use message_aggregator::{AggregatorSettings, ChatResponse, Message, MessageList}
 
 use crate::{ChatOptions, ChunkStream, ConversationKey, Tool, ToolSet, Turn, TurnId};
 
-/// What travels inwards through the chain. Cheap to clone.
+/// A request that travels inwards through the chain. Cheap to clone.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ChatRequest {
-    /// What is sent: system messages and the conversation so far.
+    /// The messages to send: system messages and the conversation so far.
     pub messages: MessageList,
-    /// How the model is to answer.
+    /// The settings of the answer.
     pub options: ChatOptions,
-    /// The tools that are offered to the model; what an advisor adds here can also be called.
+    /// The tools offered to the model; tools that an advisor adds here can also be called.
     pub tools: ToolSet,
-    /// The conversation to remember this turn in.
+    /// The conversation that remembers this turn.
     pub conversation: Option<ConversationKey>,
-    /// What this turn shares.
+    /// The shared state of the turn.
     pub turn: Arc<Turn>,
-    /// The number of this model call; set by the chain right before the model is asked, 0 until then.
+    /// The number of this model call. The chain sets it right before it calls the model; 0 until then.
     pub round: u32,
 }
 
 impl ChatRequest {
-    /// A request that begins a turn of its own.
+    /// Creates a request with a new turn.
     pub fn new(messages: impl Into<MessageList>) -> Self {
         Self {
             messages: messages.into(),
@@ -38,53 +38,53 @@ impl ChatRequest {
         }
     }
 
-    /// The same request with one more message at its end.
+    /// Appends a message.
     #[must_use]
     pub fn with_message(mut self, message: Message) -> Self {
         self.messages.push(message);
         self
     }
 
-    /// The same request with other messages.
+    /// Replaces the messages.
     #[must_use]
     pub fn with_messages(self, messages: impl Into<MessageList>) -> Self {
         Self { messages: messages.into(), ..self }
     }
 
-    /// The same request with other options.
+    /// Replaces the options.
     #[must_use]
     pub fn with_options(self, options: ChatOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// The same request with one more tool.
+    /// Adds a tool.
     #[must_use]
     pub fn with_tool(self, tool: impl Tool) -> Self {
         Self { tools: self.tools.with(tool), ..self }
     }
 
-    /// The same request with other tools.
+    /// Replaces the tools.
     #[must_use]
     pub fn with_tools(self, tools: ToolSet) -> Self {
         Self { tools, ..self }
     }
 
-    /// The same request as part of a conversation.
+    /// Makes the request part of a conversation.
     #[must_use]
     pub fn with_conversation(self, conversation: ConversationKey) -> Self {
         Self { conversation: Some(conversation), ..self }
     }
 
-    /// The same request as part of a turn.
+    /// Makes the request part of a turn.
     #[must_use]
     pub fn with_turn(self, turn: Arc<Turn>) -> Self {
         Self { turn, ..self }
     }
 
-    /// The answer to this request without the model: what a guard, a cache or any other advisor knows already.
+    /// Answers this request without the model, for a guard, a cache or any other advisor that knows the answer.
     ///
-    /// It is given in a round of its own, whatever round `response` has, so that its blocks are told from all
-    /// others of the turn; see [`ChatResponse::in_round`]. Token counts of `response` count for this turn.
+    /// The answer gets a new round number, whatever round `response` has, so that its block ids are unique in the
+    /// turn; see [`ChatResponse::in_round`]. Token counts of `response` count for this turn.
     ///
     /// # Example
     /// ```
@@ -100,8 +100,8 @@ impl ChatRequest {
         ChunkStream::answer(response.in_round(self.turn.next_round()))
     }
 
-    /// How the model's answer to this request is to be aggregated: with as many choices as were asked for, and
-    /// with ids that no other turn has for calls that come without one.
+    /// Returns the settings for aggregating the model's answer. They have as many choices as the options ask for.
+    /// Calls that arrive without an id get ids with a prefix unique to this turn.
     #[must_use]
     pub fn aggregator_settings(&self) -> AggregatorSettings {
         let mut settings = AggregatorSettings::default();

@@ -3,25 +3,25 @@ use std::fmt;
 use message_aggregator::Text;
 use serde_json::{Map, Value};
 
-/// How the model is to answer. What is absent is left to the provider.
+/// Settings of an answer. Fields that are `None` or empty are left to the provider.
 ///
-/// `Debug` shows the names of the further fields, and not their values.
+/// `Debug` shows only the names of the extra fields, not their values.
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ChatOptions {
-    /// The model; absent, the one the provider was made with.
+    /// The model; `None` uses the provider's default.
     pub model: Option<Text>,
     /// Randomness.
     pub temperature: Option<f64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// The most tokens to answer with.
+    /// The maximum number of tokens of the answer.
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
     pub stop: Vec<Text>,
-    /// The seed for sampling, where the provider has one.
+    /// The seed for sampling, if the provider supports it.
     pub seed: Option<i64>,
-    /// Parallel answers; more than 1 works without tools and memory only.
+    /// Number of parallel answers; more than 1 works without tools and memory only.
     pub choices: Option<u32>,
     /// Whether and which tool to call.
     pub tool_choice: Option<ToolChoice>,
@@ -29,7 +29,7 @@ pub struct ChatOptions {
     pub parallel_tool_calls: Option<bool>,
     /// The form of the answer.
     pub response_format: Option<ResponseFormat>,
-    /// Further fields of the request body, passed through as they are; they win over the fields above.
+    /// Extra fields of the request body, passed through unchanged; they override the fields above.
     pub extra: Map<String, Value>,
 }
 
@@ -37,13 +37,13 @@ pub struct ChatOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     Auto,
-    /// None.
+    /// No tool.
     None,
-    /// At least one. The loop asks so only once in a turn, since the turn would never end otherwise.
+    /// At least one tool. The loop sends this only once per turn, since the turn would never end otherwise.
     Required,
-    /// This one. The loop asks so only once in a turn.
+    /// This tool. The loop sends this only once per turn.
     Tool(Text),
 }
 
@@ -67,81 +67,81 @@ pub enum ResponseFormat {
 }
 
 impl ChatOptions {
-    /// Options that leave everything to the provider.
+    /// Creates options that leave everything to the provider.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same options for another model.
+    /// Sets the model.
     #[must_use]
     pub fn with_model(self, model: impl Into<Text>) -> Self {
         Self { model: Some(model.into()), ..self }
     }
 
-    /// The same options with a temperature.
+    /// Sets the temperature.
     #[must_use]
     pub fn with_temperature(self, temperature: f64) -> Self {
         Self { temperature: Some(temperature), ..self }
     }
 
-    /// The same options with a bound on the answer's tokens.
+    /// Sets the maximum number of tokens of the answer.
     #[must_use]
     pub fn with_max_tokens(self, max_tokens: u32) -> Self {
         Self { max_tokens: Some(max_tokens), ..self }
     }
 
-    /// The same options with nucleus sampling.
+    /// Sets nucleus sampling.
     #[must_use]
     pub fn with_top_p(self, top_p: f64) -> Self {
         Self { top_p: Some(top_p), ..self }
     }
 
-    /// The same options with one more text that ends the answer.
+    /// Adds a text that ends the answer.
     #[must_use]
     pub fn with_stop(mut self, text: impl Into<Text>) -> Self {
         self.stop.push(text.into());
         self
     }
 
-    /// The same options with a seed for sampling.
+    /// Sets the seed for sampling.
     #[must_use]
     pub fn with_seed(self, seed: i64) -> Self {
         Self { seed: Some(seed), ..self }
     }
 
-    /// The same options asking for several parallel answers.
+    /// Sets the number of parallel answers.
     #[must_use]
     pub fn with_choices(self, choices: u32) -> Self {
         Self { choices: Some(choices), ..self }
     }
 
-    /// The same options, with whether one answer may ask for several tools.
+    /// Sets whether one answer may ask for several tools.
     #[must_use]
     pub fn with_parallel_tool_calls(self, allowed: bool) -> Self {
         Self { parallel_tool_calls: Some(allowed), ..self }
     }
 
-    /// The same options with a form of the answer.
+    /// Sets the form of the answer.
     #[must_use]
     pub fn with_response_format(self, response_format: ResponseFormat) -> Self {
         Self { response_format: Some(response_format), ..self }
     }
 
-    /// The same options with one more field of the request body, passed through as it is.
+    /// Adds an extra field of the request body, passed through unchanged.
     #[must_use]
     pub fn with_extra(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(field.into(), value.into());
         self
     }
 
-    /// The same options with a tool choice.
+    /// Sets the tool choice.
     #[must_use]
     pub fn with_tool_choice(self, tool_choice: ToolChoice) -> Self {
         Self { tool_choice: Some(tool_choice), ..self }
     }
 
-    /// These options where they say something, `defaults` elsewhere.
+    /// Fills unset fields from `defaults`.
     #[must_use]
     pub fn or(self, defaults: &Self) -> Self {
         let mut extra = defaults.extra.clone();
@@ -175,7 +175,7 @@ impl fmt::Debug for ChatOptions {
             .field("tool_choice", &self.tool_choice)
             .field("parallel_tool_calls", &self.parallel_tool_calls)
             .field("response_format", &self.response_format)
-            // Their values may be secrets, such as the key of a gateway.
+            // The values may be secrets, such as the key of a gateway.
             .field("extra", &self.extra.keys())
             .finish()
     }

@@ -7,22 +7,22 @@ use pin_project_lite::pin_project;
 
 use crate::Result;
 
-/// A stream of which several items may be there at once, to be taken in one go.
+/// A stream whose ready items can be taken in one batch.
 ///
-/// Most of what a layer costs for a chunk is the way through it and back. One read of the network brings many chunks, and only
-/// the first needs to come that way.
+/// Most of a layer's cost per chunk is the call through it and back. One network read brings many chunks, and only
+/// the first has to take that path.
 ///
 /// # Ordering
-/// What [`take_ready`](Self::take_ready) gives is what polling would give next, in the same order. It gives only what neither ends
-/// anything nor needs anyone to wait: no last item of an answer or a round, no error. If a source gives
-/// [`Chunk::Completed`](crate::Chunk::Completed) nevertheless, a [`ChunkStream`](crate::ChunkStream) holds it back until it is polled, and
-/// lets go of the source.
+/// [`take_ready`](Self::take_ready) returns the items that polling would return next, in the same order. It never
+/// returns an error or the last item of an answer or a round, and never blocks. If a source returns
+/// [`Chunk::Completed`](crate::Chunk::Completed) nevertheless, a [`ChunkStream`](crate::ChunkStream) holds it back
+/// until it is polled, and releases the source.
 ///
 /// # Cancellation
-/// What was taken is as good as polled: whoever took it hands it on, or drops it with the stream.
+/// Items taken here count as polled: the caller delivers them, or drops them with the stream.
 ///
 /// # Errors
-/// None come this way: they are polled.
+/// None: errors are returned by polling only.
 ///
 /// # Example
 /// ```
@@ -53,14 +53,14 @@ use crate::Result;
 /// let answer = ChunkStream::from_delta_batches(MessageAggregator::new(1), Words(VecDeque::new()));
 /// ```
 pub trait Batches<T>: Stream<Item = Result<T>> {
-    /// Moves items that come next and are there already into `ready`, which must be empty; none if there are none.
+    /// Moves the next items that are ready into `ready`, which must be empty. Adds none if none are ready.
     ///
-    /// They are held in memory until their reader wants them: a few dozen are enough.
+    /// They stay in memory until the reader wants them: return a few dozen at most.
     fn take_ready(self: Pin<&mut Self>, ready: &mut VecDeque<T>);
 }
 
 pin_project! {
-    /// A stream of which nothing is known to be there before it is polled.
+    /// Adapter of a plain stream, which never has a ready batch.
     pub(crate) struct OneByOne<S> {
         #[pin]
         pub(crate) stream: S,

@@ -12,20 +12,20 @@ use message_aggregator::{ChatResponse, Chunk};
 use crate::stream::batches::OneByOne;
 use crate::{Batches, Error, ErrorKind, Result, drop_caught};
 
-/// The chunks of an answer and the work to be done when it is complete.
+/// The chunks of an answer and the work to run when it is complete.
 ///
 /// # Ordering
-/// The last item of a stream that succeeds is [`Chunk::Completed`]. When the source has given it, the
-/// source is released, the work added with [`ChunkStream::on_completed`] runs in the order in which it
-/// was added, innermost first, each awaited, and only then `Completed` comes out. No advisor can see
-/// the end of an answer before everything inside it is done.
+/// The last item of a successful stream is [`Chunk::Completed`]. When the source returns it, the source is
+/// released and the work added with [`ChunkStream::on_completed`] runs. Each piece is awaited in the order in
+/// which it was added, innermost first. Only then the stream returns `Completed`. No advisor can see the end of an
+/// answer before all work inside it has finished.
 ///
 /// # Cancellation
-/// Dropping the stream drops its source and then the work that has not run, with whatever it holds.
+/// Dropping the stream drops its source and then the work that has not run.
 ///
 /// # Errors
-/// After an error nothing follows, and no work runs. A source that ends without `Completed` is an
-/// error of kind [`ErrorKind::Unfinished`]; whatever comes after `Completed` cannot get out.
+/// After an error nothing follows, and no work runs. A source that ends without `Completed` causes an error of
+/// kind [`ErrorKind::Unfinished`]. Items after `Completed` are never returned.
 ///
 /// # Example
 /// ```
@@ -48,9 +48,9 @@ use crate::{Batches, Error, ErrorKind, Result, drop_caught};
 /// ```
 #[must_use = "streams do nothing unless polled"]
 pub struct ChunkStream {
-    // The source goes before what stands around it, so that a drop goes from the inside out.
+    // Declared before the stages, so that a drop runs from the inside out.
     state: State,
-    /// Innermost first. They are no streams of their own: one more look is one more call a chunk.
+    /// Innermost first. They are not nested streams, since each layer would cost one more call per chunk.
     stages: Vec<Stage>,
     emitted: bool,
 }
@@ -61,26 +61,26 @@ enum State {
     Ended,
 }
 
-/// What stands around a source.
+/// A stage around a source.
 enum Stage {
-    /// Sees every chunk.
+    /// Observer of every chunk.
     Look(Box<dyn FnMut(&Chunk) + Send>),
     /// Work for the end of the answer.
     Work(Box<dyn FnOnce(ChatResponse) -> BoxFuture<'static, Result<ChatResponse>> + Send>),
 }
 
 impl ChunkStream {
-    /// The chunks of `source`, whose last one must be [`Chunk::Completed`].
+    /// Creates a stream from `source`, whose last item must be [`Chunk::Completed`].
     pub fn new(source: impl Stream<Item = Result<Chunk>> + Send + 'static) -> Self {
         Self::from_batches(OneByOne { stream: source })
     }
 
-    /// As [`new`](Self::new), of a source of which several chunks may be there at once.
+    /// Like [`new`](Self::new), for a source that can return ready chunks in batches.
     pub fn from_batches(source: impl Batches<Chunk> + Send + 'static) -> Self {
         Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false }
     }
 
-    /// An answer that is known already: its blocks as chunks, then its completion.
+    /// Creates a stream of a known answer: its blocks as chunks, then its completion.
     pub fn answer(response: ChatResponse) -> Self {
         let mut chunks: Vec<_> =
             response.blocks().flat_map(|(block, content)| Chunk::from_block(block, content)).collect();
@@ -88,9 +88,9 @@ impl ChunkStream {
         Self::new(stream::iter(chunks.into_iter().map(Ok)))
     }
 
-    /// Adds work for the end of the answer. What it gives is the response that those outside get.
+    /// Adds work for the end of the answer. Outer advisors receive the response that it returns.
     ///
-    /// It runs once, after all work added before it, if the answer completes and nothing fails.
+    /// It runs once, after all work added before it, if the answer completes without an error.
     pub fn on_completed<F, Fut>(self, work: F) -> Self
     where
         F: FnOnce(ChatResponse) -> Fut + Send + 'static,
@@ -99,17 +99,16 @@ impl ChunkStream {
         self.with_stage(Stage::Work(Box::new(move |response| work(response).boxed())))
     }
 
-    /// Shows `look` every chunk that passes, `Completed` included.
+    /// Calls `look` with every chunk, including `Completed`.
     ///
-    /// It costs one call per chunk and no allocation. Chunks that are there at once are shown at once, in their order, before the
-    /// first of them is handed on: up to a few dozen. If `look` has the turn cancelled, those of them that were not delivered yet
-    /// are not delivered.
+    /// It costs one call per chunk and no allocation. Ready chunks, up to a few dozen, are shown in order before
+    /// the first of them is delivered. If `look` cancels the turn, those not delivered yet are discarded.
     pub fn inspect_chunks(self, look: impl FnMut(&Chunk) + Send + 'static) -> Self {
         self.with_stage(Stage::Look(Box::new(look)))
     }
 
     fn with_stage(self, stage: Stage) -> Self {
-        // What is added once the work has begun stands outside of all of it.
+        // A stage added after completion work has started wraps the whole stream.
         let mut stream = match self.state {
             State::Live(_) => self,
             State::Completing(_) => self.inside(Self::from_batches),
@@ -119,7 +118,7 @@ impl ChunkStream {
         stream
     }
 
-    /// A stream around this one; this one if it has ended.
+    /// Returns the stream that `around` makes of this one, or this one if it has ended.
     pub(crate) fn inside(self, around: impl FnOnce(Self) -> Self) -> Self {
         if matches!(self.state, State::Ended) {
             return self;
@@ -128,7 +127,7 @@ impl ChunkStream {
         Self { emitted, ..around(self) }
     }
 
-    /// A chunk passes that is not the last one.
+    /// Passes a chunk, other than the last one, to all observers.
     #[inline]
     fn show(&mut self, chunk: &Chunk) {
         self.emitted = true;
@@ -139,7 +138,7 @@ impl ChunkStream {
         }
     }
 
-    /// The source has given the answer, and is released. The answer comes out at once if nobody has work to do.
+    /// Releases the source. Returns the completion at once if there is no work to run.
     fn complete(&mut self, response: ChatResponse) -> Option<Chunk> {
         self.enter(State::Ended);
         let stages = std::mem::take(&mut self.stages);
@@ -157,14 +156,15 @@ impl ChunkStream {
         Some(completed)
     }
 
-    /// Drops what the stream holds. The answer goes on, whatever panics then. Not inlined: it would slow down the path of each chunk.
+    /// Replaces the state and catches a panic of its drop, so that the answer continues. Not inlined, to keep the
+    /// path of each chunk short.
     #[cold]
     #[inline(never)]
     fn enter(&mut self, state: State) {
         drop_caught(std::mem::replace(&mut self.state, state));
     }
 
-    /// What comes out after the last item of the source, unless there is work to be done first.
+    /// Handles the last item of the source. Returns `None` if completion work has to run first.
     fn source_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Result<Chunk>> {
         match last {
             Some(Ok(Chunk::Completed(response))) => self.complete(response).map(Ok),
@@ -196,7 +196,7 @@ impl ChunkStream {
     }
 }
 
-/// Runs the work one after the other; an error carries the response it was to be done for.
+/// Runs the work in order; an error carries the response that the failed work received.
 async fn run_in_order(stages: Vec<Stage>, mut response: ChatResponse) -> Result<ChatResponse> {
     for stage in stages {
         match stage {
@@ -239,7 +239,7 @@ impl Batches<Chunk> for ChunkStream {
         let this = &mut *self;
         if let State::Live(source) = &mut this.state {
             source.as_mut().take_ready(ready);
-            // The end of an answer takes its own way, whatever a source gives.
+            // The end of an answer is always polled, whatever a source returns.
             if let Some(end) = ready.iter().position(|chunk| matches!(chunk, Chunk::Completed(_))) {
                 let last = ready.drain(end..).next().map(Ok);
                 this.enter(State::Live(Box::pin(OneByOne { stream: stream::iter(last) })));

@@ -18,19 +18,24 @@ pub use pending_text::PendingText;
 pub use text::HoldBack;
 
 impl ChunkStream {
-    /// Passes every chunk but `Completed` through `edit`, which appends what is to come out instead, if anything.
+    /// Replaces every chunk but `Completed` by the chunks that `edit` appends to its queue, if any.
     ///
-    /// What comes out is true to itself (law S4): a block whose deltas were changed, held back or left out has
-    /// the content that was let through, on its closing chunk, in the response of its round, in the transcript
-    /// at the end of the turn, and in the partial answer and the history of an error. A changed block loses its
-    /// provider data, which vouches for the original. A block that was never opened to the outside is left out,
-    /// and so are the results of a call that was. Answers that `edit` never saw, such as rounds that the tool
-    /// loop does not show, stay as they are.
+    /// The output is consistent (law S4). A block whose deltas were changed, held back or left out gets the
+    /// emitted content everywhere. This covers its closing chunk, the response of its round, the final transcript
+    /// of the turn, and the partial answer and history of an error. A changed block loses its provider data, which
+    /// is only valid for the original. A block that was never opened in the output is left out, and so are the
+    /// results of a call whose block was. Answers that `edit` never saw, such as rounds that the tool loop does
+    /// not show, stay unchanged.
     ///
-    /// What comes out is also well-formed (law S3): what `edit` leaves open closes before its round ends, and
-    /// chunks of a block that is not open are left out, as are deltas of another kind than their block, a block
-    /// that is not the answer's own, and completions that did not come from the inside. So what is held back must be
-    /// let out before its block closes. For text there is [`edit_text`](Self::edit_text), which sees to that.
+    /// The output is also well-formed (law S3). Blocks that `edit` leaves open close before their round ends. Left
+    /// out are:
+    /// - chunks of a block that is not open;
+    /// - deltas of another kind than their block;
+    /// - blocks that are not part of the answer;
+    /// - completions that did not come from the inner stream.
+    ///
+    /// So held-back content must be emitted before its block closes. [`edit_text`](Self::edit_text) does that for
+    /// text.
     ///
     /// # Example
     /// ```
@@ -100,7 +105,7 @@ impl<F: FnMut(Chunk, &mut VecDeque<Chunk>) + Send + 'static> Stream for Edited<F
 impl<F: FnMut(Chunk, &mut VecDeque<Chunk>)> Edited<F> {
     fn take(&mut self, chunk: Chunk) {
         match chunk {
-            // The end is not the editor's to change or to withhold.
+            // The editor can neither change nor withhold the end.
             Chunk::Completed(response) => {
                 self.blocks.close_until(u32::MAX, &mut self.ready);
                 let response = self.answers.edited_response(&response, &self.blocks);

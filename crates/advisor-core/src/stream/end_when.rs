@@ -10,24 +10,24 @@ use message_aggregator::{
 use crate::{ChunkStream, Result, drop_caught};
 
 impl ChunkStream {
-    /// Ends the answer as soon as `end` returns a reason for a chunk: what an output guard or a budget does.
+    /// Ends the answer as soon as `end` returns a reason for a chunk, for output guards and budgets.
     ///
-    /// The chunk that it decides on does not come out. What was shown of the round is the answer: its open blocks
-    /// close, the source is dropped, and `Completed` comes with a response that ends for that reason. Completion work
-    /// added further inside does not run; work added to the returned stream does. `end` is not asked about
-    /// `Completed`: then the answer has ended already.
+    /// That chunk is not emitted. The output of the round so far becomes the answer: its open blocks close, the
+    /// source is dropped, and `Completed` follows with that finish reason. Completion work added further inside
+    /// does not run; work added to the returned stream does. `end` is not called for `Completed`, since the answer
+    /// has ended then.
     ///
-    /// A tool call that was still open is not complete and never runs. Inside the tool loop, calls that were complete run
+    /// A tool call that was still open is incomplete and never runs. Inside the tool loop, complete calls run
     /// unless the reason [vetoes](FinishReason::vetoes_calls) them.
     ///
-    /// Usage comes once per round, after its blocks: what an answer costs is not known while it streams. The usage that
-    /// `end` decides on counts.
+    /// Usage arrives once per round, after its blocks: the cost of an answer is unknown while it streams. If `end`
+    /// returns a reason for a usage chunk, that usage counts.
     ///
-    /// Outside the loop, the turn ends here. The response has the usage of those rounds that were shown: by
-    /// `FinalAnswerOnly`, of the last one at most. Its transcript is that of the turn, without what an editor outside the
-    /// loop changed of earlier rounds. A round that has completed is over, so that the answer is empty if the
-    /// turn ends before the next one shows anything. The results of a round are final
-    /// together: if one of its tools has not ended by then, all its calls get
+    /// Outside the loop, the turn ends here. The response has the usage of the emitted rounds: with
+    /// `FinalAnswerOnly`, of the last one at most. Its transcript is that of the turn, without the changes that an
+    /// editor outside the loop made to earlier rounds. If the turn ends between two rounds, the answer is empty.
+    ///
+    /// The results of a round become final together. If one of its tools is still running, all its calls get
     /// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) as their result, or
     /// [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if they must not run twice and were started.
     ///
@@ -64,16 +64,16 @@ impl ChunkStream {
 }
 
 struct EndWhen<F> {
-    /// Gone when the answer was ended here.
+    /// `None` when the answer was ended here.
     inner: Option<ChunkStream>,
     end: F,
-    /// What came out of the running round.
+    /// Output of the current round.
     shown: ChunkFold,
-    /// Of the rounds that completed.
+    /// Usage of the completed rounds.
     usage: Option<Usage>,
-    /// Of the running round, as far as it is known.
+    /// Usage of the current round, as far as known.
     running: Option<Usage>,
-    /// What comes out after the source was dropped.
+    /// Chunks to emit after the source was dropped.
     last: VecDeque<Chunk>,
 }
 
@@ -100,7 +100,7 @@ impl<F: FnMut(&Chunk) -> Option<FinishReason> + Send + 'static> Stream for EndWh
             }
             Some(reason) => {
                 let round = chunk.round();
-                // They count, although they do not come out.
+                // They count, although they are not emitted.
                 if matches!(chunk, Chunk::RoundCompleted(_) | Chunk::Usage { .. }) {
                     this.note(chunk);
                 }
@@ -130,7 +130,7 @@ impl<F> EndWhen<F> {
         }
     }
 
-    /// Ends the answer with what was shown of this round.
+    /// Ends the answer with the output of this round.
     fn end_round(&mut self, round: u32, reason: &FinishReason) {
         drop_caught(self.inner.take());
         self.add_running();

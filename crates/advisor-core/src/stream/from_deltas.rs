@@ -10,9 +10,9 @@ use crate::stream::batches::OneByOne;
 use crate::{Batches, ChunkStream, Error, Result};
 
 impl ChunkStream {
-    /// The answer that `deltas` make, put together by `aggregator`: the one aggregation of it.
+    /// Creates the stream of an answer from `deltas`; `aggregator` is its only aggregation.
     ///
-    /// The end of `deltas` is the end of the answer. An error among them carries what came before.
+    /// The end of `deltas` is the end of the answer. An error among them carries the partial answer.
     pub fn from_deltas(
         aggregator: MessageAggregator,
         deltas: impl Stream<Item = Result<Delta>> + Send + 'static,
@@ -20,7 +20,7 @@ impl ChunkStream {
         Self::from_delta_batches(aggregator, OneByOne { stream: deltas })
     }
 
-    /// As [`from_deltas`](Self::from_deltas), of deltas of which several may be there at once.
+    /// Like [`from_deltas`](Self::from_deltas), for deltas that can be taken in batches.
     pub fn from_delta_batches(
         aggregator: MessageAggregator,
         deltas: impl Batches<Delta> + Send + 'static,
@@ -39,12 +39,12 @@ pin_project! {
     struct Aggregated<S> {
         #[pin]
         deltas: S,
-        // What was taken of them at once and not pushed yet.
+        // Deltas that were taken but not pushed yet.
         ready: VecDeque<Delta>,
-        // Gone when the answer has ended.
+        // `None` when the answer has ended.
         aggregator: Option<MessageAggregator>,
         chunks: VecDeque<Chunk>,
-        // Comes after the chunks.
+        // Returned after the chunks.
         failed: Option<Error>,
     }
 }
@@ -111,7 +111,7 @@ impl<S: Batches<Delta>> Stream for Aggregated<S> {
 
 impl<S: Batches<Delta>> Batches<Chunk> for Aggregated<S> {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Chunk>) {
-        // The last chunk of an answer is polled.
+        // The last chunk of an answer is returned by polling only.
         if self.aggregator.is_none() {
             return;
         }

@@ -16,14 +16,14 @@ impl ChunkStream {
         self.in_span_told(span, |_, _| {})
     }
 
-    /// As [`in_span`](Self::in_span), where `tell` is shown every item that is polled and may tell the span of it.
+    /// Like [`in_span`](Self::in_span); also calls `tell` with every polled item, to record fields in the span.
     pub(crate) fn in_span_told(self, span: Span, tell: fn(&Span, &Result<Chunk>)) -> Self {
         if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span, tell }) }
     }
 }
 
 struct InSpan {
-    // The stream goes first: what it drops still belongs to the span.
+    // Declared first, so that the stream is dropped inside its span.
     inner: ChunkStream,
     span: Span,
     tell: fn(&Span, &Result<Chunk>),

@@ -1,4 +1,4 @@
-//! The stream of an answer: chunks, and the work that is done before anybody outside learns that it is complete.
+//! The stream of an answer: its chunks, and the work that runs before outer advisors learn that it is complete.
 
 pub(crate) mod batches;
 pub(crate) mod chunk_stream;

@@ -16,34 +16,34 @@ pub struct ToolInvocation {
     pub call: ToolCall,
     /// Its arguments, parsed and checked against the tool's schema.
     pub arguments: Value,
-    /// Names this call for ever: the same call of the same turn has the same key, also when it is repeated. Its text
-    /// is the idempotency key for systems that the tool changes.
+    /// Permanent key of this call. A repetition of the call in the same turn has the same key. Its text is the
+    /// idempotency key for systems that the tool changes.
     pub key: CallKey,
-    /// Where the tool tells how far it is.
+    /// Channel for progress reports of the tool.
     pub progress: Progress,
-    /// The turn the call belongs to: its id, and what others left in it ([`Turn::extensions`]).
+    /// The turn of the call, with its id and its extensions ([`Turn::extensions`]).
     pub turn: Arc<Turn>,
-    /// The conversation that the turn belongs to, with its tenant, if it is remembered in one.
+    /// The conversation of the turn, with its tenant, if the turn is stored in one.
     pub conversation: Option<ConversationKey>,
 }
 
 impl ToolInvocation {
-    /// A run of `call`.
+    /// Creates a run of `call`.
     #[must_use]
     pub fn new(call: ToolCall, arguments: Value, key: CallKey, progress: Progress, turn: Arc<Turn>) -> Self {
         Self { call, arguments, key, progress, turn, conversation: None }
     }
 
-    /// The same run in a conversation.
+    /// Sets the conversation.
     #[must_use]
     pub fn with_conversation(self, conversation: Option<ConversationKey>) -> Self {
         Self { conversation, ..self }
     }
 
-    /// Reads the arguments as a type of the tool's own.
+    /// Parses the arguments into a type of the tool.
     ///
     /// # Errors
-    /// Names the place, such as `/days/0`, and what was expected there; for the model to read.
+    /// The text, which the model reads, names the position, such as `/days/0`, and the expected value.
     ///
     /// # Example
     /// ```
@@ -64,7 +64,7 @@ impl ToolInvocation {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn parse<A: DeserializeOwned>(&self) -> Result<A, ToolError> {
-        // To keep the place at hand costs an allocation for each name, so that it is looked for only if it is wanted.
+        // Tracking the position costs an allocation per name, so it is done only after a failure.
         let parsed = A::deserialize(&self.arguments);
         parsed.or_else(|_| serde_path_to_error::deserialize(&self.arguments)).map_err(|error| {
             let place = pointer(error.path());
@@ -75,34 +75,34 @@ impl ToolInvocation {
     }
 }
 
-/// Where a running tool tells how far it is. Cheap to clone.
+/// Channel for progress reports of a running tool. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Progress(Option<mpsc::Sender<Part>>);
 
 impl Progress {
-    /// A progress that nobody listens to.
+    /// Creates a progress that discards its reports.
     #[must_use]
     pub fn ignored() -> Self {
         Self(None)
     }
 
-    /// A progress and what it tells; at most `capacity` reports wait to be read.
+    /// Creates a progress and its receiver; at most `capacity` reports are buffered.
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Part>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
         (Self(Some(sender)), receiver)
     }
 
-    /// Tells how far the tool is, and waits until there is room for it. Without a listener it is lost.
+    /// Reports progress, and waits while the buffer is full. Without a receiver the report is lost.
     pub async fn report(&self, part: impl Into<Part> + Send) {
         if let Some(sender) = &self.0 {
-            // The listener goes first when a turn is dropped; the tool is dropped right after it.
+            // When a turn is dropped, the receiver is dropped first and the tool right after it.
             let _ = sender.send(part.into()).await;
         }
     }
 }
 
-/// The place as a JSON pointer, as it is where arguments do not fit their schema.
+/// Formats the position as a JSON pointer, as errors of schema validation do.
 fn pointer(path: &Path) -> String {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => format!("/{index}"),

@@ -1,6 +1,6 @@
-/// How arguments are treated that do not fit their schema and can only mean one thing.
+/// Treatment of arguments that do not fit their schema but have only one possible meaning.
 ///
-/// | the model writes | where the schema wants | [`Strict`](Self::Strict) | [`NullIsAbsent`](Self::NullIsAbsent) | [`Lenient`](Self::Lenient) |
+/// | the model writes | where the schema wants | [`Strict`] | [`NullIsAbsent`] | [`Lenient`] |
 /// | --- | --- | --- | --- | --- |
 /// | `"unit": null` | a text, and does not require `unit` | refused | left out | left out |
 /// | `"days": "3"` | an integer | refused | refused | `3` |
@@ -8,9 +8,13 @@
 /// | `"exact": "true"` | a boolean | refused | refused | `true` |
 /// | anything else that does not fit | | refused | refused | refused |
 ///
-/// A refused call is answered with an error that names the place. Numbers are as JSON writes them: `"03"`, `" 3"` and
-/// `"3.0"` for an integer are refused, as is `"True"`. What is taken must fit the whole schema afterwards. Only what the
-/// tool is given changes: the call is stored and sent as the model wrote it.
+/// [`Strict`]: Self::Strict
+/// [`NullIsAbsent`]: Self::NullIsAbsent
+/// [`Lenient`]: Self::Lenient
+///
+/// A refused call is answered with an error that names the position. Numbers must be as JSON writes them: `"03"`,
+/// `" 3"` and `"3.0"` for an integer are refused, as is `"True"`. Converted arguments must fit the whole schema.
+/// Only the tool sees the conversion: the call is stored and sent as the model wrote it.
 ///
 /// # Example
 /// ```
@@ -26,9 +30,9 @@
 pub enum Leniency {
     /// The schema decides.
     Strict,
-    /// `null` for a property that may be left out counts as left out.
+    /// `null` for an optional property counts as absent.
     #[default]
     NullIsAbsent,
-    /// That, and texts that are plainly the number or boolean that the schema wants.
+    /// Like `NullIsAbsent`; also converts texts that are exactly the number or boolean of the schema.
     Lenient,
 }

@@ -13,20 +13,20 @@ use serde_json::Value;
 
 use crate::{Effect, Leniency, ToolError, ToolInvocation, ToolOutput};
 
-/// Something the model can ask for.
+/// A function that the model can call.
 ///
 /// # Ordering
-/// `run` starts after everything inside the tool loop is done with the answer that asked for it, so
-/// that answer is remembered already. Calls of one answer run at the same time, up to the loop's bound,
-/// unless the definition says exclusive.
+/// `run` starts after all advisors inside the tool loop have finished with the answer that made the call, so that
+/// answer is already stored. Calls of one answer run concurrently, up to the loop's bound, unless the definition
+/// is exclusive.
 ///
 /// # Cancellation
-/// The future is dropped when the turn is dropped, cancelled or out of time; it is not polled again. What may become
-/// of the call then, its [`Effect`] says.
+/// The future is dropped when the turn is dropped or cancelled or its time is up; it is not polled again. The
+/// tool's [`Effect`] defines how such a call is treated.
 ///
 /// # Errors
-/// A [`ToolError`] is what the model reads instead of a result; the turn goes on. A panic is caught
-/// and becomes such an error.
+/// The model reads a [`ToolError`] instead of a result, and the turn continues. A panic is caught and becomes such
+/// an error.
 ///
 /// # Example
 /// ```
@@ -52,40 +52,41 @@ use crate::{Effect, Leniency, ToolError, ToolInvocation, ToolOutput};
 /// ```
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// What the model is told about the tool, and how the loop is to treat it. It is the same each time: what was written of it once
-    /// is sent again.
+    /// Returns the tool's description for the model and its settings for the loop. It must not change: its
+    /// serialised form is cached.
     fn definition(&self) -> &ToolDefinition;
 
     /// Runs the tool once.
     async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError>;
 }
 
-/// What the model is told about a tool, and how the loop is to treat it.
+/// Description of a tool for the model, and its settings for the loop.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolDefinition {
-    /// The name the model calls it by: 1 to 64 letters, digits, `_`, `-` and `.`. Others are refused ([`Self::validate`]).
+    /// The tool's name: 1 to 64 letters, digits, `_`, `-` and `.`. Others are refused ([`Self::validate`]).
     pub name: Text,
-    /// What it does and when to use it, for the model.
+    /// The tool's purpose and when to use it, for the model.
     pub description: Text,
-    /// The JSON schema of its arguments, whose root says `"type": "object"`; `null` takes any object.
+    /// The JSON schema of its arguments, with `"type": "object"` at its root; `null` accepts any object.
     pub parameters: Value,
-    /// Its result is the answer to the user; the model is not asked again.
+    /// Whether its result is the answer to the user; the model is not called again.
     pub return_direct: bool,
-    /// It must not run while other tools of the same answer run.
+    /// Whether it must not run while other tools of the same answer run.
     pub exclusive: bool,
-    /// Its calls are not run here but handed to the caller, who answers them in the next turn's input.
+    /// Whether its calls are handed to the caller, who answers them in the next turn's input, instead of being run
+    /// here.
     pub client_side: bool,
-    /// The longest it may take; absent, the loop's own bound.
+    /// The maximum duration of a run; `None` uses the loop's setting.
     pub timeout: Option<Duration>,
-    /// What arguments it is given that do not fit its schema as they are; absent, the loop's own setting.
+    /// The treatment of arguments that do not fit its schema; `None` uses the loop's setting.
     pub leniency: Option<Leniency>,
-    /// What running it does to the world, and so whether it may run again; absent, it is not said, and it never is.
+    /// The side effects of a run, which decide whether it may be repeated. `None`: unknown, never repeated.
     pub effect: Option<Effect>,
 }
 
 impl ToolDefinition {
-    /// A tool whose result goes back to the model and that may run beside others.
+    /// Creates a tool whose result goes back to the model and that may run beside others.
     pub fn new(name: impl Into<Text>, description: impl Into<Text>, parameters: Value) -> Self {
         Self {
             name: name.into(),
@@ -100,37 +101,37 @@ impl ToolDefinition {
         }
     }
 
-    /// The same tool, whose result is the answer to the user.
+    /// Makes its result the answer to the user.
     #[must_use]
     pub fn return_direct(self) -> Self {
         Self { return_direct: true, ..self }
     }
 
-    /// The same tool, which must run alone.
+    /// Makes it run alone.
     #[must_use]
     pub fn exclusive(self) -> Self {
         Self { exclusive: true, ..self }
     }
 
-    /// The same tool, whose calls are handed to the caller.
+    /// Hands its calls to the caller.
     #[must_use]
     pub fn client_side(self) -> Self {
         Self { client_side: true, ..self }
     }
 
-    /// The same tool with a bound on its time.
+    /// Sets the maximum duration of a run.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// The same tool with its own word on arguments that do not fit its schema as they are.
+    /// Sets the treatment of arguments that do not fit its schema.
     #[must_use]
     pub fn with_leniency(self, leniency: Leniency) -> Self {
         Self { leniency: Some(leniency), ..self }
     }
 
-    /// The same tool, with what running it does to the world.
+    /// Sets the side effects of a run.
     #[must_use]
     pub fn with_effect(self, effect: Effect) -> Self {
         Self { effect: Some(effect), ..self }

@@ -2,15 +2,15 @@
 
 use crate::{ToolSet, Turn};
 
-/// What a turn's rounds were offered, as an extension of the turn: it knows no tools itself.
+/// The tools offered per round, stored as an extension of the turn.
 #[derive(Default)]
 struct OfferedTools(Vec<(u32, ToolSet)>);
 
 impl Turn {
     /// Returns the tools that were offered to the model in `round`, and forgets those of earlier rounds.
     ///
-    /// These and no others can be called in that round, whichever advisor added them to the request. `None` if the
-    /// model was not asked in it.
+    /// Only these can be called in that round, whichever advisor added them to the request. `None` if the model
+    /// was not called in it.
     #[must_use]
     pub fn take_offered_tools(&self, round: u32) -> Option<ToolSet> {
         self.extensions().update(|OfferedTools(offered)| {

@@ -2,19 +2,19 @@ use message_aggregator::{Part, Text};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a tool answers: one or more parts.
+/// Result of a tool: one or more parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// What the model is told, and the user if the tool returns directly.
+    /// The content for the model, and for the user if the tool returns directly.
     pub parts: Vec<Part>,
 }
 
 impl ToolOutput {
-    /// An answer of one JSON value: a struct, a list, a number, whatever can be serialised.
+    /// Creates a result of one JSON value: a struct, a list, a number or any other serialisable value.
     ///
     /// # Errors
-    /// If it cannot be JSON, such as a map whose keys are no texts.
+    /// If it cannot be serialised as JSON, such as a map whose keys are not strings.
     ///
     /// # Example
     /// ```
@@ -63,26 +63,26 @@ impl From<Vec<Part>> for ToolOutput {
     }
 }
 
-/// Why a tool did not do what it was asked; the model reads it.
+/// Failure of a tool; the model reads it.
 ///
-/// Any error converts into it with `?`; its text and the texts of its sources are kept.
+/// Any error converts into it with `?`. It keeps the text of the error and of its sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError(Text);
 
 impl ToolError {
-    /// An error with this text.
+    /// Creates an error with this text.
     pub fn new(text: impl Into<Text>) -> Self {
         Self(text.into())
     }
 
-    /// What the model reads.
+    /// Returns the text that the model reads.
     #[must_use]
     pub fn text(&self) -> &Text {
         &self.0
     }
 }
 
-// Not an `Error` itself: that is what lets every error convert into it.
+// It does not implement `std::error::Error`, so that every error can convert into it.
 impl<E: std::error::Error> From<E> for ToolError {
     fn from(error: E) -> Self {
         let mut text = error.to_string();

@@ -5,9 +5,9 @@ use message_aggregator::WireForms;
 
 use crate::{Tool, ToolDefinition};
 
-/// Tools under their names, in the order in which they were added. Cheap to clone.
+/// Tools by name, in the order in which they were added. Cheap to clone.
 ///
-/// A set remembers its serialised form per wire format, so that in a turn of fifty rounds it is written once.
+/// A set caches its serialised form per wire format, so a turn of fifty rounds serialises it once.
 #[derive(Clone, Default)]
 pub struct ToolSet(Arc<Tools>);
 
@@ -17,7 +17,7 @@ struct Tools {
     wire_forms: WireForms,
 }
 
-/// To be changed, so without what was written of it.
+/// Cloned only to be changed, so the clone starts without cached wire forms.
 impl Clone for Tools {
     fn clone(&self) -> Self {
         self.tools.clone().into()
@@ -31,20 +31,20 @@ impl From<Vec<Arc<dyn Tool>>> for Tools {
 }
 
 impl ToolSet {
-    /// No tools.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same set with one more tool, in place of one of the same name.
+    /// Adds a tool and replaces one of the same name.
     #[must_use]
     pub fn with(mut self, tool: impl Tool) -> Self {
         self.insert(Arc::new(tool));
         self
     }
 
-    /// Adds a tool. If one of the same name was there, it is replaced and given back.
+    /// Adds a tool. Returns the replaced tool of the same name, if any.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
         let Tools { tools, wire_forms } = Arc::make_mut(&mut self.0);
         *wire_forms = WireForms::default();
@@ -58,44 +58,44 @@ impl ToolSet {
         }
     }
 
-    /// The same set without the tools for whose names `keep` says no.
+    /// Returns the set without the tools for whose names `keep` returns false.
     #[must_use]
     pub fn filtered(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept: Vec<_> = self.iter().filter(|tool| keep(&tool.definition().name)).cloned().collect();
         Self(Arc::new(kept.into()))
     }
 
-    /// The tool of this name.
+    /// Returns the tool of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.iter().find(|tool| tool.definition().name == *name)
     }
 
-    /// All tools, in order.
+    /// Iterates over all tools, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.0.tools.iter()
     }
 
-    /// What the model is told, in order.
+    /// Iterates over the definitions, in order.
     pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.iter().map(|tool| tool.definition())
     }
 
-    /// How many there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.tools.len()
     }
 
-    /// Whether there is none.
+    /// Checks whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.tools.is_empty()
     }
 
-    /// The form that a wire format gives the definitions of this set, made by `make` the first time it is asked for.
+    /// Returns the cached wire form of the definitions; `make` creates it at the first call.
     ///
-    /// `T` is a type of the caller's own, one per wire format. A set that is changed has forms of its own.
+    /// `T` is a type of the caller, one per wire format. A changed set has its own forms.
     pub fn wire_form<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> &T {
         self.0.wire_forms.form(|| make(self))
     }

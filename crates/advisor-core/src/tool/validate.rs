@@ -2,16 +2,16 @@ use serde_json::Value;
 
 use crate::{Error, Result, ToolDefinition, ToolSet};
 
-/// The longest name that OpenAI takes, and Anthropic until it allowed 128.
+/// The longest name that OpenAI accepts, as did Anthropic before it allowed 128.
 const LONGEST_NAME: usize = 64;
 
 impl ToolDefinition {
-    /// Checks what every server checks: the name, and that the schema is one of an object.
+    /// Checks what every server checks: the name, and that the root of the schema is an object.
     ///
-    /// A name has 1 to 64 letters, digits, `_`, `-` and `.`: OpenAI refuses others by the pattern `^[a-zA-Z0-9_-]+$`,
-    /// Anthropic by `^[a-zA-Z0-9_-]{1,64}$`. Providers send a dot, which is common in names from elsewhere, in a form
-    /// that their server takes. A schema is absent (`null`), or its root says `"type": "object"`.
-    /// Whether the rest of the schema is valid is for the tool loop to check.
+    /// A name has 1 to 64 letters, digits, `_`, `-` and `.`. OpenAI refuses others by the pattern
+    /// `^[a-zA-Z0-9_-]+$`, Anthropic by `^[a-zA-Z0-9_-]{1,64}$`. A dot is common in names from other sources;
+    /// providers encode it for their server. A schema is absent (`null`), or has `"type": "object"` at its root.
+    /// The tool loop checks the rest of the schema.
     ///
     /// # Errors
     /// Of kind [`Configuration`](crate::ErrorKind::Configuration). The text names the tool and says what to do.
@@ -46,7 +46,7 @@ fn name_defect(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some(String::from("a tool has no name: give it 1 to 64 letters, digits, `_`, `-` or `.`"));
     }
-    // A name may come from elsewhere, and must not steer a terminal.
+    // A name may come from an untrusted source and must not control a terminal.
     let shown = name.escape_debug();
     let length = name.chars().count();
     if length > LONGEST_NAME {
@@ -62,7 +62,7 @@ fn name_defect(name: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with the first definition of a set, if anything is.
+/// The defect of the first invalid definition of a set, if any.
 struct Defect(Option<String>);
 
 impl ToolSet {

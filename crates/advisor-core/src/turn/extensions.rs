@@ -3,10 +3,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Values that advisors and tools of one turn leave for one another: at most one of each type.
+/// Values that advisors and tools of one turn share: at most one of each type.
 ///
-/// As `http::Extensions`, but shared: values are copied out, and one lock guards them, which is never held while something
-/// waits.
+/// Like `http::Extensions`, but shared: reads return copies. One lock guards the values and is never held across
+/// an await.
 ///
 /// # Example
 /// ```
@@ -23,10 +23,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Extensions(Mutex<HashMap<TypeId, Box<dyn Any + Send>>>);
 
 impl Extensions {
-    /// Inserts a value, in place of one of the same type.
+    /// Inserts a value and replaces one of the same type.
     pub fn insert<T: Clone + Send + 'static>(&self, value: T) {
         let replaced = self.lock().insert(TypeId::of::<T>(), Box::new(value));
-        // Dropped only now that the lock is free: its `Drop` may use the turn.
+        // Dropped after the lock is released: its `Drop` may use the turn.
         drop(replaced);
     }
 
@@ -36,8 +36,8 @@ impl Extensions {
         self.lock().get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref()).cloned()
     }
 
-    /// Changes the value of this type in place, or its default where there is none. Neither `change` nor the default
-    /// may use the turn.
+    /// Changes the value of this type in place, starting from its default if none is stored. Neither `change` nor
+    /// the default may use the turn.
     pub fn update<T: Default + Send + 'static, R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut values = self.lock();
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
@@ -45,12 +45,12 @@ impl Extensions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TypeId, Box<dyn Any + Send>>> {
-        // Nothing that runs under the lock leaves the map half changed.
+        // Code under the lock never leaves the map half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Without the values, which may be anything.
+/// Omits the values, which may be of any type.
 impl fmt::Debug for Extensions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Extensions").field("values", &self.lock().len()).finish_non_exhaustive()
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!((turn.extensions().get::<u32>(), turn.extensions().get::<&str>()), (Some(3), Some("two")));
     }
 
-    /// Notes for each drop whether the turn could be used in it.
+    /// Records for each drop whether the turn could be used in it.
     #[derive(Clone)]
     struct UsesTheTurn(Arc<Turn>, Arc<Mutex<Vec<bool>>>);
 
@@ -93,7 +93,7 @@ mod tests {
         turn.extensions().insert(Some(value.clone()));
         let dropped = drops.lock().unwrap().clone();
         assert_eq!(dropped, [true], "the first one is dropped when the lock is free");
-        // Otherwise the turn would hold the extension and the extension the turn.
+        // Breaks the cycle between the turn and its extension.
         turn.extensions().insert::<Option<UsesTheTurn>>(None);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) struct RunningCalls {
 }
 
 impl RunningCalls {
-    /// Returns the calls that run once this is recorded, given those that ran before.
+    /// Returns the running calls after `record`, given those before it.
     pub(crate) fn after(record: &Record, before: Option<Self>) -> Option<Self> {
         match record.step {
             Step::Answer => {
@@ -24,8 +24,8 @@ impl RunningCalls {
 }
 
 impl Turn {
-    /// Returns the results of calls that the turn does not wait for any more, since it goes on with this record: an advisor
-    /// dropped a loop amid its tools and asked again.
+    /// Returns results for running calls that `record` abandons: an advisor dropped a loop while its tools ran,
+    /// and called the chain again.
     pub(crate) fn cut_off_before(&self, record: &Record) -> Vec<Message> {
         let (Step::Answer | Step::Injected | Step::End(_), Some(next)) =
             (&record.step, record.messages.last())
@@ -35,8 +35,8 @@ impl Turn {
         self.results_of_interrupted(next).map(|(_, results)| results).unwrap_or_default()
     }
 
-    /// Returns a result for each call whose tool is running, since the turn ends now with `last`. They belong to the
-    /// returned round. The calls of `last` itself are the caller's.
+    /// Returns a result for each running call, since the turn ends now with `last`, and the round of those calls.
+    /// The calls of `last` itself are left to the caller.
     pub(crate) fn results_of_interrupted(&self, last: &Message) -> Option<(u32, Vec<Message>)> {
         let RunningCalls { round, answer } =
             self.running_calls().filter(|running| !running.answer.is_same(last))?;

@@ -17,10 +17,10 @@ use crate::turn::replacements::Replacements;
 use crate::turn::side_tasks::SideTasks;
 use crate::{Error, Record, Result, Step, TurnId, TurnRecorder};
 
-/// The one home of what must flow back outwards during a turn.
+/// State that one turn shares, and the only channel from inner advisors to outer ones.
 ///
-/// A request moves inwards by value; what an advisor learns for others goes here. The root makes it,
-/// and everyone in the turn shares it. One lock guards it; it is never held while something waits.
+/// Requests are passed inwards by value; advisors put results for others here. The root creates the turn. One lock
+/// guards its state and is never held across an await.
 pub struct Turn {
     id: TurnId,
     rounds: AtomicU32,
@@ -41,7 +41,7 @@ struct State {
 }
 
 impl Turn {
-    /// A turn with an id of its own.
+    /// Creates a turn with the given id.
     #[must_use]
     pub fn new(id: TurnId) -> Arc<Self> {
         Arc::new(Self {
@@ -55,53 +55,53 @@ impl Turn {
         })
     }
 
-    /// The turn's id.
+    /// Returns the turn's id.
     #[must_use]
     pub fn id(&self) -> &TurnId {
         &self.id
     }
 
-    /// A round number that no other pass of this turn has, from 1.
+    /// Returns a round number that no other pass of this turn has, from 1.
     ///
-    /// The chain takes one for every model call; who answers without the model takes one as well.
+    /// The chain takes one for every model call. An advisor that answers without the model takes one as well.
     pub fn next_round(&self) -> u32 {
         self.rounds.fetch_add(1, Ordering::Relaxed).saturating_add(1)
     }
 
-    /// Rounds from now on have numbers above this one: a turn that goes on after it was cut off numbers its rounds
-    /// after those of its earlier run, so that no two calls of it have the same [`CallKey`](crate::CallKey).
+    /// Makes all later round numbers greater than `round`. A resumed turn numbers its rounds after those of its
+    /// earlier run, so that no two of its calls have the same [`CallKey`](crate::CallKey).
     pub fn number_rounds_above(&self, round: u32) {
         self.rounds.fetch_max(round, Ordering::Relaxed);
     }
 
-    /// Returns what advisors and tools of this turn leave for one another, one value per type.
+    /// Returns the values that advisors and tools of this turn share, one per type.
     #[must_use]
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
     }
 
-    /// Adds a recorder; it is told of all that becomes final from now on.
+    /// Adds a recorder. It receives all records from now on.
     pub fn add_recorder(&self, recorder: Arc<dyn TurnRecorder>) {
         self.lock().recorders.push(recorder);
     }
 
-    /// Whether anyone records this turn.
+    /// Checks whether this turn has a recorder.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         !self.lock().recorders.is_empty()
     }
 
-    /// Adds work that goes beside the turn, such as keeping a lease: it is polled with the turn's stream and
-    /// dropped when the turn is over. Nothing is spawned, so it rests while nobody reads the stream.
+    /// Adds a side task to the turn, such as keeping a lease. It is polled by the turn's stream, makes no progress
+    /// while that is not polled, and is dropped when the turn ends. Nothing is spawned.
     ///
-    /// If it ends, the turn ends with its error: as interrupted if that is of kind
+    /// If it returns, the turn ends with its error: as interrupted if that is of kind
     /// [`Cancelled`](crate::ErrorKind::Cancelled), otherwise as failed. Without a
-    /// [`TurnStream`](crate::TurnStream) around the chain nobody polls it.
+    /// [`TurnStream`](crate::TurnStream) around the chain nothing polls it.
     pub fn attach(&self, work: impl Future<Output = Error> + Send + 'static) {
         self.side_tasks.add(work.boxed());
     }
 
-    /// Tells every recorder, one after the other, and waits for each. One that fails does not silence the others.
+    /// Calls every recorder, one after the other, and awaits each. If one fails, the others are still called.
     ///
     /// # Errors
     /// That of the first recorder that fails.
@@ -117,14 +117,14 @@ impl Turn {
         outcome
     }
 
-    /// Returns the messages of the turn that are final so far, in order, from its input on.
+    /// Returns the messages of the turn that are final so far, in order, including its input.
     #[must_use]
     pub fn transcript(&self) -> MessageList {
         let final_so_far = self.lock().transcript.clone();
         if final_so_far.is_empty() { self.input().unwrap_or_default() } else { final_so_far }
     }
 
-    /// Returns the answer whose tools may be running, if there is one.
+    /// Returns the answer whose tools may be running, if any.
     pub(crate) fn running_calls(&self) -> Option<RunningCalls> {
         self.lock().running_calls.clone()
     }
@@ -142,19 +142,19 @@ impl Turn {
         }
     }
 
-    /// Whether the end of the turn has been recorded, and it has not gone on since.
+    /// Checks whether the end of the turn has been recorded and the chain was not called since.
     pub(crate) fn is_end_recorded(&self) -> bool {
         self.end_recorded.load(Ordering::Acquire)
     }
 
-    /// The turn goes on: if its end was recorded, another one is to come.
+    /// Marks the turn as continued: a recorded end no longer counts, and another one has to follow.
     pub(crate) fn go_on(&self) {
         self.end_recorded.store(false, Ordering::Release);
     }
 
-    /// Whether this message is an answer that this turn was given, by the model or in its place.
+    /// Checks whether this message is an answer of this turn, from the model or from an advisor in its place.
     ///
-    /// An error may carry the answer of another turn, which ran inside this one.
+    /// An error may carry the answer of another turn that ran inside this one.
     #[must_use]
     pub fn has_answer(&self, message: &Message) -> bool {
         self.lock().answers.iter().any(|answer| answer.is_same(message))
@@ -164,7 +164,7 @@ impl Turn {
         self.lock().answers.push(message.clone());
     }
 
-    /// The messages that the turn began with, without system messages, if it was begun by a root.
+    /// Returns the messages that the turn began with, without system messages. `None` before the turn has begun.
     #[must_use]
     pub fn input(&self) -> Option<MessageList> {
         self.input.get().cloned()
@@ -183,7 +183,7 @@ impl Turn {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that runs under the lock leaves the state half changed.
+        // Code under the lock never leaves the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,19 +4,22 @@ use message_aggregator::{FinishReason, Message, Text};
 
 use crate::{CallStart, Result};
 
-/// Told each message of a turn when it becomes final. Memory registers one in `before`.
+/// Receiver of each message of a turn when it becomes final. Memory registers one in `before`.
 ///
 /// # Ordering
-/// The tool loop awaits `record` for an answer before a tool of it starts, for the starts of calls that must not run
-/// twice before any tool of the round starts, for all results of a round before the next request, and for the end of the turn before anyone outside learns of it.
+/// The tool loop awaits `record`:
+/// - for an answer, before a tool of it starts;
+/// - for the starts of calls that must not run twice, before any tool of the round starts;
+/// - for all results of a round, before the next request;
+/// - for the end of the turn, before anyone outside learns of it.
 ///
 /// # Cancellation
-/// Dropping the future of `record` leaves the record either written or not. [`TurnRecorder::dropped`]
-/// is called on a dropped turn after everything of it has stopped.
+/// Dropping the future of `record` leaves the record either written or not. For a dropped turn,
+/// [`TurnRecorder::dropped`] is called after all of the turn's work has stopped.
 ///
 /// # Errors
-/// A failing `record` ends the turn: no tool runs, nothing more is asked, the error is delivered. The other
-/// recorders are told nevertheless. If the end itself cannot be recorded, [`TurnRecorder::dropped`] is called.
+/// A failing `record` ends the turn: no tool runs, no further request is sent, the caller receives the error. The
+/// other recorders are still called. If the end itself cannot be recorded, [`TurnRecorder::dropped`] is called.
 ///
 /// # Example
 /// ```
@@ -36,14 +39,14 @@ use crate::{CallStart, Result};
 /// ```
 #[async_trait]
 pub trait TurnRecorder: Send + Sync + 'static {
-    /// Some messages have become final.
+    /// Records messages that have become final.
     async fn record(&self, record: &Record) -> Result<()>;
 
-    /// The turn was dropped in `round` and will not go on: take over what it delivered, without waiting.
-    /// The partial text of `end` is that of an answer of this round.
+    /// Takes over the delivered output of a turn that was dropped in `round` and will not continue. It must not
+    /// block. The partial text of `end` is that of an answer of this round.
     ///
-    /// Gives the work that is left, if there is any; it is run at once where the caller gave a
-    /// [`Spawner`](crate::Spawner), and otherwise left for later.
+    /// Returns the remaining work, if any. It runs at once if the caller gave a [`Spawner`](crate::Spawner), and
+    /// is deferred otherwise.
     fn dropped(&self, _round: u32, _end: &TurnEnd) -> Option<BoxFuture<'static, ()>> {
         None
     }
@@ -53,16 +56,16 @@ pub trait TurnRecorder: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
-    /// The round they belong to.
+    /// The round of the messages.
     pub round: u32,
-    /// What they are.
+    /// The step that made them final.
     pub step: Step,
-    /// The messages, in the order of the transcript; none where calls start.
+    /// The messages, in the order of the transcript; empty where calls start.
     pub messages: Vec<Message>,
 }
 
 impl Record {
-    /// Messages of the given step of a round.
+    /// Creates a record for a step of a round.
     #[must_use]
     pub fn new(round: u32, step: Step, messages: Vec<Message>) -> Self {
         Self { round, step, messages }
@@ -73,13 +76,13 @@ impl Record {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// The model's answer in a round that goes on.
+    /// The model's answer in a round that is followed by another.
     Answer,
-    /// These calls are about to run, and their tools must not run twice ([`Effect::AtMostOnce`](crate::Effect)). There
-    /// are no messages. It comes after the answer that made the calls, once a round, in call order, and only if there
-    /// are such calls; calls that are denied or have bad arguments are not among them.
+    /// These calls are about to run, and their tools must not run twice ([`Effect::AtMostOnce`](crate::Effect)).
     ///
-    /// A recorder that knows that one of them was started in an earlier run of the turn notes it in the turn's
+    /// The record has no messages. It follows the answer that made the calls, at most once per round, in call
+    /// order. Calls that are denied or have bad arguments are not included. If a recorder knows that a call was
+    /// started in an earlier run of the turn, it notes the call in the turn's
     /// [`StartedCalls`](crate::StartedCalls), or fails.
     Started(Vec<CallStart>),
     /// The results of all calls of a round, in call order.
@@ -96,16 +99,16 @@ pub enum Step {
 pub enum TurnEnd {
     /// With an answer.
     Completed(FinishReason),
-    /// With an error, after this much of the answer's text had been delivered.
+    /// With an error, after this part of the answer's text had been delivered.
     Failed {
         /// The text of the unfinished round that the caller had been shown.
         partial: Text,
     },
-    /// By a drop or a cancellation, after this much of the answer's text had been delivered.
+    /// By a drop or a cancellation, after this part of the answer's text had been delivered.
     Interrupted {
         /// The text of the unfinished round that the caller had been shown.
         partial: Text,
     },
-    /// By the caller's wish that it had not happened. Tools that ran are not undone.
+    /// By the caller's request to discard the turn. Tools that ran are not undone.
     RolledBack,
 }

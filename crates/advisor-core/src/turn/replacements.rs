@@ -2,10 +2,10 @@ use std::collections::HashMap;
 
 use message_aggregator::Message;
 
-/// What messages of a turn were replaced by, so that the same replacement is the same message each time.
+/// Replacements of messages of a turn, so that an equal replacement is the same message each time.
 ///
-/// Memory knows a message by its handle. An advisor that maps the user's message would otherwise have it stored twice
-/// in a turn in which it is asked twice.
+/// Memory identifies a message by its handle. Without this, an advisor that maps the user's message would have it
+/// stored twice in a turn that calls the advisor twice.
 #[derive(Default)]
 pub(crate) struct Replacements(HashMap<usize, Replaced>);
 
@@ -16,7 +16,7 @@ struct Replaced {
 }
 
 impl Replacements {
-    /// Returns the replacement of `original` that says the same as `new`, which is noted if it is the first.
+    /// Returns the known replacement of `original` that equals `new`, or stores and returns `new`.
     pub(crate) fn stable(&mut self, original: &Message, new: Message) -> Message {
         if new.is_same(original) {
             return new;

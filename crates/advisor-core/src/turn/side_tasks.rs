@@ -9,10 +9,10 @@ use futures::stream::{FuturesUnordered, StreamExt};
 
 use crate::{Error, drop_caught};
 
-/// Where work that goes beside a turn waits until the turn's stream takes it.
+/// Queue of side tasks of a turn until the turn's stream takes them.
 #[derive(Default)]
 pub(crate) struct SideTasks {
-    /// Looked at for every chunk, so that no lock is taken while there is nothing new.
+    /// Whether new tasks are queued. Read for every chunk, so that the lock is taken only for new tasks.
     any: AtomicBool,
     waiting: Mutex<Waiting>,
 }
@@ -20,11 +20,11 @@ pub(crate) struct SideTasks {
 #[derive(Default)]
 struct Waiting {
     added: Vec<BoxFuture<'static, Error>>,
-    /// The turn is over.
+    /// Whether the turn has ended.
     left: bool,
 }
 
-/// Work that goes beside a turn: it is polled with the turn's stream, as often as it asks to be.
+/// Side tasks of a turn, polled by the turn's stream whenever one is woken.
 #[derive(Default)]
 pub(crate) struct AttachedTasks(Option<FuturesUnordered<BoxFuture<'static, Error>>>);
 
@@ -32,7 +32,7 @@ impl SideTasks {
     pub(crate) fn add(&self, work: BoxFuture<'static, Error>) {
         let mut waiting = self.lock();
         if waiting.left {
-            // What it holds may use the turn when it is dropped.
+            // Release the lock first: the work's drop may use the turn.
             drop(waiting);
             return drop(work);
         }
@@ -40,7 +40,7 @@ impl SideTasks {
         self.any.store(true, Ordering::Release);
     }
 
-    /// Whether some are to be polled before the turn waits.
+    /// Checks whether tasks are queued that must be polled before the turn waits.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
@@ -57,12 +57,12 @@ impl SideTasks {
 }
 
 impl AttachedTasks {
-    /// Whether there was any.
+    /// Checks whether the turn had any side task.
     pub(crate) fn any(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Takes what has been added and lets all of it work. The error of one that has ended.
+    /// Takes queued tasks and polls all tasks. Returns the error of one that has ended.
     #[inline]
     pub(crate) fn poll(&mut self, side_tasks: &SideTasks, cx: &mut Context<'_>) -> Option<Error> {
         if side_tasks.any() {
@@ -74,11 +74,11 @@ impl AttachedTasks {
         }
     }
 
-    /// The turn is over, and so is the work.
+    /// Ends the side tasks with the turn: drops all of them and accepts no more.
     pub(crate) fn leave(&mut self, side_tasks: &SideTasks) {
         side_tasks.lock().left = true;
         let begun = self.0.take().into_iter().flatten();
-        // One by one: what panics in its drop keeps no other.
+        // One by one, so that a panic in one drop does not prevent the others.
         side_tasks.take().into_iter().chain(begun).for_each(drop_caught);
     }
 }

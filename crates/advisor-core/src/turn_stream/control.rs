@@ -11,37 +11,37 @@ use tokio::sync::watch;
 
 use crate::{TurnId, drop_caught};
 
-/// What becomes of a turn that is dropped or cancelled before its end.
+/// Policy for a turn that is dropped or cancelled before its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnDrop {
-    /// Everything stops. Memory keeps the text that was delivered, with a marker that the model sees:
-    /// at once where the caller gave a [`Spawner`], otherwise with the next turn of the conversation.
+    /// Everything stops. Memory keeps the delivered text with a marker that the model sees. It writes them at once
+    /// if the caller gave a [`Spawner`], otherwise with the next turn of the conversation.
     #[default]
     KeepPartial,
-    /// The turn goes on without its reader. Needs a [`Spawner`]; without one it is sealed.
+    /// The turn continues without its reader. Needs a [`Spawner`]; without one it acts like `KeepPartial`.
     FinishTurn,
     /// Everything stops and memory hides the turn. Tools that ran are not undone.
     Rollback,
 }
 
-/// Where work that outlives a turn may run. This project spawns nothing unless it was given one.
+/// Executor for work that outlives a turn. This project spawns nothing without one.
 #[derive(Clone)]
 pub struct Spawner(Arc<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>);
 
 impl Spawner {
-    /// A spawner that hands each piece of work to `spawn`.
+    /// Creates a spawner that passes each future to `spawn`.
     pub fn new(spawn: impl Fn(BoxFuture<'static, ()>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(spawn))
     }
 
-    /// A spawner on a tokio runtime.
+    /// Creates a spawner on a tokio runtime.
     #[must_use]
     pub fn tokio(runtime: tokio::runtime::Handle) -> Self {
         Self::new(move |work| drop(runtime.spawn(work)))
     }
 
-    /// Runs `work`, detached. A spawner that panics has refused it: the work is dropped, and the panic ends here.
+    /// Runs `work`, detached. If the spawner panics, the work is dropped and the panic is caught.
     pub fn spawn(&self, work: BoxFuture<'static, ()>) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.0)(work))) {
             drop_caught(panic);
@@ -55,7 +55,7 @@ impl fmt::Debug for Spawner {
     }
 }
 
-/// Cancels a turn and waits for it, from another task than the one that reads it.
+/// Handle that cancels a turn and waits for it, from another task than its reader.
 #[derive(Debug, Clone)]
 pub struct TurnHandle {
     control: Arc<TurnControl>,
@@ -67,24 +67,23 @@ impl TurnHandle {
         Self { control, turn }
     }
 
-    /// The turn.
+    /// Returns the turn's id.
     #[must_use]
     pub fn turn(&self) -> &TurnId {
         &self.turn
     }
 
-    /// Cancels the turn. Its stream ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled)
-    /// as soon as it is polled, after what `mode` says has been recorded. A turn that has ended stays as it is.
+    /// Cancels the turn. The next poll of its stream records the end according to `mode`. Then the stream ends
+    /// with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled). A turn that has ended is unchanged.
     pub fn cancel(&self, mode: OnDrop) {
         self.control.cancel(mode);
     }
 
-    /// Waits until nothing more will be done by the turn: it has ended, or was dropped and all that was
-    /// left for a spawner has run.
+    /// Waits until the turn has settled: it has ended, or was dropped and all of its spawned work has run.
     pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut settled = self.control.settled.subscribe();
         async move {
-            // The sender lives in the control, so it can only be gone after it has settled.
+            // The sender lives in the control, which settles before it is dropped.
             let _ = settled.wait_for(|settled| *settled).await;
         }
     }
@@ -113,13 +112,13 @@ impl TurnControl {
         self.reader.wake();
     }
 
-    /// Whether the turn was cancelled at some time. Looked at for every chunk, so it takes no lock.
+    /// Checks whether the turn was ever cancelled. Called for every chunk, so it takes no lock.
     #[inline]
     pub(crate) fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
     }
 
-    /// How the turn is to be cancelled, if it is and nobody has been told yet.
+    /// Returns the mode of a pending cancellation, once.
     pub(crate) fn take_cancelled(&self) -> Option<OnDrop> {
         if !self.is_requested() {
             return None;
@@ -127,7 +126,7 @@ impl TurnControl {
         self.mode.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether the turn is to be cancelled and nobody has been told yet; otherwise `cx` is woken when it is.
+    /// Checks whether a cancellation is pending, and registers `cx` to be woken by one.
     pub(crate) fn poll_cancelled(&self, cx: &Context<'_>) -> bool {
         self.reader.register(cx.waker());
         let mode = || self.mode.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +137,7 @@ impl TurnControl {
         self.settled.send_replace(true);
     }
 
-    /// The end of the turn was not delivered, and may still be undone.
+    /// Marks the turn as not settled: its end was not delivered and can still be undone.
     pub(crate) fn unsettle(&self) {
         self.settled.send_replace(false);
     }

@@ -1,6 +1,6 @@
 use message_aggregator::{BlockDelta, Chunk};
 
-/// What the caller of a turn was shown of the round that has not ended.
+/// Output of the unfinished round that the caller of a turn was shown.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
     round: u32,
@@ -17,7 +17,7 @@ impl Delivered {
                 self.enter(block.round);
                 self.text.push_str(text);
             }
-            // What was shown of a round is recorded when it ends, and void when it begins again.
+            // The end of a round records its output; a restart voids it.
             Chunk::RoundCompleted(_) | Chunk::Completed(_) | Chunk::AttemptRestarted { .. } => {
                 self.text.clear()
             }
@@ -29,7 +29,7 @@ impl Delivered {
         self.round
     }
 
-    /// Whether the caller was shown anything in this turn.
+    /// Checks whether the caller was shown anything in this turn.
     pub(crate) fn any(&self) -> bool {
         self.any
     }

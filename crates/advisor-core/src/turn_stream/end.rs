@@ -13,15 +13,15 @@ use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorde
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.
 impl TurnStream {
-    /// Stops everything and records the end; the caller gets `error` afterwards.
+    /// Stops everything and records the end; the caller receives `error` afterwards.
     pub(crate) fn end_with(&mut self, end: TurnEnd, error: Error) {
-        // Everything of the turn has stopped before its end is written.
+        // All work of the turn stops before its end is written.
         self.release();
         let error = if self.delivered.any() { error.after_emission() } else { error };
         self.record_end(self.delivered.round(), end, Vec::new(), LastItem::Failed(error));
     }
 
-    /// Drops what the turn holds. The turn ends, whatever panics then.
+    /// Drops the inner stream or future. A panic in a drop does not prevent the end of the turn.
     fn release(&mut self) {
         drop_caught(std::mem::replace(&mut self.state, State::Ended));
     }
@@ -30,7 +30,7 @@ impl TurnStream {
         self.record_last([Record::new(round, Step::End(end.clone()), messages)].into(), end, last);
     }
 
-    /// Records what is left of the turn, in order, of which the last record is its end.
+    /// Records the remaining records in order; the last one is the end of the turn.
     fn record_last(&mut self, records: Vec<Record>, end: TurnEnd, last: LastItem) {
         self.release();
         self.beside.leave(&self.turn.side_tasks);
@@ -44,8 +44,8 @@ impl TurnStream {
         self.state = State::Ending(recording.boxed(), Box::new(Ending { end: Some(end), last }));
     }
 
-    /// The chain is done with the answer, and no tool loop has told the recorders of the end: there is none in the chain,
-    /// or an advisor around it has ended the turn.
+    /// Records the end of an answered turn where no tool loop did so. Either the chain has none, or an advisor
+    /// around it has ended the turn.
     pub(crate) fn complete(&mut self, response: ChatResponse) {
         let results = self.turn.results_of_interrupted(response.message());
         let mut records: Vec<_> =
@@ -86,7 +86,7 @@ impl TurnStream {
         self.end_with(end, error);
     }
 
-    /// Something that goes beside the turn has ended it.
+    /// Ends the turn because a side task returned this error.
     pub(crate) fn interrupt(&mut self, error: Error) {
         match error.kind() {
             ErrorKind::Cancelled => {
@@ -104,7 +104,7 @@ impl TurnStream {
         }
     }
 
-    /// Lets the turn go on without this stream.
+    /// Continues the turn in the spawner, without this stream.
     pub(crate) fn detach(&mut self) {
         let rest = std::mem::replace(&mut self.state, State::Ended);
         let control = Arc::clone(&self.control);
@@ -123,7 +123,7 @@ impl TurnStream {
         self.control = TurnControl::new();
         spawner.spawn(
             async move {
-                // Nobody is left to tell; what went wrong is in the record of the turn.
+                // No reader is left for an error; the record of the turn holds it.
                 let _ = rest.call().await;
             }
             .boxed(),
@@ -135,8 +135,8 @@ impl TurnStream {
         self.end_with(TurnEnd::Failed { partial }, error);
     }
 
-    /// Somebody's code has panicked, and what it held cannot be polled again: the end is recorded. If it was the recording that
-    /// panicked, the error comes at once.
+    /// Ends the turn after a panic in a poll: the inner stream must not be polled again, so the end is recorded.
+    /// If the recording itself panicked, returns the error at once.
     pub(crate) fn end_after_panic(&mut self) -> Option<Error> {
         let error = Error::new(ErrorKind::Advisor, "code of the chain panicked; the turn is over");
         match self.state {
@@ -154,7 +154,7 @@ impl TurnStream {
         drop_caught(recording);
         let Ending { end, last } = *ending;
         match (&end, &recorded) {
-            // What could not be recorded is handed over, as after a drop, so that it is not lost.
+            // Recording failed: hand the end over, as after a drop, so that it is not lost.
             (Some(end), Err(_)) => self.hand_over(end),
             _ => self.control.settle(),
         }
@@ -162,17 +162,17 @@ impl TurnStream {
         match (last, recorded) {
             (LastItem::Completed(response), Ok(())) => Ok(Chunk::Completed(response)),
             (LastItem::Completed(response), Err(error)) => Err(error.with_partial(response).after_emission()),
-            // The caller needs to know why the turn failed, not that recording it failed, too.
+            // The caller needs the reason of the failure, not the failure to record it.
             (LastItem::Failed(error), _) => Err(error),
         }
     }
 
-    /// Hands the end to the recorders without waiting for them, and settles when what is left has run.
+    /// Hands the end to the recorders without waiting, and settles when their remaining work has run.
     fn hand_over(&self, end: &TurnEnd) {
         let settled = Settle(Arc::clone(&self.control));
         let round = self.delivered.round();
         let dropped = |recorder: &Arc<dyn TurnRecorder>| {
-            // One that panics silences no other.
+            // A recorder that panics does not prevent the others.
             let left = catch_unwind(AssertUnwindSafe(|| recorder.dropped(round, end)));
             left.unwrap_or_else(|panic| {
                 drop_caught(panic);
@@ -203,34 +203,34 @@ impl Drop for TurnStream {
     fn drop(&mut self) {
         let wanted = match &mut self.state {
             State::Ended => return,
-            // Nobody has seen the end yet, so that it can still be undone.
+            // The caller has not seen the end yet, so it can still be undone.
             State::Last(_) if self.on_drop == OnDrop::Rollback => Some(TurnEnd::RolledBack),
             State::Last(_) => return self.control.settle(),
-            // Nothing has happened, so there is nothing to end.
+            // The turn never started, so there is no end to record.
             State::Waiting(_) => return self.control.settle(),
             State::Ending(_, ending) => match ending.end.take() {
-                // The same.
+                // As above.
                 Some(_) if self.on_drop == OnDrop::Rollback => Some(TurnEnd::RolledBack),
-                // The end that was being recorded is still the one that is wanted.
+                // The end that was being recorded still applies.
                 Some(end) => Some(end),
                 None => return self.control.settle(),
             },
             _ => None,
         };
-        // What has panicked cannot be finished.
+        // After a panic the turn cannot be finished.
         let can_go_on = wanted.is_none() && !self.in_poll;
         if can_go_on && self.on_drop == OnDrop::FinishTurn && self.spawner.is_some() {
             return self.detach();
         }
         let end = wanted.unwrap_or_else(|| self.early_end(self.on_drop));
-        // Everything of the turn stops here, before anyone is told that it has.
+        // All work of the turn stops here, before the recorders learn of its end.
         self.release();
         self.beside.leave(&self.turn.side_tasks);
         self.hand_over(&end);
     }
 }
 
-/// Says that a turn has settled when it is dropped, also where a spawner throws its work away.
+/// Guard that marks a turn as settled when dropped, also if a spawner discards its work.
 struct Settle(Arc<TurnControl>);
 
 impl Drop for Settle {

@@ -23,19 +23,20 @@ use crate::turn_stream::delivered::Delivered;
 use crate::turn_stream::state::State;
 use crate::{Error, OnDrop, Result, Spawner, Turn, TurnHandle, TurnResponse, spans};
 
-/// A turn: lazy, cancellable, aware of what it delivered.
+/// A running turn: a lazy, cancellable stream that tracks its delivered output.
 ///
 /// # Ordering
-/// Nothing happens before the first poll. Its last item is `Completed` or an error; by then everything
-/// in the chain is done, and the end of the turn is recorded.
+/// Nothing happens before the first poll. The last item is `Completed` or an error; by then all work in the chain
+/// has finished, and the end of the turn is recorded.
 ///
 /// # Cancellation
-/// Dropping it stops the model, the tools and every advisor at once; [`OnDrop`] says what becomes of
-/// the turn. [`TurnHandle`] cancels it from elsewhere.
+/// Dropping it stops the model, the tools and every advisor at once. [`OnDrop`] defines how the turn is recorded
+/// then. A [`TurnHandle`] cancels the turn from another task.
 ///
 /// # Errors
-/// Those of the chain, with what was delivered known to [`Error::emitted`]. If code of the chain panics in a poll and the panic is
-/// caught, the next poll ends the turn with an error of kind [`ErrorKind::Advisor`](crate::ErrorKind::Advisor).
+/// Those of the chain; [`Error::emitted`] says whether anything was delivered before. If code of the chain panics
+/// in a poll and the panic is caught, the next poll ends the turn with an error of kind
+/// [`ErrorKind::Advisor`](crate::ErrorKind::Advisor).
 ///
 /// # Example
 /// ```
@@ -69,36 +70,36 @@ pub struct TurnStream {
     spawner: Option<Spawner>,
     beside: AttachedTasks,
     span: Span,
-    /// A poll has begun and has not come back: somebody's code panicked in it, if another one begins.
+    /// Whether a poll has begun and not returned. If another poll begins then, the earlier one panicked.
     in_poll: bool,
 }
 
 impl TurnStream {
-    /// The same turn, with what becomes of it when it is dropped.
+    /// Sets the policy for a drop of this turn.
     pub fn on_drop(mut self, on_drop: OnDrop) -> Self {
         self.on_drop = on_drop;
         self
     }
 
-    /// The same turn, with where work that outlives it may run.
+    /// Sets the executor for work that outlives the turn.
     pub fn with_spawner(mut self, spawner: Spawner) -> Self {
         self.spawner = Some(spawner);
         self
     }
 
-    /// Cancels the turn and waits for it, from elsewhere.
+    /// Returns a handle that cancels the turn and waits for it, from another task.
     #[must_use]
     pub fn handle(&self) -> TurnHandle {
         TurnHandle::new(Arc::clone(&self.control), self.turn.id().clone())
     }
 
-    /// What the turn shares.
+    /// Returns the shared state of the turn.
     #[must_use]
     pub fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }
 
-    /// Reads the turn to its end and gives the response.
+    /// Reads the turn to its end and returns the response.
     ///
     /// # Errors
     /// Those of the stream.
@@ -107,7 +108,7 @@ impl TurnStream {
         Ok(TurnResponse::new(crate::chain::to_completion(self).await?, turn))
     }
 
-    /// Begins the turn. The error was known before.
+    /// Begins the turn. Returns an error that was found when the turn was built.
     fn begin(&mut self) -> Option<Error> {
         let State::Waiting(begin) = std::mem::replace(&mut self.state, State::Ended) else { return None };
         let (chain, request) = match begin {
@@ -123,7 +124,7 @@ impl TurnStream {
         None
     }
 
-    /// Ends the turn if it was cancelled, or if what goes beside it has ended.
+    /// Ends the turn if it was cancelled or a side task has returned.
     fn poll_interruption(&mut self, cx: &mut Context<'_>) {
         if !matches!(self.state, State::Opening(_) | State::Live(_)) {
             return;
@@ -153,7 +154,7 @@ impl TurnStream {
         }
     }
 
-    /// What comes out after the last item of the chain; `None` if the end is to be recorded first.
+    /// Handles the last item of the chain. Returns `None` if the end has to be recorded first.
     fn chain_ended(&mut self, last: Option<Result<Chunk>>) -> Option<Poll<Option<Result<Chunk>>>> {
         let last = match last {
             Some(Ok(Chunk::Completed(response))) => {
@@ -179,11 +180,11 @@ impl TurnStream {
         }
     }
 
-    /// What comes before and after the chunks of the chain; `None` if something else comes now.
+    /// Polls the states other than `Live`. Returns `None` if the state changed and has to be polled again.
     fn poll_around(&mut self, cx: &mut Context<'_>) -> Option<Poll<Option<Result<Chunk>>>> {
         match &mut self.state {
             State::Live(_) => None,
-            // The first poll has begun it before it came here.
+            // `poll_turn` begins the turn before it calls this function.
             State::Waiting(_) | State::Ended => Some(Poll::Ready(None)),
             State::Last(_) => match std::mem::replace(&mut self.state, State::Ended) {
                 State::Last(chunk) => {
@@ -226,8 +227,8 @@ impl Stream for TurnStream {
 }
 
 impl TurnStream {
-    /// The next of the chunks that were taken at once, unless there is something else to be done. A function of its own: nearly
-    /// all chunks come out here, and the way through the rest costs more than all layers together.
+    /// Returns the next buffered chunk, unless an interruption has to be handled. Separate from `poll_turn`:
+    /// nearly all chunks take this path, and the full path costs more than all layers together.
     #[inline]
     fn next_ready(&mut self) -> Option<Chunk> {
         let State::Live(live) = &mut self.state else { return None };

@@ -5,9 +5,9 @@ use message_aggregator::ChatResponse;
 
 use crate::{Turn, TurnId};
 
-/// The response that ended a turn, and the turn; it dereferences to [`ChatResponse`].
+/// The response that ended a turn, with the turn; it dereferences to [`ChatResponse`].
 ///
-/// It keeps what advisors left in the turn alive; [`into_response`](Self::into_response) lets go of it.
+/// It keeps the extensions of the turn alive; [`into_response`](Self::into_response) releases them.
 #[derive(Debug, Clone)]
 pub struct TurnResponse {
     response: ChatResponse,
@@ -25,7 +25,7 @@ impl TurnResponse {
         self.turn.id()
     }
 
-    /// Returns the turn, with what advisors left in it.
+    /// Returns the turn with its extensions.
     #[must_use]
     pub fn turn(&self) -> &Arc<Turn> {
         &self.turn

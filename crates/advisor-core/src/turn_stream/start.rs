@@ -1,4 +1,4 @@
-//! How a turn is made; nothing happens before it is polled.
+//! Construction of turn streams; nothing happens before they are polled.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::turn_stream::state::State;
 use crate::{AdvisorChain, ChatRequest, Error, OnDrop, Result, Turn, TurnStream};
 
 impl AdvisorChain {
-    /// Returns a turn of this chain. Nothing happens before it is polled.
+    /// Creates a turn of this chain. Nothing happens before it is polled.
     pub fn stream(&self, request: ChatRequest) -> TurnStream {
         TurnStream::new(self.clone(), request)
     }

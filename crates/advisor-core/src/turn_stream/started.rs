@@ -6,20 +6,21 @@ use message_aggregator::Chunk;
 use crate::turn_stream::state::State;
 use crate::{Result, TurnStream};
 
-/// The start of a turn, for those who answer with a status first.
+/// The start of a turn, for services that send a status before the answer.
 impl TurnStream {
-    /// Waits until the turn has started: the chain answers it, or has refused it.
+    /// Waits until the turn has started: the chain has answered or failed.
     ///
-    /// A service calls it before it sends the head of its own answer, so that an error such as a
-    /// busy conversation or a refused key becomes an HTTP status. Usually the model has begun to answer by then.
-    /// The returned turn yields every chunk from the first one on.
+    /// A service calls it before it sends the head of its own response, so that an error such as a busy
+    /// conversation or a rejected key becomes an HTTP status. Usually the model has begun to answer by then. The
+    /// returned turn yields every chunk from the first one on.
     ///
     /// # Cancellation
     /// Dropping the future drops the turn.
     ///
     /// # Errors
-    /// Those of the turn up to the chain's answer, or to its first chunk if that comes at once; its end is recorded by then.
-    /// A model may answer before it knows whether it fails: its error is then the first item of the returned turn.
+    /// Those of the turn up to the chain's answer, or up to its first chunk if that comes at once. The turn's end
+    /// is recorded by then. If a model answers before it knows whether it fails, its error is the first item of
+    /// the returned turn.
     ///
     /// # Example
     /// ```
@@ -48,7 +49,7 @@ impl TurnStream {
         }
     }
 
-    /// Makes a chunk that was polled and not delivered the next one.
+    /// Puts back a polled chunk that was not delivered, as the next one.
     fn put_back(&mut self, chunk: Chunk) {
         match &mut self.state {
             State::Live(live) => live.put_back(chunk),

@@ -1,4 +1,4 @@
-//! How far a turn has come, and what it holds there.
+//! The states of a turn.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -11,25 +11,25 @@ use message_aggregator::{ChatResponse, Chunk};
 use crate::{AdvisorChain, Batches, ChatRequest, ChunkStream, Error, Result, TurnEnd};
 
 pub(crate) enum State {
-    /// Nothing has happened yet. An error here was known when the turn was put together.
+    /// Not started. An error here was found when the turn was built.
     Waiting(Result<Box<(AdvisorChain, ChatRequest)>>),
     Opening(BoxFuture<'static, Result<ChunkStream>>),
     Live(Live),
-    /// The end is being recorded; the caller gets the last item afterwards.
+    /// The end is being recorded; the caller receives the last item afterwards.
     Ending(BoxFuture<'static, Result<()>>, Box<Ending>),
-    /// The turn is over, and the caller has still to be given its last item.
+    /// The turn has ended; its last item is not delivered yet.
     Last(Box<Chunk>),
     Ended,
 }
 
 pub(crate) struct Live {
     stream: ChunkStream,
-    /// What was taken of it at once and not delivered yet.
+    /// Buffered chunks, not delivered yet.
     ready: VecDeque<Chunk>,
 }
 
 pub(crate) struct Ending {
-    /// What is being recorded; nothing if the turn goes on without this stream.
+    /// The end that is being recorded; `None` if the turn continues without this stream.
     pub(crate) end: Option<TurnEnd>,
     pub(crate) last: LastItem,
 }
@@ -48,18 +48,18 @@ impl State {
 }
 
 impl Live {
-    /// The next chunk, if it was taken already.
+    /// Returns the next buffered chunk.
     #[inline]
     pub(crate) fn next_ready(&mut self) -> Option<Chunk> {
         self.ready.pop_front()
     }
 
-    /// Makes a chunk that was polled the next one.
+    /// Puts back a polled chunk as the next one.
     pub(crate) fn put_back(&mut self, chunk: Chunk) {
         self.ready.push_front(chunk);
     }
 
-    /// The next item; what comes together with a chunk that is polled is taken at once.
+    /// Polls the next item, and buffers chunks that are ready together with it.
     #[inline]
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         if let Some(chunk) = self.next_ready() {
@@ -75,7 +75,7 @@ impl Live {
     }
 
     fn take_ready(&mut self) {
-        // If someone who looks panics, nothing is left that others have not seen, and the turn is over.
+        // Taken out first: if an observer panics, chunks that others have not seen are dropped, and the turn ends.
         let mut ready = std::mem::take(&mut self.ready);
         Pin::new(&mut self.stream).take_ready(&mut ready);
         self.ready = ready;

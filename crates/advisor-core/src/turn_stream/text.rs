@@ -6,33 +6,33 @@ use message_aggregator::{BlockDelta, Chunk, Text};
 
 use crate::{Error, ErrorKind, Result, TurnHandle, TurnStream};
 
-/// The text of a turn and nothing else, as it streams; made by [`TurnStream::text`].
+/// The text of a turn as a stream, without other chunks; created by [`TurnStream::text`].
 ///
 /// # Ordering
-/// It ends when the turn has completed; by then everything in the chain is done. A blank line stands between the texts of
-/// two rounds.
+/// It ends when the turn has completed; by then all work in the chain has finished. A blank line separates the
+/// texts of two rounds.
 ///
 /// # Cancellation
 /// Dropping it drops the turn.
 ///
 /// # Errors
-/// Those of the turn. Where an attempt is restarted after its text came out, which only happens where the caller allowed it, the
-/// text cannot be taken back here: the stream ends with an error of kind
-/// [`Configuration`](ErrorKind::Configuration), and the text of that attempt is not remembered. Read the chunks of such a turn.
+/// Those of the turn. An attempt may be restarted after its text was emitted, if the caller allowed it. The text
+/// cannot be taken back here: the stream ends with an error of kind [`Configuration`](ErrorKind::Configuration),
+/// and the text of that attempt is not remembered. Read the chunks of such a turn instead.
 #[derive(Debug)]
 #[must_use = "streams do nothing unless polled"]
 pub struct TextStream {
-    /// Gone when the stream has ended.
+    /// `None` when the stream has ended.
     turn: Option<TurnStream>,
     handle: TurnHandle,
-    /// The round whose text came out last.
+    /// The round of the last emitted text.
     round: Option<u32>,
-    /// A text that waits behind the blank line before it.
+    /// A text to emit after the blank line before it.
     next: Option<Text>,
 }
 
 impl TurnStream {
-    /// Returns the text of the turn as a stream, without everything else that happens in it.
+    /// Returns the text of the turn as a stream, without its other chunks.
     ///
     /// # Example
     /// ```
@@ -62,7 +62,7 @@ impl TurnStream {
 }
 
 impl TextStream {
-    /// Returns a handle that cancels the turn and waits for it, from elsewhere.
+    /// Returns a handle that cancels the turn and waits for it, from another task.
     #[must_use]
     pub fn handle(&self) -> TurnHandle {
         self.handle.clone()

@@ -1,4 +1,4 @@
-//! The bytes that are kept of one answer, counted as they come.
+//! Counter of the bytes held for one answer.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{AggregateError, Citation, Finish, FinishReason, Media, MediaSource, Opaque, ProviderData, Text};
 
-/// How many bytes of an answer are kept, and how many may be.
+/// The bytes held for an answer, and their limit.
 #[derive(Debug)]
 pub(crate) struct AnswerBytes {
     kept: usize,
@@ -18,7 +18,7 @@ impl AnswerBytes {
         Self { kept: 0, limit }
     }
 
-    /// Counts bytes that are about to be kept.
+    /// Counts bytes before they are stored.
     #[inline]
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), AggregateError> {
         let kept = self.kept.saturating_add(bytes);
@@ -29,7 +29,7 @@ impl AnswerBytes {
         Ok(())
     }
 
-    /// Takes over a text that is set once, unless there is one already.
+    /// Sets a text that is set once, unless it is set already.
     pub(crate) fn set_once(
         &mut self,
         known: &mut Option<Text>,
@@ -75,14 +75,14 @@ fn of_text(text: Option<&Text>) -> usize {
     text.map_or(0, |text| text.len())
 }
 
-/// The length of the value as JSON, which is not written anywhere.
+/// Returns the length of the value as JSON, without storing the JSON.
 fn of_json(value: &Value) -> usize {
     let mut written = Length(0);
     // Neither the value nor the writer can fail.
     serde_json::to_writer(&mut written, value).map_or(usize::MAX, |()| written.0)
 }
 
-/// Counts what is written.
+/// Writer that only counts bytes.
 struct Length(usize);
 
 impl io::Write for Length {

@@ -10,11 +10,11 @@ use crate::{
     FinishReason, Message, ProviderData, Text, ToolCallDelta,
 };
 
-/// The blocks of one of several parallel answers while it comes in.
+/// The blocks of one of several parallel answers while it streams.
 #[derive(Debug)]
 pub(crate) struct ChoiceBlocks {
     number: u32,
-    /// In order of first appearance. `call_blocks` holds the places of the calls among them.
+    /// In order of first appearance. `call_blocks` holds the positions of the calls' blocks.
     blocks: Vec<OpenBlock>,
     calls: Vec<OpenCall>,
     call_blocks: Vec<usize>,
@@ -74,7 +74,7 @@ impl ChoiceBlocks {
             }
             DeltaKind::Finish(finish) => {
                 sink.bytes.add(of_finish(&finish))?;
-                // An answer that was cut stays cut, whatever the server says next.
+                // An answer that was cut off stays cut off, whatever the server sends next.
                 if finish.reason.vetoes_calls()
                     || !self.finish.as_ref().is_some_and(|before| before.reason.vetoes_calls())
                 {
@@ -83,7 +83,7 @@ impl ChoiceBlocks {
                 self.calls.iter_mut().for_each(|call| call.vouched = true);
                 Ok(())
             }
-            // The aggregator keeps these for itself.
+            // The aggregator handles these itself.
             DeltaKind::Usage(_) | DeltaKind::Origin(_) | DeltaKind::Done => Ok(()),
         }
     }
@@ -107,8 +107,7 @@ impl ChoiceBlocks {
         Ok(())
     }
 
-    /// Extends the block that a text of this kind extends, if one runs and the text is not too long; otherwise nothing has
-    /// happened.
+    /// Extends the running block, if it has this kind and the text fits the limits; otherwise changes nothing.
     #[inline]
     pub(crate) fn extend_running(
         &mut self,
@@ -121,9 +120,9 @@ impl ChoiceBlocks {
         (!text.is_empty() && block.extend(text, limits, bytes).is_ok()).then_some(&*block)
     }
 
-    /// Extends the arguments of the call with this number, if all that came of it is shown and they are not too long; otherwise
-    /// nothing has happened. [`identify`](crate::aggregator::identity::identify) would find the same call by the same number,
-    /// and no dispute: no header came again that may have begun another call.
+    /// Extends the arguments of the call with this index, if all its earlier arguments were emitted and the text
+    /// fits the limits; otherwise changes nothing. [`identify`](crate::aggregator::identity::identify) would find
+    /// the same call by the same index, and no dispute: no repeated header may have begun another call.
     #[inline]
     pub(crate) fn extend_call(
         &mut self,
@@ -140,7 +139,7 @@ impl ChoiceBlocks {
         self.calls.get_mut(at)?.extend_shown(arguments, limits, bytes).then_some(block)
     }
 
-    /// The open block of this kind, opened now if there is none.
+    /// Returns the position of the open block of this kind; opens one if none is open.
     fn running_block(
         &mut self,
         key: Option<i64>,
@@ -191,7 +190,7 @@ impl ChoiceBlocks {
         data: ProviderData,
         sink: &mut Sink<'_>,
     ) -> Result<(), AggregateError> {
-        // A signature may come after the text has begun; it still belongs to the reasoning.
+        // A signature may arrive after the text has begun; it still belongs to the reasoning.
         let last = self.blocks.iter().rposition(|block| block.kind() == BlockKind::Reasoning);
         let at = match last.filter(|_| key.is_none()) {
             Some(at) => at,
@@ -227,7 +226,7 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Closes what is open, in order, and settles why the answer ended. `done`: the end marker came.
+    /// Closes all open blocks, in order, and sets the finish reason. `done`: the end marker has arrived.
     pub(crate) fn close_all(&mut self, done: bool, sink: &mut Sink<'_>) {
         self.running = None;
         self.dispute_left_over();
@@ -259,12 +258,12 @@ impl ChoiceBlocks {
         }
     }
 
-    /// The text so far in blocks of this kind.
+    /// Returns the text so far in blocks of this kind.
     pub(crate) fn text_of(&self, kind: BlockKind) -> String {
         self.blocks.iter().filter(|block| block.kind() == kind).map(OpenBlock::text_so_far).collect()
     }
 
-    /// The answer as it is now. Blocks that are still open are taken as they are, their calls incomplete.
+    /// Returns the current answer. Open blocks are included as they are, with incomplete calls.
     pub(crate) fn to_choice(&self, round: u32, prefix: &Text) -> Choice {
         let mut block_ids = Vec::with_capacity(self.blocks.len());
         let mut blocks = Vec::with_capacity(self.blocks.len());

@@ -4,30 +4,30 @@ mod table;
 use crate::aggregator::open_call::{Doubt, OpenCall};
 use crate::{Rule, Text, ToolCallDelta};
 
-/// Which call a fragment belongs to.
+/// The call that a fragment belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// The call at this place.
+    /// The call at this position.
     Known(usize),
     /// A call not seen before.
     New,
 }
 
-/// The place of a fragment among those of its wire event.
+/// Position of a fragment among those of its wire event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) position: usize,
     pub(crate) count: usize,
 }
 
-/// What a fragment says of the calls.
+/// The assignment of a fragment to a call, with its effect on other calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) identity: Identity,
     pub(crate) rule: Rule,
-    /// What is doubtful about a new call.
+    /// The doubt about a new call.
     pub(crate) doubt: Doubt,
-    /// The calls that the fragment may belong to as well. None of them may run.
+    /// Calls that the fragment may belong to as well. None of them may run.
     pub(crate) disputed: Vec<usize>,
 }
 
@@ -41,19 +41,19 @@ impl Decision {
     }
 }
 
-/// Decides which call `fragment` belongs to, by which rule, and which calls may be meant as well. All of the identity of calls
-/// is here.
+/// Decides which call `fragment` belongs to, by which rule, and which other calls it may belong to. This module
+/// contains all decisions about the identity of calls.
 ///
-/// Indexes, ids and names are evidence, not truth: servers leave them out, repeat them, reuse them and change them in
-/// the middle of a call. Where they contradict each other and nothing settles it, no call runs that might be meant.
+/// Indexes, ids and names are evidence, not truth: servers omit, repeat and reuse them and change them in the
+/// middle of a call. If they contradict each other and nothing settles it, no call that may be meant runs.
 pub(crate) fn identify(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
     let mut decision = by_evidence(calls, fragment, place);
     dispute_claimed(calls, fragment, &mut decision);
     decision
 }
 
-/// Disputes the calls that are meant if earlier fragments began another call than they were taken for: by a header that came again,
-/// or by arguments that came before their name.
+/// Disputes calls to which earlier fragments may have been assigned wrongly. Such fragments are a repeated header,
+/// which may have begun another call, or arguments that arrived before their name.
 fn dispute_claimed(calls: &mut [OpenCall], fragment: &ToolCallDelta, decision: &mut Decision) {
     let taken = match decision.identity {
         Identity::Known(at) => Some(at),
@@ -104,7 +104,7 @@ fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -
     without_index_or_id(calls, fragment, place)
 }
 
-/// Servers repeat ids: several calls may have this one, and the index says which of them is meant.
+/// Decides by a known id. Servers repeat ids, so several calls may have it; the index tells them apart.
 fn by_known_id(calls: &mut [OpenCall], id: &Text, fragment: &ToolCallDelta) -> Decision {
     let has_id = |call: &OpenCall| call.id.as_ref() == Some(id);
     let Some(index) = fragment.index else {
@@ -126,7 +126,7 @@ fn by_known_id(calls: &mut [OpenCall], id: &Text, fragment: &ToolCallDelta) -> D
     }
 }
 
-/// Of calls with the same id: the one with the fragment's name, or the only one.
+/// Picks among calls with the same id: the one with the fragment's name, or the only one.
 fn among(
     calls: &mut [OpenCall],
     fragment: &ToolCallDelta,
@@ -144,13 +144,15 @@ fn among(
     if fragment.name().is_some() && !names_it && calls.iter().filter(|call| fits(call)).count() == 1 {
         return Decision::known(last, Rule::Contradiction);
     }
-    // That only one of them can take arguments does not settle it: the header of a further call looks like one sent again.
+    // A repeated header and the header of a further call look the same. So it does not settle the case that only
+    // one call can take arguments.
     let disputed = open(calls, fits);
     let at = disputed.last().copied().unwrap_or(last);
     Decision { disputed, ..Decision::known(at, Rule::Contradiction) }
 }
 
-/// The id of one call and the index of another: nothing can follow arguments that are whole, and what has a name needs none.
+/// Decides between the id of one call and the index of another. Complete arguments take no more, and a call with a
+/// name needs none.
 fn id_against_index(
     calls: &mut [OpenCall],
     fragment: &ToolCallDelta,
@@ -167,14 +169,14 @@ fn id_against_index(
     }
     let with_id = |at: &usize| calls.get(*at).is_some_and(|call| call.id.as_ref() == fragment.call_id());
     let at = open.iter().copied().rfind(with_id).or(open.last().copied()).unwrap_or(last);
-    // Another call with the same name may be meant: then this is its header again.
+    // If another call has the same name, the fragment may be that call's repeated header.
     let is_doubtful = open.len() > 1 || (names_it && calls.iter().filter(|call| fits(call)).count() > 1);
     let disputed = if is_doubtful { open } else { Vec::new() };
     Decision { disputed, ..Decision::known(at, Rule::Contradiction) }
 }
 
-/// A new call, whose id or index other calls have, and whose name the call that they mean has not. Those of them that can take
-/// arguments may be the one that is meant after all.
+/// Begins a new call: other calls have its id or index, but none of these has its name. Those that are not settled
+/// may be meant nevertheless, so they are disputed.
 fn another_tool(calls: &mut [OpenCall], fragment: &ToolCallDelta) -> Decision {
     let is_meant = |call: &OpenCall| {
         (fragment.index.is_some() && call.index == fragment.index)
@@ -190,14 +192,14 @@ fn by_known_index(calls: &mut [OpenCall], known: usize, fragment: &ToolCallDelta
         return Decision::known(known, Rule::KnownIndex);
     };
     let is_same_name = call.name.as_ref().is_none_or(|known| known == name);
-    // An id that arrives late, beside the call's own name, belongs to the call.
+    // An id that arrives late, together with the call's own name, belongs to the call.
     let is_late_id = call.id.is_none() && is_same_name;
     if fragment.call_id().is_some() && !is_late_id {
         return Decision::new(Rule::IndexReusedWithNewId);
     }
     let (is_complete, is_settled) = (call.arguments_complete(), call.is_settled());
     match &call.name {
-        // Arguments that came before any name wait for this one.
+        // Arguments that arrived before any name wait for this one.
         None => Decision::known(known, Rule::KnownIndex),
         Some(_) if is_same_name && is_complete => Decision {
             doubt: Doubt::RepeatedHeader,
@@ -217,7 +219,7 @@ fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: 
         };
         let is_complete = call.arguments_complete();
         return match &call.name {
-            // Arguments that came before any name wait for this one.
+            // Arguments that arrived before any name wait for this one.
             None => Decision::known(last, Rule::LastOpen),
             Some(known) if known == name && !is_complete => Decision::known(last, Rule::NameRepeated),
             Some(_) => by_name(calls, name, Rule::NewName),
@@ -230,8 +232,8 @@ fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: 
     }
 }
 
-/// A new call that nothing but its name tells from the others. It may be the header of one with that name, sent again, or a piece
-/// of one that is in the middle of its arguments.
+/// Begins a new call that only its name tells from the others. It may be the repeated header of a call with that
+/// name, or a piece of a call whose arguments are incomplete.
 fn by_name(calls: &mut [OpenCall], name: &Text, rule: Rule) -> Decision {
     let has_name = |call: &OpenCall| call.name.as_ref() == Some(name);
     let disputed = unsettled(calls, |call| has_name(call) && call.has_arguments());
@@ -243,7 +245,7 @@ fn by_name(calls: &mut [OpenCall], name: &Text, rule: Rule) -> Decision {
     Decision { doubt, disputed, ..Decision::new(rule) }
 }
 
-/// An event that lists several calls and no more than their places lists the last ones.
+/// Decides by position: an event that lists several calls without other evidence lists the last ones.
 fn by_place(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> Decision {
     let before = calls.len().saturating_sub(place.count);
     let at = before + place.position;
@@ -257,7 +259,7 @@ fn by_place(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -> D
     Decision { disputed, ..Decision::known(at, Rule::Position) }
 }
 
-/// Whether nothing says that the fragment's tool is not the call's.
+/// Checks that the fragment's name does not contradict the call's.
 fn has_name_of(call: &OpenCall, fragment: &ToolCallDelta) -> bool {
     match (&call.name, fragment.name()) {
         (Some(known), Some(name)) => known == name,
@@ -265,18 +267,18 @@ fn has_name_of(call: &OpenCall, fragment: &ToolCallDelta) -> bool {
     }
 }
 
-/// Whether the fragment has the name that one of these calls lacks.
+/// Checks whether the fragment has a name that one of these calls lacks.
 fn names_one(calls: &[OpenCall], at: &[usize], fragment: &ToolCallDelta) -> bool {
     fragment.name().is_some() && at.iter().any(|at| calls.get(*at).is_some_and(|call| call.name.is_none()))
 }
 
-/// The places of those calls that lack their name or the end of their arguments.
+/// Returns the positions of the matching calls that lack their name or the end of their arguments.
 fn unsettled(calls: &mut [OpenCall], is_meant: impl Fn(&OpenCall) -> bool) -> Vec<usize> {
     let calls = calls.iter_mut().enumerate();
     calls.filter_map(|(at, call)| (is_meant(call) && !call.is_settled()).then_some(at)).collect()
 }
 
-/// The places of those calls that can take more arguments, or a name.
+/// Returns the positions of the matching calls that can take more arguments, or a name.
 pub(crate) fn open(calls: &mut [OpenCall], is_meant: impl Fn(&OpenCall) -> bool) -> Vec<usize> {
     let calls = calls.iter_mut().enumerate();
     calls.filter_map(|(at, call)| (is_meant(call) && call.can_take_more()).then_some(at)).collect()

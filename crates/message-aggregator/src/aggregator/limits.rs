@@ -2,8 +2,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AggregatorLimits {
-    /// Bytes of one answer over all choices: text, arguments, media, data, names and ids, whatever is kept of
-    /// it. What is structured counts as its JSON. Default: 64 MiB.
+    /// Bytes of one answer over all choices, for all data held: text, arguments, media, provider data, names and
+    /// ids. Structured data counts as its JSON. Default: 64 MiB.
     pub answer_bytes: usize,
     /// Bytes of the text of one block, or of the arguments of one call. Default: 16 MiB.
     pub block_bytes: usize,

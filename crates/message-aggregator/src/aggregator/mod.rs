@@ -17,14 +17,13 @@ use crate::{
 
 /// Turns the deltas of one model answer into chunks and one response.
 ///
-/// It is the only place where an answer is put together: text into blocks, fragments into tool calls.
-/// It does no I/O and never waits.
+/// It is the only place where an answer is aggregated: text into blocks, fragments into tool calls. It does no I/O
+/// and never blocks.
 ///
 /// # Ordering
-/// Chunks come out in the order of the deltas that caused them, in the same call. A tool call's block
-/// ends when the provider says so or when the answer ends; not because its arguments parse already. The
-/// block of a call without arguments ends with the answer: what may still come decides whether the
-/// call is complete.
+/// Each call appends the chunks of its delta, in order. A tool call's block ends when the provider ends it or when
+/// the answer ends; not as soon as its arguments parse. The block of a call without arguments ends with the
+/// answer, since later fragments decide whether the call is complete.
 ///
 /// # Errors
 /// A typed [`AggregateError`]: the bounds of [`AggregatorLimits`], or an answer that was cut off.
@@ -51,7 +50,7 @@ pub struct MessageAggregator {
     round: u32,
     blocks: u32,
     bytes: AnswerBytes,
-    /// In the order in which they came, but number 0 is always there and first.
+    /// In order of arrival, but number 0 always exists and is first.
     choices: Vec<ChoiceBlocks>,
     usage: Option<Usage>,
     response_id: Option<Text>,
@@ -60,20 +59,20 @@ pub struct MessageAggregator {
     diagnostics: Diagnostics,
 }
 
-/// How a [`MessageAggregator`] reads its deltas.
+/// Settings of a [`MessageAggregator`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AggregatorSettings {
     /// The bounds.
     pub limits: AggregatorLimits,
-    /// How many parallel answers were asked for. With 1, the choice numbers on the wire mean nothing
-    /// (some servers put token numbers there) and all deltas belong to one answer. With more, number 0 is
-    /// part of every response, and a server that sends more answers than this ends in an error.
+    /// The number of requested parallel answers. With 1, choice numbers on the wire are ignored (some servers put
+    /// token numbers there) and all deltas belong to one answer. With more, number 0 is part of every response,
+    /// and a server that sends more answers than this causes an error.
     pub choices: u32,
-    /// A tool call takes nothing more when the next one begins, and its block ends if it has arguments.
-    /// Right only for providers that never interleave calls.
+    /// Whether a tool call ends when the next one begins; its block ends too if it has arguments. Correct only for
+    /// providers that never interleave calls.
     pub eager_calls: bool,
-    /// What the ids begin with that calls without an id are given.
+    /// Prefix of generated ids, for calls that arrive without an id.
     pub call_id_prefix: Text,
 }
 
@@ -89,13 +88,13 @@ impl Default for AggregatorSettings {
 }
 
 impl MessageAggregator {
-    /// An aggregator for the answer of `round`.
+    /// Creates an aggregator for the answer of `round`.
     #[must_use]
     pub fn new(round: u32) -> Self {
         Self::with_settings(round, AggregatorSettings::default())
     }
 
-    /// An aggregator for the answer of `round`, with these settings.
+    /// Creates an aggregator for the answer of `round`, with these settings.
     #[must_use]
     pub fn with_settings(round: u32, settings: AggregatorSettings) -> Self {
         Self {
@@ -112,12 +111,12 @@ impl MessageAggregator {
         }
     }
 
-    /// Takes the next delta and appends to `chunks` what it makes visible.
+    /// Takes the next delta and appends its chunks to `chunks`.
     ///
-    /// After [`DeltaKind::Done`] only token counts are taken.
+    /// After [`DeltaKind::Done`] only token counts are processed.
     ///
     /// # Errors
-    /// If a bound is exceeded. The aggregator still tells what came before, see [`Self::partial`].
+    /// If a bound is exceeded. [`Self::partial`] still returns the answer so far.
     #[inline]
     pub fn push(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
         match self.extend(delta) {
@@ -157,8 +156,8 @@ impl MessageAggregator {
         Ok(())
     }
 
-    /// Takes a delta that is the next piece of the text or of the arguments that come in, as nearly all are, and returns its one
-    /// chunk; any other comes back.
+    /// Fast path: takes a delta that extends the running text or the open arguments, as nearly all do, and returns
+    /// its one chunk. Returns any other delta unchanged.
     #[inline]
     fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
         let (limits, bytes) = (&self.settings.limits, &mut self.bytes);
@@ -181,10 +180,10 @@ impl MessageAggregator {
         }
     }
 
-    /// Ends the answer: its source has ended. Appends the closing chunks and gives the response.
+    /// Ends the answer. Appends the closing chunks and returns the response.
     ///
     /// # Errors
-    /// [`AggregateError::Truncated`] if an answer has no finish reason and no end marker came either.
+    /// [`AggregateError::Truncated`] if a choice has no finish reason and no end marker has arrived.
     pub fn finish(mut self, chunks: &mut VecDeque<Chunk>) -> Result<ChatResponse, AggregateError> {
         if !self.done && self.choices.iter().any(|choice| choice.finish().is_none()) {
             return Err(AggregateError::Truncated { partial: Box::new(self.partial()) });
@@ -206,8 +205,8 @@ impl MessageAggregator {
         Ok(self.response(self.all_choices()))
     }
 
-    /// What there is so far, as if it had been interrupted here, with the provider's word for the end if one came already;
-    /// none of its open calls is complete.
+    /// Returns the answer so far as an interrupted one, with the provider's word for the end if it has arrived.
+    /// Its open calls are incomplete.
     #[must_use]
     pub fn partial(&self) -> ChatResponse {
         let mut choices = self.all_choices();
@@ -218,26 +217,26 @@ impl MessageAggregator {
         self.response(choices)
     }
 
-    /// The text so far, of the first choice.
+    /// Returns the text so far, of the first choice.
     #[must_use]
     pub fn text(&self) -> String {
         self.first_choice().map(|choice| choice.text_of(BlockKind::Text)).unwrap_or_default()
     }
 
-    /// The calls so far, of the first choice. Open ones are not complete.
+    /// Returns the calls so far, of the first choice. Open ones are incomplete.
     #[must_use]
     pub fn tool_calls(&self) -> Vec<ToolCall> {
         self.partial().tool_calls().map(|(_, call)| call.clone()).collect()
     }
 
-    /// The finish reason so far, of the first choice.
+    /// Returns the finish reason so far, of the first choice.
     #[must_use]
     pub fn finish_reason(&self) -> Option<&Finish> {
         self.first_choice().and_then(ChoiceBlocks::finish)
     }
 
-    /// The token counts so far, as far as they were pushed. A source may keep those of single pieces until something else comes,
-    /// since the last ones count.
+    /// Returns the token counts pushed so far. A source may hold back the counts of single pieces until another
+    /// delta follows, since the last counts apply.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_ref()
@@ -247,7 +246,7 @@ impl MessageAggregator {
         self.choices.first()
     }
 
-    /// The place of the choice with this number, which is begun if it is new.
+    /// Returns the position of the choice with this number; creates the choice if it is new.
     fn choice(&mut self, number: u32) -> Result<usize, AggregateError> {
         if let Some(at) = self.choices.iter().position(|choice| choice.number() == number) {
             return Ok(at);
@@ -277,7 +276,7 @@ impl MessageAggregator {
     }
 }
 
-/// What a choice needs of its aggregator while it takes a delta.
+/// Parts of the aggregator that a choice uses while it takes a delta.
 pub(crate) struct Sink<'a> {
     pub(crate) settings: &'a AggregatorSettings,
     pub(crate) diagnostics: &'a mut Diagnostics,

@@ -6,11 +6,11 @@ use crate::{
     CallHead, Chunk, Citation, Media, Opaque, ProviderData, Text,
 };
 
-/// A block while it comes in.
+/// A block while it streams.
 #[derive(Debug)]
 pub(crate) struct OpenBlock {
     id: BlockId,
-    /// The provider's number of it, if it numbers blocks.
+    /// The provider's number of the block, if it numbers blocks.
     key: Option<i64>,
     kind: BlockKind,
     text: String,
@@ -20,7 +20,7 @@ pub(crate) struct OpenBlock {
     closed: Option<Block>,
 }
 
-/// Content that comes in one piece.
+/// Content that arrives in one piece.
 #[derive(Debug, Clone)]
 pub(crate) enum Whole {
     Media(Media),
@@ -114,7 +114,7 @@ impl OpenBlock {
         sink.chunks.push_back(Chunk::Opened { block: self.id, head });
     }
 
-    /// Takes the next piece of the text. If it is too large, nothing has happened.
+    /// Appends a piece of the text. If it exceeds a limit, nothing changes.
     #[inline]
     pub(crate) fn extend(
         &mut self,
@@ -131,7 +131,7 @@ impl OpenBlock {
         Ok(())
     }
 
-    /// The chunk that shows a piece of the text, or of the arguments.
+    /// Returns the chunk of a piece of text or arguments.
     #[inline]
     pub(crate) fn piece(&self, text: Text) -> Chunk {
         let delta = match self.kind {
@@ -143,7 +143,7 @@ impl OpenBlock {
         Chunk::Delta { block: self.id, delta }
     }
 
-    /// Adds data to be replayed with the block; it may come after the block has ended.
+    /// Adds data to be replayed with the block; it may arrive after the block has ended.
     pub(crate) fn push_data(
         &mut self,
         data: ProviderData,
@@ -182,10 +182,10 @@ impl OpenBlock {
         sink.chunks.push_back(Chunk::Closed { block: self.id, content });
     }
 
-    /// The block as it is now; `call` gives the content of a call that is still open.
+    /// Returns the current block; `call` returns the content of a call that is still open.
     pub(crate) fn to_block(&self, call: impl FnOnce() -> Option<BlockContent>) -> Block {
         let content = match (&self.closed, self.kind) {
-            // Data that came after the end was not on the closing chunk.
+            // Data that arrived after the end is missing on the closing chunk.
             (Some(block), _) if block.provider_data().len() == self.data.len() => return block.clone(),
             (Some(block), _) => block.content().clone(),
             (None, BlockKind::ToolCall) => call().unwrap_or_else(|| BlockContent::Text(String::new())),

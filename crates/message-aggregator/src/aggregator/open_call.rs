@@ -4,37 +4,37 @@ use crate::aggregator::answer_bytes::AnswerBytes;
 use crate::{AggregatorLimits, Text, ToolCall, ToolCallDelta};
 use claims::Claims;
 
-/// A tool call while its fragments come in.
+/// A tool call while its fragments arrive.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenCall {
     pub(crate) index: Option<i64>,
-    /// The provider's id, by which its fragments are known.
+    /// The provider's id, which identifies its fragments.
     pub(crate) id: Option<Text>,
-    /// The id it is given here, because the provider gave it none or one that an earlier call has.
+    /// The id generated here, because the provider sent none or that of an earlier call.
     pub(crate) made_id: Option<Text>,
     pub(crate) name: Option<Text>,
     pub(crate) doubt: Doubt,
-    /// The calls that could take its arguments when they came: if it never gets a name, they may be theirs.
+    /// The calls that could have taken its arguments. If it never gets a name, the arguments may belong to them.
     pub(crate) rivals: Vec<usize>,
     claims: Claims,
-    /// It takes nothing more.
+    /// Whether it takes no more fragments.
     pub(crate) ended: bool,
-    /// A finish reason came after all of it that came so far.
+    /// Whether a finish reason has arrived after all of its fragments.
     pub(crate) vouched: bool,
     arguments: String,
-    /// How much of the arguments was handed out as chunks.
+    /// The length of the arguments emitted as chunks.
     shown: usize,
     extent: JsonExtent,
 }
 
-/// Why a call may not run although all of it came.
+/// Reason why a call may not run although it has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Doubt {
     #[default]
     None,
-    /// The call began as another one does whose header is sent again. It runs only with arguments of its own.
+    /// The call began like another one whose header is repeated. It runs only with its own arguments.
     RepeatedHeader,
-    /// A fragment that says something of this call may belong to another one, or the other way round.
+    /// A fragment of this call may belong to another one, or vice versa.
     Disputed,
 }
 
@@ -43,27 +43,28 @@ impl OpenCall {
         Self { doubt, ..Self::default() }
     }
 
-    /// Notes it if `fragment`, which is taken for one of this call, has its name again: it may begin a further call. `calls`: how
-    /// many there are.
+    /// Notes a `fragment` of this call that repeats its name, since it may begin a further call. `calls` is the
+    /// number of calls so far.
     pub(crate) fn note_header(&mut self, fragment: &ToolCallDelta, calls: usize) {
         if fragment.name().is_some() && fragment.name() == self.name.as_ref() {
             self.claims.note_header(fragment, calls);
         }
     }
 
-    /// Whether its header came again, and may have begun a further call.
+    /// Checks whether its header was repeated and may have begun a further call.
     #[inline]
     pub(crate) fn has_repeated_header(&self) -> bool {
         self.claims.has_header()
     }
 
-    /// Whether the arguments of `fragment`, taken for those of the call at `taken`, may be of a further call of this one's tool.
+    /// Checks whether arguments in `fragment`, assigned to the call at `taken`, may belong to a further call of
+    /// this tool.
     pub(crate) fn may_go_on(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
         self.claims.goes_on(fragment, taken)
             && fragment.name().is_none_or(|name| self.name.as_ref() == Some(name))
     }
 
-    /// Whether it has arguments that may be of the call that `fragment` names.
+    /// Checks whether it has arguments that may belong to the call that `fragment` names.
     pub(crate) fn has_arguments_of(&self, fragment: &ToolCallDelta) -> bool {
         let is_other = || self.name.is_some() && self.name.as_ref() != fragment.name();
         let id = fragment.call_id();
@@ -72,9 +73,9 @@ impl OpenCall {
             && (id.is_some() || (self.index == fragment.index && is_other()))
     }
 
-    /// Takes over what `fragment` says. Numbers, ids and names are set once.
+    /// Adds the data of `fragment`. Index, id and name are set once.
     ///
-    /// Says whether `{}` had to give way to the real arguments, which some servers send after it.
+    /// Returns whether a lone `{}` was replaced by the real arguments, which some servers send after it.
     pub(crate) fn extend(&mut self, fragment: &ToolCallDelta) -> bool {
         let announces = fragment.name().is_some_and(|name| self.name.as_ref() != Some(name))
             || fragment.call_id().is_some_and(|id| self.id.as_ref() != Some(id));
@@ -98,8 +99,8 @@ impl OpenCall {
         dropped
     }
 
-    /// Takes arguments that are shown as they come, because those before them are shown. If they are not, or these are too many,
-    /// nothing has happened.
+    /// Adds arguments that are emitted at once, because all earlier ones were. If they were not, or the arguments
+    /// exceed a limit, nothing changes.
     #[inline]
     pub(crate) fn extend_shown(
         &mut self,
@@ -118,9 +119,9 @@ impl OpenCall {
         true
     }
 
-    /// The arguments that are to be shown now, once the call has a name.
+    /// Returns the arguments to emit now, once the call has a name.
     ///
-    /// A lone `{}` is held back until it is certain that nothing else follows.
+    /// A lone `{}` is held back until it is certain that no other arguments follow.
     pub(crate) fn take_unshown(&mut self) -> Option<Text> {
         if self.name.is_none() || self.only_empty_object() {
             return None;
@@ -128,7 +129,7 @@ impl OpenCall {
         self.take_rest()
     }
 
-    /// All arguments not yet shown, at the end of the call.
+    /// Returns all arguments not yet emitted, at the end of the call.
     pub(crate) fn take_rest(&mut self) -> Option<Text> {
         let rest = self.arguments.get(self.shown..).filter(|rest| !rest.is_empty())?;
         let rest = Text::from(rest);
@@ -136,22 +137,22 @@ impl OpenCall {
         Some(rest)
     }
 
-    /// Whether the arguments so far are one whole JSON object, and none of them are in dispute. Looks at each byte once.
+    /// Checks whether the arguments so far are one complete JSON object and not disputed. Scans each byte once.
     pub(crate) fn arguments_complete(&mut self) -> bool {
         self.extent.scan(self.arguments.as_bytes()) && self.doubt != Doubt::Disputed
     }
 
-    /// Whether it has its name and all of its arguments.
+    /// Checks whether it has its name and all of its arguments.
     pub(crate) fn is_settled(&mut self) -> bool {
         self.ended || (self.name.is_some() && self.arguments_complete())
     }
 
-    /// Whether it can take more arguments, in place of a lone `{}` too, or a name.
+    /// Checks whether it can take a name or more arguments, including those that replace a lone `{}`.
     pub(crate) fn can_take_more(&mut self) -> bool {
         !self.is_settled() || (!self.ended && self.only_empty_object())
     }
 
-    /// Whether nothing that may still come makes it doubtful, once it takes nothing more.
+    /// Checks whether no later fragment can make it doubtful, once it has ended.
     pub(crate) fn is_certain(&self) -> bool {
         let has_claims = self.doubt != Doubt::None || self.claims.has_id(None);
         !has_claims && self.name.is_some() && self.has_arguments()
@@ -161,7 +162,7 @@ impl OpenCall {
         !self.arguments.trim_start().is_empty()
     }
 
-    /// Whether what came of it may belong to another call, or be no call of its own.
+    /// Checks whether its fragments may belong to another call, or may not form a separate call.
     pub(crate) fn is_doubtful(&self) -> bool {
         match self.doubt {
             Doubt::None => false,
@@ -170,17 +171,18 @@ impl OpenCall {
         }
     }
 
-    /// Whether it has arguments that are those of another call: it has no name, or they go on behind their end.
+    /// Checks whether it has arguments of another call: it has no name, or its arguments continue after their end.
     pub(crate) fn has_stray_arguments(&mut self) -> bool {
         self.has_arguments() && (self.name.is_none() || self.extent.overruns(self.arguments.as_bytes()))
     }
 
-    /// How long the arguments are with those of `fragment`.
+    /// Returns the length of the arguments together with those of `fragment`.
     pub(crate) fn bytes_with(&self, fragment: &ToolCallDelta) -> usize {
         self.arguments.len() + fragment.arguments_delta().map_or(0, |arguments| arguments.len())
     }
 
-    /// How many bytes of `fragment` are kept: its arguments, its name if it is the first, and its id if it is new.
+    /// Returns how many bytes of `fragment` will be stored: its arguments, its name if it is the first, and its id
+    /// if new.
     pub(crate) fn grows_by(&self, fragment: &ToolCallDelta) -> usize {
         let first = |known: &Option<Text>, text: Option<&Text>| match known {
             None => text.map_or(0, |text| text.len()),
@@ -192,12 +194,12 @@ impl OpenCall {
             + first(&None, self.claims.new_id(self.id.as_ref(), fragment))
     }
 
-    /// The id that those outside know it by, unless it is still to be made.
+    /// Returns the id under which the call is emitted, if it has one yet.
     pub(crate) fn shown_id(&self) -> Option<&Text> {
         self.made_id.as_ref().or(self.id.as_ref())
     }
 
-    /// The call as it is now.
+    /// Returns the current call.
     pub(crate) fn to_call(&self, made_id: impl FnOnce() -> Text, complete: bool) -> ToolCall {
         ToolCall {
             id: self.shown_id().cloned().unwrap_or_else(made_id),
@@ -212,7 +214,7 @@ impl OpenCall {
     }
 }
 
-/// Finds the end of a JSON object without parsing it, and without looking at a byte twice.
+/// Finds the end of a JSON object without parsing it; scans each byte once.
 #[derive(Debug, Clone, Copy, Default)]
 struct JsonExtent {
     scanned: usize,
@@ -232,7 +234,7 @@ impl JsonExtent {
         self.ended && !self.broken
     }
 
-    /// Whether an object ends and something else follows it.
+    /// Checks whether an object ends and other text follows it.
     fn overruns(&mut self, text: &[u8]) -> bool {
         self.scan(text);
         self.ended && self.broken

@@ -1,6 +1,6 @@
 use crate::{BlockContent, BlockKind, Citation, Media, Opaque, Text};
 
-/// The next piece of a block.
+/// A piece of a block.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum BlockDelta {
@@ -12,11 +12,11 @@ pub enum BlockDelta {
     Refusal(Text),
     /// Characters of a tool call's arguments.
     Arguments(Text),
-    /// The whole of a media block.
+    /// A complete media block.
     Media(Box<Media>),
-    /// The whole of a citation block.
+    /// A complete citation block.
     Citation(Box<Citation>),
-    /// The whole of an opaque block.
+    /// A complete opaque block.
     Opaque(Box<Opaque>),
 }
 
@@ -35,7 +35,7 @@ impl BlockDelta {
         }
     }
 
-    /// The one delta that holds all of a block; none for an empty one.
+    /// Returns the one delta that holds all content of a block; `None` for an empty one.
     #[must_use]
     pub fn from_content(content: &BlockContent) -> Option<Self> {
         let text = |all: &String| (!all.is_empty()).then(|| Text::from(all.as_str()));

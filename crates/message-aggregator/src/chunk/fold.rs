@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use crate::{Block, BlockContent, BlockDelta, BlockId, BlockKind, Chunk, ToolCall};
 
-/// Puts blocks back together from the chunks of a stream, without looking at finished blocks or responses.
+/// Rebuilds blocks from the deltas of a stream, without reading finished blocks or responses.
 ///
-/// It is what a user interface does that only sees deltas, and what tests compare responses with.
-/// Beginning a round again makes what was shown of it void.
+/// User interfaces that only see deltas do the same, and tests compare its result with responses. A restart of a
+/// round discards its blocks.
 #[derive(Debug, Clone, Default)]
 pub struct ChunkFold {
     blocks: BTreeMap<BlockId, Folded>,
@@ -19,13 +19,13 @@ struct Folded {
 }
 
 impl ChunkFold {
-    /// A fold that has seen nothing.
+    /// Creates an empty fold.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next chunk. Pieces of a block that never opened are left out.
+    /// Adds the next chunk. Deltas of a block that never opened are ignored.
     pub fn push(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Opened { block, head } => {
@@ -55,10 +55,10 @@ impl ChunkFold {
         }
     }
 
-    /// The blocks of a round's first choice as their deltas make them, in order.
+    /// Returns the blocks of a round's first choice as built from their deltas, in order.
     ///
-    /// A call's id may have come after its block opened; that and provider data are taken from the closed
-    /// block. Data that came still later is only in the response.
+    /// A call's id may arrive after its block opened, so it is taken from the closed block, as is provider data.
+    /// Data that arrives later still is only in the response.
     #[must_use]
     pub fn blocks(&self, round: u32) -> Vec<(BlockId, Block)> {
         self.of_round(round)
@@ -67,7 +67,7 @@ impl ChunkFold {
             .collect()
     }
 
-    /// Returns the blocks of a round by choice, as their deltas make them; no entry for a choice without a block.
+    /// Returns the blocks of a round by choice, as built from their deltas; a choice without a block has no entry.
     #[must_use]
     pub fn choices(&self, round: u32) -> BTreeMap<u32, Vec<(BlockId, Block)>> {
         let mut choices: BTreeMap<u32, Vec<_>> = BTreeMap::new();
@@ -77,23 +77,23 @@ impl ChunkFold {
         choices
     }
 
-    /// One block of any choice as its deltas make it.
+    /// Returns one block of any choice as built from its deltas.
     #[must_use]
     pub fn block(&self, id: BlockId) -> Option<Block> {
         self.blocks.get(&id).map(Folded::to_block)
     }
 
-    /// The blocks of any round and choice that have opened and not closed, as their deltas make them so far.
+    /// Iterates over the open blocks of any round and choice, as built from their deltas so far.
     ///
-    /// A call among them is not complete, and its id is empty if it has not come yet.
+    /// Open calls are incomplete; their id is empty if it has not arrived yet.
     pub fn open_blocks(&self) -> impl Iterator<Item = (BlockId, Block)> {
         let open = self.blocks.iter().filter(|(_, folded)| folded.closed.is_none());
         open.map(|(id, folded)| (*id, folded.to_block()))
     }
 
-    /// Closes the open blocks, for an answer that ends here. Returns the chunks that tell of it.
+    /// Closes the open blocks, for an answer that ends here. Returns the closing chunks.
     ///
-    /// A call among them is not complete. One whose id has not come yet gets one that no other call of its round has.
+    /// Open calls stay incomplete. A call without an id gets one that is unique in its round.
     pub fn close_open(&mut self) -> Vec<Chunk> {
         let open: Vec<_> = self.open_blocks().collect();
         let close = |(block, content)| {
@@ -124,13 +124,13 @@ impl ChunkFold {
         std::iter::once(id.clone()).chain(others).find(|id| !is_used(id)).unwrap_or_default()
     }
 
-    /// Whether the block has opened.
+    /// Checks whether the block has opened.
     #[must_use]
     pub fn has_opened(&self, id: BlockId) -> bool {
         self.blocks.contains_key(&id)
     }
 
-    /// The text shown of a round's first choice, joined over its text blocks.
+    /// Returns the emitted text of a round's first choice, joined over its text blocks.
     #[must_use]
     pub fn text(&self, round: u32) -> String {
         self.of_round(round)

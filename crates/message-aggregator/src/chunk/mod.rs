@@ -5,72 +5,72 @@ use crate::{Block, BlockDelta, BlockId, BlockKind, ChatResponse, Part, Text, Too
 
 /// One item of the stream that advisors see.
 ///
-/// A round opens blocks, extends them and closes them; several may be open at once. The last item of
-/// a stream that succeeds is [`Chunk::Completed`].
+/// A round opens blocks, extends them and closes them; several may be open at once. The last item of a successful
+/// stream is [`Chunk::Completed`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Chunk {
-    /// A block begins.
+    /// The start of a block.
     Opened {
         /// The block.
         block: BlockId,
-        /// What it will be.
+        /// Its kind and other data known at its start.
         head: BlockHead,
     },
-    /// A block goes on. The deltas of a block concatenate to its content.
+    /// A piece of a block. The deltas of a block concatenate to its content.
     Delta {
         /// The block.
         block: BlockId,
-        /// What comes next in it.
+        /// The piece.
         delta: BlockDelta,
     },
-    /// A block has ended; nothing more of it follows.
+    /// The end of a block; no chunk of it follows.
     Closed {
         /// The block.
         block: BlockId,
-        /// All of it.
+        /// Its complete content.
         content: Block,
     },
-    /// A tool started, tells how far it is, or has finished.
+    /// The start, progress or end of a tool.
     Tool(Box<ToolEvent>),
-    /// A round has ended and another one follows; everything inside the loop is done with it.
+    /// The end of a round that is followed by another; all work inside the loop on this round has finished.
     RoundCompleted(ChatResponse),
-    /// The token counts of a round, once, after its blocks, however often the provider reports them.
+    /// The token counts of a round. Emitted once, after its blocks, however often the provider reports them.
     Usage {
         /// The round.
         round: u32,
-        /// What it used.
+        /// Its token counts.
         usage: Box<Usage>,
     },
-    /// What was shown of this round is void: it is asked again from the start.
+    /// The output of this round is void: the model is called again.
     AttemptRestarted {
-        /// The round that is void.
+        /// The void round.
         round: u32,
     },
-    /// The answer is complete, and so is all that advisors further inside do about it.
+    /// The answer is complete, and so is all work of inner advisors on it.
     Completed(ChatResponse),
 }
 
-/// What is known of a block when it opens.
+/// Data of a block known when it opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockHead {
     /// The kind of the block.
     pub kind: BlockKind,
-    /// Which of several parallel answers it belongs to.
+    /// Number of the parallel answer it belongs to.
     pub choice: u32,
-    /// The call, if the block is one.
+    /// The call, for a tool-call block.
     pub call: Option<Box<CallHead>>,
 }
 
 impl BlockHead {
-    /// The head of a block of this kind in the first choice.
+    /// Creates the head of a block of this kind in the first choice.
     #[must_use]
     pub fn new(kind: BlockKind) -> Self {
         Self { kind, choice: 0, call: None }
     }
 
-    /// The head of a block that holds `block`.
+    /// Creates the head of a block with this content.
     #[must_use]
     pub fn from_block(block: &Block) -> Self {
         let call = block
@@ -80,24 +80,24 @@ impl BlockHead {
     }
 }
 
-/// What is known of a tool call when its block opens.
+/// Data of a tool call known when its block opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallHead {
-    /// The tool.
+    /// The name of the tool.
     pub name: Text,
-    /// The provider's id, if it came already.
+    /// The provider's id, if it has arrived.
     pub call_id: Option<Text>,
 }
 
 impl CallHead {
-    /// A call of the tool `name`.
+    /// Creates the head of a call of the tool `name`.
     pub fn new(name: impl Into<Text>, call_id: Option<Text>) -> Self {
         Self { name: name.into(), call_id }
     }
 }
 
-/// Something that happened to a tool call.
+/// An event of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolEvent {
@@ -105,14 +105,14 @@ pub struct ToolEvent {
     pub block: BlockId,
     /// The id of the call.
     pub call_id: Text,
-    /// The tool.
+    /// The name of the tool.
     pub name: Text,
-    /// What happened.
+    /// The kind of the event.
     pub kind: ToolEventKind,
 }
 
 impl ToolEvent {
-    /// An event of the call in `block`.
+    /// Creates an event of the call in `block`.
     pub fn new(block: BlockId, call_id: Text, name: Text, kind: ToolEventKind) -> Self {
         Self { block, call_id, name, kind }
     }
@@ -122,19 +122,19 @@ impl ToolEvent {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ToolEventKind {
-    /// The tool starts, with these arguments as the model wrote them.
+    /// The tool starts.
     Started {
-        /// The arguments.
+        /// The arguments as the model wrote them.
         arguments: Text,
     },
-    /// The tool tells how far it is.
+    /// The tool reports progress.
     Progress(Part),
-    /// The tool has answered, well or not.
+    /// The tool has returned a result or an error.
     Finished(ToolResult),
 }
 
 impl Chunk {
-    /// The text for the user that this chunk adds, if it adds any.
+    /// Returns the text for the user in this chunk, if any.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
@@ -143,7 +143,7 @@ impl Chunk {
         }
     }
 
-    /// The response of the last chunk of a stream.
+    /// Returns the response of a [`Chunk::Completed`].
     #[must_use]
     pub fn completed(&self) -> Option<&ChatResponse> {
         match self {
@@ -152,7 +152,7 @@ impl Chunk {
         }
     }
 
-    /// The block this chunk belongs to, if it belongs to one.
+    /// Returns the block of this chunk, if any.
     #[must_use]
     pub fn block(&self) -> Option<BlockId> {
         match self {
@@ -164,7 +164,7 @@ impl Chunk {
         }
     }
 
-    /// The round this chunk belongs to.
+    /// Returns the round of this chunk.
     #[must_use]
     pub fn round(&self) -> u32 {
         match self {
@@ -177,7 +177,7 @@ impl Chunk {
         }
     }
 
-    /// The chunks that show a whole block at once: opened, its one delta unless it is empty, closed.
+    /// Returns the chunks of a complete block: opened, one delta unless it is empty, closed.
     pub fn from_block(block: BlockId, content: &Block) -> impl Iterator<Item = Self> + use<> {
         let delta = BlockDelta::from_content(content.content()).map(|delta| Self::Delta { block, delta });
         let opened = Self::Opened { block, head: BlockHead::from_block(content) };
@@ -196,7 +196,7 @@ impl Chunk {
     }
 }
 
-/// Callbacks at block level, for those who want them without a stream; feed it with [`Chunk::observe`].
+/// Callbacks for blocks, for use without a stream; call them with [`Chunk::observe`].
 ///
 /// # Example
 /// ```
@@ -221,12 +221,12 @@ impl Chunk {
 /// # Ok::<(), message_aggregator::AggregateError>(())
 /// ```
 pub trait BlockObserver {
-    /// A block begins.
+    /// Runs when a block opens.
     fn opened(&mut self, _block: BlockId, _head: &BlockHead) {}
 
-    /// A block goes on.
+    /// Runs for each piece of a block.
     fn delta(&mut self, _block: BlockId, _delta: &BlockDelta) {}
 
-    /// A block has ended.
+    /// Runs when a block closes.
     fn closed(&mut self, _block: BlockId, _content: &Block) {}
 }

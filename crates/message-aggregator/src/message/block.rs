@@ -7,7 +7,7 @@ use crate::{Media, Text, ToolCall};
 
 /// One ordered part of an assistant message. Cheap to clone.
 ///
-/// Two blocks are equal when their content and their provider data are.
+/// Two blocks are equal if their content and their provider data are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Block(Arc<Inner>);
@@ -20,7 +20,7 @@ struct Inner {
     provider_data: Vec<ProviderData>,
 }
 
-/// What a [`Block`] holds.
+/// Content of a [`Block`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -29,15 +29,15 @@ pub enum BlockContent {
     Text(String),
     /// The model's reasoning, as far as the provider shows it.
     Reasoning(String),
-    /// The model's words of refusal, where the provider sends them apart from the text.
+    /// The model's refusal, if the provider sends it separately from the text.
     Refusal(String),
-    /// Media that the model made.
+    /// Media that the model generated.
     Media(Media),
     /// A source that the answer cites.
     Citation(Citation),
     /// A call of a tool.
     ToolCall(ToolCall),
-    /// What only the provider understands, such as a tool that runs on its side.
+    /// Content that only the provider understands, such as a tool that runs on its side.
     Opaque(Opaque),
 }
 
@@ -72,7 +72,7 @@ pub struct Citation {
     /// Its title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<Text>,
-    /// The quoted words.
+    /// The quoted text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Text>,
 }
@@ -83,73 +83,73 @@ pub struct Citation {
 pub struct Opaque {
     /// The wire format that can read `value`.
     pub format: Text,
-    /// The provider's own name for the kind of content.
+    /// The provider's name for the kind of content.
     pub name: Text,
-    /// The content as it came.
+    /// The content as received.
     pub value: Value,
 }
 
 impl Opaque {
-    /// Content of the given wire format.
+    /// Creates content of the given wire format.
     pub fn new(format: impl Into<Text>, name: impl Into<Text>, value: Value) -> Self {
         Self { format: format.into(), name: name.into(), value }
     }
 }
 
-/// Opaque provider data that rides on a block and goes back with it: signatures, ids, encrypted reasoning.
+/// Opaque provider data that belongs to a block and is sent back with it: signatures, ids, encrypted reasoning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProviderData {
-    /// The wire format that can read `value`; others leave it out.
+    /// The wire format that can read `value`; others omit it.
     pub format: Text,
-    /// The data as it came.
+    /// The data as received.
     pub value: Value,
 }
 
 impl ProviderData {
-    /// Data of the given wire format.
+    /// Creates data of the given wire format.
     pub fn new(format: impl Into<Text>, value: Value) -> Self {
         Self { format: format.into(), value }
     }
 }
 
 impl Block {
-    /// A block without provider data.
+    /// Creates a block without provider data.
     #[must_use]
     pub fn new(content: BlockContent) -> Self {
         Self::with_data(content, Vec::new())
     }
 
-    /// A text block.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(BlockContent::Text(text.into()))
     }
 
-    /// A block that carries provider data, in the order in which it came.
+    /// Creates a block with provider data, in the order of arrival.
     #[must_use]
     pub fn with_data(content: BlockContent, provider_data: Vec<ProviderData>) -> Self {
         Self(Arc::new(Inner { content, provider_data }))
     }
 
-    /// What the block holds.
+    /// Returns the content of the block.
     #[must_use]
     pub fn content(&self) -> &BlockContent {
         &self.0.content
     }
 
-    /// The kind of the block.
+    /// Returns the kind of the block.
     #[must_use]
     pub fn kind(&self) -> BlockKind {
         self.0.content.kind()
     }
 
-    /// The data to be replayed with this block, in the order in which it came.
+    /// Returns the data to be replayed with this block, in the order of arrival.
     #[must_use]
     pub fn provider_data(&self) -> &[ProviderData] {
         &self.0.provider_data
     }
 
-    /// The text of a text block.
+    /// Returns the text of a text block.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self.content() {
@@ -158,7 +158,7 @@ impl Block {
         }
     }
 
-    /// The call of a tool-call block.
+    /// Returns the call of a tool-call block.
     #[must_use]
     pub fn as_tool_call(&self) -> Option<&ToolCall> {
         match self.content() {
@@ -181,7 +181,7 @@ impl From<ToolCall> for Block {
 }
 
 impl BlockContent {
-    /// The kind of this content.
+    /// Returns the kind of this content.
     #[must_use]
     pub fn kind(&self) -> BlockKind {
         match self {

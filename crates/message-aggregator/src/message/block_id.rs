@@ -1,17 +1,17 @@
 use std::fmt;
 
-/// Names a block: the round and the block's place in it. Unique within a turn.
+/// Id of a block: its round and its position in the round. Unique within a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct BlockId {
     /// The round, counted from 1.
     pub round: u32,
-    /// The block's place in the round by first appearance, counted from 0 over all choices.
+    /// The block's position in the round by first appearance, counted from 0 over all choices.
     pub index: u32,
 }
 
 impl BlockId {
-    /// The block at `index` of `round`.
+    /// Creates the id of the block at `index` of `round`.
     #[must_use]
     pub fn new(round: u32, index: u32) -> Self {
         Self { round, index }

@@ -8,8 +8,8 @@ use crate::{Message, Role};
 
 /// An ordered list of messages that clones and grows in constant time.
 ///
-/// Clones share what they have in common, so fifty rounds of one turn hold each message once.
-/// Reading from front to back costs one small allocation.
+/// Clones share common messages, so fifty rounds of one turn hold each message once. Iterating from front to back
+/// costs one small allocation.
 #[derive(Clone, Default)]
 pub struct MessageList {
     last: Option<Arc<Node>>,
@@ -22,52 +22,52 @@ struct Node {
     written: Slot,
 }
 
-/// What a wire format made of the list up to a message.
+/// Cached wire form of the list up to a message.
 #[derive(Default)]
 struct Slot(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl MessageList {
-    /// An empty list.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a message at the end.
+    /// Appends a message.
     pub fn push(&mut self, message: Message) {
         self.last = Some(Arc::new(Node { message, before: self.last.take(), written: Slot::default() }));
         self.len += 1;
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Checks whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The last message.
+    /// Returns the last message.
     #[must_use]
     pub fn last(&self) -> Option<&Message> {
         self.last.as_deref().map(|node| &node.message)
     }
 
-    /// The messages, last first; costs nothing to begin.
+    /// Iterates over the messages, last first, without an allocation.
     pub fn iter_back(&self) -> impl Iterator<Item = &Message> {
         std::iter::successors(self.last.as_deref(), |node| node.before.as_deref()).map(|node| &node.message)
     }
 
-    /// The messages, first to last.
+    /// Iterates over the messages, first to last.
     pub fn iter(&self) -> std::vec::IntoIter<&Message> {
         self.tail(self.len).into_iter()
     }
 
-    /// The last `count` messages, first to last; fewer if there are fewer.
+    /// Returns the last `count` messages, first to last; fewer if the list is shorter.
     #[must_use]
     pub fn tail(&self, count: usize) -> Vec<&Message> {
         let mut messages = Vec::with_capacity(count.min(self.len));
@@ -76,9 +76,10 @@ impl MessageList {
         messages
     }
 
-    /// The messages of this list that are not in `earlier`, in order.
+    /// Returns the messages of this list that are not in `earlier`, in order.
     ///
-    /// If this list grew from `earlier`, it costs as much as there is new; otherwise every pair is compared.
+    /// If this list grew from `earlier`, the cost depends on the number of new messages only; otherwise every pair
+    /// is compared.
     #[must_use]
     pub fn added_since(&self, earlier: &Self) -> Vec<Message> {
         let mut node = self.last.as_ref();
@@ -97,14 +98,16 @@ impl MessageList {
         self.iter().filter(is_new).cloned().collect()
     }
 
-    /// What a wire format makes of the whole list, made from what it made of the beginning of the list: a request costs what is
-    /// new in it, however long the conversation is.
+    /// Returns the wire form of the whole list, extended from the cached form of a prefix. So the cost of a
+    /// request depends on its new messages only, however long the conversation is.
     ///
-    /// `extend` gets what was made of the longest beginning for which there is something `usable`, if there is any, and the
-    /// messages after it. What it gives is kept with this list in place of that of the beginning: it moves along as the list
-    /// grows, so that of many requests one form is held. `T` is a type of the caller's own. There is one place for a form: where two
-    /// wire formats are asked for in turn, or a list is sent with something behind it that the next one does not have, the list is
-    /// gone through from its beginning, and each message gives what it remembers itself ([`Message::wire_form`]).
+    /// `extend` receives the cached form of the longest prefix for which `usable` returns true, if any, and the
+    /// messages after it. Its result is cached with this list and removed from the prefix, so that a growing list
+    /// holds one form. `T` is a type of the caller.
+    ///
+    /// The cache has one slot for all wire formats. If two formats alternate, or a list is sent with messages at
+    /// its end that the next list lacks, `extend` receives the list from its beginning. Each message still has its
+    /// own cached form ([`Message::wire_form`]).
     ///
     /// # Errors
     /// Those of `extend`.
@@ -142,7 +145,7 @@ impl MessageList {
         Ok(form)
     }
 
-    /// The system messages apart from the others, both in order.
+    /// Returns the system messages and the other messages, both in order.
     #[must_use]
     pub fn split_system(&self) -> (Vec<Message>, Vec<Message>) {
         self.iter().cloned().partition(|message| message.role() == Role::System)
@@ -165,7 +168,7 @@ impl Slot {
 
 impl Drop for MessageList {
     fn drop(&mut self) {
-        // A plain drop would recurse once per message; a long transcript would overflow the stack.
+        // The default drop would recurse once per message, so a long transcript would overflow the stack.
         let mut node = self.last.take();
         while let Some(mut owned) = node.and_then(Arc::into_inner) {
             node = owned.before.take();

@@ -1,10 +1,10 @@
 use crate::{Block, BlockContent, Message, MessageContent, Part, Text, ToolResult};
 
 impl Message {
-    /// Returns the same message with `map` applied to each of its texts: those that [`Message::text`] joins.
+    /// Returns the message with `map` applied to each of its texts: those that [`Message::text`] joins.
     ///
-    /// Pictures, files, structured parts, calls and reasoning stay, and so do marks. A text block that
-    /// changes loses its provider data. Where no text changes, the result is a handle of this very message.
+    /// Pictures, files, structured parts, calls, reasoning and marks are unchanged. A text block that changes
+    /// loses its provider data. If no text changes, the result is a handle of this very message.
     ///
     /// # Example
     /// ```
@@ -33,7 +33,7 @@ impl Message {
     }
 }
 
-/// The text as `map` makes it, if that is another one.
+/// Returns the mapped text, or `None` if it is unchanged.
 fn mapped(text: &str, map: &mut impl FnMut(&str) -> String) -> Option<Text> {
     Some(map(text)).filter(|new| new != text).map(Text::from)
 }
@@ -48,7 +48,7 @@ fn mapped_blocks(blocks: &[Block], map: &mut impl FnMut(&str) -> String) -> Opti
     })
 }
 
-/// All items with those replaced that `change` changes, if it changes any.
+/// Returns all items with the changed ones replaced, or `None` if `change` changes none.
 fn mapped_items<T: Clone>(items: &[T], mut change: impl FnMut(&T) -> Option<T>) -> Option<Vec<T>> {
     let mut any = false;
     let changed = items.iter().map(|item| match change(item) {

@@ -16,8 +16,8 @@ use crate::{Block, BlockContent, Part, Text, ToolCall, ToolResult};
 
 /// One message of a transcript: immutable, opaque, cheap to clone.
 ///
-/// A message remembers its serialised form per wire format, so that a conversation sent a hundred
-/// times is serialised once. Two messages are equal when their content and their marks are.
+/// A message caches its serialised form per wire format, so that a conversation sent a hundred times is serialised
+/// once. Two messages are equal if their content and their marks are equal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Message(Arc<Inner>);
@@ -34,22 +34,22 @@ struct Inner {
     wire_forms: WireForms,
 }
 
-/// What a [`Message`] says, by the one who says it.
+/// Content of a [`Message`], by its author.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", content = "content", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MessageContent {
-    /// Instructions. They belong to a request and are never remembered.
+    /// Instructions. They belong to a request and are never stored.
     System(Text),
-    /// What the user said.
+    /// The user's input.
     User(Vec<Part>),
-    /// What the model answered, in order.
+    /// The model's answer, in order.
     Assistant(Vec<Block>),
-    /// What a tool answered.
+    /// The result of a tool.
     Tool(ToolResult),
 }
 
-/// Who speaks in a [`Message`].
+/// The author of a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::exhaustive_enums, reason = "every wire format maps exactly these four")]
@@ -65,84 +65,84 @@ pub enum Role {
 }
 
 impl Message {
-    /// A message with the given content.
+    /// Creates a message with the given content.
     #[must_use]
     pub fn new(content: MessageContent) -> Self {
         let wire_forms = WireForms::default();
         Self(Arc::new(Inner { content, ephemeral: false, hidden: false, wire_forms }))
     }
 
-    /// Instructions to the model.
+    /// Creates instructions to the model.
     pub fn system(text: impl Into<Text>) -> Self {
         Self::new(MessageContent::System(text.into()))
     }
 
-    /// A user's words.
+    /// Creates a user message of one text.
     pub fn user(text: impl Into<Text>) -> Self {
         Self::user_parts(vec![Part::Text(text.into())])
     }
 
-    /// A user's words, pictures and files.
+    /// Creates a user message of several parts, such as text, pictures and files.
     #[must_use]
     pub fn user_parts(parts: Vec<Part>) -> Self {
         Self::new(MessageContent::User(parts))
     }
 
-    /// An answer of one text block.
+    /// Creates an answer of one text block.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::assistant_blocks(vec![Block::text(text)])
     }
 
-    /// An answer of several blocks.
+    /// Creates an answer of several blocks.
     #[must_use]
     pub fn assistant_blocks(blocks: Vec<Block>) -> Self {
         Self::new(MessageContent::Assistant(blocks))
     }
 
-    /// The answer of a tool.
+    /// Creates a message with the result of a tool.
     #[must_use]
     pub fn tool(result: ToolResult) -> Self {
         Self::new(MessageContent::Tool(result))
     }
 
-    /// The same message, marked: it is sent, but memory does not keep it.
+    /// Marks the message as ephemeral: it is sent, but memory does not store it.
     #[must_use]
     pub fn ephemeral(self) -> Self {
         Self(Arc::new(Inner { ephemeral: true, ..self.0.with_content(self.0.content.clone()) }))
     }
 
-    /// The same message, marked: memory keeps it and it is sent, but the user was not shown it.
+    /// Marks the message as hidden: memory stores it and it is sent, but the user was not shown it.
     ///
-    /// Transcripts hold it. What shows one to a user leaves out what [`is_hidden`](Self::is_hidden).
+    /// Transcripts contain it. A display of a transcript omits messages that are [hidden](Self::is_hidden).
     #[must_use]
     pub fn hidden(self) -> Self {
         Self(Arc::new(Inner { hidden: true, ..self.0.with_content(self.0.content.clone()) }))
     }
 
-    /// Another content with the marks of this message.
+    /// Returns a message with other content and the same marks.
     pub(crate) fn with_content(&self, content: MessageContent) -> Self {
         Self(Arc::new(self.0.with_content(content)))
     }
 
-    /// What the message says.
+    /// Returns the content.
     #[must_use]
     pub fn content(&self) -> &MessageContent {
         &self.0.content
     }
 
-    /// Whether memory leaves the message out.
+    /// Checks whether memory omits the message.
     #[must_use]
     pub fn is_ephemeral(&self) -> bool {
         self.0.ephemeral
     }
 
-    /// Whether the user is not shown the message.
+    /// Checks whether the message is hidden from the user.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.0.hidden
     }
 
-    /// Who speaks.
+    /// Returns the author's role.
     #[must_use]
     pub fn role(&self) -> Role {
         match self.content() {
@@ -153,10 +153,10 @@ impl Message {
         }
     }
 
-    /// All its text: text parts, text blocks or the text of a tool result, one right after the other.
+    /// Returns all its text, concatenated: text parts, text blocks or the text of a tool result.
     ///
-    /// Nothing is put between them, so that it reads as the deltas do that were shown; providers split sentences
-    /// into blocks. Who writes several blocks writes what separates them.
+    /// No separator is inserted, so that it equals the emitted deltas; providers split sentences into blocks. An
+    /// author of several blocks has to write the separators.
     #[must_use]
     pub fn text(&self) -> String {
         match self.content() {
@@ -167,7 +167,7 @@ impl Message {
         }
     }
 
-    /// The blocks of an assistant message; empty for others.
+    /// Returns the blocks of an assistant message; empty for others.
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         match self.content() {
@@ -176,12 +176,12 @@ impl Message {
         }
     }
 
-    /// The tool calls of an assistant message, in order.
+    /// Iterates over the tool calls of an assistant message, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks().iter().filter_map(Block::as_tool_call)
     }
 
-    /// The result that a tool message holds.
+    /// Returns the result of a tool message.
     #[must_use]
     pub fn tool_result(&self) -> Option<&ToolResult> {
         match self.content() {
@@ -190,8 +190,8 @@ impl Message {
         }
     }
 
-    /// Whether this is an answer that neither says, shows nor calls anything, which no provider takes back.
-    /// Reasoning and citations alone are no answer, nor is white space.
+    /// Checks whether this is an answer without text, media or calls, which no provider accepts in a transcript.
+    /// Reasoning, citations and white space alone count as empty.
     #[must_use]
     pub fn is_empty_answer(&self) -> bool {
         let MessageContent::Assistant(blocks) = self.content() else { return false };
@@ -202,7 +202,7 @@ impl Message {
         })
     }
 
-    /// Whether both are handles of the very same message, not merely equal.
+    /// Checks whether both are handles of the same message, not merely equal.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -212,16 +212,16 @@ impl Message {
         (self.0.ephemeral, self.0.hidden)
     }
 
-    /// The form that a wire format gives this message, made by `make` the first time it is asked for.
+    /// Returns the cached wire form of this message; `make` creates it at the first call.
     ///
-    /// `T` is a type of the caller's own, one per wire format.
+    /// `T` is a type of the caller, one per wire format.
     pub fn wire_form<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> &T {
         self.0.wire_forms.form(|| make(self))
     }
 }
 
 impl Inner {
-    /// Another content with the same marks.
+    /// Returns other content with the same marks.
     fn with_content(&self, content: MessageContent) -> Self {
         Self { content, wire_forms: WireForms::default(), ..*self }
     }
@@ -248,7 +248,7 @@ mod tests {
             let read: Message = serde_json::from_value(json.clone()).unwrap();
             assert_eq!((read == marked, marked == plain), (true, false));
             assert_eq!(marked.map_text(|text| format!("{text}!")).marks(), marked.marks());
-            // A version that does not know a mark passes over it.
+            // A version that does not know a mark ignores it.
             json["mood"] = true.into();
             assert_eq!(serde_json::from_value::<Message>(json).unwrap(), marked);
         }

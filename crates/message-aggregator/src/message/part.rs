@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Text;
 
-/// One part of what a user said or a tool answered.
+/// One part of a user message or a tool result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum Part {
     Image(Media),
     /// A sound.
     Audio(Media),
-    /// A film.
+    /// A video.
     Video(Media),
     /// Any other file.
     File(Media),
@@ -29,7 +29,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The text of a text part.
+    /// Returns the text of a text part.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -63,48 +63,48 @@ impl From<Value> for Part {
     }
 }
 
-/// Media: where its bytes are and what they are.
+/// Media: its type and its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Media {
     /// The media type, such as `image/png`.
     pub mime: Text,
-    /// Where the bytes are.
+    /// The location of the bytes.
     pub source: MediaSource,
-    /// A file name for the model to see.
+    /// A file name for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
 }
 
 impl Media {
-    /// Media that the provider fetches from `url`; this project never fetches it.
+    /// Creates media that the provider fetches from `url`; this project never fetches it.
     pub fn from_url(mime: impl Into<Text>, url: impl Into<Text>) -> Self {
         Self { mime: mime.into(), source: MediaSource::Url(url.into()), name: None }
     }
 
-    /// Media sent along with the request.
+    /// Creates media whose bytes are sent with the request.
     pub fn from_bytes(mime: impl Into<Text>, bytes: impl Into<Bytes>) -> Self {
         Self { mime: mime.into(), source: MediaSource::Bytes(bytes.into()), name: None }
     }
 
-    /// The same media under a file name.
+    /// Sets the file name.
     #[must_use]
     pub fn with_name(self, name: impl Into<Text>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 }
 
-/// Where the bytes of [`Media`] are.
+/// Location of the bytes of [`Media`].
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MediaSource {
-    /// At an address that the provider reads.
+    /// An address that the provider fetches.
     Url(Text),
-    /// Here. Serialised as base64.
+    /// The bytes themselves. Serialised as base64.
     #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
     Bytes(Bytes),
-    /// In the provider's own file store, under this id.
+    /// An id in the provider's file store.
     ProviderFile(Text),
 }
 

@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 pub struct Text(SmolStr);
 
 impl Text {
-    /// The text as a string slice.
+    /// Returns the text as a string slice.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()

@@ -3,19 +3,19 @@ use serde_json::Value;
 
 use crate::{Part, Text};
 
-/// What the model asks a tool to do.
+/// A call of a tool by the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// The provider's id; a stable one made here where the provider sends none, or one that an earlier call of the answer
-    /// has. Never empty, and no other call of the answer has it.
+    /// The provider's id. If that is missing or equals the id of an earlier call of the answer, a stable one is
+    /// generated here. Never empty, and unique in the answer.
     pub id: Text,
-    /// The tool. Never empty: a call that never got a name is called [`ToolCall::UNNAMED`].
+    /// The name of the tool. Never empty: [`ToolCall::UNNAMED`] if the call never got a name.
     pub name: Text,
-    /// The arguments exactly as the model wrote them; they may be cut off or no JSON at all.
+    /// The arguments exactly as the model wrote them; they may be cut off or invalid JSON.
     pub arguments: String,
-    /// Whether the provider finished the call, and its name and arguments are certain to be its own. A call that is not
-    /// complete never runs.
+    /// Whether the provider finished the call, and its name and arguments certainly belong to it. An incomplete
+    /// call never runs.
     #[serde(default = "complete", skip_serializing_if = "Clone::clone")]
     pub complete: bool,
 }
@@ -25,18 +25,18 @@ fn complete() -> bool {
 }
 
 impl ToolCall {
-    /// The name of a call that came without one, so that it is answered with an error and not lost.
+    /// The name of a call that arrived without one, so that it is answered with an error and not lost.
     pub const UNNAMED: &'static str = "unnamed_tool";
 
-    /// A finished call.
+    /// Creates a complete call.
     pub fn new(id: impl Into<Text>, name: impl Into<Text>, arguments: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), arguments: arguments.into(), complete: true }
     }
 
-    /// The arguments as JSON; nothing but white space counts as `{}`.
+    /// Returns the arguments as JSON; only white space counts as `{}`.
     ///
     /// # Errors
-    /// The parser's complaint, if they are anything else that is no JSON. They are never replaced.
+    /// That of the parser if they are not JSON. They are never replaced.
     pub fn parsed_arguments(&self) -> Result<Value, serde_json::Error> {
         if self.arguments.trim().is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
@@ -51,9 +51,9 @@ impl ToolCall {
 pub struct ToolResult {
     /// The id of the call.
     pub call_id: Text,
-    /// The tool.
+    /// The name of the tool.
     pub name: Text,
-    /// What the model is told.
+    /// The content for the model.
     pub parts: Vec<Part>,
     /// Whether the call failed, was denied or never ran.
     #[serde(default)]
@@ -61,17 +61,17 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// A result of `call`.
+    /// Creates a result of `call`.
     pub fn new(call: &ToolCall, parts: Vec<Part>) -> Self {
         Self { call_id: call.id.clone(), name: call.name.clone(), parts, is_error: false }
     }
 
-    /// A result that tells the model why `call` did not succeed.
+    /// Creates an error result that explains the failure of `call` to the model.
     pub fn error(call: &ToolCall, text: impl Into<Text>) -> Self {
         Self { is_error: true, ..Self::new(call, vec![Part::Text(text.into())]) }
     }
 
-    /// The text parts, one right after the other; structured parts as JSON. Who writes several writes what separates them.
+    /// Returns the text parts, concatenated without separators; structured parts as JSON.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -2,9 +2,9 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What wire formats make of something that does not change: each form is made once and kept.
+/// Cached wire forms of an immutable value: each form is created once.
 ///
-/// A provider asks with a type of its own, so the forms of two wire formats never meet.
+/// Each provider uses its own type, so forms of different wire formats are separate.
 ///
 /// ```
 /// use message_aggregator::WireForms;
@@ -23,7 +23,7 @@ struct Form {
 }
 
 impl WireForms {
-    /// The form of type `T`, made by `make` unless it is there already.
+    /// Returns the form of type `T`; `make` creates it at the first call.
     pub fn form<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
         let mut make = Some(make);
         let mut slot = self;
@@ -35,7 +35,7 @@ impl WireForms {
                     .map_or_else(|| Box::new(()) as Box<dyn Any + Send + Sync>, |make| Box::new(make())),
                 next: Box::default(),
             });
-            // Another format, or a thread that was faster with one, holds this slot: ask the next.
+            // Another format, or another thread's, holds this slot: try the next one.
             if form.format == TypeId::of::<T>()
                 && let Some(value) = form.value.downcast_ref()
             {

@@ -1,4 +1,4 @@
-/// How the fragments of tool calls had to be assigned: one count per rule of [`Rule`].
+/// Statistics of how tool-call fragments were assigned: one count per [`Rule`].
 ///
 /// Only [`Rule::KnownIndex`] needs no interpretation and is not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -6,49 +6,50 @@ pub struct Diagnostics {
     counts: [u32; Rule::ALL.len()],
 }
 
-/// The rule by which a fragment of a tool call found its call, in the order in which they are tried.
+/// The rule that assigned a fragment of a tool call to its call. Listed in the order in which they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// The fragment has an id that a call has already: that call.
+    /// The id of a known call: that call.
     KnownId,
-    /// An id that a call has already, with an index that no call has, and a name or arguments: a new call.
+    /// The id of a known call, an index that no call has, and a name or arguments: a new call.
     IdRepeated,
-    /// The id or the index of a call that has another name: a new call. Neither is completed as long as the first one has no
-    /// whole arguments.
+    /// The id or the index of a call that has another name: a new call. Unless the arguments of the known call are
+    /// complete JSON by then, neither call is completed.
     OtherName,
-    /// An id that several calls have, or the id of one call and the index of another, beside arguments or a name that one lacks:
-    /// the call that is left by a name or by arguments that are whole. If several are left, none of them is completed. The same
-    /// holds for arguments behind a header that came again, which may be those of a further call. It holds for a name under an id
-    /// under which arguments went to another call, too.
+    /// Contradicting evidence beside arguments or a name that a call lacks: an id that several calls have, or the
+    /// id of one call with the index of another. The candidates are narrowed down by the name and by complete
+    /// arguments. If several remain, none of them is completed. The same holds for arguments behind a repeated
+    /// header, which may belong to a further call. It also holds for a name under an id whose arguments went to
+    /// another call.
     Contradiction,
-    /// The fragment has the number of a call and nothing that speaks for another call: that call.
+    /// The index of a known call and no evidence for another call: that call.
     KnownIndex,
-    /// The number of a call, but a new id together with a name: a new call.
+    /// The index of a known call, but a new id together with a name: a new call.
     IndexReusedWithNewId,
-    /// The number of a call whose arguments are complete already, and a name: a new call. If another call has that name, it is
-    /// completed only with arguments of its own.
+    /// The index of a known call whose arguments are complete, and a name: a new call. If another call has that
+    /// name, the new call is completed only with its own arguments.
     IndexReusedAfterCompleteArguments,
-    /// A number or an id not seen before, with a name or an id: a new call.
+    /// An unknown index or id, with a name or an id: a new call.
     NewCall,
-    /// A number not seen before and nothing else to tell: a new call that waits for its name.
+    /// An unknown index and no name or id: a new call that waits for its name.
     BufferedUntilNamed,
-    /// No number and no id, but the last call's name while its arguments are incomplete: a repetition.
+    /// No index and no id, but the last call's name while its arguments are incomplete: a repetition.
     NameRepeated,
-    /// No number and no id, but a name: a new call. If another call has that name, it is completed only with arguments of its own;
-    /// and neither is, if that one is in the middle of its arguments.
+    /// No index and no id, but a name: a new call. If another call has that name, the new call is completed only
+    /// with its own arguments. If the other call's arguments are incomplete by then, neither is completed.
     NewName,
-    /// Nothing but a place among several fragments of one event: the call at that place among the last ones.
+    /// Only a position among several fragments of one event: the call at that position among the last ones.
     Position,
-    /// Nothing at all: the last open call.
+    /// No evidence: the last open call.
     LastOpen,
-    /// A call ended without ever having a name.
+    /// A call ended without a name.
     Unnamed,
-    /// A call came without an id, or with that of an earlier call; it was given one.
+    /// A call had no id, or the id of an earlier call; it got a generated one.
     IdMade,
-    /// Empty arguments `{}` were followed by the real ones and dropped.
+    /// Empty arguments `{}` were followed by the real ones and discarded.
     EmptyArgumentsDropped,
-    /// A call ended that is not complete, because its arguments may be those of another call or may be missing.
+    /// A call ended that is not completed, because its arguments may belong to another call or may be missing.
     Doubtful,
 }
 
@@ -76,13 +77,13 @@ impl Rule {
 }
 
 impl Diagnostics {
-    /// How often `rule` was applied; always 0 for [`Rule::KnownIndex`].
+    /// Returns how often `rule` was applied; always 0 for [`Rule::KnownIndex`].
     #[must_use]
     pub fn count(&self, rule: Rule) -> u32 {
         self.counts.get(rule as usize).copied().unwrap_or_default()
     }
 
-    /// The rules that were applied, with how often.
+    /// Iterates over the applied rules and their counts.
     pub fn applied(&self) -> impl Iterator<Item = (Rule, u32)> {
         Rule::ALL.into_iter().map(|rule| (rule, self.count(rule))).filter(|(_, count)| *count > 0)
     }

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Text;
 
-/// Why an answer ended.
+/// Reason for the end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// The model was done.
+    /// The model finished its answer.
     Stop,
     /// The token limit of the request or of the model was reached; the answer is cut.
     Length,
@@ -19,29 +19,29 @@ pub enum FinishReason {
     ContentFilter,
     /// The model refused.
     Refusal,
-    /// The provider wants to be asked again with what there is so far: a round without results.
+    /// The provider paused the answer and expects another request with the output so far: a round without results.
     Paused,
-    /// Tools whose results go straight to the user answered; one text block per result.
+    /// Tools that return directly answered the user; one text block per result.
     ReturnDirect,
     /// A bound of the tool loop was reached.
     Limit(Limit),
-    /// The model sent nothing at all.
+    /// The model sent no content.
     Empty,
-    /// The answer was cut by an error, a cancellation or a drop; it holds what came before.
+    /// An error, a cancellation or a drop ended the answer; it holds the output so far.
     Interrupted,
-    /// A reason this version does not know, as the provider wrote it.
+    /// An unknown reason, as the provider wrote it.
     Other(Text),
 }
 
 impl FinishReason {
-    /// Whether it says that the answer is not whole: no call of it is to be run.
+    /// Checks whether the reason means that the answer is cut off, so that none of its calls may run.
     #[must_use]
     pub fn vetoes_calls(&self) -> bool {
         matches!(self, Self::Length | Self::ContentFilter | Self::Refusal | Self::Interrupted)
     }
 }
 
-/// Which bound of the tool loop was reached.
+/// The bound of the tool loop that was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -52,7 +52,7 @@ pub enum Limit {
     Calls(u32),
     /// Calls of one tool in one turn.
     CallsPerTool {
-        /// The tool.
+        /// The name of the tool.
         tool: Text,
         /// The bound.
         limit: u32,
@@ -74,27 +74,27 @@ impl fmt::Display for Limit {
     }
 }
 
-/// A finish reason with what is known about where it came from.
+/// A finish reason and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finish {
-    /// The reason, in this project's words.
+    /// The reason, in the terms of this project.
     pub reason: FinishReason,
-    /// The provider's own word, where it sent one.
+    /// The provider's word for it, if sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_written: Option<Text>,
-    /// The provider ended its stream without a reason, and this one was inferred from the content.
+    /// Whether the reason was inferred from the content, because the provider's stream ended without one.
     #[serde(default)]
     pub inferred: bool,
 }
 
 impl Finish {
-    /// A reason that the provider wrote as `as_written`.
+    /// Creates a reason that the provider wrote as `as_written`.
     pub fn written(reason: FinishReason, as_written: impl Into<Text>) -> Self {
         Self { reason, as_written: Some(as_written.into()), inferred: false }
     }
 
-    /// A reason inferred from the content because the provider sent none.
+    /// Creates a reason that was inferred from the content, because the provider sent none.
     #[must_use]
     pub fn inferred(reason: FinishReason) -> Self {
         Self { reason, as_written: None, inferred: true }

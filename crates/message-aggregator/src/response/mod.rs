@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{Block, BlockId, Diagnostics, Finish, FinishReason, Message, MessageList, Text, ToolCall, Usage};
 
-/// The finished aggregate of one model answer. Made once, shared by all, cheap to clone.
+/// The finished aggregate of one model answer. Aggregated once, shared, cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatResponse(Arc<Inner>);
 
@@ -25,18 +25,18 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Its number, as asked for.
+    /// Its number among the parallel answers.
     pub number: u32,
     /// The assistant message.
     pub message: Message,
-    /// The ids of the message's blocks, one for one.
+    /// The ids of the message's blocks, in the same order.
     pub block_ids: Vec<BlockId>,
-    /// Why it ended.
+    /// The reason for its end.
     pub finish: Finish,
 }
 
 impl Choice {
-    /// A choice whose blocks stand at the given ids.
+    /// Creates a choice whose blocks have the given ids.
     #[must_use]
     pub fn new(number: u32, message: Message, block_ids: Vec<BlockId>, finish: Finish) -> Self {
         Self { number, message, block_ids, finish }
@@ -44,9 +44,9 @@ impl Choice {
 }
 
 impl ChatResponse {
-    /// A response of one choice that did not come from a model; its blocks are numbered from 0.
+    /// Creates a response of one choice that did not come from a model; its blocks are numbered from 0.
     ///
-    /// `round` is this answer's own number within the turn; [`ChatResponse::in_round`] gives it another one.
+    /// `round` is the number of this answer in the turn; [`ChatResponse::in_round`] changes it.
     #[must_use]
     pub fn new(round: u32, message: Message, finish: impl Into<Finish>) -> Self {
         let block_ids =
@@ -54,7 +54,7 @@ impl ChatResponse {
         Self::from_choices(round, vec![Choice::new(0, message, block_ids, finish.into())])
     }
 
-    /// A response of several choices; of none, it is an empty answer.
+    /// Creates a response of several choices; without choices it is an empty answer.
     #[must_use]
     pub fn from_choices(round: u32, mut choices: Vec<Choice>) -> Self {
         if choices.is_empty() {
@@ -72,13 +72,13 @@ impl ChatResponse {
         }))
     }
 
-    /// The round this is the answer of.
+    /// Returns the round of this answer.
     #[must_use]
     pub fn round(&self) -> u32 {
         self.0.round
     }
 
-    /// All parallel answers, at least one.
+    /// Returns all parallel answers, at least one.
     #[must_use]
     pub fn choices(&self) -> &[Choice] {
         &self.0.choices
@@ -89,84 +89,85 @@ impl ChatResponse {
         &self.0.choices[0]
     }
 
-    /// The assistant message of the first choice.
+    /// Returns the assistant message of the first choice.
     #[must_use]
     pub fn message(&self) -> &Message {
         &self.first().message
     }
 
-    /// The text of the first choice, its text blocks one right after the other; see [`Message::text`].
+    /// Returns the text of the first choice, its text blocks concatenated; see [`Message::text`].
     #[must_use]
     pub fn text(&self) -> String {
         self.message().text()
     }
 
-    /// Why the first choice ended.
+    /// Returns the reason for the end of the first choice.
     #[must_use]
     pub fn finish(&self) -> &Finish {
         &self.first().finish
     }
 
-    /// The blocks of the first choice with their ids, in order.
+    /// Iterates over the blocks of the first choice with their ids, in order.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> {
         let choice = self.first();
         choice.block_ids.iter().copied().zip(choice.message.blocks())
     }
 
-    /// The tool calls of the first choice with the ids of their blocks, in order.
+    /// Iterates over the tool calls of the first choice with the ids of their blocks, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = (BlockId, &ToolCall)> {
         self.blocks().filter_map(|(id, block)| Some((id, block.as_tool_call()?)))
     }
 
-    /// What was used: by one round, or on the response that ends a turn by all of its rounds.
+    /// Returns the token counts of the round, or of all rounds on the response that ends a turn.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
         self.0.usage.as_ref()
     }
 
-    /// The provider's id of the answer.
+    /// Returns the provider's id of the answer.
     #[must_use]
     pub fn response_id(&self) -> Option<&str> {
         self.0.response_id.as_deref()
     }
 
-    /// The model that answered, as the provider says.
+    /// Returns the model that answered, as reported by the provider.
     #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.0.model.as_deref()
     }
 
-    /// How the provider's fragments had to be interpreted.
+    /// Returns how the provider's fragments were interpreted.
     #[must_use]
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.0.diagnostics
     }
 
-    /// The messages of the turn, from the user's to the final answer. Only on the response that ends a turn.
+    /// Returns the messages of the turn, from the user's to the final answer. Empty unless this response ends a
+    /// turn.
     #[must_use]
     pub fn transcript(&self) -> &MessageList {
         &self.0.transcript
     }
 
-    /// The same response with these token counts.
+    /// Sets the token counts.
     #[must_use]
     pub fn with_usage(self, usage: Option<Usage>) -> Self {
         self.changed(|inner| inner.usage = usage)
     }
 
-    /// The same response with the turn's messages.
+    /// Sets the messages of the turn.
     #[must_use]
     pub fn with_transcript(self, transcript: MessageList) -> Self {
         self.changed(|inner| inner.transcript = transcript)
     }
 
-    /// The same response with other choices, at least one.
+    /// Replaces the choices; an empty list changes nothing.
     #[must_use]
     pub fn with_choices(self, choices: Vec<Choice>) -> Self {
         if choices.is_empty() { self } else { self.changed(|inner| inner.choices = choices) }
     }
 
-    /// The same response with another reason for the end of the first choice.
+    /// Sets the finish reason of the first choice.
     #[must_use]
     pub fn with_finish(self, finish: impl Into<Finish>) -> Self {
         let finish = finish.into();
@@ -177,10 +178,10 @@ impl ChatResponse {
         })
     }
 
-    /// The same response as the answer of another round, such as one of an earlier turn that is given again.
+    /// Moves the response to another round, such as an answer of an earlier turn that is repeated.
     ///
-    /// Its blocks are numbered from 0, over all choices and in the order of their ids so far. All else stays,
-    /// the token counts and the transcript, too.
+    /// Its blocks are renumbered from 0, over all choices, in the order of their previous ids. All other data is
+    /// unchanged, including token counts and transcript.
     #[must_use]
     pub fn in_round(self, round: u32) -> Self {
         self.changed(|inner| {
@@ -224,7 +225,7 @@ mod tests {
             let ids = ids.iter().map(|(round, index)| BlockId::new(*round, *index)).collect();
             Choice::new(number, Message::assistant_blocks(blocks), ids, FinishReason::Stop.into())
         };
-        // Choices whose blocks came by turns, with gaps, and one block taken over from another round.
+        // Choices with interleaved blocks, gaps, and one block of another round.
         let choices =
             vec![choice(0, &["a", "c"], &[(1, 0), (1, 4)]), choice(1, &["b", "d"], &[(1, 2), (2, 0)])];
         let transcript = MessageList::from(vec![Message::user("?"), Message::assistant("ac")]);

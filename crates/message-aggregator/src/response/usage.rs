@@ -1,16 +1,16 @@
 use serde::{Deserialize, Serialize};
 
-/// Token counts of an answer. What a provider did not report is absent, never 0.
+/// Token counts of an answer. Counts that a provider did not report are `None`, never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Tokens of the request, cached ones included where the provider includes them.
+    /// Tokens of the request, including cached ones if the provider includes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens of the answer, reasoning included where the provider includes it.
+    /// Tokens of the answer, including reasoning if the provider includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// Tokens in total, as reported; absent where a provider does not report them. See [`Usage::total`].
+    /// Total tokens as reported; `None` if the provider does not report them. See [`Usage::total`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
     /// The part of the request that was read from a prompt cache.
@@ -25,16 +25,16 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The two counts that every provider has.
+    /// Creates usage with the two counts that every provider reports.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens: Some(input_tokens), output_tokens: Some(output_tokens), ..Self::default() }
     }
 
-    /// Returns the tokens in total: as reported, or else those of the request and the answer together.
+    /// Returns the total tokens: as reported, or else the sum of request and answer.
     ///
-    /// Many providers report no total, so a budget that reads `total_tokens` may never be reached. It is absent
-    /// only where neither the total nor both of its parts were reported.
+    /// Many providers report no total, so a budget that reads `total_tokens` may never be reached. The result is
+    /// `None` only if neither the total nor both of its parts were reported.
     ///
     /// # Example
     /// ```
@@ -49,12 +49,13 @@ impl Usage {
         self.total_tokens.or_else(parts)
     }
 
-    /// Takes what `later` reports over what is here: within a round the last value wins.
+    /// Overwrites counts with those that `later` reports: within a round the last value wins.
     pub fn merge(&mut self, later: &Self) {
         self.combine(later, |_, later| later);
     }
 
-    /// Adds the counts of another round. Where only one of the two reported a total, the other's parts stand for it.
+    /// Adds the counts of another round. If only one of the two reported a total, the sum of the other's parts is
+    /// used.
     pub fn add(&mut self, other: &Self) {
         let is_reported = self.total_tokens.is_some() || other.total_tokens.is_some();
         let totals = if is_reported { [self.total(), other.total()] } else { [None, None] };

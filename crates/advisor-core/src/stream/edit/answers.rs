@@ -2,12 +2,12 @@ use message_aggregator::{ChatResponse, Choice, Message, MessageContent, MessageL
 
 use super::blocks::EditedBlocks;
 
-/// The answers that an editor changed: each message as it was, and the choice as the outside saw it.
+/// The answers that an editor changed: each original message with the emitted choice.
 #[derive(Default)]
 pub(super) struct EditedAnswers(Vec<(Message, Choice)>);
 
 impl EditedAnswers {
-    /// The response as the outside saw it, its transcript included.
+    /// Returns the response as emitted, including its transcript.
     pub(super) fn edited_response(&mut self, response: &ChatResponse, blocks: &EditedBlocks) -> ChatResponse {
         for choice in response.choices() {
             if self.edited(&choice.message).is_none()
@@ -30,11 +30,11 @@ impl EditedAnswers {
         response.clone().with_choices(choices.collect()).with_transcript(transcript)
     }
 
-    /// The messages with every answer as the outside saw it. An answer that says nothing any more is left out,
-    /// as it is everywhere, and the results of calls that are gone are, too.
+    /// Returns the messages with every answer as emitted. Changed answers that have become empty are left out, and
+    /// so are results of removed calls.
     pub(super) fn edited_messages(&self, messages: &MessageList) -> MessageList {
         let mut list = MessageList::new();
-        // The answer that results belong to, if it is one that was changed.
+        // The changed answer that the following results belong to, if any.
         let mut changed: Option<&Message> = None;
         for message in messages {
             match message.content() {

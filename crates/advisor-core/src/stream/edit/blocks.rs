@@ -7,18 +7,18 @@ use message_aggregator::{
 /// The blocks of a stream on both sides of an editor, until their round ends.
 #[derive(Default)]
 pub(super) struct EditedBlocks {
-    /// Those that opened on the inside, with what they were when they closed there.
+    /// Blocks that opened in the inner stream, with their content once closed.
     inside: BTreeMap<BlockId, Option<Block>>,
-    /// What the outside was shown.
+    /// The emitted blocks.
     shown: ChunkFold,
-    /// Those that are open to the outside, with the kind they opened as.
+    /// Blocks that are open in the output, with the kind they opened as.
     open: BTreeMap<BlockId, BlockKind>,
     /// The round whose completion is passing the editor.
     completing: Option<u32>,
 }
 
 impl EditedBlocks {
-    /// Notes a chunk that goes to the editor.
+    /// Notes a chunk before it goes to the editor.
     pub(super) fn arrive(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Opened { block, .. } => {
@@ -32,9 +32,9 @@ impl EditedBlocks {
         }
     }
 
-    /// Lets a chunk out that comes from the editor, if it has a place there.
+    /// Emits a chunk of the editor, if it is valid at this point.
     pub(super) fn let_out(&mut self, chunk: Chunk, out: &mut VecDeque<Chunk>) {
-        // Where a later round begins, the earlier ones have ended, said or not.
+        // When a later round begins, the earlier ones have ended, even without a completion.
         self.close_until(chunk.round().saturating_sub(1), out);
         let placed = match chunk {
             Chunk::Closed { block, content } => self.close(block, Some(content)),
@@ -46,7 +46,7 @@ impl EditedBlocks {
         }
     }
 
-    /// Closes what is still open to the outside, up to this round.
+    /// Closes blocks that are still open in the output, up to this round.
     pub(super) fn close_until(&mut self, round: u32, out: &mut VecDeque<Chunk>) {
         while let Some(block) = self.open.keys().next().copied().filter(|block| block.round <= round)
             && let Some(closed) = self.close(block, None)
@@ -69,14 +69,14 @@ impl EditedBlocks {
                 self.open.retain(|block, _| block.round != *round);
                 true
             }
-            // Rounds and answers end where they end on the inside: completion work may still have to run.
+            // Rounds and answers end only where the inner stream ends them: completion work may still have to run.
             Chunk::RoundCompleted(response) => self.completing.take() == Some(response.round()),
             Chunk::Completed(_) => false,
             _ => true,
         }
     }
 
-    /// Whether the block can take this delta: one that is a single piece takes one.
+    /// Checks whether the block can take this delta: a block of a single piece takes one only.
     fn extends(&self, block: BlockId, delta: &BlockDelta) -> bool {
         match delta {
             BlockDelta::Text(_)
@@ -87,12 +87,13 @@ impl EditedBlocks {
         }
     }
 
-    /// The completion of this round is about to pass the editor, once.
+    /// Allows the completion of this round to pass the editor, once.
     pub(super) fn complete(&mut self, round: u32) {
         self.completing = Some(round);
     }
 
-    /// The closing chunk of a block that is open to the outside; `said` is what the editor says that it was.
+    /// Returns the closing chunk of a block that is open in the output; `said` is the content that the editor
+    /// closed it with.
     fn close(&mut self, block: BlockId, said: Option<Block>) -> Option<Chunk> {
         let shown = self.shown.block(block).filter(|_| self.open.contains_key(&block))?;
         let inside = self.inside.get(&block).cloned().flatten();
@@ -101,14 +102,14 @@ impl EditedBlocks {
         Some(Chunk::Closed { block, content })
     }
 
-    /// The round has ended: nothing more of it can come out.
+    /// Forgets an ended round, of which nothing more can be emitted.
     pub(super) fn forget(&mut self, round: u32) {
         self.inside.retain(|block, _| block.round != round);
-        // To a fold, what is over is the same as what is void.
+        // A fold forgets an ended round in the same way as a restarted one.
         self.shown.push(&Chunk::AttemptRestarted { round });
     }
 
-    /// The choice as the outside saw it, unless that is how it is already.
+    /// Returns the choice as emitted, or `None` if it is unchanged.
     pub(super) fn edited_choice(&self, choice: &Choice) -> Option<Choice> {
         let blocks = || choice.block_ids.iter().copied().zip(choice.message.blocks());
         let is_left_out = |id: BlockId| self.inside.contains_key(&id) && !self.shown.has_opened(id);
@@ -122,7 +123,7 @@ impl EditedBlocks {
         Some(Choice::new(choice.number, Message::assistant_blocks(edited), ids, choice.finish.clone()))
     }
 
-    /// The block as the outside saw it; the original where nothing was changed.
+    /// Returns the block as emitted, or the original if it is unchanged.
     fn edited_block(&self, id: BlockId, original: &Block) -> Block {
         let Some(shown) = self.shown.block(id) else {
             return original.clone();
@@ -131,7 +132,7 @@ impl EditedBlocks {
             let same = shown.content() == original.content();
             return if same { original.clone() } else { Block::new(shown.content().clone()) };
         };
-        // A call that the editor closed before its end is not complete; one that is open tells nothing of it yet.
+        // A call that the editor closed early is incomplete; for an open one the original's state applies.
         let complete = if self.open.contains_key(&id) { call.complete } else { shown.complete };
         let mut edited = ToolCall::new(call.id.clone(), shown.name.clone(), shown.arguments.clone());
         edited.complete = complete;

@@ -2,9 +2,9 @@ use std::ops::Deref;
 
 use message_aggregator::BlockKind;
 
-/// The text of one block that an editor has not decided on yet: what it held back, then what has just come.
+/// The text of one block that an editor has not decided on yet: the held-back text, then the newest piece.
 ///
-/// It dereferences to [`str`]. The editor takes text off the front, and what it leaves is held back until more comes.
+/// It dereferences to [`str`]. The editor takes text from the front; the rest is held back until the next piece.
 #[derive(Debug)]
 pub struct PendingText<'a> {
     rest: &'a str,
@@ -18,7 +18,7 @@ impl<'a> PendingText<'a> {
         Self { rest: text, out, kind, at_end }
     }
 
-    /// Returns whether the block ends here. What is left then comes out unchanged.
+    /// Checks whether the block ends here. The remaining text is then emitted unchanged.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.at_end
@@ -30,28 +30,28 @@ impl<'a> PendingText<'a> {
         self.kind
     }
 
-    /// Lets the first `bytes` out unchanged; rounded down to a character.
+    /// Emits the first `bytes` unchanged, rounded down to a character boundary.
     pub fn pass(&mut self, bytes: usize) {
         let passed = self.take(bytes);
         self.out.push_str(passed);
     }
 
-    /// Lets all of it out unchanged.
+    /// Emits all text unchanged.
     pub fn pass_all(&mut self) {
         self.pass(self.rest.len());
     }
 
-    /// Lets `text` out in place of the first `bytes`, which are rounded down to a character.
+    /// Emits `text` in place of the first `bytes`, rounded down to a character boundary.
     pub fn replace(&mut self, bytes: usize, text: &str) {
         self.take(bytes);
         self.out.push_str(text);
     }
 
-    /// Replaces each of these words wherever it stands, also where it comes in pieces. Where two words begin at one
-    /// place, the one that is listed first wins.
+    /// Replaces each occurrence of these words, also when a word arrives in pieces. If two words begin at the same
+    /// position, the one listed first wins.
     ///
-    /// It holds back only what may be the beginning of a word: always less than the longest of them. Words without a
-    /// character are passed over.
+    /// It holds back only a possible beginning of a word: always less than the longest of them. Empty words are
+    /// ignored.
     pub fn replace_all<A: AsRef<str>, B: AsRef<str>>(&mut self, words: &[(A, B)]) {
         while let Some(first) = self.rest.chars().next() {
             match words.iter().find_map(|(word, with)| self.begins(word.as_ref(), with.as_ref())) {
@@ -78,7 +78,7 @@ impl<'a> PendingText<'a> {
         taken
     }
 
-    /// Lets out all but the last `bytes`, rounded to characters so that no more than those stay.
+    /// Emits all but the last `bytes`, rounded up to a character boundary, so that at most `bytes` are held back.
     pub(super) fn hold_at_most(&mut self, bytes: usize) {
         let beyond = self.rest.len().saturating_sub(bytes);
         self.pass(self.rest.ceil_char_boundary(beyond));
@@ -89,10 +89,10 @@ impl<'a> PendingText<'a> {
     }
 }
 
-/// How a word stands at the front of a text.
+/// How the text begins with a word.
 enum Begins<'w> {
     Whole(usize, &'w str),
-    /// It does if what follows fits.
+    /// The text may begin with the word, depending on what follows.
     Maybe,
 }
 

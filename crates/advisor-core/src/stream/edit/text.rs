@@ -6,13 +6,13 @@ use message_aggregator::{BlockDelta, BlockId, BlockKind, Chunk};
 use super::PendingText;
 use crate::ChunkStream;
 
-/// The most text of a block that an editor holds back until it can decide.
+/// The maximum amount of a block's text that an editor holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "nothing, some, everything")]
 pub enum HoldBack {
-    /// Nothing: each piece comes out in the poll in which it came.
+    /// Nothing: each piece is emitted in the poll in which it arrived.
     Nothing,
-    /// At most this many bytes. What an editor leaves beyond that comes out unchanged.
+    /// At most this many bytes. The editor's remaining text beyond that is emitted unchanged.
     Bytes(usize),
     /// The whole block, until it ends.
     Block,
@@ -21,13 +21,13 @@ pub enum HoldBack {
 impl ChunkStream {
     /// Passes the text of each block through `edit` while it streams: text, reasoning and refusals.
     ///
-    /// `edit` gets the text that has not come out yet, and lets out what it can decide on; what it leaves, up to
-    /// `hold_back`, comes again with the next piece of that block. Each block has a clone of `edit` as it was given,
-    /// so nothing passes from one block to the next, and nothing is left of an attempt that was restarted.
-    /// What comes out is true to itself, as with [`edit_chunks`](Self::edit_chunks).
+    /// `edit` receives the text that was not emitted yet, and emits what it can decide on. The rest, up to
+    /// `hold_back`, is passed again with the next piece of that block. Each block uses its own clone of the
+    /// initial `edit`, so no state passes from one block to the next, or from a restarted attempt to the next. The
+    /// output is consistent, as with [`edit_chunks`](Self::edit_chunks).
     ///
-    /// An advisor that edits answers belongs inside memory, in [`Phase::ModelCall`](crate::Phase::ModelCall): then what is
-    /// shown is what is remembered.
+    /// An advisor that edits answers belongs inside memory, in [`Phase::ModelCall`](crate::Phase::ModelCall): then
+    /// memory stores the emitted text.
     ///
     /// # Example
     /// ```
@@ -55,7 +55,7 @@ impl ChunkStream {
     }
 }
 
-/// The open blocks of text, each with its editor.
+/// The open text blocks, each with its editor.
 struct EditedTexts<E> {
     edit: E,
     hold_back: HoldBack,

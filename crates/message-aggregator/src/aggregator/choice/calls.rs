@@ -34,7 +34,7 @@ impl ChoiceBlocks {
         self.extend_at(at, fragment, sink)
     }
 
-    /// Adds a fragment to the call that it belongs to.
+    /// Adds a fragment to its call.
     fn extend_at(
         &mut self,
         at: usize,
@@ -50,7 +50,7 @@ impl ChoiceBlocks {
             block.push_data(data, sink)?;
         }
         if call.ended {
-            // A header sent again after the end says nothing new.
+            // A repeated header after the end adds nothing.
             return match fragment.arguments_delta() {
                 None => Ok(()),
                 Some(_) => Err(AggregateError::BlockEnded { block: block.index() }),
@@ -79,7 +79,7 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Notes which other calls could take arguments that come for a call without a name.
+    /// Notes which other calls could take arguments that arrive for a call without a name.
     fn note_rivals(&mut self, at: usize, fragment: &ToolCallDelta) {
         let is_nameless =
             self.calls.get(at).is_some_and(|call| call.name.is_none() && fragment.name().is_none());
@@ -94,15 +94,15 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Settles at the end of the answer what depends on names that did not come.
+    /// Disputes, at the end of the answer, the calls that may own arguments of calls without a name.
     pub(super) fn dispute_left_over(&mut self) {
         let nameless = self.calls.iter().filter(|call| call.name.is_none());
         let rivals: Vec<_> = nameless.flat_map(|call| call.rivals.iter().copied()).collect();
         self.dispute(&rivals);
     }
 
-    /// Gives the call an id of its own if those outside know another one by the provider's, which the provider gave that one,
-    /// too, or which was made for it here.
+    /// Generates an id for the call if its provider id equals another call's emitted id, from the provider or
+    /// generated here.
     fn replace_taken_id(&mut self, at: usize, sink: &mut Sink<'_>) {
         let id = self.calls.get(at).and_then(|call| call.id.as_ref());
         let mut others = self.calls.iter().enumerate().filter(|(other, _)| *other != at);
@@ -119,7 +119,7 @@ impl ChoiceBlocks {
         }
     }
 
-    /// An id for this call: the same in every reading of the answer, and that of no other call.
+    /// Returns an id for this call: stable for the same answer, and different from the ids of all other calls.
     pub(super) fn made_id(&self, at: usize, round: u32, prefix: &Text) -> Text {
         let block = self.call_blocks.get(at).and_then(|block| self.blocks.get(*block));
         let id = format!("{prefix}_{round}_{}", block.map_or(0, OpenBlock::index));
@@ -131,8 +131,8 @@ impl ChoiceBlocks {
         std::iter::once(id.clone()).chain(others).find(|id| !is_taken(id)).unwrap_or_default().into()
     }
 
-    /// Opens the call's block once it has a name, and shows the arguments that are certain. By the eager rule, the calls before
-    /// it end then.
+    /// Opens the call's block once it has a name, and emits the arguments that are certain. With `eager_calls`,
+    /// the earlier calls end then.
     fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
         if self.calls.get(at).is_none_or(|call| call.name.is_none()) {
             return;
@@ -165,7 +165,8 @@ impl ChoiceBlocks {
         Ok(self.calls.len() - 1)
     }
 
-    /// The provider ended the call. Its block ends now if nothing that may come makes the call doubtful, otherwise with the answer.
+    /// Ends a call that the provider ended. Its block closes now if nothing later can make the call doubtful,
+    /// otherwise with the answer.
     pub(super) fn end_call(&mut self, at: usize, sink: &mut Sink<'_>) {
         let Some(call) = self.calls.get_mut(at).filter(|call| !call.ended) else { return };
         call.ended = true;
@@ -174,7 +175,7 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Ends the call's block, unless it has ended. `complete`: the provider finished the call.
+    /// Closes the call's block, unless it is closed. `complete`: the provider finished the call.
     fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
         let block = self.call_blocks.get(at).and_then(|block| self.blocks.get(*block));
         if block.is_none_or(OpenBlock::is_closed) {
@@ -204,7 +205,7 @@ impl ChoiceBlocks {
         block.close_with(BlockContent::ToolCall(call), sink);
     }
 
-    /// Ends a call whose block was open at the end of the answer.
+    /// Closes a call whose block is open at the end of the answer.
     pub(super) fn close_last(&mut self, at: usize, done: bool, sink: &mut Sink<'_>) {
         let completes = self.call_completes(at, done);
         let lacks_arguments = completes && self.may_lack_arguments(at);
@@ -214,8 +215,10 @@ impl ChoiceBlocks {
         self.close_call(at, completes && !lacks_arguments, sink);
     }
 
-    /// Whether the arguments of this call may not be all of its own: it has none, and some of the answer's are left over;
-    /// or it was told apart from another call only because that one was complete, and some are left over or lack their end.
+    /// Checks whether the call may lack some of its arguments:
+    /// - it has none, and another call has stray arguments; or
+    /// - it was told from another call only because that one was complete, and some arguments are left over or
+    ///   lack their end.
     fn may_lack_arguments(&mut self, at: usize) -> bool {
         let Some(call) = self.calls.get(at) else { return false };
         let (has_none, began_as_another) = (!call.has_arguments(), call.doubt == Doubt::RepeatedHeader);
@@ -224,7 +227,7 @@ impl ChoiceBlocks {
             || (began_as_another && self.calls.iter_mut().any(lacks_end))
     }
 
-    /// Whether a call whose block was open at the end of the answer counts as finished by the provider.
+    /// Checks whether a call with an open block at the end of the answer counts as finished by the provider.
     fn call_completes(&self, at: usize, done: bool) -> bool {
         let Some(call) = self.calls.get(at) else {
             return false;
@@ -233,12 +236,12 @@ impl ChoiceBlocks {
             _ if call.ended => true,
             Some(reason) if reason.vetoes_calls() => false,
             Some(_) if call.vouched => true,
-            // Only the end marker came after it: nothing vouches for the call but its arguments.
+            // Only the end marker came after it: the only evidence of completeness is that its arguments parse.
             _ if done => call
                 .to_call(Text::default, true)
                 .parsed_arguments()
                 .is_ok_and(|arguments| arguments.is_object()),
-            // It came after the last finish reason and may be cut anywhere.
+            // It came after the last finish reason and may be cut off anywhere.
             _ => false,
         }
     }

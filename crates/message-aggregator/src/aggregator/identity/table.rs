@@ -1,13 +1,15 @@
-//! What [`identify`] decides on, case by case, with the reason for each.
+//! Cases of [`identify`], with the reason for each decision.
 
 use super::*;
 
-/// The calls of a section, and what is decided on one fragment after another.
+/// Sections of calls, and the decision about each of several fragments.
 ///
-/// A call is `id index name arguments`, a fragment `id index name` and `+` with arguments, `-` without, `*` either; `-` is
-/// absent. `&` joins the fragments that came of a call, the first of them before all other calls began. The arguments marked `~`
-/// are empty, open and whole, one after another: a row has an outcome for each of these, or one for all. An outcome is the place of the call (`#1`) or `new`, and the rule; `?` says that a new call runs
-/// only with arguments of its own, `!0,1` which calls are disputed and do not run, and a new call with them.
+/// A call is `id index name arguments`. A fragment is `id index name` and `+` with arguments, `-` without, `*`
+/// either. `-` stands for an absent value. `&` joins several fragments of a call; the first of them came before
+/// all other calls began. Arguments marked `~` are tried as empty, open and whole: a row has one outcome for each
+/// of these, or one for all. An outcome is the position of the call (`#1`) or `new`, and the rule. `?` marks a new
+/// call that runs only with its own arguments. `!0,1` lists disputed calls, which do not run; a new call is then
+/// disputed as well.
 const TABLE: &[(&str, &str)] = &[
     (
         "one call is meant, #1, and another is there: every id, index, name and state of the arguments",
@@ -260,7 +262,7 @@ fn words<const COUNT: usize>(text: &str) -> [&str; COUNT] {
     words.try_into().unwrap_or_else(|_| panic!("not {COUNT} words: {text}"))
 }
 
-/// A decision as the table has it.
+/// Formats a decision as in the table.
 fn told(decision: &Decision) -> String {
     let call = match decision.identity {
         Identity::Known(at) => format!("#{at}"),
@@ -280,7 +282,7 @@ fn told(decision: &Decision) -> String {
 
 type Row<'a> = ([&'a str; 4], Vec<&'a str>);
 
-/// Each row as its evidence and its outcome per state of the arguments.
+/// Returns each row as its evidence and its outcome per state of the arguments.
 fn rows(section: &str) -> (Vec<&str>, Vec<Row<'_>>) {
     let mut lines = section.lines().map(str::trim);
     let calls = lines.next().unwrap_or_default().split(", ").collect();
@@ -295,7 +297,7 @@ fn rows(section: &str) -> (Vec<&str>, Vec<Row<'_>>) {
     (calls, rows.collect())
 }
 
-/// The pieces of arguments that a `+`, a `-` or a `*` stands for.
+/// Returns the argument pieces for `+`, `-` or `*`.
 fn pieces(arguments: &str) -> &'static [&'static str] {
     match arguments {
         "+" => &["1}"],
@@ -326,8 +328,9 @@ fn every_case_is_decided_as_the_table_says() {
     }
 }
 
-/// 31 kinds of evidence, with and without arguments, in three states: 186 cases. A known id beside a known index may be those
-/// of one call or of two, and the name may be that of either; otherwise each of the three is known, new or absent.
+/// 31 kinds of evidence, with and without arguments, in three states: 186 cases. A known id and a known index may
+/// belong to one call or to two, and the name may be that of either. Otherwise each of the three is known, new or
+/// absent.
 #[test]
 fn the_first_section_has_every_case() {
     let mut cases = Vec::new();
@@ -363,7 +366,7 @@ fn the_first_fragment_of_an_answer_begins_a_call() {
     }
 }
 
-/// Nothing but the places in an event of several fragments.
+/// The only evidence is the position in an event of several fragments.
 #[test]
 fn places_mean_the_last_calls() {
     let table: [(&str, &[&str], usize, usize, &str); 7] = [

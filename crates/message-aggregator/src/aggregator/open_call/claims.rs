@@ -1,8 +1,8 @@
-//! What came of a call and may be another's.
+//! Data of a call that may belong to another call.
 
 use crate::{Text, ToolCallDelta};
 
-/// What came of a call and may be another's: such a call may be meant by what comes later.
+/// Data of a call that may belong to another call, so that later fragments may mean this call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Claims {
     header: Option<Header>,
@@ -10,21 +10,21 @@ pub(crate) struct Claims {
     ids: Vec<Text>,
 }
 
-/// A header of the call that came again, and may have begun a further one of the same tool.
+/// A repeated header of the call, which may have begun a further call of the same tool.
 #[derive(Debug, Clone)]
 struct Header {
-    /// Absent where it had none, or where several had different ones.
+    /// `None` if the header had none, or if several headers had different ones.
     index: Option<i64>,
     id: Option<Text>,
-    /// How many calls there were.
+    /// The number of calls at that time.
     calls: usize,
 }
 
-/// A server that gives every piece another id means nothing by it.
+/// The maximum number of noted ids: a server that gives every piece another id means nothing by it.
 const MOST_IDS: usize = 64;
 
 impl Claims {
-    /// Notes that `fragment` is a header that came again; `calls`: how many there are.
+    /// Notes a repeated header; `calls` is the number of calls so far.
     pub(crate) fn note_header(&mut self, fragment: &ToolCallDelta, calls: usize) {
         let (mut index, mut id) = (fragment.index, fragment.call_id().cloned());
         if let Some(before) = self.header.take() {
@@ -43,15 +43,15 @@ impl Claims {
         self.ids.extend(id.cloned());
     }
 
-    /// The id of `fragment`, if it comes with arguments, is another one than `own`, and is not noted yet.
+    /// Returns the id of `fragment`, if it comes with arguments, differs from `own`, and is not noted yet.
     pub(crate) fn new_id<'a>(&self, own: Option<&Text>, fragment: &'a ToolCallDelta) -> Option<&'a Text> {
         let id = fragment.call_id().filter(|_| fragment.arguments_delta().is_some())?;
         let is_other = own.is_some_and(|own| own != id);
         (is_other && self.ids.len() < MOST_IDS && !self.ids.contains(id)).then_some(id)
     }
 
-    /// Whether `fragment` may go on with what a header began that came again, rather than with the call at `taken`. That call
-    /// is the one that is meant if it began later.
+    /// Checks whether `fragment` may continue a call begun by the repeated header, rather than the call at
+    /// `taken`. If that call began later than the header, it is the one meant.
     pub(crate) fn goes_on(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
         self.header.as_ref().is_some_and(|header| {
             let (index, id) = (fragment.index, fragment.call_id());
@@ -61,7 +61,8 @@ impl Claims {
         })
     }
 
-    /// Whether arguments came under this id; without one, whether any came under another id than the call's.
+    /// Checks whether arguments arrived under this id; without an id, whether any arrived under another id than
+    /// the call's.
     pub(crate) fn has_id(&self, id: Option<&Text>) -> bool {
         id.map_or(!self.ids.is_empty(), |id| self.ids.contains(id))
     }

@@ -1,4 +1,4 @@
-//! What the driver's errors mean to those who use a store.
+//! Conversion of the driver's errors to store errors.
 
 use advisor_core::BoxError;
 use conversation_store::StoreError;
@@ -6,7 +6,7 @@ use deadpool_postgres::PoolError;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-/// What the server said. Its detail and its context are left out, since they quote rows.
+/// The server's error message. Its detail and context are left out, since they quote rows.
 #[derive(Debug, thiserror::Error)]
 #[error("the server says: {message} (SQLSTATE {code})")]
 struct Refusal {
@@ -14,7 +14,7 @@ struct Refusal {
     code: String,
 }
 
-/// The error of a connection that could not be had. Nothing was sent.
+/// Converts the error of getting a connection. Nothing was sent.
 pub(crate) fn of_pool(error: PoolError) -> StoreError {
     match error {
         PoolError::Backend(error) => before_sending(error),
@@ -25,13 +25,13 @@ pub(crate) fn of_pool(error: PoolError) -> StoreError {
     }
 }
 
-/// The error of something that came before the statement. Nothing was written.
+/// Converts an error that occurred before the statement was sent. Nothing was written.
 pub(crate) fn before_sending(error: Error) -> StoreError {
     let retryable = error.as_db_error().is_none_or(may_pass);
     StoreError::Unavailable { retryable, source: Some(reason(error)) }
 }
 
-/// The error of a statement that was sent.
+/// Converts the error of a statement that was sent.
 pub(crate) fn of_statement(error: Error) -> StoreError {
     match error.as_db_error() {
         Some(said) if leaves_open(said) => StoreError::outcome_unknown(reason(error)),
@@ -41,7 +41,7 @@ pub(crate) fn of_statement(error: Error) -> StoreError {
     }
 }
 
-/// The error of a statement that only reads: nothing was written, whatever happened to it.
+/// Converts the error of a statement that only reads: nothing was written in any case.
 pub(crate) fn of_reading(error: StoreError) -> StoreError {
     match error {
         StoreError::OutcomeUnknown { source } => StoreError::Unavailable { retryable: true, source },
@@ -49,31 +49,32 @@ pub(crate) fn of_reading(error: StoreError) -> StoreError {
     }
 }
 
-/// Something that trying again does not change.
+/// Creates the error of a failure that a retry does not resolve.
 pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
     StoreError::Unavailable { retryable: false, source: Some(source.into()) }
 }
 
-/// Whether the statement was undone because of others that ran at the same time.
+/// Returns whether the statement was rolled back because of concurrent ones.
 pub(crate) fn lost_a_race(error: &Error) -> bool {
     let code = error.code();
     code == Some(&SqlState::T_R_SERIALIZATION_FAILURE) || code == Some(&SqlState::T_R_DEADLOCK_DETECTED)
 }
 
-/// Whether the connection that gave this error is of no more use.
+/// Returns whether the connection is unusable after this error.
 pub(crate) fn ends_connection(error: &Error) -> bool {
     error.as_db_error().is_none_or(|said| !matches!(said.parsed_severity(), Some(Severity::Error)))
 }
 
-/// An error below `FATAL` undoes its statement. One that ends the connection may come after the commit.
+/// Returns whether the outcome is unknown. An error below `FATAL` rolls back its statement; one that ends the
+/// connection may come after the commit.
 fn leaves_open(said: &DbError) -> bool {
     let undone = matches!(said.parsed_severity(), Some(Severity::Error));
     let unknown = said.code() == &SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN;
     !undone || unknown || said.code().code().starts_with("08")
 }
 
-/// Whether the server may take the same later: lost races, want of resources, locks, a shutdown, a server
-/// that only reads until it is promoted. The first two characters of a code are its class.
+/// Returns whether a retry may succeed later: after lost races, lack of resources, locks, a shutdown, or on a
+/// read-only server until its promotion. The first two characters of a code are its class.
 fn may_pass(said: &DbError) -> bool {
     let code = said.code();
     code == &SqlState::READ_ONLY_SQL_TRANSACTION

@@ -1,4 +1,4 @@
-//! Who may run a turn.
+//! Leases.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::PostgresStore;
 use crate::failure::lasting;
 use crate::rows::{column, number};
 
-/// The longest time that is asked for; longer ones are as good.
+/// The maximum duration of a lease; longer ones are cut to it.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[async_trait]
@@ -53,7 +53,7 @@ impl Leases for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Whether the fence is still the last one; if so, how long it holds is changed.
+    /// Sets the expiry of the lease if this token is the latest one, and returns whether it is.
     async fn hold(
         &self,
         key: &ConversationKey,
@@ -66,7 +66,7 @@ impl PostgresStore {
     }
 }
 
-/// A fence as the server compares it. One beyond its numbers was never handed out.
+/// Converts a token for comparison in the server. A token beyond the server's range was never handed out.
 fn known(fence: FencingToken) -> i64 {
     i64::try_from(fence.as_u64()).unwrap_or(-1)
 }

@@ -1,9 +1,9 @@
 //! Conversations of advisor chains in PostgreSQL.
 //!
-//! [`PostgresStore`] is a [`ConversationStore`](conversation_store::ConversationStore): give it to a
-//! `ChatMemoryAdvisor`. An append is one statement, under the lock
-//! of the conversation's row; a view is a range read, however long the conversation is; what a store was told
-//! of, every other one sees at once. It hands out [leases](conversation_store::Leases), too.
+//! [`PostgresStore`] is a [`ConversationStore`](conversation_store::ConversationStore) for a `ChatMemoryAdvisor`.
+//! An append is one statement under the lock of the conversation's row. A load is a range read, however long the
+//! conversation is. A write acknowledged by one store is visible to all others at once. It also hands out
+//! [leases](conversation_store::Leases).
 //!
 //! # Example
 //! ```no_run
@@ -21,15 +21,15 @@
 //! ```
 //!
 //! # Logs
-//! This crate logs nothing. The driver logs each statement with its parameters, which are what was said, at
-//! the level `debug` of the crate `log`: leave that level off for `tokio_postgres` where logs are kept.
+//! This crate logs nothing. The driver logs each statement at the level `debug` of the crate `log`, with its
+//! parameters, which contain the messages. Disable that level for `tokio_postgres` where logs are kept.
 //!
 //! # Words
 //! | word | type |
 //! | --- | --- |
 //! | the store | [`PostgresStore`] |
-//! | the PostgreSQL schema that holds its tables | [`Schema`] |
-//! | why it could not be opened | [`SetupError`] |
+//! | the PostgreSQL schema with its tables | [`Schema`] |
+//! | error of opening a store | [`SetupError`] |
 
 mod failure;
 mod leases;
@@ -41,13 +41,13 @@ mod setup_error;
 mod statements;
 mod store;
 
-/// The pool that [`PostgresStore::from_pool`] takes, of the version that this crate uses.
+/// The pool crate of [`PostgresStore::from_pool`], in the version that this crate uses.
 pub use deadpool_postgres;
 pub use schema::Schema;
 pub use setup_error::SetupError;
 pub use store::PostgresStore;
 
-/// The README's examples are tests, too.
+/// Runs the README's examples as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

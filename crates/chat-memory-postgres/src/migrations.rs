@@ -1,11 +1,11 @@
-//! The versions of the schema, in one place, and how a database comes to the newest.
+//! The versions of the schema, and the migration of a database to the newest one.
 
 use deadpool_postgres::{Client, Transaction};
 
 use crate::failure::before_sending;
 use crate::{Schema, SetupError};
 
-/// The n-th of these leads to version n. One that was released is never changed; another follows it.
+/// The n-th migration leads to version n. A released migration never changes; a new one follows it.
 const MIGRATIONS: &[&str] = &[concat!(
     include_str!("migrations/1/tables.sql"),
     include_str!("migrations/1/leases.sql"),
@@ -13,12 +13,12 @@ const MIGRATIONS: &[&str] = &[concat!(
     include_str!("migrations/1/appends.sql"),
 )];
 
-/// Half of the name of the lock under which a schema is brought to its version; the other half is a hash
-/// of the schema's name.
+/// The first half of the key of the advisory lock that serialises migrations; the second half is a hash of the
+/// schema's name.
 const LOCK: i32 = 0x6164_7663;
 
-/// Brings the schema to the newest version, in one transaction, while everybody else who wants to waits.
-/// A schema that is there already is only read, so that a role without the right to make one can use it.
+/// Migrates the schema to the newest version in one transaction, while concurrent migrations wait. An up-to-date
+/// schema is only read, so that a role without the right to create one can use it.
 pub(crate) async fn migrate(client: &mut Client, schema: &Schema) -> Result<(), SetupError> {
     let transaction = client.transaction().await.map_err(before_sending)?;
     check_encoding(&transaction).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn migrate(client: &mut Client, schema: &Schema) -> Result<(), 
     Ok(transaction.commit().await.map_err(before_sending)?)
 }
 
-/// The version of the schema. One that is not there is made, at version 0.
+/// Returns the version of the schema. Creates a missing schema at version 0.
 async fn version(transaction: &Transaction<'_>, schema: &Schema) -> Result<i32, SetupError> {
     let there: bool = transaction
         .query_one("SELECT to_regclass($1::text) IS NOT NULL", &[&schema.name_in("{schema}.migrations")])

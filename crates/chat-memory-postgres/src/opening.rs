@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Opening a store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,29 +14,29 @@ use crate::migrations::migrate;
 use crate::statements::Statements;
 use crate::{PostgresStore, Schema, SetupError};
 
-/// The connections of a pool that `connect` makes.
+/// The maximum size of the pool that `connect` creates.
 const CONNECTIONS: usize = 16;
 
-/// The time that a connection and an answer may take each, unless the caller says otherwise.
+/// The default timeout of getting a connection and of getting an answer, each.
 const TIME: Duration = Duration::from_secs(30);
 
-/// The bytes of a batch, unless the caller says otherwise.
+/// The default maximum size of a batch in bytes.
 const LARGEST_BATCH: usize = 64 << 20;
 
-/// The protocol's messages and the server's values end at 1 GiB; this stays well below.
+/// The upper limit of that bound: protocol messages and server values end at 1 GiB, and this stays well below.
 const LARGEST_BATCH_EVER: usize = 512 << 20;
 
 impl PostgresStore {
-    /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`,
-    /// and prepares the schema `advisor_chain` in it.
+    /// Connects to the database at this address, such as `postgres://user:password@host:5432/database`, and
+    /// prepares the schema `advisor_chain` in it.
     ///
-    /// Up to 16 connections, without TLS. For TLS, another schema or another number of connections, make a
-    /// pool and pass it to [`PostgresStore::from_pool`].
+    /// It uses up to 16 connections, without TLS. For TLS, another schema or another number of connections, create
+    /// a pool and pass it to [`PostgresStore::from_pool`].
     ///
     /// # Errors
-    /// [`SetupError`]; what it says never holds the password.
+    /// [`SetupError`]; its text never contains the password.
     pub async fn connect(address: &str) -> Result<Self, SetupError> {
-        // What the parser says may quote the address, so it is not passed on.
+        // The parser's error may quote the address, so it is dropped.
         let mut config: Config = address.parse().map_err(|_| SetupError::Address)?;
         if config.get_ssl_mode() == SslMode::Require {
             return Err(SetupError::NeedsTls);
@@ -55,15 +55,16 @@ impl PostgresStore {
 
     /// Takes connections from the caller's pool, and prepares the schema in their database.
     ///
-    /// The pool decides how connections are made: their number, TLS, time-outs, `statement_timeout`. A role
-    /// that may not create schemas can use one that was prepared by another role. Connections to one server
-    /// that writes: behind a balancer of reads a store would not see what it wrote.
+    /// The pool decides how connections are made: their number, TLS, timeouts, `statement_timeout`. A role without
+    /// the right to create schemas can use a schema that another role prepared. All connections must lead to one
+    /// server that accepts writes. Behind a balancer of read replicas a store would not see its own writes.
     ///
     /// # Errors
-    /// [`SetupError::Newer`], if a newer version of this crate prepared the schema; [`SetupError::Store`], if the
-    /// server cannot be reached, or did not answer within 30 seconds.
+    /// [`SetupError::Newer`] if a newer version of this crate prepared the schema. [`SetupError::Store`] if the
+    /// server cannot be reached or does not answer within 30 seconds.
     pub async fn from_pool(pool: Pool, schema: Schema) -> Result<Self, SetupError> {
-        // The server may accept the connection and say nothing, or another one may hold the lock of the migrations.
+        // The server may accept the connection and stay silent, or another client may hold the lock of the
+        // migrations.
         let prepared = async {
             let mut client = pool.get().await.map_err(of_pool)?;
             migrate(&mut client, &schema).await
@@ -75,14 +76,14 @@ impl PostgresStore {
         Ok(Self { pool, schema, statements, time: TIME, largest_batch: LARGEST_BATCH })
     }
 
-    /// The time that getting a connection and getting an answer may take each; 30 seconds, if not said.
+    /// Sets the timeout of getting a connection and of getting an answer, each. The default is 30 seconds.
     #[must_use]
     pub fn with_timeout(self, time: Duration) -> Self {
         Self { time, ..self }
     }
 
-    /// The most bytes that the entries of a batch may have together as JSON; 64 MiB, if not said, and
-    /// never more than 512 MiB. Beyond it an append is
+    /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns. The default is
+    /// 64 MiB, the maximum 512 MiB. A larger batch is
     /// [`StoreError::TooLarge`](conversation_store::StoreError::TooLarge).
     #[must_use]
     pub fn with_largest_batch(self, bytes: usize) -> Self {
@@ -99,7 +100,7 @@ mod tests {
     async fn d18_a_server_that_says_nothing_is_not_waited_for() {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = server.local_addr().unwrap().port();
-        // Its own clock bounds the connecting alone.
+        // The driver's own timeout covers only connecting.
         let address = format!("postgres://a:canary@127.0.0.1:{port}/b?connect_timeout=3600");
         let opened = timeout(Duration::from_secs(600), PostgresStore::connect(&address)).await;
         let error = opened.expect("a bound").expect_err("no server");

@@ -1,4 +1,4 @@
-//! Entries as columns, and columns as entries.
+//! Conversion between entries and columns.
 
 use conversation_store::{
     Batch, BranchIndex, Entry, EntryId, LogReader, Segment, Snapshot, StoreError, Version, WrittenEntry,
@@ -8,14 +8,15 @@ use tokio_postgres::types::FromSql;
 
 use crate::failure::of_statement;
 
-/// The entries of a batch, column by column.
+/// The columns of a batch's entries.
 #[derive(Default)]
 pub(crate) struct Columns<'a> {
     pub(crate) turns: Vec<&'a str>,
     pub(crate) bodies: Vec<&'a str>,
-    /// Whether the turn is open after the entry; `None` if that is as it was before the batch.
+    /// Whether the turn is open after the entry; `None` if that does not change with the batch.
     pub(crate) opens: Vec<Option<bool>>,
-    /// The place in the batch of the entry with which the turn begins, 1 also if it goes on with the one before.
+    /// The position in the batch of the first entry of the entry's turn. It is 1 also if the turn began before the
+    /// batch.
     pub(crate) begins: Vec<i64>,
 }
 
@@ -34,7 +35,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What an append came to, by the row that the server answers with.
+/// Returns the result of an append by the row that the server returned.
 pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) -> Result<Version, StoreError> {
     match column::<&str>(row, "outcome")? {
         "gone" => return Err(StoreError::Gone),
@@ -62,8 +63,8 @@ pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) ->
     }
 }
 
-/// The snapshot of the branch to `tip`, or of the last one, by the rows of one statement: a head and the entries.
-/// Without rows there is no conversation.
+/// Builds the snapshot of the branch that ends with `tip`, or of the last one, from the rows of one statement: a
+/// head and the entries. Without rows, the conversation does not exist.
 pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, StoreError> {
     let version = rows.first().map_or(Ok(0), |head| number(head, "version"))?;
     if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {
@@ -76,7 +77,7 @@ pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, S
     Ok(Snapshot::from_read(Version::new(version), entries, view_from, open_from))
 }
 
-/// The entries after one up to another, by the rows of one statement.
+/// Builds the entries after one number up to another from the rows of one statement.
 pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>, StoreError> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let unsigned = |number: i64| u64::try_from(number).map_err(StoreError::outcome_unknown);
@@ -85,13 +86,13 @@ pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>, S
     entries(rows, forks(forked)?.range(unsigned(after)?, last))
 }
 
-/// The tips of all branches, by the rows of one statement.
+/// Returns the last entries of all branches, from the rows of one statement.
 pub(crate) fn tips(rows: &[Row]) -> Result<Vec<EntryId>, StoreError> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     Ok(forks(rows)?.tips(number(first, "version")?))
 }
 
-/// The forks of those rows that have one.
+/// Returns the forks of the rows that have one.
 fn forks(rows: &[Row]) -> Result<BranchIndex, StoreError> {
     let fork = |row| match entry_id(row, "parent") {
         Ok(Some(parent)) => Some(number(row, "first_seq").map(|first| (first, parent))),
@@ -101,7 +102,8 @@ fn forks(rows: &[Row]) -> Result<BranchIndex, StoreError> {
     rows.iter().filter_map(fork).collect()
 }
 
-/// The value of a column. One that cannot be read leaves open what the statement did; a load knows better.
+/// Returns the value of a column. If it cannot be read, the outcome of a write is unknown; a load replaces that
+/// error.
 pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T, StoreError> {
     row.try_get(name).map_err(of_statement)
 }
@@ -115,7 +117,7 @@ fn entry_id(row: &Row, name: &str) -> Result<Option<EntryId>, StoreError> {
     Ok(id.map_err(StoreError::outcome_unknown)?.map(EntryId::new))
 }
 
-/// Of which segments the entries of a head are.
+/// Returns the segments that a head lists.
 fn segments(head: &Row) -> Result<Vec<Segment>, StoreError> {
     let numbers = |name| column::<Option<Vec<Option<i64>>>>(head, name).map(Option::unwrap_or_default);
     let (firsts, lasts, parents) = (numbers("firsts")?, numbers("lasts")?, numbers("parents")?);
@@ -126,7 +128,7 @@ fn segments(head: &Row) -> Result<Vec<Segment>, StoreError> {
     Ok(segments.collect())
 }
 
-/// The entries of these segments, by their rows.
+/// Builds the entries of these segments from their rows.
 fn entries(rows: &[Row], segments: Vec<Segment>) -> Result<Vec<Entry>, StoreError> {
     let mut log = LogReader::new(segments);
     for row in rows {

@@ -2,21 +2,21 @@ use std::fmt;
 
 use crate::SetupError;
 
-/// The name of the PostgreSQL schema that holds the store's tables and functions.
+/// The name of the PostgreSQL schema with the store's tables and functions.
 ///
 /// Stores in different schemas of one database share nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Schema(String);
 
-/// The most bytes of a name; PostgreSQL would cut a longer one.
+/// The maximum length of a name in bytes; PostgreSQL would truncate a longer one.
 const LONGEST: usize = 63;
 
 impl Schema {
-    /// The schema of this name.
+    /// Creates the schema name.
     ///
     /// # Errors
-    /// [`SetupError::SchemaName`] unless it has 1 to 63 characters of `a-z`, `0-9` and `_`, begins with none
-    /// of `0-9`, and not with `pg_`, which the server keeps for itself.
+    /// [`SetupError::SchemaName`] unless it has 1 to 63 characters of `a-z`, `0-9` and `_` and starts neither with
+    /// a digit nor with `pg_`, which the server reserves.
     pub fn new(name: &str) -> Result<Self, SetupError> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let begins_well = !name.starts_with(|first: char| first.is_ascii_digit()) && !name.starts_with("pg_");
@@ -26,19 +26,19 @@ impl Schema {
         Ok(Self(name.into()))
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// This text with the schema's quoted name wherever it says `{schema}`.
+    /// Replaces `{schema}` in a text by the schema's quoted name.
     pub(crate) fn name_in(&self, sql: &str) -> String {
         sql.replace("{schema}", &format!("\"{}\"", self.0))
     }
 }
 
-/// `advisor_chain`.
+/// The schema `advisor_chain`.
 impl Default for Schema {
     fn default() -> Self {
         Self("advisor_chain".into())

@@ -1,25 +1,25 @@
 use conversation_store::StoreError;
 
-/// Why a store could not be opened.
+/// The reason why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The address cannot be read. It is not repeated here, since it may hold a password.
+    /// The address cannot be parsed. It is not repeated here, since it may contain a password.
     #[error(
         "the address of the database cannot be read; write it as postgres://user:password@host:port/database"
     )]
     Address,
-    /// The address asks for TLS, which `connect` does not speak.
+    /// The address requires TLS, which `connect` does not support.
     #[error(
         "the address asks for TLS; make a pool with a TLS connector and pass it to `PostgresStore::from_pool`"
     )]
     NeedsTls,
-    /// The name of the schema is none that this crate takes.
+    /// The name of the schema is not allowed.
     #[error(
         "the name of a schema has 1 to 63 characters of a-z, 0-9 and `_`, and begins neither with a digit nor with `pg_`"
     )]
     SchemaName,
-    /// The schema was made by a newer version of this crate.
+    /// A newer version of this crate prepared the schema.
     #[error(
         "the schema is at version {found}, and this version of the crate knows up to {known}; update the crate"
     )]
@@ -29,13 +29,13 @@ pub enum SetupError {
         /// The newest version that this crate knows.
         known: i32,
     },
-    /// The database does not keep Unicode.
+    /// The database's encoding is not UTF-8.
     #[error("the database keeps text as {found}; make one with the encoding UTF8")]
     Encoding {
-        /// What it keeps.
+        /// The encoding.
         found: String,
     },
-    /// The server cannot be used, or refused what was needed.
+    /// The server cannot be used, or refused a step of the preparation.
     #[error("the database could not be prepared")]
     Store(#[from] StoreError),
 }

@@ -1,17 +1,17 @@
 use crate::Schema;
 
-/// What the store asks the server, with the schema's name in it.
+/// The statements of the store, with the schema's name filled in.
 pub(crate) struct Statements {
     pub(crate) append: String,
-    /// A view of a branch.
+    /// Reads a range of a branch.
     pub(crate) load: String,
-    /// A range of the log: its entries, then the forks in it, or one row without either.
+    /// Reads a range of the log: its entries, then the forks in it, or one row without either.
     pub(crate) read: String,
     pub(crate) branches: String,
     pub(crate) delete: String,
     pub(crate) list: String,
     pub(crate) acquire: String,
-    /// Holds for so long from now on.
+    /// Sets the expiry of a lease, counted from now.
     pub(crate) hold: String,
 }
 

@@ -19,24 +19,24 @@ use crate::failure::{
 use crate::rows::{Columns, column, outcome, range, snapshot, tips};
 use crate::statements::Statements;
 
-/// Conversations in a PostgreSQL database. Clones share the pool of connections.
+/// A store of conversations in a PostgreSQL database. Clones share the connection pool.
 ///
 /// Needs a tokio runtime with I/O and time.
 ///
 /// # Durability
-/// Who has been told of an append finds it after a crash of the server, as far as the server's
-/// `synchronous_commit` and `fsync` promise it; they do, unless someone turned them off.
+/// An acknowledged append survives a crash of the server as far as its settings `synchronous_commit` and `fsync`
+/// guarantee it. Their defaults do.
 ///
 /// # Cancellation
-/// An append that is dropped, or whose time is over, after it was sent may still be applied by the server, as
-/// a whole, unless a later append came first. Whatever is dropped before its answer came closes its connection,
-/// and the pool makes another one.
+/// An append that is dropped or times out after it was sent may still be applied by the server. It is applied as a
+/// whole, and only if no later append came first. An operation that is dropped before its answer arrives closes
+/// its connection; the pool replaces it.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`] as long as nothing was sent or the server says that it undid the statement.
-/// [`StoreError::OutcomeUnknown`] when the connection was lost, or the time was over, after an append or a
-/// delete was sent. [`StoreError::TooLarge`] beyond the [bound](Self::with_largest_batch) on a batch, or for
-/// a step of a batch's key of more than 1,024 bytes.
+/// - [`StoreError::Unavailable`] if nothing was sent, or if the server reports that it rolled the statement back.
+/// - [`StoreError::OutcomeUnknown`] if the connection was lost or the timeout expired after a write was sent.
+/// - [`StoreError::TooLarge`] for a batch beyond the [bound](Self::with_largest_batch), or for a step in its key
+///   of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct PostgresStore {
     pub(crate) pool: Pool,
@@ -46,11 +46,11 @@ pub struct PostgresStore {
     pub(crate) largest_batch: usize,
 }
 
-/// The most bytes of the step in a batch's key: it is part of an index, whose rows are small.
+/// The maximum length in bytes of the step in a batch's key. The step is part of an index, whose rows are small.
 const LONGEST_STEP: usize = 1_024;
 
-/// How often a statement is run that others get in the way of. That happens only where the database's
-/// transactions are stricter than `read committed`, the server's default.
+/// The maximum number of attempts at a statement that loses races. Races are lost only where the database's
+/// isolation level is stricter than `read committed`, the server's default.
 const ATTEMPTS: u32 = 32;
 
 type Parameters<'a> = [&'a (dyn ToSql + Sync)];
@@ -102,7 +102,8 @@ impl ConversationStore for PostgresStore {
         let fence = fence.map_err(|_| StoreError::Unsupported { what: "a fence above 2^63 - 1" })?;
         let entries = batch.written(self.largest_batch)?;
         let columns = Columns::of(&entries);
-        // No conversation gets to this version, so one beyond the column's range fits none, either.
+        // No conversation reaches `i64::MAX`, so an expected version beyond the column's range conflicts in any
+        // case.
         let expected = i64::try_from(expected.as_u64()).unwrap_or(i64::MAX);
         let parameters: &Parameters<'_> = &[
             &key.tenant(),
@@ -143,7 +144,7 @@ impl ConversationStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// A view of the branch to `tip`, or of the one that was written last.
+    /// Reads a range of the branch that ends with `tip`, or of the one that was written last.
     async fn load_to(
         &self,
         key: &ConversationKey,
@@ -162,14 +163,14 @@ impl PostgresStore {
         rows.and_then(|rows| snapshot(&rows, tip)).map_err(of_reading)
     }
 
-    /// Runs a statement and gives its rows.
+    /// Runs a statement and returns its rows.
     pub(crate) async fn run(
         &self,
         statement: &str,
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        // Until its answer has come a connection is good for nobody else. Whoever goes without it, be it that
-        // it was lost, that the time was over or that this was dropped, closes it.
+        // Until its answer arrives, a connection cannot be reused. The guard closes it if it is lost, if the
+        // timeout expires, or if this future is dropped.
         let client = guard(self.client().await?, |client| drop(Client::take(client)));
         let answer = self.answer(&client, statement, parameters).await;
         if !matches!(answer, Err(Lost { connection: true, .. })) {
@@ -205,10 +206,10 @@ impl PostgresStore {
     }
 }
 
-/// An answer that did not come.
+/// A missing answer.
 struct Lost {
     error: StoreError,
-    /// Whether the connection is lost with it.
+    /// Whether the connection is lost as well.
     connection: bool,
 }
 

@@ -1,10 +1,10 @@
-//! What the driver's errors mean to those who use a store.
+//! Conversion of the driver's errors to store errors.
 
 use advisor_core::BoxError;
 use conversation_store::StoreError;
 use redis::{ErrorKind, RedisError};
 
-/// What the server said, by the first word of it. The rest may quote keys and values.
+/// The server's error code. The rest of its message may quote keys and values.
 #[derive(Debug, thiserror::Error)]
 #[error("the server says {code}: {meaning}")]
 struct Refusal {
@@ -12,7 +12,7 @@ struct Refusal {
     meaning: &'static str,
 }
 
-/// What is known of the server's refusals: the word, what it means, and whether the same may be taken later.
+/// The known error codes: the code, its meaning, and whether a retry may succeed later.
 const REFUSALS: &[(&str, &str, bool)] = &[
     ("LOADING", "it is reading its data after a start", true),
     ("BUSY", "a script has been running for too long", true),
@@ -33,7 +33,7 @@ const REFUSALS: &[(&str, &str, bool)] = &[
     ("WRONGTYPE", "a key of the store holds something of another type", false),
 ];
 
-/// The error of a connection that could not be had. Nothing was sent.
+/// Converts the error of getting a connection. Nothing was sent.
 pub(crate) fn before_sending(error: &RedisError) -> StoreError {
     let passing = match error.code() {
         Some("ERR") => error.detail().is_some_and(|detail| detail.starts_with("max number of clients")),
@@ -49,7 +49,7 @@ pub(crate) fn before_sending(error: &RedisError) -> StoreError {
     StoreError::Unavailable { retryable: passing, source: Some(reason(error)) }
 }
 
-/// The error of a script that was sent. The server refuses one before it writes anything.
+/// Converts the error of a script that was sent. The server refuses a script before it writes anything.
 pub(crate) fn of_script(error: &RedisError) -> StoreError {
     match error.code() {
         Some(code) => StoreError::Unavailable { retryable: may_pass(code), source: Some(reason(error)) },
@@ -57,8 +57,8 @@ pub(crate) fn of_script(error: &RedisError) -> StoreError {
     }
 }
 
-/// The same for a connection that may have sent it more than once: what it says in the end is said of the
-/// last time only.
+/// Converts the error of a script that the connection may have sent more than once. A final refusal concerns only
+/// the last attempt.
 pub(crate) fn of_repeated_script(error: &RedisError) -> StoreError {
     match of_script(error) {
         StoreError::Unavailable { retryable: true, source } => StoreError::OutcomeUnknown { source },
@@ -66,7 +66,7 @@ pub(crate) fn of_repeated_script(error: &RedisError) -> StoreError {
     }
 }
 
-/// The error of a script that only reads: nothing was written, whatever happened to it.
+/// Converts the error of a script that only reads: nothing was written in any case.
 pub(crate) fn of_reading(error: StoreError) -> StoreError {
     match error {
         StoreError::OutcomeUnknown { source } => StoreError::Unavailable { retryable: true, source },
@@ -74,7 +74,7 @@ pub(crate) fn of_reading(error: StoreError) -> StoreError {
     }
 }
 
-/// The error of a script that came after another one had written: what was asked for has happened in part.
+/// Converts the error of a script that ran after another one had written: the operation was done in part.
 pub(crate) fn after_writing(error: StoreError) -> StoreError {
     match error {
         StoreError::Unavailable { source, .. } => StoreError::OutcomeUnknown { source },
@@ -82,14 +82,14 @@ pub(crate) fn after_writing(error: StoreError) -> StoreError {
     }
 }
 
-/// Something that trying again does not change.
+/// Creates the error of a failure that a retry does not resolve.
 pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
     StoreError::Unavailable { retryable: false, source: Some(source.into()) }
 }
 
-/// Whether the connection that gave this error is of no more use.
+/// Returns whether the connection is unusable after this error.
 pub(crate) fn ends_connection(error: &RedisError) -> bool {
-    // A replica stays one for as long as the connection does: whoever is the primary now is asked anew.
+    // A replica stays read-only for the life of the connection; a new connection may reach the primary.
     error.code().is_none_or(|code| code == "READONLY")
 }
 
@@ -97,7 +97,7 @@ fn may_pass(code: &str) -> bool {
     REFUSALS.iter().any(|(known, _, passing)| *known == code && *passing)
 }
 
-/// Why, without what the driver says: that may quote an address, keys or values.
+/// Returns the cause without the driver's message, which may quote an address, keys or values.
 fn reason(error: &RedisError) -> BoxError {
     if let Some(code) = error.code() {
         let known = REFUSALS.iter().find(|(known, ..)| *known == code);

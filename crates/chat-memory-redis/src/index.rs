@@ -1,4 +1,4 @@
-//! The list of a tenant's conversations. See the crate's docs for what it promises.
+//! The index of a tenant's conversations. The crate's docs describe its guarantees.
 
 use advisor_core::ConversationKey;
 use conversation_store::{Page, StoreError};
@@ -8,18 +8,18 @@ use crate::RedisStore;
 use crate::failure::{lasting, of_reading};
 use crate::replies::{number, texts};
 
-/// How many candidates are read at once, and how many of them are asked for side by side.
+/// The maximum number of candidates that are read at once, and of concurrent checks of them.
 const CANDIDATES: usize = 256;
 
 impl RedisStore {
-    /// Puts a conversation into the index and gives its mark. It is not listed before it exists.
+    /// Adds a conversation to the index and returns its mark. It is not listed before it exists.
     pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64, StoreError> {
         let mut script = self.scripts.mark.key(self.prefix.index(key.tenant()));
-        // A mark without a conversation is no more than work for a list.
+        // A mark without a conversation only costs lists some work, so a failure here counts as nothing written.
         self.run(script.arg(key.conversation())).await.and_then(|mark| number(&mark)).map_err(of_reading)
     }
 
-    /// The mark of a conversation, if it has one.
+    /// Returns the mark of a conversation, if it has one.
     pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>, StoreError> {
         let mut script = self.scripts.marked.key(self.prefix.index(key.tenant()));
         let mark = self
@@ -30,7 +30,7 @@ impl RedisStore {
         Ok((mark > 0).then_some(mark))
     }
 
-    /// Takes a conversation out of the index, unless it was given another mark since.
+    /// Removes a conversation from the index, unless it got another mark since.
     pub(crate) async fn unmark(&self, key: &ConversationKey, mark: u64) -> Result<(), StoreError> {
         let mut script = self.scripts.unmark.key(self.prefix.index(key.tenant()));
         self.run(script.arg(key.conversation()).arg(mark)).await.map(drop)

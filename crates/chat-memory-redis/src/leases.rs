@@ -1,4 +1,4 @@
-//! Who may run a turn.
+//! Leases.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::failure::lasting;
 use crate::replies::Reply;
 use crate::store::EXACT;
 
-/// The longest time that is asked for; longer ones are as good.
+/// The maximum duration of a lease; longer ones are cut to it.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[async_trait]
@@ -62,7 +62,7 @@ impl RedisStore {
     }
 }
 
-/// A fence as the script compares it. One above what it counts exactly was never handed out.
+/// Converts a token for comparison in the script. A token above `EXACT` was never handed out.
 fn known(fence: FencingToken) -> String {
     if fence.as_u64() > EXACT { "-1".into() } else { fence.as_u64().to_string() }
 }

@@ -1,4 +1,4 @@
-//! The way to the server: a connection that is made again when it is lost, or one that the caller handed in.
+//! The connection to the server: one that is reopened when it is lost, or one that the caller provides.
 
 use std::io;
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use tokio::time::{Instant, timeout};
 
 use crate::failure::{before_sending, ends_connection, of_repeated_script, of_script};
 
-/// Whoever is dropped after this part of the time without an answer takes the connection for lost: callers may be
-/// less patient than the store, and would leave a connection that answers nothing to one another.
+/// The divisor of the timeout after which a dropped call marks the connection as lost. Callers may have shorter
+/// timeouts than the store, and would otherwise keep reusing a connection that answers nothing.
 const PATIENCE: u32 = 10;
 
 #[async_trait]
 pub(crate) trait Link: Send + Sync + 'static {
-    /// Runs a script. Getting a connection and getting an answer may take so long each.
+    /// Runs a script. Getting a connection and getting an answer may each take up to `time`.
     async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value, StoreError>;
 }
 
-/// One connection at a time, which all clones of a store share, and which carries what they ask side by side.
+/// One connection at a time, shared by all clones of a store, with concurrent requests.
 pub(crate) struct OwnLink {
     client: Client,
     live: Mutex<Option<Live>>,
 }
 
-/// A connection, and whether it is known to be of no more use.
+/// A connection, and whether it is known to be unusable.
 #[derive(Clone)]
 struct Live {
     connection: MultiplexedConnection,
     lost: Arc<AtomicBool>,
 }
 
-/// The caller's connection. What it does when it is lost is its own affair.
+/// The caller's connection, which handles its own reconnects.
 pub(crate) struct GivenLink<C>(pub(crate) C);
 
 impl OwnLink {
@@ -48,7 +48,7 @@ impl OwnLink {
         Self { client, live: Mutex::new(None) }
     }
 
-    /// The connection. Whoever finds none makes it, while the others wait for it.
+    /// Returns the connection. The first caller without one opens it, while the others wait.
     async fn live(&self) -> RedisResult<Live> {
         let mut live = self.live.lock().await;
         if let Some(live) = live.as_ref().filter(|live| !live.lost.load(Ordering::Acquire)) {
@@ -69,7 +69,7 @@ impl Live {
             }
             Ok::<_, RedisError>(())
         };
-        // The store has its own clock.
+        // The store applies its own timeout.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)

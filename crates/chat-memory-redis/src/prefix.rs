@@ -5,7 +5,7 @@ use advisor_core::ConversationKey;
 
 use crate::SetupError;
 
-/// What the names of a store's keys begin with.
+/// The prefix of a store's keys.
 ///
 /// Stores with different prefixes on one server share nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -14,11 +14,11 @@ pub struct Prefix(String);
 const LONGEST: usize = 64;
 
 impl Prefix {
-    /// This prefix.
+    /// Creates the prefix.
     ///
     /// # Errors
     /// [`SetupError::Prefix`] unless it has 1 to 64 characters of `A-Z`, `a-z`, `0-9`, `-`, `_`, `.` and `:`.
-    /// A brace would move conversations of a cluster to other slots.
+    /// Braces are excluded because they would move conversations to other slots of a cluster.
     pub fn new(prefix: &str) -> Result<Self, SetupError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
         if prefix.is_empty() || prefix.len() > LONGEST || !prefix.bytes().all(allowed) {
@@ -27,33 +27,34 @@ impl Prefix {
         Ok(Self(prefix.into()))
     }
 
-    /// The prefix as text.
+    /// Returns the prefix as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The keys of a conversation, in the order in which the scripts expect them. One tag, one slot.
+    /// Returns the keys of a conversation in the order that the scripts expect. They share one hash tag, hence one
+    /// slot.
     pub(crate) fn conversation(&self, key: &ConversationKey) -> Vec<String> {
         let (tenant, conversation) = (encoded(key.tenant()), encoded(key.conversation()));
         let name = |part| format!("{}:{{{tenant}/{conversation}}}:{part}", self.0);
         ["meta", "log", "turns", "batches", "lease", "void", "forks"].map(name).into()
     }
 
-    /// The keys of the index of a tenant.
+    /// Returns the keys of a tenant's index.
     pub(crate) fn index(&self, tenant: &str) -> Vec<String> {
         let tenant = encoded(tenant);
         ["conversations", "marks"].map(|part| format!("{}:{{{tenant}}}:{part}", self.0)).into()
     }
 
-    /// A key that no tenant and no conversation has: theirs hold no `/` alone.
+    /// Returns a key that no tenant or conversation has, since no encoded id contains `/`.
     pub(crate) fn probe(&self) -> String {
         format!("{}:{{/}}:probe", self.0)
     }
 }
 
-/// An id as part of a name: percent-encoded, so that it holds neither a brace, which would change the slot, nor a `/`.
-/// Letters, digits, `-` and `_` stay what they are.
+/// Percent-encodes an id, so that it contains neither a brace, which would change the slot, nor a `/`. Letters,
+/// digits, `-` and `_` stay unchanged.
 fn encoded(id: &str) -> String {
     let mut encoded = String::with_capacity(id.len());
     for byte in id.bytes() {
@@ -67,7 +68,7 @@ fn encoded(id: &str) -> String {
     encoded
 }
 
-/// `advisor`.
+/// The prefix `advisor`.
 impl Default for Prefix {
     fn default() -> Self {
         Self("advisor".into())
@@ -86,8 +87,8 @@ mod tests {
 
     use super::*;
 
-    /// What a cluster takes of a key to find its slot: what stands between the first `{` and the first `}`
-    /// after it, if that is anything. As its specification says.
+    /// Returns the part of a key that selects its cluster slot: the text between the first `{` and the next `}`,
+    /// if it is not empty. This follows the cluster specification.
     fn tag(key: &str) -> &str {
         let inner = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
         inner.filter(|tag| !tag.is_empty()).unwrap_or(key)

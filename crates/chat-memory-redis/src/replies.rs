@@ -1,4 +1,4 @@
-//! What the scripts answer.
+//! The replies of the scripts.
 
 use std::vec::IntoIter;
 
@@ -10,13 +10,13 @@ use redis::Value;
 
 use crate::failure::lasting;
 
-/// An answer: a word that says which, and what belongs to it.
+/// A reply: a word that names its kind, and its values.
 pub(crate) struct Reply {
     pub(crate) word: String,
     rest: IntoIter<Value>,
 }
 
-/// An entry as it stands in the store. Its texts may be no text at all.
+/// An entry as stored. Its texts may be invalid UTF-8.
 struct Standing {
     seq: u64,
     turn: Vec<u8>,
@@ -24,7 +24,7 @@ struct Standing {
 }
 
 impl Reply {
-    /// The answer. Those that every script may give are errors already.
+    /// Parses a reply. Failures that every script may report become errors.
     pub(crate) fn of(value: Value) -> Result<Self, StoreError> {
         let mut rest = list(value)?.into_iter();
         let word = text(rest.next().unwrap_or_default())?;
@@ -54,7 +54,7 @@ impl Reply {
         self.rest.next().unwrap_or_default()
     }
 
-    /// What an append came to, unless its conversation has to be marked anew.
+    /// Returns the result of an append; `None` if the conversation needs a new mark.
     pub(crate) fn outcome(
         mut self,
         batch: &Batch,
@@ -83,7 +83,7 @@ impl Reply {
         }
     }
 
-    /// The snapshot of the branch to `tip`, or of the last one.
+    /// Builds the snapshot of the branch that ends with `tip`, or of the last one.
     pub(crate) fn snapshot(mut self, tip: Option<EntryId>) -> Result<Snapshot, StoreError> {
         match (self.word.as_str(), tip) {
             ("none", Some(id)) if id > EntryId::BEGINNING => return Err(StoreError::NoSuchEntry { id }),
@@ -102,20 +102,20 @@ impl Reply {
         Ok(Snapshot::from_read(version, entries, view_from, is_open.then_some(turn_from)))
     }
 
-    /// The entries after this one.
+    /// Builds the entries after `after`.
     pub(crate) fn range(mut self, after: u64) -> Result<Vec<Entry>, StoreError> {
         let Some(last) = self.found()? else { return Ok(Vec::new()) };
         let forks = forks(self.value())?;
         entries(self.value(), forks.range(after, last))
     }
 
-    /// The tips of all branches.
+    /// Returns the last entries of all branches.
     pub(crate) fn tips(mut self) -> Result<Vec<EntryId>, StoreError> {
         let Some(version) = self.found()? else { return Ok(Vec::new()) };
         Ok(forks(self.value())?.tips(version))
     }
 
-    /// The number that a conversation answers with, if there is one.
+    /// Returns the number in the reply if the conversation exists.
     fn found(&mut self) -> Result<Option<u64>, StoreError> {
         match self.word.as_str() {
             "none" => Ok(None),
@@ -130,7 +130,7 @@ impl Reply {
 }
 
 impl Standing {
-    /// The entry of an element of a stream: its id, then names and values of its fields.
+    /// Parses an element of a stream: its id, then names and values of its fields.
     fn of(value: Value) -> Result<Self, StoreError> {
         let mut parts = list(value)?.into_iter();
         let id = text(parts.next().unwrap_or_default())?;
@@ -148,7 +148,7 @@ impl Standing {
     }
 }
 
-/// The entries of these segments, as a script gives them.
+/// Builds the entries of these segments from a script's reply.
 fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>, StoreError> {
     let mut log = LogReader::new(segments);
     for standing in list(value)?.into_iter().map(Standing::of) {
@@ -172,7 +172,7 @@ fn forks(value: Value) -> Result<BranchIndex, StoreError> {
     list(value)?.into_iter().map(fork).collect()
 }
 
-/// An id that is written as a text, or nothing.
+/// Parses an id that is written as text; an empty text is none.
 fn entry_id(value: Value) -> Result<Option<EntryId>, StoreError> {
     match text(value)?.as_str() {
         "" => Ok(None),
@@ -180,7 +180,7 @@ fn entry_id(value: Value) -> Result<Option<EntryId>, StoreError> {
     }
 }
 
-/// The texts of a list.
+/// Returns the texts of a list.
 pub(crate) fn texts(value: Value) -> Result<Vec<String>, StoreError> {
     list(value)?.into_iter().map(text).collect()
 }

@@ -1,5 +1,5 @@
-//! What the server is asked to run. It knows a script by a hash of its text; one that it does not know, or
-//! has forgotten, is sent to it.
+//! The scripts that the server runs. It identifies a script by a hash of its text; a script that it does not know
+//! is sent to it.
 
 use redis::Script;
 

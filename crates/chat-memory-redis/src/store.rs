@@ -15,22 +15,23 @@ use crate::link::Link;
 use crate::replies::Reply;
 use crate::scripts::Scripts;
 
-/// Conversations in Redis or Valkey. Clones share the connection.
+/// A store of conversations in Redis or Valkey. Clones share the connection.
 ///
 /// Needs a tokio runtime with I/O and time.
 ///
 /// # Durability
-/// What an acknowledged append survives is the server's choice: see [the crate's docs](crate#durability).
+/// The server's configuration decides what an acknowledged append survives: see [the crate's
+/// docs](crate#durability).
 ///
 /// # Cancellation
-/// An append that is dropped, or whose time is over, after it was sent may still be applied by the server, as
-/// a whole, unless a later append came first.
+/// An append that is dropped or times out after it was sent may still be applied by the server. It is applied as a
+/// whole, and only if no later append came first.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`] as long as nothing was sent or the server refused the script.
-/// [`StoreError::OutcomeUnknown`] when the connection was lost, or the time was over, after something that
-/// writes was sent. [`StoreError::TooLarge`] beyond the [bound](Self::with_largest_batch) on a batch, or for a
-/// step of a batch's key of more than 1,024 bytes.
+/// - [`StoreError::Unavailable`] if nothing was sent, or if the server refused the script.
+/// - [`StoreError::OutcomeUnknown`] if the connection was lost or the timeout expired after a write was sent.
+/// - [`StoreError::TooLarge`] for a batch beyond the [bound](Self::with_largest_batch), or for a step in its key
+///   of more than 1,024 bytes.
 #[derive(Clone)]
 pub struct RedisStore {
     pub(crate) link: Arc<dyn Link>,
@@ -40,13 +41,13 @@ pub struct RedisStore {
     pub(crate) largest_batch: usize,
 }
 
-/// The most bytes of the step in a batch's key, which is kept as long as the conversation.
+/// The maximum length in bytes of the step in a batch's key, which is kept as long as the conversation.
 const LONGEST_STEP: usize = 1_024;
 
-/// The highest number that the server's scripts count exactly.
+/// The highest integer that the server's scripts represent exactly.
 pub(crate) const EXACT: u64 = (1 << 53) - 1;
 
-/// How often a conversation is marked anew that is deleted and made again by others all the time.
+/// The maximum number of attempts to mark a conversation that others keep deleting and creating.
 const ATTEMPTS: u32 = 32;
 
 #[async_trait]
@@ -96,7 +97,7 @@ impl ConversationStore for RedisStore {
         }
         let entries = batch.written(self.largest_batch)?;
         for _ in 0..ATTEMPTS {
-            // A conversation that this may be the beginning of is in the index before it exists.
+            // A conversation must be in the index before its first append creates it.
             let mark = if may_begin(expected, &batch) { self.mark(key).await? } else { 0 };
             let answer = self.append_once(key, expected, &batch, &entries, mark).await?;
             if let Some(version) = Reply::of(answer)?.outcome(&batch, &entries)? {
@@ -126,7 +127,7 @@ impl ConversationStore for RedisStore {
 }
 
 impl RedisStore {
-    /// A view of the branch to `tip`, or of the one that was written last.
+    /// Reads a range of the branch that ends with `tip`, or of the one that was written last.
     async fn load_to(
         &self,
         key: &ConversationKey,
@@ -159,7 +160,7 @@ impl RedisStore {
     ) -> Result<Value, StoreError> {
         let fence = batch.fence.map(|fence| fence.as_u64().to_string()).unwrap_or_default();
         let mut script = self.scripts.append.key(self.prefix.conversation(key));
-        // No conversation gets to the highest version, so one beyond it fits none, either.
+        // No conversation reaches the highest version, so an expected version beyond it conflicts in any case.
         let script = script.arg(expected.as_u64().min(EXACT)).arg(name(batch)).arg(fence).arg(mark);
         let parent = batch.parent.map(|parent| parent.as_u64().min(EXACT).to_string());
         script.arg(parent.unwrap_or_default());
@@ -172,12 +173,12 @@ impl RedisStore {
     }
 }
 
-/// The name of a batch within its conversation. A turn's id has no `/`, so no two keys have one name.
+/// Returns the name of a batch within its conversation. Turn ids contain no `/`, so names are unique.
 fn name(batch: &Batch) -> String {
     format!("{}/{}/{}", batch.key.turn, batch.key.round, batch.key.step)
 }
 
-/// Whether a batch can be the first of its conversation.
+/// Returns whether a batch can be the first of its conversation.
 fn may_begin(expected: Version, batch: &Batch) -> bool {
     expected == Version::EMPTY
         && !batch.entries.is_empty()

@@ -6,9 +6,9 @@ use crate::failure::{commit, damaged, nothing_written};
 use crate::log::path::Place;
 use crate::log::{Log, bytes};
 
-/// Appends a batch in one transaction that no other write can come between.
+/// Appends a batch in one transaction that excludes other writers.
 ///
-/// However late it runs, it looks at the key, the fence and the version before it writes.
+/// However late it runs, it checks key, fencing token and version before it writes.
 pub(crate) fn append(
     connection: &mut Connection,
     key: &ConversationKey,
@@ -20,7 +20,7 @@ pub(crate) fn append(
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
     let log = match Log::find(&transaction, key)? {
-        // A conversation that is not there is only made by a batch that expects it so.
+        // Only a batch that expects an empty conversation creates one.
         None if expected > Version::EMPTY || batch.last_turn.is_some() => {
             return Err(Log::gone(&transaction, key));
         }
@@ -34,7 +34,7 @@ pub(crate) fn append(
     }
     log.check(expected, batch)?;
     if log.version == 0 && entries.is_empty() {
-        // A batch of nothing makes no conversation: what was begun is undone with the transaction.
+        // An empty batch creates no conversation: the inserted row is rolled back with the transaction.
         return Ok(Version::EMPTY);
     }
     let version = log.write(&transaction, batch, &entries)?;
@@ -44,7 +44,7 @@ pub(crate) fn append(
 }
 
 impl Log {
-    /// The versions before and after the batch of this key, if it was applied.
+    /// Returns the versions before and after the batch with this key, if it was applied.
     fn batch(&self, transaction: &Transaction<'_>, key: &BatchKey) -> Result<Option<(u64, u64)>, StoreError> {
         let mut statement = transaction
             .prepare_cached(
@@ -57,7 +57,7 @@ impl Log {
         found.optional().map_err(nothing_written)
     }
 
-    /// Whether the log holds these entries between two versions.
+    /// Returns whether these entries are the ones between two versions.
     fn holds(
         &self,
         transaction: &Transaction<'_>,
@@ -76,7 +76,7 @@ impl Log {
         Ok(entries.next().is_none())
     }
 
-    /// Reads what was written on the way that a load takes, before it is acknowledged.
+    /// Reads the written entries in the way a load does, before the append is acknowledged.
     fn read_back(
         &self,
         transaction: &Transaction<'_>,
@@ -103,7 +103,7 @@ impl Log {
         if (log.id, log.version) == (self.id, version.as_u64()) { Ok(()) } else { Err(unlike()) }
     }
 
-    /// What forbids to append a batch of a new key.
+    /// Checks whether a batch with a new key may be appended.
     fn check(&self, expected: Version, batch: &Batch) -> Result<(), StoreError> {
         if batch.fence.is_some() && batch.fence.map(|own| own.as_u64()) < self.fence {
             return Err(StoreError::Fenced);
@@ -121,14 +121,14 @@ impl Log {
         }
     }
 
-    /// What the entry after this one follows, where that is another one.
+    /// Returns the parent of the entry after `before`, if a branch starts there.
     fn fork(&self, transaction: &Transaction<'_>, before: u64) -> Result<Option<EntryId>, StoreError> {
         let after = before.saturating_add(1);
         let segment = self.segment(transaction, after)?;
         Ok(segment.parent.filter(|_| segment.first == after))
     }
 
-    /// Writes a batch after the last entry and gives the version that this leads to.
+    /// Writes a batch after the last entry and returns the resulting version.
     fn write(
         &self,
         transaction: &Transaction<'_>,
@@ -162,7 +162,7 @@ impl Log {
         Ok(Version::new(version))
     }
 
-    /// Writes entries, the first of them behind this parent, and gives the place of the last one.
+    /// Writes entries, the first of them after `parent` if one is given. Returns the place of the last one.
     fn write_entries(
         &self,
         transaction: &Transaction<'_>,
@@ -194,7 +194,7 @@ impl Log {
         Ok(last)
     }
 
-    /// Notes that this entry follows that parent, and gives the parent's place.
+    /// Records a fork and returns the place of the parent.
     fn fork_point(
         &self,
         transaction: &Transaction<'_>,
@@ -209,7 +209,7 @@ impl Log {
     }
 }
 
-/// The place of an entry that follows another one.
+/// Returns the place of an entry that follows `before`.
 fn place_after(before: &Place, seq: u64, entry: &WrittenEntry<'_>) -> Place {
     let turn = entry.turn.as_bytes();
     let goes_on = before.turn == turn;

@@ -21,7 +21,7 @@ pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Resu
     commit(transaction)
 }
 
-/// One page of a tenant's conversations, a range of the index of names.
+/// Lists one page of a tenant's conversations, by a range of the index of names.
 pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
     let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
     let tenant = page.tenant.as_str();

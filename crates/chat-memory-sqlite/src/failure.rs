@@ -1,10 +1,10 @@
-//! What SQLite's errors mean to whoever uses a store.
+//! Conversion of SQLite's errors to store errors.
 
 use advisor_core::BoxError;
 use conversation_store::StoreError;
 use rusqlite::{Error, ErrorCode, Transaction};
 
-/// The error of work after which nothing was written.
+/// Converts the error of an operation that wrote nothing.
 pub(crate) fn nothing_written(error: Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::TooBig) => StoreError::TooLarge,
@@ -16,7 +16,7 @@ pub(crate) fn nothing_written(error: Error) -> StoreError {
             | ErrorCode::OutOfMemory
             | ErrorCode::OperationInterrupted,
         ) => StoreError::unavailable(error),
-        // No statement here breaks a rule of the schema, unless the file contradicts itself.
+        // No statement here violates the schema unless the file is inconsistent.
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation) => {
             damaged(0, error)
         }
@@ -24,18 +24,18 @@ pub(crate) fn nothing_written(error: Error) -> StoreError {
     }
 }
 
-/// A conversation is damaged, from this entry on; 0 is its head.
+/// Creates the error of a conversation that is damaged from entry `seq` on; 0 is its head.
 pub(crate) fn damaged(seq: u64, source: impl Into<BoxError>) -> StoreError {
     StoreError::Corrupt { seq, source: Some(source.into()) }
 }
 
-/// Trying again will not help.
+/// Creates the error of a failure that a retry does not resolve.
 pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
     StoreError::Unavailable { retryable: false, source: Some(source.into()) }
 }
 
-/// Commits. Where that fails, it is only known of a lock that nothing was written: an error on the way to
-/// the disk may come after the last byte of the transaction got there.
+/// Commits. If that fails, only a lock guarantees that nothing was written. A disk error may come after the last
+/// byte of the transaction was written.
 pub(crate) fn commit(transaction: Transaction<'_>) -> Result<(), StoreError> {
     transaction.commit().map_err(commit_failed)
 }

@@ -7,11 +7,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::lasting;
 
-/// A few connections, and work for them: off the async threads, and never more at once than there are
-/// connections.
+/// A small pool of connections that runs blocking work off the async threads. At most one piece of work runs per
+/// connection.
 ///
-/// Who waits for a connection waits asynchronously and in line; dropping that future gives up the place.
-/// Work that has begun goes on after its future was dropped, and keeps its connection until it has ended.
+/// Callers wait for a connection asynchronously, in first-in, first-out order. A dropped caller leaves the queue.
+/// Work that has started continues after its future is dropped, and keeps its connection until it ends.
 pub(crate) struct Lane {
     connections: u32,
     places: Arc<Semaphore>,
@@ -27,7 +27,8 @@ impl Lane {
         })
     }
 
-    /// Does this work. `lost` is the error where the work has broken off and may have been done or not.
+    /// Runs `work` on a connection. `lost` makes the error if the task failed and the work may or may not have
+    /// been done.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         lost: fn(&'static str) -> StoreError,
@@ -45,7 +46,7 @@ impl Lane {
         working.await.unwrap_or_else(|_| Err(lost("the work on the file has broken off")))
     }
 
-    /// Closes the connections, when what was asked for before has been done. Nothing is taken any more.
+    /// Closes the connections after all earlier work has finished. Later work is refused.
     pub(crate) async fn close(&self) {
         let (Ok(runtime), Ok(_places)) =
             (Handle::try_current(), self.places.acquire_many(self.connections).await)
@@ -54,7 +55,7 @@ impl Lane {
         };
         self.places.close();
         let connections = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
-        // It fails only where the runtime ends, and the connections with it.
+        // This fails only if the runtime shuts down, which closes the connections, too.
         runtime.spawn_blocking(move || drop(connections)).await.unwrap_or_default();
     }
 
@@ -63,7 +64,7 @@ impl Lane {
     }
 }
 
-/// Closing a file may write to it, so that, too, is done off the async threads.
+/// Closing a file may write to it, so it also runs off the async threads.
 impl Drop for Lane {
     fn drop(&mut self) {
         let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +75,7 @@ impl Drop for Lane {
     }
 }
 
-/// A connection that goes back to its lane, also when the work panics. The place goes after it.
+/// A borrowed connection. It returns to its pool even if the work panics, before its permit is released.
 struct Borrowed {
     connection: Option<Connection>,
     lane: Arc<Lane>,

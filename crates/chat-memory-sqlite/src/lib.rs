@@ -1,7 +1,7 @@
-//! Conversation memory in one SQLite file, for advisor chains: what is acknowledged is on the disk.
+//! Conversation memory for advisor chains in one SQLite file. Acknowledged writes are on the disk.
 //!
-//! [`SqliteStore`] is a [`ConversationStore`](conversation_store::ConversationStore). SQLite is built in;
-//! nothing has to be installed or started.
+//! [`SqliteStore`] is a [`ConversationStore`](conversation_store::ConversationStore). SQLite is built in; no
+//! server or library has to be installed.
 //!
 //! # Example
 //! ```
@@ -30,7 +30,7 @@
 //! | word | type |
 //! | --- | --- |
 //! | store: conversations in one file | [`SqliteStore`] |
-//! | why a file was not opened, and what to do | [`OpenError`] |
+//! | error of opening a file, with what to do | [`OpenError`] |
 
 mod append;
 mod conversations;
@@ -45,7 +45,7 @@ mod store;
 pub use open_error::OpenError;
 pub use store::SqliteStore;
 
-/// The README's examples are tests, too.
+/// Runs the README's examples as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -5,15 +5,15 @@ use rusqlite::Connection;
 use crate::failure::nothing_written;
 use crate::log::Log;
 
-/// Reads a view of a branch, the version and the open turn of a conversation, all of one moment: of the branch
-/// to `tip`, or of the one that was written last. What it reads is what it gives, and a few rows more.
+/// Reads a range of a branch, the version and the open turn in one consistent snapshot. The branch is the one that
+/// ends with `tip`, or the one that was written last. It reads little more than the returned entries.
 pub(crate) fn load(
     connection: &mut Connection,
     key: &ConversationKey,
     tip: Option<EntryId>,
     view: ReadRange,
 ) -> Result<Snapshot, StoreError> {
-    // All that is read in one transaction is of the moment of its first read.
+    // All reads of a transaction see the state at its first read.
     let transaction = connection.transaction().map_err(nothing_written)?;
     let log = Log::find(&transaction, key)?;
     let version = log.as_ref().map_or(0, |log| log.version);
@@ -30,7 +30,7 @@ pub(crate) fn load(
     Ok(Snapshot::from_read(Version::new(version), entries, view_from, open_from))
 }
 
-/// So many entries after this one, of all branches.
+/// Reads up to `limit` entries after `after`, of all branches.
 pub(crate) fn read(
     connection: &mut Connection,
     key: &ConversationKey,
@@ -48,7 +48,7 @@ pub(crate) fn read(
     log.entries(&transaction, range)
 }
 
-/// The tips of all branches.
+/// Returns the last entries of all branches.
 pub(crate) fn branches(
     connection: &mut Connection,
     key: &ConversationKey,
@@ -59,7 +59,7 @@ pub(crate) fn branches(
 }
 
 impl Log {
-    /// The number of the first entry of the view, on the path to `tip`.
+    /// Returns the number of the first entry of the range on the path to `tip`.
     fn view_from(&self, connection: &Connection, view: ReadRange, tip: u64) -> Result<u64, StoreError> {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match view {
@@ -71,7 +71,7 @@ impl Log {
         }
     }
 
-    /// The first of the last so many entries of the path to `tip`.
+    /// Returns the first of the last `entries` entries on the path to `tip`.
     fn first_of_last(&self, connection: &Connection, entries: u64, tip: u64) -> Result<u64, StoreError> {
         let (mut left, mut last) = (entries, tip);
         loop {

@@ -1,4 +1,4 @@
-//! One conversation's log in the database: its row, and the rows of its entries.
+//! The log of one conversation in the database: its row, and the rows of its entries.
 
 pub(crate) mod path;
 
@@ -13,16 +13,16 @@ use crate::log::path::Place;
 pub(crate) struct Log {
     pub(crate) id: i64,
     pub(crate) version: u64,
-    /// The highest fence that was seen.
+    /// The highest fencing token seen.
     pub(crate) fence: Option<u64>,
-    /// What is known of the last entry.
+    /// The place of the last entry.
     pub(crate) last: Place,
-    /// Whether there are entries that the row does not know of.
+    /// Whether entries beyond the version exist.
     has_more: bool,
 }
 
 impl Log {
-    /// The row of a conversation, if it is sound.
+    /// Returns the row of a conversation, if it exists. Fails if entries beyond its version exist.
     pub(crate) fn find(connection: &Connection, key: &ConversationKey) -> Result<Option<Self>, StoreError> {
         match Self::find_any(connection, key)? {
             Some(log) if log.has_more => {
@@ -32,7 +32,7 @@ impl Log {
         }
     }
 
-    /// The row of a conversation, whatever became of it.
+    /// Returns the row of a conversation, even if entries beyond its version exist.
     pub(crate) fn find_any(
         connection: &Connection,
         key: &ConversationKey,
@@ -45,7 +45,7 @@ impl Log {
             )
             .map_err(nothing_written)?;
         let found = statement.query_row(params![key.tenant(), key.conversation()], |row| {
-            // All bits of a fence are kept; it is never compared in the database.
+            // All 64 bits of a token are kept; the database never compares it.
             let fence = row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned);
             Ok(Self {
                 id: row.get(3)?,
@@ -58,7 +58,7 @@ impl Log {
         found.optional().map_err(nothing_written)
     }
 
-    /// The row of a new conversation.
+    /// Inserts the row of a new conversation.
     pub(crate) fn begin(connection: &Connection, key: &ConversationKey) -> Result<Self, StoreError> {
         let mut statement = connection
             .prepare_cached(
@@ -70,9 +70,9 @@ impl Log {
         Ok(Self { id, version: 0, fence: None, last: Place::BEGINNING, has_more: false })
     }
 
-    /// Why there is no row of a conversation that somebody has read: it was deleted, or the way to it is damaged.
+    /// Returns why an expected conversation has no row: it was deleted, or its index is damaged.
     ///
-    /// It looks at the rows of all conversations, past their index.
+    /// It scans the rows of all conversations without the index.
     pub(crate) fn gone(connection: &Connection, key: &ConversationKey) -> StoreError {
         let looked = connection.query_row(
             "SELECT 1 FROM conversations NOT INDEXED WHERE tenant = ?1 AND conversation = ?2",
@@ -86,7 +86,8 @@ impl Log {
         }
     }
 
-    /// The statement that reads the rows `seq, turn, entry, turn_from, open, sum` after one entry up to another, in order.
+    /// Prepares the query of the columns `seq, turn, entry, turn_from, open, sum` for the entries after one number
+    /// up to another, in order.
     pub(crate) fn rows(connection: &Connection) -> Result<CachedStatement<'_>, StoreError> {
         let rows = connection.prepare_cached(
             "SELECT seq, turn, entry, turn_from, open, sum FROM entries
@@ -95,7 +96,7 @@ impl Log {
         rows.map_err(nothing_written)
     }
 
-    /// The entries of these segments, in order.
+    /// Reads the entries of these segments, in order.
     pub(crate) fn entries(
         &self,
         connection: &Connection,
@@ -118,7 +119,7 @@ impl Log {
         log.finish()
     }
 
-    /// Whether a row is the one that was written for this entry, as far as its sum tells. Older rows have none.
+    /// Returns whether a row's checksum matches this entry. Older rows have none and always match.
     pub(crate) fn is_as_written(&self, row: &Row<'_>, seq: u64) -> bool {
         let (Ok(turn_from), Ok(open)) = (row.get(3), row.get(4)) else { return false };
         match row.get::<_, Option<u32>>(5) {
@@ -137,14 +138,14 @@ impl Log {
         sum.update(&turn_from.to_le_bytes());
         sum.update(&[u8::from(open)]);
         sum.update(turn);
-        // A byte that no text has, so that what ends one does not begin the other.
+        // A byte that no UTF-8 text contains separates the two columns.
         sum.update(&[0xFF]);
         sum.update(entry);
         sum.finalize()
     }
 }
 
-/// What stands in a column, whatever it is.
+/// Returns the bytes of a column of any type; empty if it has none.
 pub(crate) fn bytes<'a>(row: &'a Row<'_>, column: usize) -> &'a [u8] {
     row.get_ref(column).ok().and_then(|value| value.as_bytes().ok()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 use advisor_core::BoxError;
 use rusqlite::ErrorCode;
 
-/// Why a store could not be opened. The file is as it was.
+/// The reason why a store could not be opened. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -13,24 +13,24 @@ pub enum OpenError {
     NewerSchema {
         /// The version of the file's schema.
         found: u32,
-        /// The newest version that is known.
+        /// The newest version that this crate knows.
         known: u32,
     },
-    /// The file is no database, or the database of something else.
+    /// The file is no database, or the database of another application.
     #[error("the file is there and is no store of conversations; choose another path")]
     NotAStore,
-    /// The file is damaged: something else has written to it, or the disk has lost something.
+    /// The file is damaged: another program has written to it, or the disk has lost data.
     #[error(
         "the file is damaged; keep a copy of it, and go on with a backup or with what `sqlite3 FILE .recover` finds in it"
     )]
     Damaged(#[source] BoxError),
-    /// The file cannot be opened, made or written.
+    /// The file cannot be opened, created or written.
     #[error("the file cannot be opened; see that its folder exists and that both can be written")]
     Unreachable(#[source] BoxError),
-    /// Somebody else kept the file locked for longer than this store waits.
+    /// Another process kept the file locked for longer than this store waits.
     #[error("another process keeps the file locked; try again later")]
     Busy,
-    /// The file system cannot do what several processes at one file need.
+    /// The file system lacks what several processes on one file need.
     #[error(
         "the file's journal cannot be a write-ahead log but is `{journal}`; choose a path on a local disk"
     )]
@@ -38,10 +38,10 @@ pub enum OpenError {
         /// The kind of journal that the file has.
         journal: String,
     },
-    /// No tokio runtime runs here.
+    /// No tokio runtime is running.
     #[error("a store works off the async threads; open it within a tokio runtime")]
     NoRuntime,
-    /// SQLite failed otherwise.
+    /// SQLite failed for another reason.
     #[error("the database cannot be used; its source says why")]
     Sqlite(#[source] BoxError),
 }

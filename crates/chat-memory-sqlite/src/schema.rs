@@ -1,4 +1,4 @@
-//! Opening a database: how its connections are set, and how its schema came to be.
+//! Opening a database: settings of its connections, and migrations of its schema.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,20 +7,20 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::OpenError;
 
-/// Marks the file as one of this crate's (`cmsq`).
+/// The application id that marks a file of this crate (`cmsq`).
 const APPLICATION: u32 = 0x636D_7371;
 
-/// How long a connection waits for a lock that another process holds.
+/// The maximum wait for a lock that another process holds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The step from each version of the schema to the next; `user_version` counts those that were taken.
-/// A step that was released is never changed.
+/// The migrations from each version of the schema to the next; `user_version` counts the applied ones. A released
+/// migration never changes.
 const MIGRATIONS: &[&str] = &[
     // `turn`, `turn_from` and `open` of a conversation are those of its last entry, so that an append reads no
-    // entry. `turn_from` is the entry at which the turn begins on its branch: the last turns are found by as many
-    // looks, without an index that each append would have to write. `open` tells whether the turn is open after
-    // the entry. A fork is an entry that does not follow the one before it. The rows of entries have rowids,
-    // since those of messages are long, and what is said stands last in them.
+    // entry. `turn_from` is the first entry of the turn on its branch. It lets a load find the last turns with one
+    // lookup per turn, without an index that each append would have to update. `open` records whether the turn is
+    // open after the entry. A fork is an entry that does not follow the one before it. Entries keep their rowids
+    // because message rows are long; the content is the last column.
     "CREATE TABLE conversations (
         id INTEGER PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -56,18 +56,17 @@ const MIGRATIONS: &[&str] = &[
         after INTEGER NOT NULL,
         PRIMARY KEY (conversation, turn, round, step)
     ) STRICT, WITHOUT ROWID;",
-    // A sum of each row, by which a page that was changed behind SQLite's back is noticed. Rows that were written
-    // before have none.
+    // A checksum of each row, which detects a page that was changed without SQLite. Older rows have none.
     "ALTER TABLE entries ADD COLUMN sum INTEGER;",
 ];
 
-/// The newest version of the schema that is known.
+/// The newest version of the schema that this crate knows.
 const KNOWN: u32 = MIGRATIONS.len() as u32;
 
-/// A connection that writes, to a file whose schema is up to date.
+/// Opens a writing connection to a file and brings its schema up to date.
 pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = connect(path)?;
-    // A file that is refused is left as it is.
+    // A file that is refused stays unchanged.
     version(&connection.transaction()?, KNOWN)?;
     check(&connection)?;
     write_ahead(&connection)?;
@@ -75,20 +74,20 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Looks for damage in the whole file, and stops at the first.
+/// Checks the whole file for damage, up to the first finding.
 fn check(connection: &Connection) -> Result<(), OpenError> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(OpenError::Damaged(found.into())) }
 }
 
-/// A connection that only reads, to a file that a writer has opened.
+/// Opens a read-only connection to a file that a writer has opened.
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     let connection = connect(path)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 
-/// A database in this process's memory, which ends with its connection.
+/// Creates a database in memory, which ends with its connection.
 pub(crate) fn in_memory() -> Result<Connection, OpenError> {
     let mut connection = Connection::open_in_memory()?;
     migrate(&mut connection, MIGRATIONS)?;
@@ -96,22 +95,23 @@ pub(crate) fn in_memory() -> Result<Connection, OpenError> {
 }
 
 fn connect(path: &Path) -> Result<Connection, OpenError> {
-    // Without the flag for URIs, which would give a meaning to paths that begin with `file:`.
+    // The URI flag is left out, since it would give paths that start with `file:` a special meaning.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    // A commit is acknowledged when the disk has it; where `fsync` does not go that far, more is asked for.
+    // A commit is acknowledged once the disk has it. On systems where `fsync` is not enough, a full sync is
+    // requested.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     Ok(connection)
 }
 
-/// Makes the journal a write-ahead log. Of several who do that to a new file at once, SQLite turns some
-/// away without waiting; those wait for the lock, and try again.
+/// Sets the journal to a write-ahead log. If several processes do so on a new file at once, SQLite refuses some
+/// without waiting. Those wait for the lock and retry.
 fn write_ahead(connection: &Connection) -> Result<(), OpenError> {
     let begun = Instant::now();
     loop {
@@ -127,9 +127,9 @@ fn write_ahead(connection: &Connection) -> Result<(), OpenError> {
     }
 }
 
-/// The version of the schema, 0 for an empty database, if it is one that this crate can work with.
+/// Returns the version of the schema, 0 for an empty database. Fails if this crate cannot use the file.
 ///
-/// Read in one transaction, since another process may be making the tables.
+/// The values are read in one transaction, since another process may be creating the tables.
 fn version(transaction: &Transaction<'_>, known: u32) -> Result<u32, OpenError> {
     let read = |pragma| transaction.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
     let (application, found) = (read("application_id")?, read("user_version")?);
@@ -142,7 +142,7 @@ fn version(transaction: &Transaction<'_>, known: u32) -> Result<u32, OpenError> 
     }
 }
 
-/// Takes those of the steps that are missing, all or none, and one process after the other.
+/// Applies the missing migrations, all or none, in one process at a time.
 fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), OpenError> {
     let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     if version(&connection.transaction()?, known)? == known {

@@ -12,37 +12,36 @@ use tokio::runtime::Handle;
 use crate::lane::Lane;
 use crate::{OpenError, append, conversations, load, schema};
 
-/// How many loads and lists read at once.
+/// The maximum number of concurrent loads and lists.
 const READERS: usize = 4;
 
-/// The largest batch, in bytes, unless the user of the store says otherwise.
+/// The default maximum size of a batch in bytes.
 const LARGEST_BATCH: usize = 64 << 20;
 
-/// Conversations in one SQLite file. Clones share its connections; other stores and other processes may
+/// A store of conversations in one SQLite file. Clones share its connections; other stores and other processes may
 /// open the same file.
 ///
-/// What was acknowledged is on the disk: it survives the end of the process, and of the machine as far as
-/// its disk keeps what it has confirmed. The file has two more beside it while it is open, `-wal` and
-/// `-shm`; they belong to it, and all three must be on a local disk.
+/// An acknowledged write is on the disk. It survives a crash of the process, and of the machine if the disk keeps
+/// what it has confirmed. While the file is open, SQLite keeps two more files beside it, `-wal` and `-shm`. They
+/// belong to it, and all three must be on a local disk.
 ///
-/// It keeps everything until it is deleted, and for each batch its key. Fences are honoured.
+/// It keeps every conversation, and the key of each batch, until it is deleted. Fencing tokens are checked.
 ///
 /// # Ordering
-/// As in the contract of [`ConversationStore`]. One append of a store is made at a time, in the order in
-/// which they were asked for; several stores at one file wait for one another up to five seconds. Readers
-/// wait for nobody.
+/// As in the contract of [`ConversationStore`]. A store runs one append at a time, in the order of the requests.
+/// Several stores on one file wait for one another for up to five seconds. Readers wait for no writer.
 ///
 /// # Cancellation
-/// An append that is dropped while it waits for its turn is not made. One that has begun goes on and is
-/// made as a whole or not at all; it looks at key, fence and version when it runs, so that a late one
-/// never lands after a later append has moved the version.
+/// An append that is dropped while it waits in the queue is not applied. One that has started continues, and is
+/// applied as a whole or not at all. It checks key, fencing token and version when it runs, so a late one is never
+/// applied after a later append has moved the version.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`] if the file is locked for too long, the disk is full or cannot be read or
-/// written, or no tokio runtime runs; [`StoreError::OutcomeUnknown`] if the commit itself fails otherwise
-/// than by a lock; [`StoreError::TooLarge`] for a batch beyond 64 MiB, or what
-/// [`SqliteStore::with_largest_batch`] says; [`StoreError::Corrupt`] if more than a thousand entries in a row
-/// are missing.
+/// - [`StoreError::Unavailable`] if the file stays locked for too long, the disk is full or fails, or no tokio
+///   runtime is running.
+/// - [`StoreError::OutcomeUnknown`] if the commit fails for another reason than a lock.
+/// - [`StoreError::TooLarge`] for a batch beyond 64 MiB, or the bound set by [`SqliteStore::with_largest_batch`].
+/// - [`StoreError::Corrupt`] if the file is damaged, or if more than a thousand consecutive entries are missing.
 ///
 /// # Example
 /// See the crate's example.
@@ -55,18 +54,18 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// The store in this file, which is made if it is not there; its folder must be. A file of an older
-    /// version is brought up to date.
+    /// Opens the store in this file and creates the file if it does not exist; its folder must exist. A file with
+    /// an older schema is migrated.
     ///
     /// # Errors
-    /// [`OpenError`] says what to do. A file that is refused is left as it is.
+    /// [`OpenError`] says what to do. A refused file stays unchanged.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         let path = std::path::absolute(path.into()).map_err(|error| OpenError::Unreachable(error.into()))?;
         let path: Arc<Path> = Arc::from(path);
         let file = Arc::clone(&path);
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let opening = runtime.spawn_blocking(move || connections(&file));
-        // It breaks off where the runtime ends.
+        // The task fails only if the runtime shuts down.
         let (writer, readers) = opening.await.map_err(|_| OpenError::NoRuntime)??;
         Ok(Self {
             path: Some(path),
@@ -76,41 +75,41 @@ impl SqliteStore {
         })
     }
 
-    /// A store without a file, for tests. It ends with its last clone.
+    /// Creates a store without a file, for tests. It ends with its last clone.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// [`OpenError`] if there is not enough memory.
     pub fn in_memory() -> Result<Self, OpenError> {
         let only = Lane::new(vec![schema::in_memory()?]);
         let reading = Arc::clone(&only);
         Ok(Self { path: None, writing: only, reading, largest_batch: LARGEST_BATCH })
     }
 
-    /// The same store, which takes batches of so many bytes, counted in their JSON form.
+    /// Sets the maximum size of a batch in bytes: its entries as JSON and the ids of their turns.
     #[must_use]
     pub fn with_largest_batch(self, bytes: usize) -> Self {
         Self { largest_batch: bytes, ..self }
     }
 
-    /// Closes the file when what was asked for before has been done. Whoever has another clone gets
-    /// [`StoreError::Unavailable`] from then on.
+    /// Closes the file after all earlier requests have finished. Later calls on other clones return
+    /// [`StoreError::Unavailable`].
     ///
-    /// A store that is only dropped closes its file soon after, off the async threads.
+    /// If a store is only dropped, its file is closed soon after, off the async threads.
     pub async fn close(self) {
         self.reading.close().await;
-        // The last connection to be closed tidies up, and the one that writes can.
+        // The last connection to close cleans up, which only the writing one can do.
         self.writing.close().await;
     }
 }
 
-/// The one connection that writes, and those that read.
+/// Opens the writing connection and the reading ones.
 fn connections(path: &Path) -> Result<(Connection, Vec<Connection>), OpenError> {
     let writer = schema::writer(path)?;
     let readers = (0..READERS).map(|_| schema::reader(path)).collect::<Result<_, _>>()?;
     Ok((writer, readers))
 }
 
-/// Nothing is known of a write that has broken off; a read that has can be made again.
+/// The error of a write whose task failed; it may have been applied. A failed read can be retried.
 fn may_be_written(how: &'static str) -> StoreError {
     StoreError::outcome_unknown(how)
 }

@@ -9,76 +9,76 @@ use crate::{BatchStep, EntryId, EntryKind, FencingToken, StoreError, Version};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Batch {
-    /// Names the batch: the same key is the same batch, and it is applied once.
+    /// The idempotency key. A batch with the same key is the same batch, and is applied once.
     pub key: BatchKey,
-    /// The entry it follows, where that is not the last one: a branch begins. One that does not exist is
-    /// refused as [`NoSuchEntry`](crate::StoreError::NoSuchEntry).
+    /// The entry that the first entry follows, if that is not the last one; the batch then starts a branch. A
+    /// parent that does not exist is refused as [`NoSuchEntry`](crate::StoreError::NoSuchEntry).
     pub parent: Option<EntryId>,
-    /// The fence of the writer's lease, where leases are handed out. A store that has seen a higher one
-    /// refuses the batch as [`Fenced`](crate::StoreError::Fenced).
+    /// The fencing token of the writer's lease, if it has one. A store that has seen a higher token refuses the
+    /// batch as [`Fenced`](crate::StoreError::Fenced).
     pub fence: Option<FencingToken>,
-    /// The turn of the log's last entry, as the writer knows it. Where that is another one, the conversation was
-    /// deleted and begun anew by somebody else, and the batch is refused as [`Gone`](crate::StoreError::Gone).
+    /// The turn of the log's last entry, as the writer knows it. Another turn means that another writer deleted
+    /// the conversation and started it again; the batch is refused as [`Gone`](crate::StoreError::Gone).
     pub last_turn: Option<TurnId>,
     /// The entries, in order.
     pub entries: Vec<NewEntry>,
 }
 
-/// An entry that has no place in the log yet.
+/// An entry that has no sequence number yet.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NewEntry {
-    /// The turn it belongs to: the one that writes, or an earlier one that it closes.
+    /// The turn it belongs to: the writing turn, or an earlier one that it closes.
     pub turn: TurnId,
-    /// What it says.
+    /// The content.
     pub kind: EntryKind,
     pub(crate) round: Option<u32>,
 }
 
-/// The name of a batch within its conversation: a turn, a round and a step of it.
+/// The name of a batch within its conversation: turn, round and step.
 ///
-/// It follows from what is written, never from the time or from a provider's id, so that whoever writes
-/// the same thing again names it the same. The starts of calls that must not run twice are the exception: their
-/// step has a name that no other run of the turn has, so that of two runs only one is told that it may run them.
+/// It is derived from the content, never from the time or a provider's id, so that a retry produces the same key.
+/// The starts of calls that must not run twice are the exception. Their step is unique for each run of the turn,
+/// so that the store acknowledges only one of two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BatchKey {
-    /// The turn that writes.
+    /// The writing turn.
     pub turn: TurnId,
-    /// The round, or 0.
+    /// The round, or 0 outside rounds.
     pub round: u32,
-    /// The step of the round.
+    /// The step of the round, as text.
     pub step: Text,
 }
 
 impl Batch {
-    /// A batch of entries, under this key.
+    /// Creates a batch of entries under this key.
     #[must_use]
     pub fn new(key: BatchKey, entries: Vec<NewEntry>) -> Self {
         Self { key, parent: None, fence: None, last_turn: None, entries }
     }
 
-    /// The same batch, following this entry.
+    /// Sets the entry that the batch follows.
     #[must_use]
     pub fn with_parent(self, parent: impl Into<Option<EntryId>>) -> Self {
         Self { parent: parent.into(), ..self }
     }
 
-    /// The same batch, behind an entry of this turn.
+    /// Sets the turn that the log's last entry must belong to.
     #[must_use]
     pub fn with_last_turn(self, turn: impl Into<Option<TurnId>>) -> Self {
         Self { last_turn: turn.into(), ..self }
     }
 
-    /// What its first entry follows when it is appended at this version, where that is not the last entry: a branch
-    /// begins. It is for stores.
+    /// Returns the parent of the first entry if the batch, appended at this version, starts a branch. For store
+    /// implementations.
     #[must_use]
     pub fn fork_at(&self, version: Version) -> Option<EntryId> {
         self.parent.filter(|parent| parent.as_u64() != version.as_u64() && !self.entries.is_empty())
     }
 
-    /// Checks that every entry can be read back, by any store. [`Batch::written`] does, too; this is for stores that
-    /// write no bytes.
+    /// Checks that any store can read every entry back. For stores that write no bytes; [`Batch::written`] checks
+    /// the same.
     ///
     /// # Errors
     /// [`StoreError::TooDeep`] or [`StoreError::Unreadable`].
@@ -86,7 +86,7 @@ impl Batch {
         self.entries.iter().try_for_each(|new| new.kind.validate())
     }
 
-    /// The same batch, written with this fence.
+    /// Sets the fencing token.
     #[must_use]
     pub fn with_fence(self, fence: impl Into<Option<FencingToken>>) -> Self {
         Self { fence: fence.into(), ..self }
@@ -94,19 +94,19 @@ impl Batch {
 }
 
 impl NewEntry {
-    /// An entry of this turn.
+    /// Creates an entry of this turn.
     #[must_use]
     pub fn new(turn: TurnId, kind: EntryKind) -> Self {
         Self { turn, kind, round: None }
     }
 
-    /// The same entry of this round, if it is a message; others have none. See [`Entry::round`](crate::Entry::round).
+    /// Sets the round of a message; other entries have none. See [`Entry::round`](crate::Entry::round).
     #[must_use]
     pub fn with_round(self, round: impl Into<Option<u32>>) -> Self {
         Self { round: round.into().filter(|_| self.kind.as_message().is_some()), ..self }
     }
 
-    /// The round it is written with.
+    /// Returns the round that is stored with the entry.
     #[must_use]
     pub fn round(&self) -> Option<u32> {
         self.round.filter(|_| self.kind.as_message().is_some())
@@ -120,12 +120,12 @@ impl PartialEq for NewEntry {
 }
 
 impl BatchKey {
-    /// The key of a step of a round of this turn.
+    /// Creates the key of a step of a round of this turn.
     pub fn new(turn: TurnId, round: u32, step: impl Into<Text>) -> Self {
         Self { turn, round, step: step.into() }
     }
 
-    /// The key of what this turn begins with, by which a turn that is submitted again is found.
+    /// Creates the key of the turn's input. A turn that is submitted again is recognised by it.
     #[must_use]
     pub fn for_input(turn: TurnId) -> Self {
         Self::new(turn, 0, BatchStep::Input)

@@ -2,11 +2,11 @@ use advisor_core::ConversationKey;
 
 use crate::{Batch, ConversationStore, StoreError, Version};
 
-/// Appends a batch, and again if the store does not know whether it was written: its key makes that safe.
+/// Appends a batch, and retries once if the outcome is unknown. The batch's key makes the retry safe.
 ///
 /// # Errors
-/// Those of [`append`](ConversationStore::append). [`OutcomeUnknown`](StoreError::OutcomeUnknown) if the second attempt
-/// does not tell either.
+/// Those of [`append`](ConversationStore::append). [`OutcomeUnknown`](StoreError::OutcomeUnknown) if the retry
+/// does not resolve the outcome either.
 pub async fn append_once(
     store: &dyn ConversationStore,
     key: &ConversationKey,
@@ -18,7 +18,7 @@ pub async fn append_once(
         outcome => return outcome,
     };
     match store.append(key, expected, batch).await {
-        // That the second try wrote nothing says nothing of the first.
+        // The retry wrote nothing, but the first attempt may have.
         Err(StoreError::Unavailable { .. }) => Err(unknown),
         outcome => outcome,
     }

@@ -5,9 +5,10 @@ use uuid::Uuid;
 
 use crate::Version;
 
-/// The step of a turn that a batch writes. With turn and round it makes the [key](crate::BatchKey) of the batch.
+/// The step of a turn that a batch writes. Turn, round and step make up the [key](crate::BatchKey) of the batch.
 ///
-/// Its text is stored, so it never changes. A store takes any text; these are the steps that memory and imports write.
+/// Its text is stored, so it never changes. A store accepts any text; these are the steps that memory and imports
+/// write.
 ///
 /// # Example
 /// ```
@@ -22,31 +23,31 @@ use crate::Version;
 pub enum BatchStep {
     /// The input of a turn.
     Input,
-    /// The input of a turn that goes on after it had stopped, at this version.
+    /// The input of a turn that was interrupted and resumed at this version.
     Resumed(Version),
-    /// What became final in a round.
+    /// A part of a round that became final.
     Round {
-        /// Which part of the round.
+        /// The part of the round.
         what: RoundStep,
-        /// How often this part of this round is written, from 1.
+        /// The number of times this part of the round has been written, from 1.
         times: u32,
-        /// The version at which the turn went on, if it had stopped before.
+        /// The version at which the turn was resumed, if it was interrupted.
         resumed_at: Option<Version>,
     },
-    /// The starts of calls that must not run twice. The id is another one each time, so that of two runs that write the
-    /// same starts only one is acknowledged.
+    /// The starts of calls that must not run twice. The id is unique each time. If two runs write the same starts,
+    /// only one append is acknowledged.
     Starts(Uuid),
-    /// The end of a turn that stopped, written for it at this version.
+    /// The end of an interrupted turn, written on its behalf at this version.
     Closed(Version),
     /// A turn of an imported conversation, by the number of its first entry.
     Imported(u64),
 }
 
-/// A part of a round that is written at once.
+/// A part of a round that is written in one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RoundStep {
-    /// What was added to the request of the round.
+    /// Messages added to the request of the round.
     Input,
     /// The answer.
     Answer,

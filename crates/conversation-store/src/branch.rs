@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 
 use crate::EntryId;
 
-/// Where the branches of a log part: the entries that do not follow the one before them, each with the one it
-/// follows. A log that was never branched has none.
+/// The fork points of a log: each entry that does not follow the one before it, with its parent. A log without
+/// branches has none.
 ///
-/// A branch is the path from its tip back through parents. A parent has a lower number than what follows it,
-/// so the entries of a path stand in the order of their numbers. It is for stores, which keep forks beside
-/// the entries: a branch is read as a few ranges of the log.
+/// A branch is the path from its last entry, the tip, back through parents. A parent always has a lower number
+/// than its child, so the entries of a path are in ascending order. Stores keep fork points beside the entries,
+/// and read a branch as a few ranges of the log.
 ///
 /// # Example
 /// ```
@@ -22,7 +22,7 @@ use crate::EntryId;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BranchIndex(BTreeMap<u64, EntryId>);
 
-/// Entries of a path whose numbers follow one another.
+/// A run of consecutively numbered entries on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Segment {
@@ -30,12 +30,12 @@ pub struct Segment {
     pub first: u64,
     /// The number of the last entry.
     pub last: u64,
-    /// What the first entry follows, where that is not the entry before it.
+    /// The parent of the first entry, if that is not the entry before it.
     pub parent: Option<EntryId>,
 }
 
 impl Segment {
-    /// The entries of these numbers.
+    /// Creates a segment of these numbers.
     #[must_use]
     pub fn new(first: u64, last: u64, parent: Option<EntryId>) -> Self {
         Self { first, last, parent }
@@ -43,7 +43,7 @@ impl Segment {
 }
 
 impl BranchIndex {
-    /// The path to this entry, from the first entry on.
+    /// Returns the path from the first entry to `tip`.
     #[must_use]
     pub fn path(&self, tip: EntryId) -> Vec<Segment> {
         let mut path = Vec::new();
@@ -52,14 +52,14 @@ impl BranchIndex {
             let fork = self.0.range(..=last).next_back();
             let (first, parent) = fork.map_or((1, None), |(first, parent)| (*first, Some(*parent)));
             path.push(Segment { first, last, parent });
-            // A parent stands before what follows it, or else the path would have no end.
+            // Damaged data may name a parent that is not lower; clamping it ends the loop.
             last = parent.map_or(0, |parent| parent.as_u64().min(first.saturating_sub(1)));
         }
         path.reverse();
         path
     }
 
-    /// The ends of the branches of a log whose last entry has this number, in the order of their numbers.
+    /// Returns the last entries of all branches in ascending order. `last` is the number of the log's last entry.
     #[must_use]
     pub fn tips(&self, last: u64) -> Vec<EntryId> {
         let is_followed = |end: &u64| self.0.values().any(|parent| parent.as_u64() == *end);
@@ -67,7 +67,7 @@ impl BranchIndex {
         ends.chain([last]).filter(|end| *end > 0).map(EntryId::new).collect()
     }
 
-    /// All entries after one up to another, as they stand in the log, whatever their branch.
+    /// Returns the entries after `after` up to `last` in log order, whatever their branch.
     #[must_use]
     pub fn range(&self, after: u64, last: u64) -> Vec<Segment> {
         let mut first = after.saturating_add(1);
@@ -94,7 +94,7 @@ impl BranchIndex {
     }
 }
 
-/// Each entry that does not follow the one before it, and what it follows.
+/// Builds the index from pairs of an entry's number and its parent.
 impl FromIterator<(u64, EntryId)> for BranchIndex {
     fn from_iter<I: IntoIterator<Item = (u64, EntryId)>>(forks: I) -> Self {
         Self(forks.into_iter().collect())
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_path_goes_from_its_tip_back_through_parents() {
-        // 1 2 3, then 4 5 behind 1, then 6 behind 4, then 7 at the beginning.
+        // 1 2 3, then 4 5 after 1, then 6 after 4, then 7 at the beginning.
         let forks = forks(&[(4, 1), (6, 4), (7, 0)]);
         for (tip, path) in [
             (0, &[][..]),
@@ -130,7 +130,7 @@ mod tests {
         }
         let tips: Vec<_> = forks.tips(8).into_iter().map(EntryId::as_u64).collect();
         assert_eq!(tips, [3, 5, 6, 8]);
-        // Going on behind an old tip ends that branch nowhere.
+        // Continuing from the last entry of a branch adds no new branch.
         assert_eq!(self::forks(&[(4, 1), (6, 3)]).tips(6), [5, 6].map(EntryId::new));
         assert_eq!(BranchIndex::default().tips(0), []);
     }

@@ -4,119 +4,119 @@ use advisor_core::{BoxError, Error, ErrorKind, TurnId};
 
 use crate::{EntryId, FencingToken, Version};
 
-/// Why a store did not do what it was asked.
+/// The reason why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The conversation is not at the expected version. Nothing was written.
     #[error("the conversation is at version {current} in the store, not at the expected one; load it again")]
     Conflict {
-        /// The version it is at.
+        /// The current version.
         current: Version,
     },
-    /// The batch's key was used for another batch. Nothing was written.
+    /// The batch's key was used for a batch with other content. Nothing was written.
     #[error("the key of the batch was used for other content; every step of a turn is written once")]
     KeyReused,
     /// Another writer holds a newer lease. Nothing was written.
     #[error("another writer holds the conversation by now; end this turn")]
     Fenced,
-    /// Another turn holds the conversation, or the same one somewhere else.
+    /// A lease holds the conversation: of another turn, or of the same turn elsewhere.
     #[error("turn `{turn}` holds the conversation; wait for its end, or at most {} ms", .remaining.as_millis())]
     Locked {
         /// The turn that holds it.
         turn: TurnId,
-        /// Its fence, by which it can be interrupted.
+        /// The token of that lease, with which it can be taken over.
         fence: FencingToken,
-        /// How long it holds the conversation if it does not go on.
+        /// The time until the lease expires, unless it is renewed.
         remaining: Duration,
     },
-    /// The conversation was deleted since it was loaded. Nothing was written.
+    /// The conversation was deleted since it was loaded, or started again since. Nothing was written.
     #[error("the conversation was deleted meanwhile; begin a new one")]
     Gone,
-    /// The store cannot be used at the moment. Nothing was written.
+    /// The store is unavailable. Nothing was written.
     #[error("the store is not available{}", if *.retryable { "; try again later" } else { "" })]
     Unavailable {
-        /// Whether the same may succeed later.
+        /// Whether a retry may succeed later.
         retryable: bool,
-        /// What went wrong.
+        /// The cause.
         source: Option<BoxError>,
     },
-    /// It is not known whether the batch was written. Appending it again under the same key tells.
+    /// The batch may or may not have been written. Appending it again under the same key resolves this.
     #[error("it is not known whether the batch was written; append it again under the same key")]
     OutcomeUnknown {
-        /// What went wrong.
+        /// The cause.
         source: Option<BoxError>,
     },
-    /// The store has no place for another conversation. Nothing was written.
+    /// The store has reached its bound on conversations. Nothing was written.
     #[error(
         "the store holds {limit} conversations, and each is held or in the middle of a turn; try again when one has \
          ended, or raise the store's bound"
     )]
     Full {
-        /// How many conversations it may hold.
+        /// The bound on conversations.
         limit: usize,
     },
-    /// The conversation takes no further turn. Nothing was written.
+    /// The conversation accepts no further turn. Nothing was written.
     #[error("the conversation has {limit} entries or more; begin a new one, or raise the store's bound")]
     ConversationFull {
-        /// At how many entries no turn begins any more.
+        /// The number of entries from which on no new turn starts.
         limit: usize,
     },
-    /// An entry or the batch is larger than the store takes. Nothing was written.
+    /// An entry or the batch is larger than the store accepts. Nothing was written.
     #[error(
         "the batch is larger than the store takes; shorten what is remembered or raise the store's bound"
     )]
     TooLarge,
-    /// An entry is nested deeper than can be read again ([`EntryKind::MAX_DEPTH`](crate::EntryKind::MAX_DEPTH)).
+    /// An entry is nested too deeply to be read back ([`EntryKind::MAX_DEPTH`](crate::EntryKind::MAX_DEPTH)).
     /// Nothing was written.
     #[error(
         "{kind} is nested deeper than {limit} levels of JSON, and could not be read again; make it flatter"
     )]
     TooDeep {
-        /// What kind of entry it is.
+        /// The kind of the entry.
         kind: &'static str,
-        /// How deep its JSON form may be.
+        /// The maximum depth of its JSON form.
         limit: usize,
     },
-    /// An entry could not be read again for another reason. Nothing was written.
+    /// An entry could not be read back for another reason. Nothing was written.
     #[error("{kind} could not be read again: {what}")]
     Unreadable {
-        /// What kind of entry it is.
+        /// The kind of the entry.
         kind: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         what: &'static str,
     },
-    /// What holds the conversation together is damaged, so that nobody can tell its entries: its head, or
-    /// more than a thousand entries that are missing in a row. A single entry that cannot be read is no
-    /// error: it is read as [`EntryKind::Corrupt`](crate::EntryKind::Corrupt).
+    /// The structure of the conversation is damaged: its head, or more than a thousand consecutive entries are
+    /// missing. A single unreadable entry is not an error; it is read as
+    /// [`EntryKind::Corrupt`](crate::EntryKind::Corrupt).
     #[error("the conversation is damaged in the store, from entry {seq} on; restore it there or delete it")]
     Corrupt {
-        /// The number of the first entry that is missing; 0 if it is the head that is damaged.
+        /// The number of the first missing entry; 0 if the head is damaged.
         seq: u64,
-        /// What went wrong.
+        /// The cause.
         source: Option<BoxError>,
     },
-    /// The entry that a branch was to follow or to end with does not exist. Nothing was written.
+    /// The parent or the tip of a branch does not exist. Nothing was written.
     #[error("the conversation has no entry {id}; load it again and name one that it has")]
     NoSuchEntry {
-        /// The entry.
+        /// The parent or tip.
         id: EntryId,
     },
-    /// The store cannot do this at all. Nothing was written.
+    /// The store does not support the operation. Nothing was written.
     #[error("the store does not support {what}")]
     Unsupported {
-        /// What it cannot do.
+        /// The unsupported feature.
         what: &'static str,
     },
 }
 
 impl StoreError {
-    /// The store cannot be used at the moment, and trying again later may succeed.
+    /// Creates a retryable `Unavailable` error.
     pub fn unavailable(source: impl Into<BoxError>) -> Self {
         Self::Unavailable { retryable: true, source: Some(source.into()) }
     }
 
-    /// It is not known whether the batch was written.
+    /// Creates an `OutcomeUnknown` error.
     pub fn outcome_unknown(source: impl Into<BoxError>) -> Self {
         Self::OutcomeUnknown { source: Some(source.into()) }
     }

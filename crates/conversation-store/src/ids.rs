@@ -1,4 +1,4 @@
-//! The numbers by which a log is known.
+//! Numbers that identify versions, entries and leases.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Version(u64);
 
-/// Names an entry of a conversation by its sequence number.
+/// The sequence number of an entry in its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntryId(u64);
 
-/// The number of a lease. It grows with every holder of a conversation, so that one who lost it can be told from its
-/// successor.
+/// The number of a lease. It grows with every holder of a conversation, so that a previous holder can be told from
+/// its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FencingToken(u64);
@@ -24,19 +24,19 @@ impl Version {
     /// The version of a conversation without entries.
     pub const EMPTY: Self = Self(0);
 
-    /// The version at which the last entry has this sequence number.
+    /// Creates the version whose last entry has this sequence number.
     #[must_use]
     pub fn new(seq: u64) -> Self {
         Self(seq)
     }
 
-    /// The sequence number of the last entry.
+    /// Returns the sequence number of the last entry.
     #[must_use]
     pub fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// The version after so many more entries.
+    /// Returns the version after `entries` more entries.
     #[must_use]
     pub fn after(self, entries: usize) -> Self {
         Self(self.0.saturating_add(u64::try_from(entries).unwrap_or(u64::MAX)))
@@ -44,16 +44,16 @@ impl Version {
 }
 
 impl EntryId {
-    /// The place before the first entry.
+    /// The position before the first entry.
     pub const BEGINNING: Self = Self(0);
 
-    /// The entry with this sequence number.
+    /// Creates the id of the entry with this sequence number.
     #[must_use]
     pub fn new(seq: u64) -> Self {
         Self(seq)
     }
 
-    /// The sequence number.
+    /// Returns the sequence number.
     #[must_use]
     pub fn as_u64(self) -> u64 {
         self.0
@@ -61,13 +61,13 @@ impl EntryId {
 }
 
 impl FencingToken {
-    /// The fence with this number.
+    /// Creates the token with this number.
     #[must_use]
     pub fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub fn as_u64(self) -> u64 {
         self.0

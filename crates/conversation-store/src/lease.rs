@@ -4,26 +4,26 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 
 use crate::{FencingToken, StoreError};
 
-/// Hands out leases: the right of a turn to run in a conversation, among all processes that share a store.
+/// Hands out leases: the right of a turn to run in a conversation, across all processes that share a store.
 ///
-/// A lease lasts for a time, so that a turn that was killed can be told from one that runs. Whoever is given
-/// one gets a [`FencingToken`], which is higher than all before it in that conversation. A lease saves wasted work;
-/// that two turns never write at once is the version's doing.
+/// A lease expires, so that a killed turn can be told from a running one. The holder gets a [`FencingToken`] that
+/// is higher than all earlier ones of that conversation. A lease only saves wasted work: versions ensure that two
+/// turns never write at once.
 ///
 /// # Ordering
-/// - At most one turn holds a conversation at a time. Time is the store's own, never the asker's.
-/// - From the moment a fence is handed out, an [`append`](crate::ConversationStore::append) with a lower one
-///   is refused as [`StoreError::Fenced`].
-/// - A lease whose time is over, and that nobody else was given since, is still good: it can be written with
-///   and renewed.
-/// - A conversation need not exist to be held and is not made by it. A lease outlives the deletion of its
-///   conversation.
+/// - At most one turn holds a conversation at a time. Expiry is measured by the store's clock, never the caller's.
+/// - As soon as a token is handed out, an [`append`](crate::ConversationStore::append) with a lower one is refused
+///   as [`StoreError::Fenced`].
+/// - An expired lease remains valid for appends and renewal until another turn acquires the conversation.
+/// - A conversation need not exist to be leased, and a lease does not create it. A lease outlives the deletion of
+///   its conversation.
 ///
 /// # Cancellation
-/// A dropped `acquire` may leave the conversation held until the time is over.
+/// A dropped `acquire` may leave the conversation held until the lease expires.
 ///
 /// # Errors
-/// [`StoreError::Locked`] if the conversation is held; [`StoreError::Fenced`] if the lease has passed on.
+/// [`StoreError::Locked`] if another lease holds the conversation; [`StoreError::Fenced`] if another turn has
+/// acquired it since.
 ///
 /// # Example
 /// ```
@@ -45,8 +45,8 @@ use crate::{FencingToken, StoreError};
 /// ```
 #[async_trait]
 pub trait Leases: Send + Sync + 'static {
-    /// Takes the conversation for a turn and for so long, if it is free, or held with the fence `takeover_from`:
-    /// one's own of an earlier turn, or that of a turn that is to be interrupted.
+    /// Acquires the conversation for a turn for `time`, if it is free or held with the token `takeover_from`. That
+    /// token belongs to the caller's earlier turn or to a turn to be interrupted.
     async fn acquire(
         &self,
         key: &ConversationKey,
@@ -55,7 +55,7 @@ pub trait Leases: Send + Sync + 'static {
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken, StoreError>;
 
-    /// Holds the conversation for so long from now on, also if the time is over or the lease was released.
+    /// Extends the lease to `time` from now, even if it has expired or was released.
     async fn renew(
         &self,
         key: &ConversationKey,
@@ -63,6 +63,6 @@ pub trait Leases: Send + Sync + 'static {
         time: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Gives the conversation back. If the lease has passed on, there is nothing to be done.
+    /// Releases the lease. Does nothing if another turn has acquired the conversation.
     async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError>;
 }

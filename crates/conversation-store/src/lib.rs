@@ -1,8 +1,8 @@
 //! The contract of a store for conversations, and a store in memory.
 //!
-//! A conversation is a log of [`Entry`]s that is only ever appended to. [`ConversationStore`] is the contract,
-//! [`InMemoryStore`] keeps it in this process; stores in databases have crates of their own. Nothing here knows a turn
-//! that runs: who may write is decided by [versions](Version), [leases](Leases) and [fences](FencingToken).
+//! A conversation is an append-only log of [`Entry`]s. [`ConversationStore`] is the contract; [`InMemoryStore`]
+//! implements it within this process. Stores in databases are separate crates. This crate knows no running turns:
+//! [versions](Version), [leases](Leases) and [fencing tokens](FencingToken) decide who may write.
 //!
 //! # Example
 //! ```
@@ -28,14 +28,15 @@
 //! | word | type |
 //! | --- | --- |
 //! | conversation: a transcript with an id, in a store | [`ConversationStore`], [`InMemoryStore`] |
-//! | entry: a message, the start of a call, the end of a turn, or a summary, with its place in the log | [`Entry`], [`EntryKind`] |
+//! | entry: one numbered record of the log, such as a message or the end of a turn | [`Entry`], [`EntryKind`] |
 //! | batch: entries that are appended together, once | [`Batch`], [`BatchKey`], [`Version`] |
 //! | branch: the path from its last entry back through parents | [`EntryId`], [`BranchIndex`] |
-//! | lease: a turn holds its conversation, among processes; its number, the fence, is checked inside each append | [`Leases`], [`FencingToken`] |
-//! | view: what is read of a log | [`ReadRange`], [`Snapshot`], [`OpenTurn`] |
+//! | lease: the right of one turn to run in a conversation, across processes | [`Leases`] |
+//! | fencing token: the number of a lease, checked inside each append | [`FencingToken`] |
+//! | read range: the part of a log that is read | [`ReadRange`], [`Snapshot`], [`OpenTurn`] |
 //!
 //! # Features
-//! | feature | what it brings | by default |
+//! | feature | what it adds | by default |
 //! | --- | --- | --- |
 //! | `conformance` | the suite that every store must pass, and the macro that runs it | no |
 
@@ -77,7 +78,7 @@ pub use transfer::export::export;
 pub use transfer::import::{ImportError, Imported, import};
 pub use written_entry::WrittenEntry;
 
-/// The README's examples are tests, too.
+/// Runs the README's examples as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -5,10 +5,10 @@ use advisor_core::TurnId;
 use crate::entry::codec::Body;
 use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
 
-/// Makes entries of what stands in a store, so that a damaged one harms no other. It is for stores.
+/// Builds entries from stored rows, so that a damaged row does not affect the others. For store implementations.
 ///
-/// What cannot be read, and what is missing, is given in its place as [`EntryKind::Corrupt`]. An entry of
-/// which nobody can tell the turn is given that of the entry before it, or else of the one behind it.
+/// An unreadable or missing row becomes [`EntryKind::Corrupt`] in its place. If its turn is unknown, it gets the
+/// turn of the entry before it, or else of the next one that has a turn.
 ///
 /// # Example
 /// ```
@@ -25,24 +25,24 @@ use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
 /// ```
 #[derive(Debug)]
 pub struct LogReader {
-    /// The numbers that are still to come.
+    /// The numbers still expected.
     expected: VecDeque<Segment>,
     entries: Vec<Entry>,
-    /// How many of the first entries have no turn yet.
+    /// The number of leading entries that have no turn yet.
     nameless: usize,
 }
 
-/// How many entries may be missing in a row. Where more are, the log is not what it says it is.
+/// The maximum number of consecutive missing entries. With more, the log is damaged as a whole.
 const MOST_MISSING: u64 = 1_000;
 
 impl LogReader {
-    /// Reads entries of these numbers, in their order.
+    /// Creates a reader of entries with these numbers, in their order.
     #[must_use]
     pub fn new(segments: Vec<Segment>) -> Self {
         Self { expected: segments.into(), entries: Vec::new(), nameless: 0 }
     }
 
-    /// Takes the next row: its number, the id of its turn, and the [body](crate::WrittenEntry::body) it was written with.
+    /// Adds the next row: number, turn id, and the [body](crate::WrittenEntry::body) it was written with.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if more than a thousand rows are missing before it.
@@ -50,10 +50,10 @@ impl LogReader {
         self.take(seq, turn, kind, serde_json::from_slice(kind).ok())
     }
 
-    /// Takes the next row, of which the store knows that it is not what was written, whatever it says.
+    /// Adds the next row, which the store knows to be damaged, even if it is readable.
     ///
     /// # Errors
-    /// As of [`row`](Self::row).
+    /// Those of [`row`](Self::row).
     pub fn damaged_row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result<(), StoreError> {
         self.take(seq, turn, kind, None)
     }
@@ -72,7 +72,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// The entries.
+    /// Returns the entries.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if more than a thousand rows are missing at the end.
@@ -83,7 +83,7 @@ impl LogReader {
         Ok(self.entries)
     }
 
-    /// Takes what is missing of the first segment up to a number.
+    /// Adds the missing entries of the first segment before a number.
     fn take_missing(&mut self, before: u64) -> Result<(), StoreError> {
         let Some(Segment { first, last, .. }) = self.expected.front().copied() else { return Ok(()) };
         let end = before.min(last.saturating_add(1));
@@ -97,7 +97,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Takes the next number and gives the parent of its entry.
+    /// Consumes the next number and returns the parent of its entry.
     fn take_number(&mut self) -> Option<EntryId> {
         let next = self.expected.front_mut()?;
         let parent = next.parent.take();
@@ -123,7 +123,7 @@ impl LogReader {
     }
 }
 
-/// The turn of entries that stand in no company.
+/// The turn of entries in a log without any readable turn.
 fn unknown_turn() -> TurnId {
     TurnId::new("unknown").unwrap_or_else(|_| TurnId::mint())
 }

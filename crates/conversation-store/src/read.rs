@@ -2,59 +2,59 @@ use advisor_core::{TurnEnd, TurnId};
 
 use crate::{BranchIndex, Entry, EntryId, EntryKind, Segment, Version};
 
-/// How much of a conversation is read, counted from its end.
+/// The part of a conversation to read, counted from its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadRange {
-    /// All of it.
+    /// The whole conversation.
     #[default]
     All,
-    /// So many entries.
+    /// The last `n` entries.
     LastEntries(usize),
-    /// All entries of so many turns.
+    /// All entries of the last `n` turns.
     LastTurns(usize),
 }
 
-/// A conversation as it was at one version.
+/// A conversation at one version.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The entries of the view, in order.
+    /// The entries of the read range, in order.
     pub entries: Vec<Entry>,
-    /// The version of the conversation, whatever the view.
+    /// The version of the conversation, whatever the range.
     pub version: Version,
-    /// The last turn, if it has not ended.
+    /// The last turn of the branch, if it has not ended.
     pub open_turn: Option<OpenTurn>,
 }
 
-/// The last turn of a conversation when it has not ended.
+/// The last turn of a branch that has not ended.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct OpenTurn {
     /// The turn.
     pub turn: TurnId,
-    /// All its entries, also those that the view leaves out.
+    /// All its entries, including those outside the read range.
     pub entries: Vec<Entry>,
 }
 
 impl Snapshot {
-    /// The snapshot that a whole log gives in this view: what every store must answer to a
-    /// [`load`](crate::ConversationStore::load).
+    /// Returns the snapshot that a [`load`](crate::ConversationStore::load) of this range must return for a whole
+    /// log.
     ///
-    /// It is for stores that hold logs in memory, and for comparing others with.
+    /// For stores that hold logs in memory, and for comparing other stores with.
     #[must_use]
     pub fn from_log(log: &[Entry], view: ReadRange) -> Self {
         Self::from_branch(log, EntryId::new(log.last().map_or(0, |entry| entry.seq)), view)
     }
 
-    /// The same of the branch to this entry.
+    /// Returns the snapshot of the branch that ends with `tip`.
     #[must_use]
     pub fn from_branch(log: &[Entry], tip: EntryId, view: ReadRange) -> Self {
         let forks: BranchIndex = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
         Self::along(log, &forks.path(tip), view)
     }
 
-    /// The snapshot of a path through a log. Nothing of the log is looked at that is not given.
+    /// Returns the snapshot of a path through a log. Only returned entries are visited.
     pub(crate) fn along(log: &[Entry], path: &[Segment], view: ReadRange) -> Self {
         let backwards = || path.iter().rev().flat_map(|part| part_of(log, part).iter().rev());
         let run = backwards().next().map(|last| backwards().take_while(|entry| entry.turn == last.turn));
@@ -84,8 +84,9 @@ impl Snapshot {
         }
     }
 
-    /// The snapshot of entries that were read from a store: the view begins with the first number, the turn that is
-    /// open, if there is one, with the second. It is for stores that have noted both, since damaged entries tell nothing.
+    /// Builds a snapshot from entries that were read from a store. The read range starts at entry `view_from`; the
+    /// open turn, if one exists, at `open_from`. For stores that record both numbers, since damaged entries do not
+    /// tell them.
     #[must_use]
     pub fn from_read(version: Version, mut read: Vec<Entry>, view_from: u64, open_from: Option<u64>) -> Self {
         let place_of = |seq| read.partition_point(|entry| entry.seq < seq);
@@ -94,8 +95,8 @@ impl Snapshot {
         Self { entries, version, open_turn }
     }
 
-    /// The turn of the last entry, if the view shows it and it can be read: of one that is damaged or missing, only the
-    /// store may know the turn.
+    /// Returns the turn of the last entry, if the snapshot includes that entry and it is readable. Only the store
+    /// may know the turn of a damaged or missing one.
     #[must_use]
     pub fn last_turn(&self) -> Option<&TurnId> {
         let open = self.open_turn.as_ref().and_then(|open| open.entries.last());
@@ -103,13 +104,13 @@ impl Snapshot {
         last.filter(|last| !matches!(last.kind, EntryKind::Corrupt(_))).map(|last| &last.turn)
     }
 
-    /// Whether no entry comes before those of the view.
+    /// Returns whether the range starts with the first entry of the branch.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.entries.first().is_none_or(Entry::is_first)
     }
 
-    /// The entries that the view and the open turn hold together.
+    /// Returns the entries of the range and of the open turn together.
     #[must_use]
     pub fn into_entries(self) -> Vec<Entry> {
         match self.open_turn {
@@ -120,7 +121,7 @@ impl Snapshot {
 }
 
 impl OpenTurn {
-    /// The turn at the end of a log, if it has not ended.
+    /// Returns the last turn of a log, if it has not ended.
     #[must_use]
     pub fn from_log(log: &[Entry]) -> Option<Self> {
         let last = log.chunk_by(same_turn).next_back()?;
@@ -128,20 +129,20 @@ impl OpenTurn {
         last_end(last).is_none().then(|| Self { turn, entries: last.to_vec() })
     }
 
-    /// The turn of these entries, which has not ended, whatever they tell.
+    /// Returns the turn of these entries as open, whatever the entries contain.
     fn all_of(entries: &[Entry]) -> Option<Self> {
         let turn = entries.last()?.turn.clone();
         Some(Self { turn, entries: entries.to_vec() })
     }
 }
 
-/// Whether two entries, one after the other, belong to the same turn.
+/// Returns whether two consecutive entries belong to the same turn.
 #[must_use]
 pub fn same_turn(one: &Entry, next: &Entry) -> bool {
     one.turn == next.turn
 }
 
-/// How a turn ended, if no message of it follows its last end.
+/// Returns how a turn ended, unless one of its messages follows its last end.
 #[must_use]
 pub fn last_end(entries: &[Entry]) -> Option<&TurnEnd> {
     end_backwards(entries.iter().rev())
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn a_view_of_a_branch_goes_along_its_path() {
         let mut log = log(&[("a", &["1", "end"]), ("b", &["2", "end"]), ("b", &["end"]), ("c", &["3"])]);
-        // Entry 5 ends turn `b` behind its first entry, and `c` follows.
+        // Entry 5 ends turn `b` after its first entry; `c` follows.
         log[4].parent = Some(EntryId::new(3));
         let seqs = |tip, view| {
             let read = Snapshot::from_branch(&log, EntryId::new(tip), view);

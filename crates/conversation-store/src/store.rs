@@ -4,54 +4,55 @@ use advisor_core::{ConversationKey, Text, async_trait};
 
 use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Snapshot, StoreError, Version};
 
-/// Keeps conversations: one append-only log of entries each. See the crate's docs for the words.
+/// A store of conversations: one append-only log of entries for each. The crate's docs define the terms.
 ///
-/// A window is a view at reading time; nothing is ever evicted at writing time. Whoever writes a store
-/// runs the suite of the feature `conformance` on it.
+/// A window is applied when a log is read; nothing is evicted when it is written. Every store must pass the suite
+/// of the feature `conformance`.
 ///
 /// # Ordering
-/// - An append is one atomic batch: all its entries, in order, one after the other, or none. No reader
-///   ever sees a part of it.
-/// - The version of a conversation is the sequence number of its last entry; the first entry is number 1
-///   and there are no gaps. An unknown conversation is empty, at version 0.
-/// - The key is checked first: a batch whose key was applied before gives the version that it led to and
-///   changes nothing, whatever `expected` says. The same key with other entries is
-///   [`StoreError::KeyReused`].
-/// - Then the fence, then the version: a batch is applied only at the version it expects, and behind an entry of the
-///   [turn](Batch::last_turn) it names, if it names one. Then the parent, which must exist.
-/// - Who has been told of an append sees it in every later load.
-/// - The entries of a turn stand together: nothing needs to be read to find them but the end of the log.
+/// - An append is one atomic batch: either all its entries are written, consecutively and in order, or none. No
+///   reader ever sees a part of it.
+/// - The version of a conversation is the sequence number of its last entry. The first entry has number 1, and
+///   there are no gaps. An unknown conversation is empty, at version 0.
+/// - The key is checked first. A batch whose key was applied before returns the version of that append and changes
+///   nothing, whatever `expected` is. The same key with other entries is [`StoreError::KeyReused`].
+/// - The fencing token is checked next, then the version: a batch is applied only at the version that it expects.
+///   If it names a [turn](Batch::last_turn), the last entry must belong to that turn. The parent is checked last;
+///   it must exist.
+/// - After an append is acknowledged, every later load includes it.
+/// - The entries of a turn are consecutive on their branch, so a store finds the last turn at the end of the log.
 ///
 /// # Branches
-/// Versions count the entries of the whole log, in the order in which they were written. Each entry follows
-/// the one before it, except the first of a batch that names a [parent](Batch::parent). A branch is a view: the
-/// entries on the path from its tip back through parents. [`load`](Self::load) reads the branch of the last
-/// entry that was written, [`load_branch`](Self::load_branch) any other; what is said of views holds for the
-/// path. The parent belongs to what a batch says: the same key with another parent is
-/// [`StoreError::KeyReused`].
+/// Versions count the entries of the whole log, in the order in which they were written. Each entry follows the
+/// one before it, except the first of a batch that names a [parent](Batch::parent). A branch is the path from its
+/// last entry, the tip, back through parents. [`load`](Self::load) reads the branch of the entry that was written
+/// last; [`load_branch`](Self::load_branch) reads any other. Read ranges count along that path. The parent is part
+/// of a batch's content: the same key with another parent is [`StoreError::KeyReused`].
 ///
-/// # What is acknowledged can be read
-/// A batch with an entry that could not be read again is refused as a whole, as [`StoreError::TooDeep`] or
-/// [`StoreError::Unreadable`], before anything is written. [`Batch::written`] checks that, and [`Batch::validate`] for
-/// stores that write no bytes.
+/// # Validation
+/// A batch is refused as a whole, before anything is written, if one of its entries could not be read back. The
+/// error is [`StoreError::TooDeep`] or [`StoreError::Unreadable`]. [`Batch::written`] checks this; stores that
+/// write no bytes call [`Batch::validate`].
 ///
 /// # Damage
-/// An entry that cannot be read, or is missing, harms nothing else: it is given in its place as
-/// [`EntryKind::Corrupt`](crate::EntryKind::Corrupt), stays in the store as it is, and all that is said of the others, of versions, views and the
-/// open turn holds as if it could be read. A batch of which an entry cannot be read any more is recognised by
-/// its key and the rest. [`LogReader`](crate::LogReader) is how a store does that.
+/// A damaged or missing entry does not affect the others. It is returned in its place as
+/// [`EntryKind::Corrupt`](crate::EntryKind::Corrupt) and stays unchanged in the store. Other entries, versions,
+/// read ranges and the open turn are reported as if it were readable. A batch with a damaged entry is still
+/// recognised by its key and its other entries. [`LogReader`](crate::LogReader) implements this for stores.
 ///
 /// # Cancellation
-/// A dropped `append` has either been applied as a whole, or will be, or never will. A store whose work
-/// goes on after the drop may apply it late, but never after a later append has moved the version.
+/// A dropped `append` has been applied as a whole, or will be, or never will. A store whose work continues after
+/// the drop may apply it late, but never after a later append has moved the version.
 ///
 /// # Errors
-/// [`StoreError::Conflict`] with the current version, if it is not the expected one; [`StoreError::Gone`]
-/// if a version above 0 is expected of a conversation that does not exist, so that a conversation
-/// deleted in the middle of a turn is not brought back by it, or if the last entry is of another turn than the batch
-/// says, so that one which was begun anew is not taken for it; [`StoreError::NoSuchEntry`] for a parent or a tip
-/// that does not exist; [`StoreError::Corrupt`] if more is damaged than entries. Only
-/// [`StoreError::OutcomeUnknown`] leaves open whether something was written.
+/// - [`StoreError::Conflict`], with the current version, if the version is not the expected one.
+/// - [`StoreError::Gone`] if the batch expects a version above 0 or names a last turn, and the conversation does
+///   not exist. An append therefore never recreates a conversation that was deleted during a turn.
+/// - [`StoreError::Gone`] also if the last entry belongs to another turn than the batch names: the conversation
+///   was deleted and started again.
+/// - [`StoreError::NoSuchEntry`] for a parent or a tip that does not exist.
+/// - [`StoreError::Corrupt`] if the damage goes beyond single entries.
+/// - [`StoreError::OutcomeUnknown`] is the only error after which the batch may or may not have been written.
 ///
 /// # Example
 /// ```
@@ -73,14 +74,14 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Snapshot, Sto
 /// ```
 #[async_trait]
 pub trait ConversationStore: Send + Sync + 'static {
-    /// Reads the end of a conversation, its version and its open turn, all of one moment: those of the branch
-    /// that was written last.
+    /// Reads the end of a conversation, its version and its open turn, in one consistent snapshot. It reads the
+    /// branch that was written last.
     async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError>;
 
-    /// The same of the branch whose tip is this entry, which may be any; the version is that of the whole
+    /// Reads the branch that ends with `tip`, which may be any entry. The snapshot's version is that of the whole
     /// conversation.
     ///
-    /// Left out, it reads the whole log in pages.
+    /// The default implementation reads the whole log in pages.
     async fn load_branch(
         &self,
         key: &ConversationKey,
@@ -94,10 +95,11 @@ pub trait ConversationStore: Send + Sync + 'static {
         Ok(Snapshot::from_branch(&log, tip, view))
     }
 
-    /// Reads so many entries of the log after this one, whatever their branch, in the order in which they were
-    /// written. Fewer than asked for means that there are no more.
+    /// Reads up to `limit` entries after `after`, of all branches, in the order in which they were written. Fewer
+    /// than `limit` entries mean that the log has no more.
     ///
-    /// It costs what it gives, however long the conversation is: the way to show or to copy a long one.
+    /// The cost depends on the entries returned, not on the length of the conversation. It suits showing or
+    /// copying a long one.
     async fn read(
         &self,
         key: &ConversationKey,
@@ -105,17 +107,17 @@ pub trait ConversationStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError>;
 
-    /// The tips of the branches, in the order in which they were written; the last one is that of
-    /// [`load`](Self::load). It costs as much as there are branches.
+    /// Returns the last entries of all branches, in the order in which they were written. The last one is the tip
+    /// that [`load`](Self::load) reads. The cost grows with the number of branches.
     ///
-    /// Left out, it reads the whole log in pages.
+    /// The default implementation reads the whole log in pages.
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
         let log = whole(self, key).await?;
         let forks: BranchIndex = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
         Ok(forks.tips(log.last().map_or(0, |last| last.seq)))
     }
 
-    /// Appends a batch at the expected version and gives the version that it led to.
+    /// Appends a batch at the expected version and returns the resulting version.
     async fn append(
         &self,
         key: &ConversationKey,
@@ -123,19 +125,20 @@ pub trait ConversationStore: Send + Sync + 'static {
         batch: Batch,
     ) -> Result<Version, StoreError>;
 
-    /// Removes a conversation with all that belongs to it. One that does not exist is removed already.
+    /// Removes a conversation with everything that belongs to it. Succeeds if it does not exist.
     async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError>;
 
-    /// The conversations of a tenant, ordered by their ids. Fewer than asked for means that there are no more.
+    /// Lists the conversations of a tenant, ordered by their ids. Fewer than the limit mean that the list has no
+    /// more.
     async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError>;
 
-    /// What hands out leases of conversations, where several processes share the store.
+    /// Returns the leases of conversations, if several processes can share the store.
     fn leases(&self) -> Option<&dyn Leases> {
         None
     }
 }
 
-/// All entries of a log.
+/// Reads all entries of a log, in pages.
 async fn whole<S: ConversationStore + ?Sized>(
     store: &S,
     key: &ConversationKey,
@@ -153,35 +156,36 @@ async fn whole<S: ConversationStore + ?Sized>(
     }
 }
 
-/// A part of the list of a tenant's conversations.
+/// One page of the list of a tenant's conversations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
     /// The tenant.
     pub tenant: Text,
-    /// The last conversation of the page before; absent, the list begins.
+    /// The last conversation of the previous page; `None` for the first page.
     pub after: Option<ConversationKey>,
-    /// The most conversations to give.
+    /// The maximum number of conversations.
     pub limit: usize,
 }
 
 impl Page {
-    /// The first page of a tenant's list.
+    /// Creates the first page of a tenant's list.
     pub fn first(tenant: impl Into<Text>, limit: usize) -> Self {
         Self { tenant: tenant.into(), after: None, limit }
     }
 
-    /// The page that begins after this conversation.
+    /// Returns the page that starts after this conversation.
     #[must_use]
     pub fn after(self, last: ConversationKey) -> Self {
         Self { after: Some(last), ..self }
     }
 
-    /// The id after which the page begins within the tenant, as bytes are ordered; `None`, if nothing can be on the
-    /// page. It is for stores.
+    /// Returns the conversation id after which the page starts in the tenant, in byte order. `None` means that the
+    /// page is empty. For store implementations.
     #[must_use]
     pub fn begins_after(&self) -> Option<&str> {
-        // The order is that of tenants, then of conversations; a tenant that no key can have has none.
+        // Keys are ordered by tenant, then by conversation. A tenant that is not a valid part of a key has no
+        // conversations.
         ConversationKey::in_tenant(&self.tenant, "any").ok()?;
         match &self.after {
             Some(after) if after.tenant() > &*self.tenant => None,
@@ -191,7 +195,7 @@ impl Page {
     }
 }
 
-/// A shared store is a store.
+/// Forwards to the shared store.
 #[async_trait]
 impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
     async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {

@@ -1,4 +1,4 @@
-//! Logs for tests: by hand and by chance.
+//! Logs for tests: literal and random.
 
 use advisor_core::{
     Block, BlockContent, CallKey, CallStart, FinishReason, Message, ToolCall, ToolResult, TurnEnd, TurnId,
@@ -19,7 +19,7 @@ pub(crate) fn completed() -> EntryKind {
     EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))
 }
 
-/// A log of turns, each a name and what its entries say.
+/// Builds a log of turns, each a name and the contents of its entries.
 pub(crate) fn log(turns: &[(&str, Vec<EntryKind>)]) -> Vec<Entry> {
     let entries = turns.iter().flat_map(|(name, kinds)| kinds.iter().map(|kind| (turn(name), kind.clone())));
     (1..).zip(entries).map(|(seq, (turn, kind))| Entry::new(seq, turn, kind)).collect()
@@ -60,7 +60,7 @@ fn any_kind() -> impl Strategy<Value = EntryKind> {
     ]
 }
 
-/// A log of anything at all.
+/// Generates arbitrary logs.
 pub(crate) fn any_log() -> impl Strategy<Value = Vec<Entry>> {
     let any_turn = (0..6_u32, prop::collection::vec(any_kind(), 0..8));
     prop::collection::vec(any_turn, 0..8).prop_map(|turns| {

@@ -10,15 +10,15 @@ use crate::{
     Version,
 };
 
-/// A store whose operations end after a time, if they have not ended by themselves.
+/// A store decorator that limits the time of each operation.
 ///
 /// # Errors
-/// A read that takes longer is [`Unavailable`](StoreError::Unavailable), and so is one of the store's own leases. Of a write
-/// that takes longer it is not known whether it had its effect: [`OutcomeUnknown`](StoreError::OutcomeUnknown). Both can be
-/// tried again.
+/// A read that exceeds the timeout is [`Unavailable`](StoreError::Unavailable). An append, a deletion or a lease
+/// operation that exceeds it is [`OutcomeUnknown`](StoreError::OutcomeUnknown), since it may have taken effect.
+/// Both can be retried.
 ///
 /// # Cancellation
-/// An operation that takes longer is dropped.
+/// An operation that exceeds the timeout is dropped.
 ///
 /// # Example
 /// ```
@@ -36,24 +36,24 @@ pub struct TimeoutStore {
 }
 
 impl TimeoutStore {
-    /// Wraps a store, of which each operation gets so much time.
+    /// Wraps a store and limits each operation to `timeout`.
     #[must_use]
     pub fn new(store: Arc<dyn ConversationStore>, timeout: Duration) -> Self {
         Self { store, timeout }
     }
 
-    /// Sets the time that each operation gets.
+    /// Sets the time limit of each operation.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// An operation that has no effect if it did not answer.
+    /// Runs an operation that has no effect.
     async fn ask<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         timeout(self.timeout, work).await.unwrap_or_else(|_| Err(StoreError::unavailable(SILENT)))
     }
 
-    /// An operation that may have had its effect.
+    /// Runs an operation that may have taken effect.
     async fn change<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         timeout(self.timeout, work).await.unwrap_or_else(|_| Err(StoreError::outcome_unknown(SILENT)))
     }
@@ -61,7 +61,7 @@ impl TimeoutStore {
 
 const SILENT: &str = "the store did not answer within the time that it is given";
 
-// Asked as `*self.store`: the `Arc` is a store, too, and would box each future once more.
+// Calls go through `*self.store`: the `Arc` is a store, too, and would box each future once more.
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl ConversationStore for TimeoutStore {

@@ -3,7 +3,8 @@ use advisor_core::TurnId;
 use crate::entry::codec::BodyRef;
 use crate::{Batch, EntryKind, NewEntry, StoreError};
 
-/// An entry of a batch as a store writes it. It is for stores; [`LogReader`](crate::LogReader) is the way back.
+/// An entry of a batch as a store writes it. For store implementations; [`LogReader`](crate::LogReader) reads it
+/// back.
 ///
 /// # Example
 /// ```
@@ -25,18 +26,18 @@ pub struct WrittenEntry<'a> {
     pub turn: &'a str,
     /// The JSON form of its [`EntryKind`], with its round.
     pub body: String,
-    /// Whether its turn is open after it. `None`: as it was before, and open if the turn begins with it.
+    /// Whether its turn is open after it. `None`: unchanged, or open if this entry is the first of its turn.
     ///
-    /// A store keeps it with the entry, since a damaged entry does not tell, nor does one that a newer version wrote.
+    /// A store keeps it with the entry, since neither a damaged entry nor one of a newer version shows it.
     pub open: Option<bool>,
     kind: &'a EntryKind,
 }
 
 impl Batch {
-    /// The entries as they are written.
+    /// Returns the entries in the form in which they are written.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`], if their bodies and the ids of their turns have more than so many bytes; those of
+    /// [`StoreError::TooLarge`] if their bodies and turn ids exceed `most_bytes` together; those of
     /// [`Batch::validate`].
     pub fn written(&self, most_bytes: usize) -> Result<Vec<WrittenEntry<'_>>, StoreError> {
         let mut left = most_bytes;
@@ -55,7 +56,7 @@ impl<'a> WrittenEntry<'a> {
     fn of(new: &'a NewEntry) -> Result<Self, StoreError> {
         let (turn, kind) = (new.turn.as_str(), &new.kind);
         kind.validate()?;
-        // What the encoder says may quote the conversation, so it is not passed on.
+        // The serialiser's error may quote the conversation, so it is dropped.
         let no_form = |_| StoreError::Unreadable { kind: kind.name(), what: "it has no JSON form" };
         let body = serde_json::to_string(&BodyRef { kind, round: new.round() }).map_err(no_form)?;
         let open = match kind {
@@ -66,9 +67,10 @@ impl<'a> WrittenEntry<'a> {
         Ok(Self { turn, body, open, kind })
     }
 
-    /// Whether what stands in the store, under the key of the batch and in this entry's place, is this entry.
+    /// Returns whether the stored row, under the batch's key and at this entry's position, is this entry.
     ///
-    /// Another version may have written the same in other words, or without its round. What is damaged is taken for what was written.
+    /// Another version may have written the same entry in a different form or without its round. A damaged row
+    /// counts as equal.
     #[must_use]
     pub fn stands_as(&self, turn: &[u8], body: &[u8]) -> bool {
         let other_turn = || std::str::from_utf8(turn).is_ok_and(|turn| TurnId::new(turn).is_ok());

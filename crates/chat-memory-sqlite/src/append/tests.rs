@@ -46,7 +46,7 @@ fn a_file_that_stays_locked_is_unavailable_for_now() {
     append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX).unwrap();
 }
 
-/// Whoever gets this error asks again under the same key.
+/// A caller that gets this error retries under the same key.
 #[test]
 fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {
     let mut connection = schema::in_memory().unwrap();
@@ -61,7 +61,7 @@ fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {
     assert_eq!(version(&mut connection), Version::new(2));
 }
 
-/// Triggers change rows behind the append, as a damaged page does.
+/// The triggers change rows behind the append, as a damaged page would.
 #[test]
 fn d23_what_is_not_read_as_it_was_written_is_not_acknowledged() {
     for otherwise in [

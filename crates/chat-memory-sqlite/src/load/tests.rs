@@ -27,7 +27,7 @@ fn log(turns: impl IntoIterator<Item = (String, Vec<EntryKind>)>) -> Vec<NewEntr
         .collect()
 }
 
-/// A conversation of these entries, in batches of `size`.
+/// Creates a conversation of these entries, in batches of `size`.
 fn written(entries: &[NewEntry], size: usize) -> Connection {
     let mut connection = schema::in_memory().unwrap();
     let mut version = Version::EMPTY;
@@ -38,7 +38,7 @@ fn written(entries: &[NewEntry], size: usize) -> Connection {
     connection
 }
 
-/// Every view of logs of all sorts, written in batches of all sizes, is what the contract's own function says.
+/// Every range of every log, written in batches of all sizes, equals `Snapshot::from_log`.
 #[test]
 fn a_view_is_what_the_whole_log_gives() {
     let summary = || EntryKind::Summary("s".into());
@@ -66,7 +66,7 @@ fn a_view_is_what_the_whole_log_gives() {
     }
 }
 
-/// Steps of SQLite's machine that a load takes; each row costs some. The statements are prepared before.
+/// Counts the SQLite virtual machine steps of a load; each row costs some. The statements are prepared before.
 fn steps(connection: &mut Connection, view: ReadRange) -> (u64, usize) {
     load(connection, &key(), None, view).unwrap();
     let steps = Arc::new(AtomicU64::new(0));
@@ -84,7 +84,7 @@ fn turns_of_three(count: usize) -> Vec<NewEntry> {
     log((0..count / 3).map(|turn| (format!("t{turn}"), vec![said("u"), said("a"), end()])))
 }
 
-/// One turn that is longer than what is read of it, as many rounds make it.
+/// One turn of many rounds, longer than the range that is read.
 fn one_turn(count: usize) -> Vec<NewEntry> {
     log([(String::from("t"), [vec![said("u"); count - 1], vec![end()]].concat())])
 }
@@ -104,8 +104,8 @@ fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
     }
 }
 
-/// A conversation whose first `count` entries are turns of three, and which was branched so many times near
-/// their end: each branch behind the turn before the last one of the branch before.
+/// A conversation of `count` entries in turns of three, then branched `times` times near the end. Each branch
+/// follows the second-to-last turn of the previous branch.
 fn branched(count: usize, times: u64) -> Connection {
     let mut connection = written(&turns_of_three(count), 1000);
     for round in 0..times {
@@ -131,7 +131,7 @@ fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
             assert!(short > 20, "the steps are counted");
             assert!(long <= short, "{view:?} behind {times} forks: {long} steps of many, {short} of few");
         }
-        // A plain log is read with as few steps as ever, give or take those that look for forks.
+        // Reading a log without forks costs about as many steps, apart from looking for forks.
         let (plain, _) = steps(&mut written(&turns_of_three(300), 100), view);
         let (branched, _) = steps(&mut branched(300, 40), view);
         assert!(branched <= 3 * plain + 100, "{view:?}: {branched} steps with forks, {plain} without");

@@ -1,4 +1,4 @@
-//! The branches of a log: where they part, and what is on the way to a tip.
+//! The branches of a log: their forks, and the path to a tip.
 
 use conversation_store::{BranchIndex, EntryId, Segment, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -6,28 +6,28 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::failure::nothing_written;
 use crate::log::{Log, bytes};
 
-/// What is known of an entry without reading what it says.
+/// The position of an entry in its turn and branch, without its content.
 pub(crate) struct Place {
-    /// The id of its turn: bytes, since a row that is broken must not keep others from being written.
+    /// The id of its turn, as bytes: a damaged row must not prevent further writes.
     pub(crate) turn: Vec<u8>,
     /// The first entry of its turn on its branch.
     pub(crate) turn_from: u64,
-    /// Whether its turn is open after it.
+    /// Whether the turn is open after this entry.
     pub(crate) open: bool,
 }
 
 impl Place {
-    /// Before the first entry.
+    /// The place before the first entry.
     pub(crate) const BEGINNING: Self = Self { turn: Vec::new(), turn_from: 1, open: false };
 
-    /// The place in the columns `turn, turn_from, open` of a row.
+    /// Reads the place from the columns `turn, turn_from, open` of a row.
     pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self { turn: bytes(row, 0).to_vec(), turn_from: row.get(1)?, open: row.get(2)? })
     }
 }
 
 impl Log {
-    /// The part of the path that ends with this entry: back to where its branch begins. A seek in an index.
+    /// Returns the segment that ends with this entry and begins at the last fork. Costs one index seek.
     pub(crate) fn segment(&self, connection: &Connection, last: u64) -> Result<Segment, StoreError> {
         let mut statement = connection
             .prepare_cached(
@@ -41,7 +41,7 @@ impl Log {
         Ok(Segment::new(first, last, parent))
     }
 
-    /// The path to `tip`, from the entry `from` on; `from` stands on it, or is 1 or beyond the tip.
+    /// Returns the path to `tip`, from entry `from` on. `from` is on the path, or is 1, or is beyond the tip.
     pub(crate) fn path(
         &self,
         connection: &Connection,
@@ -52,7 +52,7 @@ impl Log {
         let mut last = tip;
         while last >= from.max(1) {
             let mut segment = self.segment(connection, last)?;
-            // The table makes sure that a parent comes before what follows it.
+            // The table ensures that a parent precedes its child.
             last = segment.parent.map_or(0, EntryId::as_u64);
             if segment.first < from {
                 (segment.first, segment.parent) = (from, None);
@@ -63,7 +63,7 @@ impl Log {
         Ok(path)
     }
 
-    /// All forks after one entry, up to another.
+    /// Returns all forks after one entry, up to another.
     pub(crate) fn forks(
         &self,
         connection: &Connection,
@@ -81,7 +81,7 @@ impl Log {
         rows.collect::<Result<_, _>>().map_err(nothing_written)
     }
 
-    /// What is known of an entry; of the last one before it on its branch, if it is missing.
+    /// Returns the place of an entry; if it is missing, that of the last entry before it on its branch.
     pub(crate) fn place(&self, connection: &Connection, seq: u64) -> Result<Option<Place>, StoreError> {
         let mut statement = connection
             .prepare_cached(
@@ -101,8 +101,8 @@ impl Log {
         Ok(None)
     }
 
-    /// The first entry of the last so many turns of the path to an entry, which is 1 at least: a look or two for
-    /// each turn.
+    /// Returns the first entry of the last `turns` turns on the path to `tip`; at least 1. Costs one or two
+    /// lookups per turn.
     pub(crate) fn first_of_turns(
         &self,
         connection: &Connection,
@@ -110,7 +110,7 @@ impl Log {
         tip: u64,
     ) -> Result<u64, StoreError> {
         let (mut first, mut last) = (tip.saturating_add(1), tip);
-        // There are no more turns than entries.
+        // A log has no more turns than entries.
         if turns >= tip {
             return Ok(1);
         }

@@ -1,4 +1,4 @@
-//! An append is atomic, versioned and idempotent.
+//! Clauses about appends: atomic, versioned and idempotent.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::task::{JoinSet, yield_now};
 use super::{Store, new_key, said, texts};
 use crate::{Batch, EntryId, FencingToken, ReadRange, Snapshot, StoreError, Version};
 
-/// An append that is refused writes none of its entries, and its key stays free.
+/// A refused append writes none of its entries, and its key stays free.
 pub async fn a_refused_append_leaves_no_trace(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
@@ -22,7 +22,7 @@ pub async fn a_refused_append_leaves_no_trace(store: Store) {
     assert_eq!(store.append(&key, version, refused).await.unwrap(), Version::new(5));
 }
 
-/// While batches of three are appended, no load sees a part of one, and the version fits the entries.
+/// While batches of three are appended, no load sees a part of one, and the version matches the entries.
 pub async fn no_reader_sees_half_a_batch(store: Store) {
     let key = new_key();
     let (writer, written) = (Arc::clone(&store), key.clone());
@@ -41,7 +41,7 @@ pub async fn no_reader_sees_half_a_batch(store: Store) {
     writing.await.unwrap();
 }
 
-/// The same batch under the same key gives the version of the first time and changes nothing.
+/// The same batch under the same key returns the first version again and changes nothing.
 pub async fn same_key_gives_the_same_version(store: Store) {
     let key = new_key();
     let batch = said("t", 0, &["a", "b"]);
@@ -52,7 +52,7 @@ pub async fn same_key_gives_the_same_version(store: Store) {
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b"]);
 }
 
-/// A key that was used for other entries is refused, at any version, and nothing is written.
+/// A key that was used for other entries is refused at any version, and nothing is written.
 pub async fn same_key_with_other_content_is_refused(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
@@ -65,7 +65,7 @@ pub async fn same_key_with_other_content_is_refused(store: Store) {
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
 }
 
-/// A batch that was applied is recognised although the version it expected is long past.
+/// A batch that was applied is recognised even if the version it expected is outdated.
 pub async fn key_is_checked_before_version(store: Store) {
     let key = new_key();
     let first = said("t", 0, &["a"]);
@@ -77,7 +77,7 @@ pub async fn key_is_checked_before_version(store: Store) {
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a", "b"]);
 }
 
-/// A new batch at another version than the current one is a conflict that names the current one.
+/// A new batch at another version than the current one is a conflict that reports the current version.
 pub async fn wrong_version_is_a_conflict(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
@@ -89,7 +89,7 @@ pub async fn wrong_version_is_a_conflict(store: Store) {
     }
 }
 
-/// Eight writers at once lose nothing, and the numbers have no gaps.
+/// Eight concurrent writers lose no entry, and the numbers have no gaps.
 pub async fn versions_have_no_gaps_under_eight_writers(store: Store) {
     let key = new_key();
     let mut writers = JoinSet::new();
@@ -110,7 +110,8 @@ pub async fn versions_have_no_gaps_under_eight_writers(store: Store) {
     }
 }
 
-/// Of many who begin a conversation at once one does, the others find it begun; equal batches are one batch.
+/// If several writers start a conversation at once, one succeeds and the others get a conflict. Equal batches
+/// count as one.
 pub async fn of_many_who_begin_one_conversation_one_does(store: Store) {
     for _ in 0..20 {
         let key = new_key();
@@ -138,7 +139,7 @@ pub async fn of_many_who_begin_one_conversation_one_does(store: Store) {
     }
 }
 
-/// Versions and entries beyond every number that a store can count to are none that exist.
+/// Version and entry numbers beyond the store's range do not exist; they are typed errors.
 pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
     let key = new_key();
     let (last, none) = (Version::new(u64::MAX), EntryId::new(u64::MAX));
@@ -154,8 +155,8 @@ pub async fn numbers_beyond_all_bounds_are_typed_errors(store: Store) {
     assert_eq!(store.read(&key, none, usize::MAX).await.unwrap(), []);
 }
 
-/// A writer whose right has passed on is refused, also after one that needed none. A store that knows no
-/// rights refuses them all.
+/// A writer with an outdated fencing token is refused, also after an append without a token. A store that supports
+/// no tokens refuses all batches that have one.
 pub async fn older_fence_is_refused(store: Store) {
     let key = new_key();
     let batch = |round, fence| said("t", round, &["x"]).with_fence(FencingToken::new(fence));
@@ -171,8 +172,8 @@ pub async fn older_fence_is_refused(store: Store) {
     assert_eq!(version, Version::new(5));
 }
 
-/// A batch that says behind which turn it stands is refused where the last entry is of another one, as in a
-/// conversation that was deleted and begun anew; a batch that was applied is known all the same.
+/// A batch that names a last turn is refused if the last entry belongs to another turn. This detects a
+/// conversation that was deleted and started again. A batch that was applied before is still recognised.
 pub async fn another_last_turn_is_refused(store: Store) {
     let key = new_key();
     let behind = |turn: &str, round| said("t", round, &["x"]).with_last_turn(TurnId::new(turn).unwrap());
@@ -195,8 +196,8 @@ pub async fn another_last_turn_is_refused(store: Store) {
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().entries.len(), 3);
 }
 
-/// Of several things that forbid a batch the first one is told: the fence, then the version, the turn of the last
-/// entry, the parent. So it is where there is no conversation, and with a batch of nothing.
+/// Checks the order in which several reasons to refuse a batch are reported: fencing token, version, last turn,
+/// parent. This also holds for a conversation that does not exist and for an empty batch.
 pub async fn what_forbids_a_batch_is_told_in_one_order(store: Store) {
     let key = new_key();
     let (old, new) = (FencingToken::new(4), FencingToken::new(5));
@@ -234,8 +235,8 @@ pub async fn what_forbids_a_batch_is_told_in_one_order(store: Store) {
     assert_eq!(written.unwrap(), Version::new(1), "what wrote nothing has used up no key");
 }
 
-/// An append that is dropped at any of its await points is applied as a whole or not at all, and the
-/// conversation goes on.
+/// An append that is dropped at any await point is applied as a whole or not at all. The conversation remains
+/// usable.
 pub async fn a_dropped_append_is_applied_whole_or_not_at_all(store: Store) {
     let key = new_key();
     for polls in 0..12 {
@@ -252,7 +253,7 @@ pub async fn a_dropped_append_is_applied_whole_or_not_at_all(store: Store) {
     assert!(read.entries.iter().map(|entry| entry.seq).eq(1..=read.version.as_u64()));
 }
 
-/// Appends ten batches of two, each until it is written.
+/// Appends ten batches of two, retrying each until it is written.
 async fn write_ten(store: &Store, key: &ConversationKey, writer: u32) -> Vec<Version> {
     let mut versions = Vec::new();
     for round in 0..10 {
@@ -273,7 +274,7 @@ async fn write_whatever_comes(store: &Store, key: &ConversationKey, batch: Batch
     }
 }
 
-/// Polls a future so often, then drops it.
+/// Polls a future `times` times, then drops it.
 async fn poll_times(work: impl Future, times: u32) {
     let mut work = Box::pin(work);
     for _ in 0..times {

@@ -1,12 +1,12 @@
-//! A branch is a view: the path from its tip back through parents.
+//! Clauses about branches: paths from their last entry back through parents.
 
 use advisor_core::TurnId;
 
 use super::{Store, new_key, said, texts};
 use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version};
 
-/// A batch that names a parent begins a branch behind it. What follows goes on there, until another one begins;
-/// the numbers of the whole log go on without gaps.
+/// A batch that names a parent starts a branch after it. Later batches continue that branch until another one
+/// starts. Numbers count the whole log without gaps.
 pub async fn a_branch_goes_from_its_parent(store: Store) {
     let key = new_key();
     let version = forked(&store, &key).await;
@@ -16,14 +16,15 @@ pub async fn a_branch_goes_from_its_parent(store: Store) {
     assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 2, 6, 7, 8, 9]), "{read:?}");
     let parents: Vec<_> = read.entries.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
     assert_eq!(parents, [(6, EntryId::new(2))], "an entry tells its parent where that is not the one before");
-    // Behind the last entry no branch begins.
+    // Naming the last entry as parent starts no branch.
     store.append(&key, version, said("v", 0, &["j"]).with_parent(EntryId::new(9))).await.unwrap();
     let read = store.load(&key, ReadRange::LastEntries(1)).await.unwrap();
     assert_eq!(read.entries.first().and_then(|entry| entry.parent), None);
     assert_eq!(store.branches(&key).await.unwrap(), [5, 10].map(EntryId::new));
 }
 
-/// An older branch is read to its tip, and to any entry of it, in every view, as the contract's own function says.
+/// An older branch can be read up to its tip, or up to any of its entries, in every range.
+/// `Snapshot::from_branch` gives the expected result.
 pub async fn an_older_branch_is_read_in_every_view(store: Store) {
     let key = new_key();
     let mut version = forked(&store, &key).await;
@@ -49,7 +50,7 @@ pub async fn an_older_branch_is_read_in_every_view(store: Store) {
     );
 }
 
-/// The tips of all branches are listed in their order; one that was gone on with ends where it ends now.
+/// The tips of all branches are listed in order. A branch that was continued is listed with its new tip.
 pub async fn branches_are_listed_by_their_tips(store: Store) {
     let key = new_key();
     assert_eq!(store.branches(&key).await.unwrap(), []);
@@ -66,8 +67,8 @@ pub async fn branches_are_listed_by_their_tips(store: Store) {
     assert!(store.load(&key, ReadRange::All).await.unwrap().entries[0].is_first());
 }
 
-/// The last turn of a branch is open or not whatever the others are, and comes whole, also across the place
-/// where it was cut.
+/// Whether a branch's last turn is open does not depend on other branches. The open turn is returned whole, also
+/// across a fork point.
 pub async fn the_open_turn_is_that_of_the_branch(store: Store) {
     let key = new_key();
     let end = EntryKind::TurnEnded(advisor_core::TurnEnd::RolledBack);
@@ -119,7 +120,7 @@ pub async fn a_parent_must_exist(store: Store) {
     assert_eq!(none, Snapshot::default());
 }
 
-/// A batch that began a branch is known again by its key; with another parent it is another batch.
+/// A batch that started a branch is recognised by its key; with another parent it is another batch.
 pub async fn a_parent_belongs_to_what_a_batch_says(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
@@ -135,7 +136,7 @@ pub async fn a_parent_belongs_to_what_a_batch_says(store: Store) {
     }
 }
 
-/// Entries are read in pages, in the order in which they were written, those of all branches.
+/// Entries of all branches are read in pages, in the order in which they were written.
 pub async fn a_log_is_read_in_pages(store: Store) {
     let key = new_key();
     assert_eq!(store.read(&key, EntryId::BEGINNING, 9).await.unwrap(), []);
@@ -162,7 +163,7 @@ pub async fn a_log_is_read_in_pages(store: Store) {
     }
 }
 
-/// Entries `a` to `i`: `a b` and `c d e` of two turns, then `f g` and `h i` of two others behind `b`.
+/// Writes entries `a` to `i`: `a b` and `c d e` of two turns, then `f g` and `h i` of two others after `b`.
 async fn forked(store: &Store, key: &advisor_core::ConversationKey) -> Version {
     let mut version = Version::EMPTY;
     for (turn, texts, parent) in [

@@ -1,4 +1,4 @@
-//! Conversations are apart, are read from their ends, and can be removed.
+//! Clauses about conversations: isolation, reading from the end, listing, deletion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use advisor_core::{CallKey, CallStart, ConversationKey, FinishReason, TurnEnd, T
 use super::{Store, new_key, new_name, said, texts};
 use crate::{Batch, BatchKey, EntryKind, NewEntry, Page, ReadRange, StoreError, Version};
 
-/// A conversation that nobody wrote is empty, at version 0, and has no open turn.
+/// An unknown conversation is empty, at version 0, and has no open turn.
 pub async fn unknown_conversation_is_empty(store: Store) {
     for view in [ReadRange::All, ReadRange::LastEntries(5), ReadRange::LastTurns(5)] {
         let read = store.load(&new_key(), view).await.unwrap();
@@ -17,8 +17,8 @@ pub async fn unknown_conversation_is_empty(store: Store) {
     }
 }
 
-/// Conversations of one name in two tenants, and two conversations of one tenant, share nothing: neither
-/// entries nor versions nor keys.
+/// Conversations of one name in two tenants, and two conversations of one tenant, share neither entries nor
+/// versions nor keys.
 pub async fn conversations_and_tenants_are_isolated(store: Store) {
     let (one, other) = (new_name(), new_name());
     let keys = [(&one, "a"), (&one, "b"), (&other, "a")]
@@ -33,8 +33,8 @@ pub async fn conversations_and_tenants_are_isolated(store: Store) {
     assert_eq!(texts(&store.load(&keys[2], ReadRange::All).await.unwrap().entries), ["in 2"]);
 }
 
-/// Ids are opaque text: two keys that look alike, are equal without case, accents or encoding, or differ only in where
-/// the tenant ends, share neither entries nor batches nor leases, and each is listed as it is, in the order of bytes.
+/// Ids are opaque text. Two keys share neither entries nor batches nor leases if they differ only in case,
+/// accents, encoding, or where the tenant ends. Each is listed unchanged, in byte order.
 pub async fn keys_of_all_sorts_share_nothing(store: Store) {
     let run = new_name();
     let longest = format!("{run}{}", "x".repeat(512 - run.len()));
@@ -73,7 +73,7 @@ pub async fn keys_of_all_sorts_share_nothing(store: Store) {
     assert_listed(&store, &run, &[]).await;
 }
 
-/// Ids that somebody might take for something else.
+/// Ids that a store might escape, normalise or interpret.
 const ODD_IDS: [&str; 48] = [
     "a",
     "A",
@@ -125,7 +125,7 @@ const ODD_IDS: [&str; 48] = [
     "\u{10FFFF}",
 ];
 
-/// Lists a tenant in pages of five.
+/// Checks the list of a tenant in pages of five.
 async fn assert_listed(store: &Store, tenant: &str, expected: &[&ConversationKey]) {
     let (mut listed, mut page) = (Vec::new(), Page::first(tenant, 5));
     while let keys @ [.., last] = &*store.list(&page).await.unwrap() {
@@ -135,7 +135,7 @@ async fn assert_listed(store: &Store, tenant: &str, expected: &[&ConversationKey
     assert!(listed.iter().eq(expected.iter().copied()), "{listed:?} in place of {expected:?}");
 }
 
-/// Who has appended reads it, from any thread.
+/// After an append, its writer reads it from any thread.
 pub async fn writes_are_read_at_once(store: Store) {
     let key = new_key();
     for round in 0..20 {
@@ -149,7 +149,7 @@ pub async fn writes_are_read_at_once(store: Store) {
     }
 }
 
-/// Views give the last entries, or all entries of the last turns; the version is that of the whole.
+/// A range is the last entries or all entries of the last turns; the version is that of the whole conversation.
 pub async fn views_count_from_the_end(store: Store) {
     let key = new_key();
     let mut version = Version::EMPTY;
@@ -170,8 +170,8 @@ pub async fn views_count_from_the_end(store: Store) {
     }
 }
 
-/// The last turn is open until its end is written, and again when more messages follow; it comes whole, whatever the view.
-/// Only messages and ends decide: the start of a call leaves a turn as open as it was.
+/// The last turn is open until its end is written, and again when more messages follow. It is returned whole in
+/// every range. Only messages and ends open or close a turn; the start of a call does not.
 pub async fn open_turn_is_reported_whole(store: Store) {
     let key = new_key();
     let open = async |view| store.load(&key, view).await.unwrap().open_turn;
@@ -200,7 +200,7 @@ pub async fn open_turn_is_reported_whole(store: Store) {
     assert_eq!(open(ReadRange::All).await, None, "the start of a call opens no turn that has ended");
 }
 
-/// A deleted conversation is as if it had never been, and can be begun again. Deleting twice is no error.
+/// A deleted conversation is empty and can be started again. Deleting it twice is no error.
 pub async fn deleted_conversation_is_empty(store: Store) {
     let key = new_key();
     let batch = said("t", 0, &["a"]);
@@ -213,7 +213,7 @@ pub async fn deleted_conversation_is_empty(store: Store) {
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["a"]);
 }
 
-/// A writer that loaded a conversation before it was deleted does not bring it back.
+/// A writer that loaded a conversation before its deletion does not recreate it.
 pub async fn append_after_delete_is_gone(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
@@ -223,7 +223,7 @@ pub async fn append_after_delete_is_gone(store: Store) {
     assert_eq!(store.load(&key, ReadRange::All).await.unwrap().version, Version::EMPTY);
 }
 
-/// The list of a tenant's conversations comes in order, in pages, each conversation once.
+/// The list of a tenant's conversations is ordered and paged, with each conversation once.
 pub async fn list_is_paged_in_order(store: Store) {
     let tenant = new_name();
     let names = ["b", "a", "A", "10", "9", "a-b", "a_b"];
@@ -242,8 +242,8 @@ pub async fn list_is_paged_in_order(store: Store) {
     assert_eq!(listed, ["10", "A", "a", "a-b", "a_b", "b"], "in the order of their bytes");
 }
 
-/// Keys are ordered by tenant first: after one of a lower tenant the list begins, after one of a higher tenant it has
-/// ended. A tenant that no key can have has no conversations.
+/// Keys are ordered by tenant first. After a key of a lower tenant the list starts; after one of a higher tenant
+/// it is empty. A tenant that is not a valid part of a key has no conversations.
 pub async fn a_page_may_begin_after_a_key_of_another_tenant(store: Store) {
     let tenant = new_name();
     let (lower, higher) = (&tenant[..tenant.len() - 1], &format!("{tenant}-"));

@@ -1,20 +1,20 @@
-//! A damaged entry harms no other. These functions are not part of the macro: a store's own tests call them,
-//! since only they can damage what it keeps.
+//! Clauses about damaged entries. The macro does not run them: a store's own tests call them, since only those
+//! tests can damage stored data.
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 
 use super::{Store, new_key};
 use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, Snapshot, StoreError, Version};
 
-/// What is done to an entry around the store.
+/// A kind of damage to a stored entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Damage {
-    /// What it says becomes this.
+    /// The body is replaced by this text.
     Body(&'static str),
-    /// The id of its turn becomes one that is none: `no turn`.
+    /// The turn id is replaced by an invalid one: `no turn`.
     Turn,
-    /// It is removed.
+    /// The entry is removed.
     Removed,
 }
 
@@ -27,11 +27,11 @@ const BODIES: [&str; 6] = [
     r#"{"format":1,"kind":"message","#,
 ];
 
-/// Damages each entry in each way. It is given in its place as it stands, everything else as before, also where the
-/// entry was all that there was of a turn.
+/// Damages each entry in each way. The entry must be returned in its place as stored, and all others unchanged,
+/// also if it was the only entry of its turn.
 ///
-/// `goes_on` is called with each conversation that was damaged: to begin a turn in it, whose request must be valid
-/// (law M6).
+/// `goes_on` is called with each damaged conversation. It starts a turn in it, whose request must be valid (law
+/// M6).
 pub async fn a_damaged_entry_harms_no_other(
     store: Store,
     damage: impl AsyncFn(&ConversationKey, u64, Damage),
@@ -72,8 +72,8 @@ pub async fn a_damaged_entry_harms_no_other(
     }
 }
 
-/// A batch whose entry stands in the store in other words, as another version may have written it, is known again.
-/// The same entry of another turn is another batch.
+/// A batch is recognised if its entry is stored in a different JSON form, as another version may have written it.
+/// The same entry with another turn is another batch.
 pub async fn a_batch_is_known_again_by_what_it_says(
     store: Store,
     damage: impl AsyncFn(&ConversationKey, u64, Damage),
@@ -95,8 +95,8 @@ pub async fn a_batch_is_known_again_by_what_it_says(
 
 const ENTRIES: u64 = 9;
 
-/// Three turns: one with a call and its result, one that has ended, and one that is open; a branch behind the
-/// first. Gives the last batch.
+/// Writes three turns: one with a call and its result, one that has ended, and one that is open; and a branch
+/// after the first. Returns the last batch.
 async fn three_turns(store: &Store, key: &ConversationKey) -> Batch {
     let call = advisor_core::ToolCall::new("c1", "look", "{}");
     let result = Message::tool(advisor_core::ToolResult::new(&call, vec!["seen".into()]));
@@ -132,7 +132,7 @@ fn ended() -> EntryKind {
     EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))
 }
 
-/// All that a store tells of a conversation.
+/// Everything that a store returns for a conversation.
 struct Reads {
     log: Vec<Entry>,
     snapshots: Vec<Snapshot>,
@@ -178,7 +178,7 @@ fn assert_same_but_for(seq: u64, kind: &EntryKind, how: Damage, before: &Reads, 
     assert_eq!(after.tips, before.tips, "{how:?} of {seq}");
     for (before, after) in before.snapshots.iter().zip(&after.snapshots) {
         assert_eq!(after.version, before.version);
-        // What began with a row that is gone, a turn or its end, is not known any more.
+        // If the removed row was the start or the end of a turn, that information is lost.
         if how == Damage::Removed {
             continue;
         }

@@ -1,5 +1,5 @@
-//! What an earlier version of a store wrote. This function is not part of the macro: a store's own tests call it, since only
-//! they have what an earlier version left.
+//! A clause about data that an earlier version of a store wrote. The macro does not run it: a store's own tests
+//! call it, since only those tests have such data.
 
 use advisor_core::ConversationKey;
 use futures::TryStreamExt;
@@ -7,8 +7,8 @@ use futures::TryStreamExt;
 use super::{Store, said};
 use crate::{ReadRange, export};
 
-/// Checks that a conversation, as an earlier version wrote it, is exported as that version exported it, and that it
-/// takes another turn.
+/// Checks that a conversation written by an earlier version is exported as that version exported it. It must also
+/// accept another turn.
 pub async fn what_an_earlier_version_wrote_is_read(store: Store, key: &ConversationKey, exported: &str) {
     let lines: String = export(Store::clone(&store), key.clone()).try_collect().await.unwrap();
     assert_eq!(lines, exported);

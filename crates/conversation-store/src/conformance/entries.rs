@@ -1,4 +1,4 @@
-//! What is written is read again, as it was and in its order.
+//! Clauses about entries: they are read as written and in order.
 
 use advisor_core::{
     Block, BlockContent, CallKey, CallStart, FinishReason, Message, Opaque, ProviderData, ToolCall,
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Store, new_key, said, texts};
 use crate::{Batch, BatchKey, Entry, EntryId, EntryKind, NewEntry, ReadRange, StoreError, Version};
 
-/// The entries of a batch keep their order, and so do batches; each entry has the next number.
+/// Entries of a batch keep their order, and so do batches. Each entry has the next number.
 pub async fn append_keeps_order(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
@@ -20,7 +20,7 @@ pub async fn append_keeps_order(store: Store) {
     assert_eq!(read.version, Version::new(3));
 }
 
-/// Messages of every role, starts of calls and ends of every kind are read as they were written, each in its turn.
+/// Messages of every role, starts of calls and ends of every kind are read as written, each in its turn.
 pub async fn every_kind_of_message_survives(store: Store) {
     let call = ToolCall::new("c1", "look", "{\"at\": [1, 2.5, null]}");
     let kinds = vec![
@@ -36,7 +36,7 @@ pub async fn every_kind_of_message_survives(store: Store) {
     assert_survive(&store, kinds).await;
 }
 
-/// The round of a message is read as it was written, and one without a round has none. No other kind has one.
+/// The round of a message is read as written; a message without a round has none. No other kind has one.
 pub async fn rounds_survive(store: Store) {
     let (key, turn) = (new_key(), TurnId::new("t").unwrap());
     let unknown = json!({"format": 9, "kind": "mood", "round": 7});
@@ -56,13 +56,13 @@ pub async fn rounds_survive(store: Store) {
     assert_eq!(of(&read.open_turn.unwrap().entries), expected);
     assert_eq!(of(&store.read(&key, EntryId::BEGINNING, 9).await.unwrap()), expected);
     assert!(read.entries.iter().map(|entry| &entry.kind).eq(&kinds), "{read:?}", read = read.entries);
-    // Who writes the same again need not know the rounds, as an older version does not.
+    // A retry need not give the rounds, since an older version does not know them.
     let mut without = batch;
     without.entries = without.entries.into_iter().map(|new| NewEntry::new(new.turn, new.kind)).collect();
     assert_eq!(store.append(&key, Version::EMPTY, without).await.unwrap(), version);
 }
 
-/// Entries of kinds and formats that this version does not know are given back as they came.
+/// Entries of unknown kinds and formats are returned unchanged.
 pub async fn unknown_kinds_survive(store: Store) {
     let raw = |json: &str| EntryKind::Unknown(serde_json::from_str::<Map<String, Value>>(json).unwrap());
     let kinds = vec![
@@ -72,7 +72,7 @@ pub async fn unknown_kinds_survive(store: Store) {
     assert_survive(&store, kinds).await;
 }
 
-/// Text survives whatever it is made of, NUL, quotes and all planes of Unicode included.
+/// Any text survives, including NUL, quotes and all planes of Unicode.
 pub async fn texts_of_all_sorts_survive(store: Store) {
     let texts =
         ["", "\u{0}", "a\u{0}b", "'; drop table entries; --", "\"\\\u{8}\u{1F}", "\r\n\t", "\u{FEFF}"];
@@ -81,14 +81,14 @@ pub async fn texts_of_all_sorts_survive(store: Store) {
     assert_survive(&store, texts.into_iter().chain(more).map(message).collect()).await;
 }
 
-/// An entry of one mebibyte is kept.
+/// An entry of one mebibyte survives.
 pub async fn a_large_entry_survives(store: Store) {
     let large: String = ('a'..='z').cycle().take(1 << 20).collect();
     assert_survive(&store, vec![EntryKind::Message(Message::user(large))]).await;
 }
 
-/// JSON survives whatever it is made of: numbers at the edges of their types, empty and odd names, empty lists. What
-/// is JSON inside of a text may be nested as deep as it likes.
+/// Any JSON survives: numbers at the limits of their types, empty and unusual names, empty lists. JSON inside a
+/// text may be nested to any depth.
 pub async fn json_of_all_sorts_survives(store: Store) {
     let deep = "[".repeat(10_000) + &"]".repeat(10_000);
     let values = [
@@ -103,8 +103,8 @@ pub async fn json_of_all_sorts_survives(store: Store) {
     assert_survive(&store, kinds.chain([answer]).collect()).await;
 }
 
-/// Whatever holds JSON: what is nested as deep as [`EntryKind::MAX_DEPTH`] survives, and what is deeper is refused
-/// before it is acknowledged, with all of its batch.
+/// Any entry that holds JSON survives if it is nested up to [`EntryKind::MAX_DEPTH`]. A deeper one is refused with
+/// its whole batch, before anything is acknowledged.
 pub async fn what_is_nested_too_deep_is_refused(store: Store) {
     for place in IN_ALL_PLACES {
         let around = depth_of(&place(json!([]))) - 1;
@@ -123,7 +123,7 @@ pub async fn what_is_nested_too_deep_is_refused(store: Store) {
     }
 }
 
-/// What would be read as something else, or not at all, is refused before it is acknowledged.
+/// An entry that would not be read back, or be read as another value, is refused before it is acknowledged.
 pub async fn what_could_not_be_read_is_refused(store: Store) {
     let reserved = json!([{"a": 1, "$serde_json::private::RawValue": "[1]"}]);
     let mut kinds: Vec<_> = IN_ALL_PLACES.iter().map(|place| place(reserved.clone())).collect();
@@ -143,7 +143,7 @@ pub async fn what_could_not_be_read_is_refused(store: Store) {
     }
 }
 
-/// The places of an entry that hold JSON of somebody else's.
+/// The kinds of entries that hold arbitrary JSON from outside.
 const IN_ALL_PLACES: [fn(Value) -> EntryKind; 5] = [
     |value| EntryKind::Message(Message::user_parts(vec!["look".into(), value.into()])),
     |value| {
@@ -165,13 +165,13 @@ const IN_ALL_PLACES: [fn(Value) -> EntryKind; 5] = [
     },
 ];
 
-/// An empty array in so many arrays and objects by turns.
+/// Returns an empty array nested in alternating arrays and objects, `depth` levels in all.
 fn nested(depth: usize) -> Value {
     (1..depth)
         .fold(json!([]), |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({"a": inner}) })
 }
 
-/// How deep the JSON form of an entry is nested; no text of it holds a bracket.
+/// Returns the depth of an entry's JSON form. Its texts must not contain brackets.
 fn depth_of(kind: &EntryKind) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in serde_json::to_string(kind).unwrap().bytes() {
@@ -185,8 +185,8 @@ fn depth_of(kind: &EntryKind) -> usize {
     deepest
 }
 
-/// Appends an entry between two good ones and gives why that is refused. Nothing is written, and the conversation goes
-/// on.
+/// Appends an entry between two valid ones and returns the error. Nothing may be written, and the conversation
+/// remains usable.
 async fn refused(store: &Store, kind: EntryKind) -> StoreError {
     let (key, turn) = (new_key(), TurnId::new("t").unwrap());
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["before"])).await.unwrap();
@@ -194,7 +194,7 @@ async fn refused(store: &Store, kind: EntryKind) -> StoreError {
     let entries = vec![good(), NewEntry::new(turn.clone(), kind), good()];
     let batch = Batch::new(BatchKey::new(turn.clone(), 1, "said"), entries);
     let refused = store.append(&key, version, batch).await;
-    // Its key is not used up, either.
+    // The refused batch's key stays free, too.
     let next = store.append(&key, version, said("t", 1, &["after"])).await;
     assert_eq!(next.unwrap(), Version::new(2), "refused: {refused:?}");
     assert_eq!(texts(&store.load(&key, ReadRange::All).await.unwrap().entries), ["before", "after"]);

@@ -1,4 +1,4 @@
-//! The store beside the one in memory: the same batches, the same answers.
+//! Compares a store with the one in memory: the same batches must give the same answers.
 
 use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 
@@ -8,8 +8,8 @@ use crate::{
     StoreError, Version,
 };
 
-/// Whatever is appended, deleted and read, also at wrong versions, under keys that were used, with old fences and
-/// behind parents that do not exist, the answers are those of [`InMemoryStore`].
+/// Appends, deletions and reads give the same results as [`InMemoryStore`]. This includes wrong versions, used
+/// keys, old fencing tokens and parents that do not exist.
 pub async fn it_answers_as_the_store_in_memory_does(store: Store) {
     let fenced =
         store.append(&new_key(), Version::EMPTY, said("t", 0, &["x"]).with_fence(FencingToken::new(1))).await;
@@ -59,7 +59,7 @@ async fn assert_read_alike(
     }
 }
 
-/// Numbers that look random and follow from a seed (an LCG with Knuth's factor).
+/// A seeded pseudo-random generator (an LCG with Knuth's factor).
 struct Dice(u64);
 
 impl Dice {
@@ -86,7 +86,7 @@ impl Dice {
         }
     }
 
-    /// A batch of up to four entries of any turns, under a key that may have been used.
+    /// Creates a batch of up to four entries of any turns, under a key that may be in use.
     fn batch(&mut self) -> Batch {
         let entries = (0..self.below(5)).map(|_| {
             let new = NewEntry::new(self.turn(), self.kind());

@@ -1,4 +1,4 @@
-//! The right to run a turn. A store that hands out none passes.
+//! Clauses about leases. A store without leases passes.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::{FencingToken, Leases, Page, ReadRange, StoreError, Version};
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// While one turn holds a conversation, no other one gets it, nor the same one again; other conversations are
-/// free.
+/// While one turn holds a conversation, neither another turn nor the same one can acquire it. Other conversations
+/// are free.
 pub async fn a_conversation_is_held_by_one_turn(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
@@ -32,7 +32,7 @@ pub async fn a_conversation_is_held_by_one_turn(store: Store) {
     assert!(next > fence, "fences grow");
 }
 
-/// Whoever names the fence of the holder takes its place: the old right is worth nothing from that moment on.
+/// A turn that names the holder's token takes over, and the old lease is invalid from that moment.
 pub async fn a_lease_takes_the_place_of_another(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
@@ -50,7 +50,7 @@ pub async fn a_lease_takes_the_place_of_another(store: Store) {
     assert_eq!(version, Version::new(2));
 }
 
-/// When its time is over, a conversation is free. Until someone takes it, the old right is still good.
+/// An expired lease frees the conversation, but stays valid until another turn acquires it.
 pub async fn a_lease_ends_with_its_time(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
@@ -62,7 +62,7 @@ pub async fn a_lease_ends_with_its_time(store: Store) {
     store.append(&key, Version::EMPTY, said("b", 0, &["x"]).with_fence(new)).await.unwrap();
 }
 
-/// A right that was given back can be taken up again, as long as nobody else was given one.
+/// A released lease can be renewed unless another turn has acquired the conversation.
 pub async fn a_released_lease_can_be_renewed(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
@@ -78,7 +78,7 @@ pub async fn a_released_lease_can_be_renewed(store: Store) {
     assert!(matches!(renewed, Err(StoreError::Fenced)), "{renewed:?}");
 }
 
-/// A lease makes no conversation, and outlives the deletion of one.
+/// A lease creates no conversation, and outlives the deletion of one.
 pub async fn a_held_conversation_need_not_exist(store: Store) {
     let Some(leases) = store.leases() else { return };
     let key = new_key();
@@ -98,7 +98,7 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
 }
 
-/// Of many who ask at once, one is given the lease.
+/// Of many concurrent requests, one gets the lease.
 pub async fn racing_askers_are_given_one_lease(store: Store) {
     if store.leases().is_none() {
         return;

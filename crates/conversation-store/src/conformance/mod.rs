@@ -1,7 +1,7 @@
-//! What every [`ConversationStore`] must do: one clause per function, and the macro that runs them all.
+//! The conformance suite of a [`ConversationStore`]: one clause per function, and the macro that runs them all.
 //!
-//! A clause panics where the store breaks it. Each makes conversations of its own, so that clauses can
-//! run at once on one server.
+//! A clause panics if the store violates it. Each uses its own conversations, so that clauses can run concurrently
+//! on one server.
 //!
 //! ```
 //! mod conformance {
@@ -13,11 +13,13 @@
 //! Each clause becomes a test on several threads of a tokio runtime, so the crate that uses the macro
 //! needs tokio with `macros` and `rt-multi-thread`.
 //!
-//! Some clauses need more than a store, and are called by tests that have it. Who can change what the store keeps
-//! behind its back calls [`a_damaged_entry_harms_no_other`] and [`a_batch_is_known_again_by_what_it_says`]. Who has
-//! what an earlier version wrote calls [`what_an_earlier_version_wrote_is_read`]. Who can
-//! open two stores at one place calls [`two_stores_see_what_the_other_wrote_at_once`] and
-//! [`writers_at_two_stores_lose_nothing`]. [`what_is_law_m3`] runs some of the others once more, by the name of a law.
+//! Some clauses need more than a store, and are called by tests that provide it:
+//! - Tests that can damage stored data call [`a_damaged_entry_harms_no_other`] and
+//!   [`a_batch_is_known_again_by_what_it_says`].
+//! - Tests that have data of an earlier version call [`what_an_earlier_version_wrote_is_read`].
+//! - Tests that can open two stores on the same data call [`two_stores_see_what_the_other_wrote_at_once`] and
+//!   [`writers_at_two_stores_lose_nothing`].
+//! - [`what_is_law_m3`] runs some of the other clauses again under the name of a law.
 
 #![allow(
     clippy::unwrap_used,
@@ -115,7 +117,7 @@ macro_rules! conformance {
 
 type Store = Arc<dyn ConversationStore>;
 
-/// The clauses that are law M3, so that a test of each store can bear its name.
+/// Runs the clauses that make up law M3, so that a store's test can carry its name.
 pub async fn what_is_law_m3(store: Store) {
     append_keeps_order(Arc::clone(&store)).await;
     a_refused_append_leaves_no_trace(Arc::clone(&store)).await;
@@ -145,7 +147,7 @@ fn new_key() -> ConversationKey {
     ConversationKey::new(&new_name()).unwrap()
 }
 
-/// A name that no other test uses, on whatever server the store is.
+/// Returns a name that no other test uses, on any server.
 fn new_name() -> String {
     String::from(TurnId::mint())
 }

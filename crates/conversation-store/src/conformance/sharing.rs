@@ -1,4 +1,4 @@
-//! Two stores at one place: for tests that can open a second one.
+//! Clauses about two stores on the same data, for tests that can open a second one.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use super::{Store, new_key, said, texts};
 use crate::{ReadRange, StoreError, Version};
 
-/// What one store was told of, the other one sees at once, a deletion included.
+/// An append or a deletion acknowledged by one store is visible in the other at once.
 pub async fn two_stores_see_what_the_other_wrote_at_once(one: Store, other: Store) {
     let key = new_key();
     let mut version = Version::EMPTY;
@@ -23,8 +23,8 @@ pub async fn two_stores_see_what_the_other_wrote_at_once(one: Store, other: Stor
     assert!(matches!(refused, Err(StoreError::Gone)), "{refused:?}");
 }
 
-/// So many writers, half of them at either store, append so often each, as fast as they can: nothing is lost, each
-/// version is led to once, and none is missing.
+/// Concurrent `writers`, alternating between the two stores, append `appends` batches each. No entry is lost, and
+/// each version results from exactly one append.
 pub async fn writers_at_two_stores_lose_nothing(stores: [Store; 2], writers: u32, appends: u32) {
     let key = new_key();
     let mut writing = JoinSet::new();
@@ -46,7 +46,7 @@ pub async fn writers_at_two_stores_lose_nothing(stores: [Store; 2], writers: u32
     }
 }
 
-/// Appends until it is written, at the version that the last conflict told.
+/// Appends each batch until it is written, at the version that the last conflict reported.
 async fn write_all(store: &Store, key: &ConversationKey, writer: u32, appends: u32) -> Vec<u64> {
     let mut versions = Vec::new();
     let mut expected = Version::EMPTY;

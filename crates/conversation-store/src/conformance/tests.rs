@@ -19,7 +19,7 @@ mod leasing {
 }
 
 mod bounded {
-    // As long as there is room, a bounded store is as any other.
+    // Below its bounds, a bounded store behaves like any other.
     crate::conformance!(
         crate::InMemoryStore::with_max_conversations(std::num::NonZeroUsize::new(10_000).unwrap())
             .with_max_entries(std::num::NonZeroUsize::MAX)
@@ -28,16 +28,16 @@ mod bounded {
 }
 
 mod shared {
-    // A handle of a store is a store.
+    // An `Arc` of a store is a store.
     crate::conformance!(std::sync::Arc::new(crate::InMemoryStore::new()));
 }
 
 mod derived {
-    // What a store may leave out is there all the same.
+    // The default methods of the trait pass, too.
     crate::conformance!(super::Bare(crate::InMemoryStore::new()));
 }
 
-/// A store that has what it must have and nothing else.
+/// A store with only the required methods.
 struct Bare(InMemoryStore);
 
 #[async_trait]
@@ -91,7 +91,7 @@ fn every_clause_is_run_by_the_macro() {
     }
 }
 
-/// A store that is broken in one way.
+/// A store with one fault.
 struct Broken {
     inner: InMemoryStore,
     how: How,
@@ -143,11 +143,11 @@ impl Broken {
             How::JoinsTenantAndConversation => ("default".into(), format!("{tenant}/{conversation}")),
             _ => return key.clone(),
         };
-        // What gets too long in the joining is not what is tried here.
+        // Joined names that are too long are not part of this test.
         ConversationKey::in_tenant(&tenant, &conversation).unwrap_or_else(|_| key.clone())
     }
 
-    /// A key that the store has never seen.
+    /// Gives the batch a key that the store has never seen.
     fn fresh(&self, key: &ConversationKey, batch: &mut Batch) {
         let mut keys = self.keys.lock().unwrap();
         let times = keys.entry((key.clone(), batch.key.clone())).or_default();
@@ -332,7 +332,7 @@ impl Broken {
         Ok(read)
     }
 
-    /// The entries, as a store would read them in which one is damaged.
+    /// Returns the entries as a store with a damaged entry would read them.
     fn damage_in(&self, mut entries: Vec<Entry>) -> Result<Vec<Entry>, StoreError> {
         let Some((seq, damage)) = *self.damage.lock().unwrap() else { return Ok(entries) };
         let Some(place) = entries.iter().position(|entry| entry.seq == seq) else { return Ok(entries) };
@@ -355,7 +355,7 @@ impl Broken {
     }
 }
 
-/// Whether the clause about damage fails on a store that is broken so.
+/// Returns whether the clause about damage fails on a store with this fault.
 async fn is_caught(how: How) -> bool {
     let store = Arc::new(Broken::new(how));
     let damaging = Arc::clone(&store);
@@ -372,7 +372,7 @@ async fn law_m6_stores_that_let_a_damaged_entry_harm_others_are_caught() {
     }
 }
 
-/// Whether a clause fails on a store that is broken so.
+/// Returns whether a clause fails on a store with this fault.
 async fn catches<F: Future<Output = ()> + Send + 'static>(clause: impl FnOnce(Store) -> F, how: How) -> bool {
     tokio::task::spawn(clause(Arc::new(Broken::new(how)))).await.is_err()
 }

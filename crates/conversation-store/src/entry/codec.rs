@@ -1,4 +1,4 @@
-//! How entries are written as JSON, and read.
+//! The JSON form of entries.
 
 use advisor_core::{FinishReason, Text, TurnEnd, TurnId};
 use base64::Engine;
@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 
 use crate::{Entry, EntryId, EntryKind};
 
-/// The format that this version writes. A version that adds anything that this one cannot read, be it
-/// deep inside a message, writes a higher number. A new kind needs none: who does not know it keeps it as it came.
-/// Nor does a member beside `value`, which older versions pass over.
+/// The format that this version writes. A change that this version cannot read, even deep inside a message, needs
+/// a higher number. A new kind does not: older versions keep an unknown kind as it is. Nor does a new member
+/// beside `value`, which older versions ignore.
 const FORMAT: u64 = 1;
 
-/// What a store keeps of an entry beside its number and its turn, as it is read.
+/// The part of an entry that a store keeps beside its number and turn, as read.
 pub(crate) struct Body {
     pub(crate) kind: EntryKind,
-    /// The round of a message, if the version that wrote it noted one.
+    /// The round of a message, if the writing version recorded one.
     pub(crate) round: Option<u32>,
 }
 
-/// The same, as it is written.
+/// The borrowed form of the same part, for writing.
 pub(crate) struct BodyRef<'a> {
     pub(crate) kind: &'a EntryKind,
     pub(crate) round: Option<u32>,
@@ -32,7 +32,7 @@ impl Body {
         let Some(read) = reader(&raw)? else {
             return Ok(Self { kind: EntryKind::Unknown(raw), round: None });
         };
-        // What the parser says may quote the conversation, so it is not passed on.
+        // The parser's error may quote the conversation, so it is dropped.
         let kind = read(raw.remove("value").unwrap_or_default())
             .map_err(|_| "the value of an entry cannot be read")?;
         let round = raw.get("round").and_then(Value::as_u64).and_then(|round| u32::try_from(round).ok());
@@ -110,7 +110,7 @@ impl<'de> Deserialize<'de> for Entry {
 
 type ReadValue = fn(Value) -> serde_json::Result<EntryKind>;
 
-/// How the value of this entry is read; `None`, if its kind is unknown or its format newer.
+/// Returns how to read the value of this entry; `None` if the kind is unknown or the format newer.
 fn reader(raw: &Map<String, Value>) -> Result<Option<ReadValue>, &'static str> {
     let format = raw.get("format").and_then(Value::as_u64).ok_or("an entry has no format number")?;
     let kind = raw.get("kind").and_then(Value::as_str).ok_or("an entry has no kind")?;
@@ -125,7 +125,7 @@ fn reader(raw: &Map<String, Value>) -> Result<Option<ReadValue>, &'static str> {
     }))
 }
 
-/// Whether this is read as [`EntryKind::Unknown`].
+/// Returns whether this is read as [`EntryKind::Unknown`].
 pub(crate) fn is_unknown(raw: &Map<String, Value>) -> bool {
     matches!(reader(raw), Ok(None))
 }
@@ -145,7 +145,7 @@ impl<'a, T> Written<'a, T> {
     }
 }
 
-/// How the end of a turn is written.
+/// The JSON form of the end of a turn.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 enum WrittenEnd {
@@ -162,7 +162,7 @@ impl From<&TurnEnd> for WrittenEnd {
             TurnEnd::Failed { partial } => Self::Failed { partial },
             TurnEnd::Interrupted { partial } => Self::Interrupted { partial },
             TurnEnd::RolledBack => Self::RolledBack,
-            // An end that this crate does not know yet leaves no answer to show.
+            // An end that this crate does not know yet is written as a failure without an answer.
             _ => Self::Failed { partial: Text::default() },
         }
     }
@@ -179,7 +179,7 @@ impl From<WrittenEnd> for EntryKind {
     }
 }
 
-/// How bytes are written that may be a text.
+/// The JSON form of bytes that may be text.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum WrittenBytes {

@@ -11,27 +11,27 @@ use crate::{EntryId, StoreError, Summary};
 
 /// One entry of a conversation's log.
 ///
-/// Its serialised form is one JSON object: `seq`, `turn`, where a branch begins `parent`, and in `entry` the form of
-/// its [`EntryKind`], which stands apart, since nobody knows the fields of an unknown kind. With the kind of a message
-/// stands its [round](Self::round).
+/// Its JSON form is one object with `seq`, `turn`, `entry` and, where a branch starts, `parent`. `entry` holds the
+/// form of the [`EntryKind`]; it is nested because an unknown kind may have any fields. A message's
+/// [round](Self::round) is stored with its kind.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Its place in the log: 1 for the first entry, without gaps.
+    /// The sequence number: 1 for the first entry, without gaps.
     pub seq: u64,
-    /// The turn it belongs to. The entries of a turn stand together on their branch.
+    /// The turn it belongs to. The entries of a turn are consecutive on their branch.
     pub turn: TurnId,
-    /// The entry it follows, where that is not the one before it: here a branch begins.
+    /// The entry it follows, if that is not the one before it; a branch starts here.
     pub parent: Option<EntryId>,
-    /// What it says.
+    /// The content.
     pub kind: EntryKind,
     pub(crate) round: Option<u32>,
 }
 
-/// What an [`Entry`] says.
+/// The content of an [`Entry`].
 ///
-/// It serialises as `{"format": …, "kind": …, "value": …}`. An entry of an unknown kind or of a newer
-/// format is read as [`EntryKind::Unknown`] and written back as it came.
+/// It serialises as `{"format": …, "kind": …, "value": …}`. An entry of an unknown kind or a newer format is read
+/// as [`EntryKind::Unknown`] and written back unchanged.
 ///
 /// # Example
 /// ```
@@ -46,56 +46,56 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EntryKind {
-    /// A message that is final.
+    /// A final message.
     Message(Message),
     /// A call of the last answer is about to run, and its tool must not run twice
-    /// ([`Effect::AtMostOnce`](advisor_core::Effect)). It is never sent, and the turn is as open as it was before.
-    /// A call that has it and no result was started, and nobody knows what became of it.
+    /// ([`Effect::AtMostOnce`](advisor_core::Effect)). It is never sent to the model and does not open or close
+    /// the turn. A call with this entry and no result was started; its outcome is unknown.
     CallStarted(CallStart),
-    /// The turn has ended. If messages of it follow, it has begun again, and its next end counts.
+    /// The turn has ended. If messages of the turn follow, it is open again until its next end.
     TurnEnded(TurnEnd),
-    /// What was said before, in short: what a memory sends in place of its oldest
-    /// turns. It leaves a turn as open as it was.
+    /// A summary of earlier turns, which a memory sends instead of its oldest ones. It does not open or close a
+    /// turn.
     Summary(Summary),
-    /// Something that a newer version wrote, as it was written.
+    /// An entry that a newer version wrote, unchanged.
     Unknown(Map<String, Value>),
-    /// Something that cannot be read, as it stands in the store; nothing, if the entry is missing there. It is
-    /// kept and given back, and left out of what is sent.
+    /// The bytes of an entry that cannot be read; empty if the entry is missing in the store. Stores keep and
+    /// return it; it is never sent to the model.
     ///
-    /// As JSON its value is a text, or `{"base64": …}` where it is none.
+    /// Its JSON value is a text, or `{"base64": …}` if the bytes are not UTF-8.
     Corrupt(Vec<u8>),
 }
 
 impl Entry {
-    /// The entry at place `seq` of a log.
+    /// Creates the entry with number `seq` of a log.
     #[must_use]
     pub fn new(seq: u64, turn: TurnId, kind: EntryKind) -> Self {
         Self { seq, turn, parent: None, kind, round: None }
     }
 
-    /// The same entry of this round, if it is a message; others have none.
+    /// Sets the round of a message; other entries have none.
     #[must_use]
     pub fn with_round(self, round: impl Into<Option<u32>>) -> Self {
         Self { round: round.into().filter(|_| self.kind.as_message().is_some()), ..self }
     }
 
-    /// The round of its turn that an answer or a result belongs to; with the places of the calls in the answer it
-    /// gives their [`CallKey`](advisor_core::CallKey)s.
+    /// Returns the round of its turn that an answer or a result belongs to. With the positions of the calls in the
+    /// answer, it gives their [`CallKey`](advisor_core::CallKey)s.
     ///
-    /// Absent for what a turn begins with, for messages that a hook added, and for entries that a version before
-    /// rounds were stored has written.
+    /// `None` for the input of a turn, for messages that a hook added, and for entries written before rounds were
+    /// stored.
     #[must_use]
     pub fn round(&self) -> Option<u32> {
         self.round.filter(|_| self.kind.as_message().is_some())
     }
 
-    /// The entry it follows on its branch.
+    /// Returns the entry it follows on its branch.
     #[must_use]
     pub fn follows(&self) -> EntryId {
         self.parent.unwrap_or_else(|| EntryId::new(self.seq.saturating_sub(1)))
     }
 
-    /// Whether no entry comes before it on its branch.
+    /// Returns whether it is the first entry on its branch.
     #[must_use]
     pub fn is_first(&self) -> bool {
         self.follows() == EntryId::BEGINNING
@@ -116,10 +116,9 @@ impl From<Message> for EntryKind {
 }
 
 impl EntryKind {
-    /// How deep the JSON form of an entry may be nested; deeper ones are refused as
-    /// [`StoreError::TooDeep`].
+    /// The maximum depth of an entry's JSON form. Deeper ones are refused as [`StoreError::TooDeep`].
     ///
-    /// `serde_json` reads 127 levels, and an exported line has one around its entry.
+    /// `serde_json` reads 127 levels, and an exported line adds one level around its entry.
     pub const MAX_DEPTH: usize = 126;
 
     /// Checks that every store can read this back.
@@ -143,7 +142,7 @@ impl EntryKind {
         })
     }
 
-    /// What it is called in an error.
+    /// Returns the name of the kind for errors.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Message(message) => match message.role() {
@@ -160,7 +159,7 @@ impl EntryKind {
         }
     }
 
-    /// The message, if it is one.
+    /// Returns the message, if it is one.
     #[must_use]
     pub fn as_message(&self) -> Option<&Message> {
         match self {

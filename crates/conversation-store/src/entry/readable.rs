@@ -1,4 +1,4 @@
-//! Proves that a JSON parser takes what is about to be written, without writing it.
+//! Checks that a JSON parser will accept a value, without serialising it.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-/// Why something that was written could not be read again.
+/// The reason why a value could not be read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It is nested deeper than a parser follows.
+    /// It is nested deeper than the parser allows.
     TooDeep,
-    /// An object has a member whose name the parser keeps for itself.
+    /// An object has a member name that the parser reserves.
     ReservedName,
-    /// It does not serialise at all.
+    /// It cannot be serialised.
     NoForm,
 }
 
-/// Names that begin so mean something else to `serde_json` when it reads an object: such an object is refused, or
-/// comes back as another value.
+/// Names with this prefix have a special meaning to `serde_json`. It refuses such an object or reads it as another
+/// value.
 const RESERVED: &str = "$serde_json::private::";
 
 /// Checks that the JSON form of `value` is nested at most `levels` deep and has no reserved names.
 ///
-/// It looks at every node once and copies nothing. It never recurses deeper than `levels`.
+/// It visits each node once and copies nothing. It never recurses deeper than `levels`.
 pub(crate) fn check(value: &impl Serialize, levels: usize) -> Result<(), Unreadable> {
     value.serialize(Probe { levels, is_name: false })
 }
@@ -32,9 +32,9 @@ pub(crate) fn check(value: &impl Serialize, levels: usize) -> Result<(), Unreada
 /// A serialiser that writes nothing.
 #[derive(Clone, Copy)]
 struct Probe {
-    /// How many more levels there may be.
+    /// The number of levels still allowed.
     levels: usize,
-    /// What comes is the name of a member.
+    /// Whether the next value is a member name.
     is_name: bool,
 }
 
@@ -76,7 +76,7 @@ impl Serializer for Probe {
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, text: &T) -> Result<(), Unreadable> {
-        // Only names are looked at, so that nobody encodes a picture for this.
+        // Only names are checked, so that media is not encoded for this.
         if self.is_name { self.serialize_str(&text.to_string()) } else { Ok(()) }
     }
 
@@ -160,7 +160,7 @@ impl Serializer for Probe {
     }
 }
 
-/// What lists, tuples and structs hold: values, one after the other.
+/// The contents of lists, tuples and structs: values one after the other.
 macro_rules! values {
     ($($trait:ident::$method:ident($($name:ty)?)),*) => {$(
         impl $trait for Probe {
@@ -217,7 +217,7 @@ impl fmt::Display for Unreadable {
 impl std::error::Error for Unreadable {}
 
 impl serde::ser::Error for Unreadable {
-    // What the encoder says may quote the conversation, so it is not kept.
+    // The serialiser's error may quote the conversation, so it is dropped.
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self::NoForm
     }
@@ -233,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    /// How deep a text of JSON is nested, as a parser counts it.
+    /// Returns the depth of a JSON text, as a parser counts it.
     fn depth_of(json: &str) -> usize {
         let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
         for byte in json.bytes() {
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Everything that serde knows.
+    /// Every data model type of serde.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     enum Shape {
         Unit,

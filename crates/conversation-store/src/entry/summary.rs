@@ -1,25 +1,25 @@
 use advisor_core::Text;
 use serde::{Deserialize, Serialize};
 
-/// What was said in the beginning of a conversation, in short.
+/// A summary of the beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The sequence number of the last entry that it tells of. With this entry a turn ends.
+    /// The sequence number of the last entry that it covers. That entry is the last of its turn.
     pub until: u64,
-    /// What it says.
+    /// The text.
     pub text: Text,
 }
 
 impl Summary {
-    /// Creates a summary that tells of the entries up to this sequence number.
+    /// Creates a summary of the entries up to this sequence number.
     pub fn new(until: u64, text: impl Into<Text>) -> Self {
         Self { until, text: text.into() }
     }
 }
 
 impl From<&str> for Summary {
-    /// A summary that tells of nothing that is stored.
+    /// Creates a summary that covers no stored entry.
     fn from(text: &str) -> Self {
         Self { until: 0, text: text.into() }
     }

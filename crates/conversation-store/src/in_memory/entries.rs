@@ -4,7 +4,7 @@ use crate::{
     Batch, BranchIndex, Entry, EntryId, FencingToken, NewEntry, ReadRange, Snapshot, StoreError, Version,
 };
 
-/// The entries of one conversation, in all its branches.
+/// The entries of one conversation, of all branches.
 #[derive(Default)]
 pub(super) struct Entries {
     entries: Vec<Entry>,
@@ -24,7 +24,7 @@ impl Entries {
         Version::EMPTY.after(self.entries.len())
     }
 
-    /// The last entry.
+    /// Returns the last entry.
     pub(super) fn tip(&self) -> EntryId {
         EntryId::new(self.version().as_u64())
     }
@@ -37,13 +37,13 @@ impl Entries {
         Snapshot::along(&self.entries, &self.forks.path(tip), view)
     }
 
-    /// At most `limit` entries behind this one.
+    /// Returns at most `limit` entries after this one.
     pub(super) fn page(&self, after: EntryId, limit: usize) -> Vec<Entry> {
         let from = usize::try_from(after.as_u64()).unwrap_or(usize::MAX);
         self.entries.iter().skip(from).take(limit).cloned().collect()
     }
 
-    /// Whether a batch stands in this place and follows the same entry.
+    /// Returns whether the log has the batch's entries at this position, with the same parent.
     pub(super) fn hold(&self, range: &Range<usize>, batch: &Batch) -> bool {
         let written = self.entries.get(range.clone()).unwrap_or_default();
         let parent = batch.fork_at(Version::EMPTY.after(range.start));
@@ -52,20 +52,20 @@ impl Entries {
             && written.first().is_none_or(|first| first.parent == parent)
     }
 
-    /// Whether a batch has an entry of another turn than the last entry's.
+    /// Returns whether a batch has an entry of another turn than the last entry's.
     pub(super) fn are_of_other_turns(&self, batch: &Batch) -> bool {
         let last = self.entries.last().map(|last| &last.turn);
         batch.entries.iter().any(|new| Some(&new.turn) != last)
     }
 
-    /// What forbids to append a batch of a new key. `fence` is the highest that is known.
+    /// Checks whether a batch with a new key may be appended. `fence` is the highest known token.
     pub(super) fn check(
         &self,
         expected: Version,
         batch: &Batch,
         fence: Option<FencingToken>,
     ) -> Result<(), StoreError> {
-        // A conversation that is not there is only made by a batch that expects it so.
+        // Only a batch that expects an empty conversation creates one.
         if !self.exist() && (expected > Version::EMPTY || batch.last_turn.is_some()) {
             return Err(StoreError::Gone);
         }
@@ -86,7 +86,7 @@ impl Entries {
         }
     }
 
-    /// Appends what a batch holds. Returns its place.
+    /// Appends the entries of a batch and returns their position.
     pub(super) fn extend(&mut self, batch: Batch) -> Range<usize> {
         let (from, current) = (self.entries.len(), self.version());
         let first = current.as_u64().saturating_add(1);

@@ -12,9 +12,9 @@ use crate::{Batch, BatchKey, FencingToken, ReadRange, StoreError, Version};
 #[derive(Default)]
 pub(super) struct Log {
     entries: Entries,
-    /// Where the entries of each batch stand.
+    /// The position of each batch's entries.
     batches: HashMap<BatchKey, Range<usize>>,
-    /// The highest that was handed out or written with.
+    /// The highest token that was handed out or used by an append.
     fence: Option<FencingToken>,
     held: Option<Held>,
 }
@@ -25,17 +25,17 @@ pub(super) struct Held {
 }
 
 impl Log {
-    /// A log that takes no fence below this one.
+    /// Creates a log that accepts no token below this one.
     pub(super) fn behind(fence: Option<FencingToken>) -> Self {
         Self { fence, ..Self::default() }
     }
 
-    /// Whether there is nothing in it to be kept.
+    /// Returns whether it has neither entries nor a lease.
     pub(super) fn is_blank(&self) -> bool {
         !self.exists() && self.held.is_none()
     }
 
-    /// Whether no turn of it runs, or was left open.
+    /// Returns whether no lease is held and the last turn has ended.
     pub(super) fn is_idle(&self) -> bool {
         self.holder().is_none()
             && self.entries.snapshot(self.entries.tip(), ReadRange::LastEntries(0)).open_turn.is_none()
@@ -45,18 +45,18 @@ impl Log {
         self.fence
     }
 
-    /// Gives it to a turn with a fence, until a time.
+    /// Gives the lease to a turn, with this token, until a time.
     pub(super) fn hold(&mut self, turn: TurnId, fence: FencingToken, until: Instant) {
         (self.fence, self.held) = (Some(fence), Some(Held { turn, until }));
     }
 
-    /// Changes until when it is held with this fence, if it was handed out last.
+    /// Changes the expiry of the lease, if this token is the latest.
     pub(super) fn hold_until(&mut self, fence: FencingToken, until: Instant) -> Option<()> {
         self.held.as_mut().filter(|_| self.fence == Some(fence))?.until = until;
         Some(())
     }
 
-    /// Forgets all but the lease.
+    /// Removes everything but the lease.
     pub(super) fn clear(&mut self) {
         (self.entries, self.batches) = Default::default();
     }
@@ -73,7 +73,7 @@ impl Log {
         &self.entries
     }
 
-    /// Appends a batch. No new turn begins in a conversation of `most_entries` entries or more.
+    /// Appends a batch. No new turn starts in a conversation of `most_entries` entries or more.
     pub(super) fn append(
         &mut self,
         expected: Version,

@@ -17,30 +17,34 @@ use crate::{
 };
 use places::Places;
 
-/// Conversations in this process's memory. Clones share them; they end with the process.
+/// A store in this process's memory. Clones share the conversations, which end with the process.
 ///
-/// It keeps everything until it is deleted, and for each batch its key. A service that runs for long bounds it:
-/// [`with_max_conversations`](Self::with_max_conversations) lets go of the conversation that was used longest ago, and
-/// [`with_max_entries`](Self::with_max_entries) ends a conversation that has grown too long. What one entry holds is bounded
-/// where it comes from: answers and results have their limits, and what users say has the application's.
+/// It keeps every conversation, and the key of each batch, until it is deleted. A long-running service should set
+/// bounds: [`with_max_conversations`](Self::with_max_conversations) evicts the least recently used conversation,
+/// and [`with_max_entries`](Self::with_max_entries) stops a conversation that has grown too long. The size of one
+/// entry is bounded at its source: answers and results have limits, and the application limits what users send.
 ///
 /// # Ordering
-/// As in the contract of [`ConversationStore`]. Loads, reads, appends and leases are uses of a conversation; lists are
-/// none. A bounded store makes one append at a time.
+/// As in the contract of [`ConversationStore`]. Loads, reads, appends and leases count as uses of a conversation;
+/// lists do not. A bounded store runs one append at a time.
 ///
-/// Room is made in the moment in which another conversation is stored, and only for one that is. A conversation that is
-/// held, or whose last turn is open, never makes room (memory closes the turns that it left open when there is none); one that waits for results of its caller may. One that made room is as if it was deleted: it is empty,
-/// what expects a version of it is refused as [`StoreError::Gone`], and its keys are forgotten. Its fence is not: a
-/// conversation that begins anew refuses every fence below the highest that was ever forgotten. So a lease whose time is
-/// over may be lost with its conversation, and fences that this store did not hand out must rise over all conversations.
+/// # Eviction
+/// A conversation is evicted only at the moment when a new one is stored. A conversation that is leased, or whose
+/// last turn is open, is never evicted; one that waits for results from its caller may be. Memory closes
+/// interrupted turns when the store is full.
+///
+/// An evicted conversation counts as deleted: it is empty and its keys are forgotten. An append that expects an
+/// earlier version of it is refused as [`StoreError::Gone`]. Its fencing token is not forgotten: a conversation
+/// that starts again refuses every token below the highest evicted one. So an expired lease may be lost with its
+/// conversation. Fencing tokens from another source must increase across all conversations.
 ///
 /// # Cancellation
-/// Nothing waits: an append is made when it is first polled, or never.
+/// No operation waits: an append takes effect at its first poll, or never.
 ///
 /// # Errors
-/// [`StoreError::Full`] for a conversation that is not there yet, if all places are taken by conversations that are held or
-/// whose turn is open; [`StoreError::ConversationFull`] for a turn that would begin beyond the bound on entries. A turn that
-/// has begun is always taken to its end.
+/// [`StoreError::Full`] for a new conversation if all others are leased or have an open turn.
+/// [`StoreError::ConversationFull`] for a turn that would start beyond the bound on entries; a turn that has
+/// started can always be finished.
 ///
 /// # Example
 /// ```
@@ -74,29 +78,30 @@ pub struct InMemoryStore {
 }
 
 impl InMemoryStore {
-    /// An empty store.
+    /// Creates an unbounded, empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::of(Places::default())
     }
 
-    /// An empty store of so many conversations at the most: the one that was used longest ago, and is idle, makes room.
+    /// Creates an empty store of at most `most` conversations. When it is full, the least recently used idle
+    /// conversation is evicted.
     ///
-    /// A conversation that was only leased counts as well.
+    /// A conversation that was only leased also counts.
     #[must_use]
     pub fn with_max_conversations(most: NonZeroUsize) -> Self {
         Self::of(Places::bounded(most))
     }
 
-    /// The same store, in which no turn begins in a conversation of so many entries or more.
+    /// Sets the number of entries from which on no new turn starts in a conversation.
     ///
-    /// The turn that is running goes on to its end, so that a conversation has at most one turn more.
+    /// A running turn can finish, so a conversation exceeds the bound by at most one turn.
     #[must_use]
     pub fn with_max_entries(self, most: NonZeroUsize) -> Self {
         Self { most_entries: most.get(), ..self }
     }
 
-    /// The same store, which hands out leases as if several processes shared it: for tests of what they do.
+    /// Enables leases, as if several processes shared the store. For tests of leases.
     #[must_use]
     pub fn with_leases(self) -> Self {
         Self { hands_out_leases: true, ..self }

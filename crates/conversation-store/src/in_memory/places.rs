@@ -10,20 +10,20 @@ use super::log::Log;
 use super::recent::Recent;
 use crate::{FencingToken, StoreError};
 
-/// The logs of a store, each under its key, and how many of them there may be.
+/// The logs of a store by key, and the bound on their number.
 #[derive(Default)]
 pub(super) struct Places {
     logs: DashMap<ConversationKey, Log>,
-    /// The highest fence that was handed out.
+    /// The number of tokens handed out.
     fences: AtomicU64,
     bound: Option<Bound>,
 }
 
-/// Whoever makes or removes a log of a bounded store holds `recent` meanwhile, and takes it before any log.
+/// The bound of a store. Creating or removing a log requires the lock `recent`, which is taken before any log.
 struct Bound {
     most: NonZeroUsize,
     recent: Mutex<Recent>,
-    /// The highest fence of the logs that made room. A log that begins anew takes no lower one.
+    /// The highest token of evicted logs. A log that starts again accepts no lower one.
     forgotten: AtomicU64,
 }
 
@@ -37,13 +37,13 @@ impl Places {
         &self.logs
     }
 
-    /// A fence above this one, and above all that were handed out.
+    /// Returns a token above this one, the highest of its log, and above the number of tokens handed out.
     pub(super) fn next_fence(&self, above: Option<FencingToken>) -> FencingToken {
         let last = self.fences.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, FencingToken::as_u64));
         FencingToken::new(last.saturating_add(1))
     }
 
-    /// Reads a conversation, which is a use of it.
+    /// Reads a conversation and records the use.
     pub(super) fn used(&self, key: &ConversationKey) -> Option<Ref<'_, ConversationKey, Log>> {
         if let Some(bound) = &self.bound {
             bound.recent().used(key);
@@ -51,12 +51,12 @@ impl Places {
         self.logs.get(key)
     }
 
-    /// No log of a bounded store is made or removed while this is held, so that no list has more than there may be.
+    /// Blocks creation and removal of logs in a bounded store while held, so that a list never exceeds the bound.
     pub(super) fn unchanged(&self) -> Option<impl Drop> {
         self.bound.as_ref().map(Bound::recent)
     }
 
-    /// Does this to a conversation's log. A log that comes of it, where there was none, is given a place.
+    /// Runs `work` on a conversation's log. A new log is kept unless it is blank.
     pub(super) fn within<T>(
         &self,
         key: &ConversationKey,
@@ -95,7 +95,7 @@ impl Places {
         let mut log = Log::behind(bound.forgotten());
         let done = work(&mut log)?;
         if !log.is_blank() {
-            // What is refused takes nobody's place.
+            // A refused batch evicts nothing.
             self.make_room(bound, &mut recent)?;
             recent.enter(key.clone());
             self.logs.insert(key.clone(), log);
@@ -103,7 +103,7 @@ impl Places {
         Ok(done)
     }
 
-    /// Lets go of the conversation that was used longest ago among those that are idle, if all places are taken.
+    /// Evicts the least recently used idle conversation, if the store is full.
     fn make_room(&self, bound: &Bound, recent: &mut Recent) -> Result<(), StoreError> {
         if recent.len() < bound.most.get() {
             return Ok(());
@@ -115,7 +115,7 @@ impl Places {
         Ok(())
     }
 
-    /// Removes what a conversation holds, and its log where nobody holds a lease of it.
+    /// Removes a conversation's entries, and also its log unless a lease is held.
     pub(super) fn delete(&self, key: &ConversationKey) {
         let recent = self.bound.as_ref().map(Bound::recent);
         if let Some(mut log) = self.logs.get_mut(key) {

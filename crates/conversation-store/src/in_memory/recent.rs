@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use advisor_core::ConversationKey;
 
-/// The conversations that a bounded store has a place for, in the order in which they were used last.
+/// The conversations of a bounded store in the order of their last use.
 #[derive(Default)]
 pub(super) struct Recent {
     uses: u64,
@@ -15,7 +15,7 @@ impl Recent {
         self.by_use.len()
     }
 
-    /// Notes a use, if the conversation has a place.
+    /// Records a use, if the conversation is stored.
     pub(super) fn used(&mut self, key: &ConversationKey) {
         if let Some(last) = self.last_use.get_mut(key)
             && let Some(key) = self.by_use.remove(last)
@@ -26,7 +26,7 @@ impl Recent {
         }
     }
 
-    /// Gives a place to a conversation that has none.
+    /// Adds a conversation that is not stored yet.
     pub(super) fn enter(&mut self, key: ConversationKey) {
         self.uses += 1;
         self.last_use.insert(key.clone(), self.uses);
@@ -39,7 +39,7 @@ impl Recent {
         }
     }
 
-    /// The one that was used longest ago comes first.
+    /// Iterates from the least recently used conversation to the latest.
     pub(super) fn oldest_first(&self) -> impl Iterator<Item = &ConversationKey> {
         self.by_use.values()
     }

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ConversationStore, EntryId, ReadRange, StoreError};
 
-/// A conversation as JSON Lines, each with its line break: a header, then one entry a line, in the order in which
-/// they were written, those of all branches. [`import`](crate::import()) reads it.
+/// Exports a conversation as JSON Lines, each with its line break. A header comes first, then the entries of all
+/// branches, in the order in which they were written. [`import`](crate::import()) reads it.
 ///
-/// It works with every store and reads ahead no further than a few dozen entries. Entries of unknown kinds and
-/// those that cannot be read are exported as they stand. It exports what there is when it begins; what is
-/// written meanwhile is left out. The keys of batches are not exported: an old turn that is submitted again
-/// under its id after an import is known by its entries only.
+/// It works with every store and reads at most 64 entries ahead. Entries of unknown kinds and damaged entries are
+/// exported unchanged. The first poll fixes the end of the export: entries written later are left out. Batch keys
+/// are not exported. After an import, a turn that is submitted again under its id is recognised only by its
+/// entries.
 ///
 /// # Cancellation
-/// It reads only when it is polled, and can be dropped at any time.
+/// It reads only when polled, and can be dropped at any time.
 ///
 /// # Errors
-/// Those of the store, after which the stream ends; [`StoreError::Gone`] if the conversation is deleted
-/// meanwhile.
+/// Those of the store, after which the stream ends. [`StoreError::Gone`] if the conversation is deleted during the
+/// export.
 ///
 /// # Example
 /// ```
@@ -49,29 +49,29 @@ pub fn export<S: ConversationStore>(
     try_unfold(export, |mut export| async move { Ok(export.next().await?.map(|line| (line, export))) })
 }
 
-/// The first line of an exported conversation. Every other one is an [`Entry`](crate::Entry).
+/// The first line of an exported conversation. Every other line is an [`Entry`](crate::Entry).
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub(crate) format: String,
     pub(crate) version: u64,
     pub(crate) tenant: String,
     pub(crate) conversation: String,
-    /// How many entries follow, so that a file that was cut is told from a whole one.
+    /// The number of entries that follow, by which a truncated file is detected.
     pub(crate) entries: u64,
 }
 
 pub(crate) const FORMAT: &str = "advisor-conversation";
 
-/// The newest version of the format, which is written. A version that this one cannot read has a higher number.
+/// The version of the format that is written. A format that this version cannot read has a higher number.
 pub(crate) const VERSION: u64 = 1;
 
-/// How many entries are read at once.
+/// The number of entries per read.
 const PAGE: usize = 64;
 
 struct Export<S> {
     store: S,
     key: ConversationKey,
-    /// How many there are; absent before they were counted.
+    /// The number of entries to export; `None` before they are counted.
     entries: Option<u64>,
     read: u64,
     lines: VecDeque<String>,
@@ -105,7 +105,7 @@ impl<S: ConversationStore> Export<S> {
 }
 
 fn text(line: &impl Serialize) -> Result<String, StoreError> {
-    // What the encoder says may quote the conversation, so it is not passed on.
+    // The serialiser's error may quote the conversation, so it is dropped.
     let json = serde_json::to_string(line);
     let no_json =
         |_| StoreError::Unavailable { retryable: false, source: Some("an entry has no JSON form".into()) };

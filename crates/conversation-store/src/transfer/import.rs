@@ -10,51 +10,51 @@ use crate::{
     Batch, BatchKey, BatchStep, ConversationStore, Entry, NewEntry, StoreError, Version, append_once,
 };
 
-/// What an [`import()`] did.
+/// The result of an [`import()`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
     /// The conversation.
     pub key: ConversationKey,
-    /// How many entries it was given, those included that it had from an earlier import of the same.
+    /// The number of its entries, including those from an earlier import of the same export.
     pub entries: u64,
 }
 
-/// Why a conversation was not imported, or not all of it. Importing the same again, once that is mended, goes on
-/// where it ended.
+/// The reason why a conversation was not imported completely. Once the cause is fixed, importing the same lines
+/// again continues where this import ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// The first line is not the header of an exported conversation.
     #[error("line 1 is not the header of an exported conversation; give what an export wrote")]
     NoHeader,
-    /// A newer version exported it.
+    /// A newer version of the program exported it.
     #[error(
         "the conversation was exported in version {found} of the format, and {known} is known; update the program"
     )]
     Newer {
-        /// The version of the export.
+        /// The format version of the export.
         found: u64,
-        /// The newest one that this program knows.
+        /// The newest format version that this program knows.
         known: u64,
     },
-    /// A line cannot be used.
+    /// A line is invalid.
     #[error("line {line} {what}; mend it, or export the conversation again, and import it again")]
     Line {
-        /// Its number, from 1 on.
+        /// The line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         what: &'static str,
     },
-    /// There are fewer entries than the header says.
+    /// The export has fewer entries than its header says.
     #[error("the export was cut: it has {found} of {entries} entries; import the whole of it")]
     Cut {
-        /// How many there should be.
+        /// The number of entries that the header gives.
         entries: u64,
-        /// How many there are.
+        /// The number of entries found.
         found: u64,
     },
-    /// The conversation holds something else.
+    /// The conversation has other content.
     #[error(
         "the conversation `{key}` holds something else already; import under another id, or delete it first"
     )]
@@ -62,30 +62,32 @@ pub enum ImportError {
         /// The conversation.
         key: ConversationKey,
     },
-    /// The lines cannot be read.
+    /// Reading the lines failed.
     #[error("the lines cannot be read from line {line} on")]
     Read {
-        /// The line that was to be read.
+        /// The number of the line that was being read.
         line: u64,
-        /// What went wrong.
+        /// The cause.
         source: io::Error,
     },
-    /// The store did not take it.
+    /// The store failed.
     #[error("the store did not take all of the conversation; import it again")]
     Store(#[from] StoreError),
 }
 
-/// Reads what [`export`](crate::export()) wrote into a conversation: that of the header, or `renamed`.
+/// Imports the lines that [`export`](crate::export()) wrote, into the conversation of the header or into
+/// `renamed`.
 ///
-/// It appends a turn at a time, under the key of its input, by which the turn is known when it is submitted again, or,
-/// for what else there is of it, under keys that follow from the place. So importing the same again changes nothing,
-/// and one that was broken off is gone on with. A conversation that holds anything else is refused.
+/// It appends one turn at a time. The first batch of a turn has the key of its input, by which the turn is
+/// recognised when it is submitted again. Further batches have keys derived from their position. So importing the
+/// same lines again changes nothing, and resumes an interrupted import. A conversation with other content is
+/// refused.
 ///
 /// # Cancellation
-/// What is appended when it is dropped stays. Importing again goes on from there.
+/// Entries appended before it is dropped stay. Importing again continues from there.
 ///
 /// # Errors
-/// [`ImportError`] says what to do. Entries before a line that cannot be used may have been imported.
+/// Each [`ImportError`] says what to do. Entries before an invalid line may have been imported.
 ///
 /// # Example
 /// See [`export`](crate::export()).
@@ -105,7 +107,7 @@ pub async fn import(
         Import { store, key, version: Version::EMPTY, pending: Pending::default(), turns: HashSet::new() };
     for seq in 1..=header.entries {
         let Some(bytes) = lines.next().await? else {
-            // Where the last batch ends is not known, so it is left for an import of the whole.
+            // The end of the last batch is unknown, so the batch is left for an import of the whole file.
             return Err(ImportError::Cut { entries: header.entries, found: seq - 1 });
         };
         let line = entry(bytes, seq).map_err(|what| lines.refuse(what))?;
@@ -138,21 +140,21 @@ fn entry(line: &[u8], seq: u64) -> Result<Entry, &'static str> {
     Ok(entry)
 }
 
-/// What the parser says may quote the conversation, so it is not passed on. It takes no notice of bytes in fields that it
-/// skips, and those must be text, too.
+/// Parses a line. The parser's error may quote the conversation, so it is dropped. The parser does not check the
+/// bytes of fields that it skips, so the line is checked to be UTF-8 first.
 fn read<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     serde_json::from_str(str::from_utf8(line).ok()?).ok()
 }
 
-/// Lines of bounded length, empty ones left out.
+/// Lines of bounded length; empty ones are skipped.
 struct Lines<R> {
     source: R,
     line: u64,
     buffer: Vec<u8>,
 }
 
-/// The most bytes of a line: an entry of the largest batch that stores take, if every other character of it is
-/// escaped.
+/// The maximum length of a line in bytes: an entry of the largest batch that stores accept, with every other
+/// character escaped.
 const LONGEST_LINE: u64 = 128 << 20;
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
@@ -188,11 +190,11 @@ struct Import<'a> {
     key: ConversationKey,
     version: Version,
     pending: Pending,
-    /// Those of which something is imported.
+    /// The turns with imported entries.
     turns: HashSet<TurnId>,
 }
 
-/// What is appended next.
+/// The entries of the next batch.
 #[derive(Default)]
 struct Pending {
     entries: Vec<Entry>,
@@ -200,8 +202,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Whether a batch ends before this entry. It follows from what is imported alone, so that every import of the
-    /// same makes the same batches.
+    /// Returns whether a batch ends before this entry. This depends only on the imported lines, so that every
+    /// import of the same lines makes the same batches.
     fn ends_before(&self, next: &Entry) -> bool {
         let Some(last) = self.entries.last() else { return false };
         let is_full = self.entries.len() >= 512 || self.bytes >= 1 << 20;

@@ -1,4 +1,4 @@
-//! Conversations as JSON Lines, on top of any store.
+//! Export and import of conversations as JSON Lines, for any store.
 
 pub(crate) mod export;
 pub(crate) mod import;

@@ -10,7 +10,7 @@ fn key() -> ConversationKey {
     ConversationKey::new("c").unwrap()
 }
 
-/// A store that holds this log, each turn a batch.
+/// Creates a store with this log, one batch per turn.
 async fn holding(log: &[Entry]) -> InMemoryStore {
     let store = InMemoryStore::new();
     let mut version = Version::EMPTY;
@@ -30,7 +30,7 @@ async fn log_of(store: &InMemoryStore) -> Vec<Entry> {
     store.read(&key(), EntryId::BEGINNING, usize::MAX).await.unwrap()
 }
 
-/// Three turns and a branch, with something unknown and something damaged in them.
+/// Three turns and a branch, with an unknown and a damaged entry.
 fn branched() -> Vec<Entry> {
     let unknown = r#"{"format":9,"kind":"mood","seq":5,"turn":7,"parent":"x","value":1.5}"#;
     let kinds = [
@@ -74,7 +74,7 @@ async fn unknown_and_damaged_entries_and_branches_are_exported_as_they_stand() {
     }
 }
 
-/// A long conversation: turns of three, and one of a thousand.
+/// A long conversation: 400 turns of three entries, and one of a thousand.
 fn long() -> Vec<Entry> {
     let turns = (0..400).map(|turn| (format!("t{turn}"), vec![EntryKind::from(user("u")); 3]));
     let turns: Vec<_> = turns.chain([("long".into(), vec![EntryKind::from(user("x")); 1_000])]).collect();
@@ -102,7 +102,7 @@ async fn importing_again_changes_nothing_and_one_that_was_cut_is_gone_on_with() 
         import(&store, lines.as_bytes(), None).await.unwrap();
         assert_eq!(log_of(&store).await, log);
     }
-    // Also when the conversation has gone on meanwhile.
+    // This also holds when the conversation has continued since.
     let turn = crate::test_logs::turn("on");
     let on = NewEntry::new(turn.clone(), user("on").into());
     let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![on]);
@@ -124,7 +124,7 @@ async fn a_conversation_that_holds_something_else_is_refused() {
         assert_eq!(imported.key, renamed);
         assert_eq!(store.read(&renamed, EntryId::BEGINNING, 9).await.unwrap(), branched());
     }
-    // Imported, and then another one under the same keys.
+    // The second import has other content under the same keys.
     let store = InMemoryStore::new();
     import(&store, lines.as_bytes(), None).await.unwrap();
     let changed = lines.replace("half an en", "half another");
@@ -180,7 +180,7 @@ async fn a_line_that_is_no_text_is_refused_also_in_a_field_that_nobody_knows() {
 
 #[tokio::test]
 async fn law_r1_a_line_without_an_end_is_refused() {
-    // It is never held whole, so nothing but the bound keeps it from being read for ever.
+    // The endless line must be refused at the bound, or the import would never end.
     let header = b"{\"format\":\"advisor-conversation\",\"version\":1,\"tenant\":\"t\",\"conversation\":\"c\",\"entries\":1}\n";
     let endless = AsyncReadExt::chain(&header[..], BufReader::new(tokio::io::repeat(b'x')));
     let refused = import(&InMemoryStore::new(), endless, None).await;

@@ -1,4 +1,4 @@
-//! What went wrong on the way, as the error that crosses crates.
+//! Conversion of transport and decoding failures into the error that crosses crates.
 
 use advisor_core::{Error, ErrorKind};
 
@@ -6,10 +6,10 @@ use crate::redaction::Redaction;
 use crate::sse::SseError;
 use crate::transport::TransportError;
 
-/// The most that is shown of what a source of an error says, in bytes.
+/// Maximum bytes shown of the message of an error's sources.
 const LONGEST_SOURCE: usize = 2048;
 
-/// Returns what a failed exchange means to those who wait for an answer, without secrets.
+/// Converts a transport error into the error for the caller, without secrets.
 #[must_use]
 pub fn from_transport(error: TransportError, redaction: &Redaction) -> Error {
     let (kind, message) = match &error {
@@ -31,7 +31,8 @@ pub fn from_transport(error: TransportError, redaction: &Redaction) -> Error {
     Error::new(kind, message).with_source(without_secrets(error, redaction))
 }
 
-/// Returns what a body means that is no stream of events as the protocol says; its first byte is at `from` in the body.
+/// Returns the error of a body that is no valid event stream. `from` is the position in the body of the decoder's
+/// first byte.
 #[must_use]
 pub fn from_sse(error: &SseError, from: u64) -> Error {
     match error {
@@ -47,8 +48,8 @@ pub fn not_utf8(position: u64) -> Error {
     Error::new(kind, format!("the answer is not valid UTF-8 at byte {position}"))
 }
 
-/// Returns the error of JSON that begins at this byte of the body and is malformed. The parser's own words may quote the answer,
-/// so it tells the place alone.
+/// Returns the error of malformed JSON that begins at this byte of the body. The parser's message may quote the
+/// answer, so only the position is reported.
 #[must_use]
 pub fn malformed_json(error: &serde_json::Error, position: u64) -> Error {
     let kind = ErrorKind::Protocol { position: Some(position) };
@@ -57,8 +58,7 @@ pub fn malformed_json(error: &serde_json::Error, position: u64) -> Error {
     Error::new(kind, format!("the provider sent malformed JSON: {place}"))
 }
 
-/// Returns the error with its sources as they are, or where one says something that is not to be shown, with the text of them
-/// without it.
+/// Returns the error unchanged, or, if a source contains anything to hide, with the redacted text of its sources.
 fn without_secrets(error: TransportError, redaction: &Redaction) -> TransportError {
     let mut all = format!("{error:?}");
     let mut texts = Vec::new();

@@ -1,15 +1,16 @@
-//! What providers of language models over HTTP share, and nothing that one vendor has.
+//! Building blocks that HTTP providers of language models share. Nothing here is specific to one vendor.
 //!
-//! A provider turns a request into bytes, sends them with a [`Transport`](transport::Transport) under its
-//! [`Timeouts`](timeouts::Timeouts), asks again as its [`Backoff`](backoff::Backoff) says, and takes the bytes of the answer
-//! apart: [`SseDecoder`](sse::SseDecoder), and [`FastPath`](fast_path::FastPath) for events that look like one before. What a server says goes into errors and logs through
-//! [`Redaction`](redaction::Redaction).
+//! A provider encodes a request and sends it with a [`Transport`](transport::Transport) under its
+//! [`Timeouts`](timeouts::Timeouts). It retries according to its [`Backoff`](backoff::Backoff). It decodes the
+//! answer with [`SseDecoder`](sse::SseDecoder), and with [`FastPath`](fast_path::FastPath) for events that have
+//! the form of an earlier one. Text from a server passes [`Redaction`](redaction::Redaction) before it appears in
+//! errors and logs.
 //!
 //! # Features
-//! One TLS backend is enough. With several, `native-tls` goes before `rustls-aws-lc` before `rustls-ring`; with none, only
-//! `http://` works.
+//! One TLS backend is enough. Of several, `native-tls` takes precedence over `rustls-aws-lc`, and that over
+//! `rustls-ring`. Without one, only `http://` works.
 //!
-//! | feature | what it brings | by default |
+//! | feature | TLS backend | by default |
 //! | --- | --- | --- |
 //! | `rustls-ring` | rustls with ring | yes |
 //! | `rustls-aws-lc` | rustls with aws-lc | no |
@@ -23,7 +24,7 @@ pub mod sse;
 pub mod timeouts;
 pub mod transport;
 
-/// The README's examples are tests, too.
+/// Tests the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -8,25 +8,27 @@ use advisor_core::{
 use crate::OutputFormat;
 use crate::attempts::Attempts;
 
-/// Asks for answers of a form, validates them, and asks again for one that does not fit.
+/// Asks for answers of a form, validates them, and asks again if one does not fit.
 ///
-/// It stands in [`Phase::Round`], inside memory and the tool loop: a rejected answer and what the model is told about it
-/// are never remembered. Caches and retries of [`Phase::ModelCall`] stand inside it, and see the form that is asked for. Answers with tool calls pass, since another round follows them.
+/// Its position is [`Phase::Round`], inside memory and the tool loop. Rejected answers and the corrections sent to
+/// the model are never stored. Caches and retries of [`Phase::ModelCall`] are inside it and see the requested
+/// form. Answers with tool calls pass, since another round follows them.
 ///
 /// # Ordering
-/// The first attempt streams live. If it is rejected, [`Chunk::AttemptRestarted`](advisor_core::Chunk::AttemptRestarted) says that
-/// what was shown of its round is void, and the next attempt follows, in a round of its own. The usage of all attempts is
-/// that of the response. What was shown of the last attempt is void as well if it is rejected.
+/// The first attempt streams live. If an attempt is rejected after it was shown,
+/// [`Chunk::AttemptRestarted`](advisor_core::Chunk::AttemptRestarted) voids the chunks of its round. The next
+/// attempt follows in its own round. The usage of the response sums all attempts. The chunks of the last attempt
+/// are voided as well if it is rejected.
 ///
 /// # Cancellation
-/// Dropping the stream drops the attempt that is running.
+/// Dropping the stream drops the running attempt.
 ///
 /// # Errors
-/// Of kind [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput) if the last attempt does not fit, or if an answer is cut, filtered
-/// or refused; the answer is the error's [`partial`](Error::partial).
+/// Of kind [`InvalidOutput`](advisor_core::ErrorKind::InvalidOutput) if the last attempt does not fit, or if an
+/// answer is cut off, filtered or refused. The answer is the error's [`partial`](Error::partial).
 ///
 /// # Example
-/// See [`PromptExt::entity`](crate::PromptExt::entity), which adds one to a turn.
+/// See [`PromptExt::entity`](crate::PromptExt::entity), which adds this advisor to a turn.
 #[derive(Debug, Clone)]
 pub struct StructuredOutput {
     format: OutputFormat,
@@ -35,19 +37,19 @@ pub struct StructuredOutput {
 }
 
 impl StructuredOutput {
-    /// Creates an advisor that asks for this form, three times at most.
+    /// Creates an advisor that asks for this form, at most three times.
     #[must_use]
     pub fn new(format: OutputFormat) -> Self {
         Self { format, attempts: 3, support: None }
     }
 
-    /// Asks at most this many times for an answer, the first time included; 0 counts as 1.
+    /// Sets the maximum number of requests for an answer, the first included; 0 counts as 1.
     #[must_use]
     pub fn with_attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
     }
 
-    /// Asks in words, also where the server enforces schemas.
+    /// Asks by a prompt, even if the server enforces schemas.
     #[must_use]
     pub fn prompted(self) -> Self {
         Self { support: Some(SchemaSupport::None), ..self }

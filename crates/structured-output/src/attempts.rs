@@ -12,24 +12,24 @@ use futures::stream::Stream;
 use crate::OutputFormat;
 use crate::json_text::may_go_on;
 
-/// The attempts at an answer of the form: the first one live, each further one after a restart.
+/// The attempts at an answer of the form. The first is live; each further one follows a restart.
 pub(crate) struct Attempts {
     state: State,
     next: AdvisorChain,
     request: ChatRequest,
     format: OutputFormat,
-    /// How many more times the model may be asked.
+    /// Number of requests that remain.
     left: u32,
-    /// Of the answers that were rejected.
+    /// Summed usage of the attempts.
     usage: Option<Usage>,
-    /// Something of the running attempt came out.
+    /// Whether a chunk of the running attempt was emitted.
     shown: bool,
 }
 
 enum State {
     Live(ChunkStream),
     Opening(BoxFuture<'static, Result<ChunkStream>>),
-    /// No attempt is left.
+    /// The last attempt was rejected.
     Failed(Box<Error>),
     Ended,
 }
@@ -45,7 +45,8 @@ impl Attempts {
         Self { state: State::Live(first), next, request, format, left, usage: None, shown: false }
     }
 
-    /// Decides about an answer: it comes out, or what does instead, or the model is asked again.
+    /// Validates an answer. Returns the item to emit next, if any. Asks again, or fails, if the answer does not
+    /// fit.
     fn decide(&mut self, answer: ChatResponse) -> Option<Result<Chunk>> {
         if let Some(usage) = answer.usage() {
             self.usage.get_or_insert_default().add(usage);
@@ -59,12 +60,12 @@ impl Attempts {
             None => return Some(Ok(Chunk::Completed(answer))),
             Some(Problem::Form(problem)) if self.left > 0 => self.ask_again(&answer, &problem),
             Some(problem) => {
-                // A whole answer would be recorded as what the turn ended with.
+                // A complete answer would be recorded as the final answer of the turn.
                 let rejected = answer.clone().with_finish(FinishReason::Interrupted);
                 self.state = State::Failed(Box::new(problem.into_error().with_partial(rejected)));
             }
         }
-        // What was shown of a rejected answer is no part of the turn.
+        // The emitted chunks of a rejected answer are void.
         let round = answer.round();
         std::mem::take(&mut self.shown).then_some(Ok(Chunk::AttemptRestarted { round }))
     }
@@ -74,7 +75,7 @@ impl Attempts {
         let again = format!("Your answer does not fit the form: {problem}. Answer again, in the form.");
         let (request, text) = (self.request.clone(), rejected.text());
         let request = if text.trim().is_empty() {
-            // Servers take no empty answer, and some of them no two messages of the user in a row.
+            // Servers reject an empty answer, and some reject two user messages in a row.
             request.with_system(again)
         } else {
             let rejected = Message::assistant(text).ephemeral();
@@ -85,9 +86,9 @@ impl Attempts {
 }
 
 enum Problem {
-    /// It can be asked for again.
+    /// A new request may correct it.
     Form(String),
-    /// Asking again gives the same.
+    /// A new request would give the same.
     Finish(&'static str),
 }
 
@@ -108,7 +109,7 @@ fn problem(format: &OutputFormat, answer: &ChatResponse) -> Option<Problem> {
     }
 }
 
-/// Whether the model refused, also where the server says that it was done.
+/// Checks whether the model refused, also if the finish reason does not report it.
 fn refuses(answer: &ChatResponse) -> bool {
     let is_refusal =
         |block: &Block| matches!(block.content(), BlockContent::Refusal(text) if !text.trim().is_empty());
@@ -122,7 +123,7 @@ fn is_cut(reason: &FinishReason) -> bool {
 impl Problem {
     fn into_error(self) -> Error {
         let message = match self {
-            // What the parser says can quote the answer, which is content.
+            // The parser's message can quote the answer, which is content.
             Self::Form(_) => {
                 "no answer had the form that was asked for; the last one is in the error's partial answer"
             }

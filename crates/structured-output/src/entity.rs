@@ -10,11 +10,12 @@ use serde::de::DeserializeOwned;
 use crate::value_of::value_of;
 use crate::{EntityStream, OutputFormat, StructuredOutput};
 
-/// Asks for typed values.
+/// Extension of `Prompt` that asks for typed values.
 pub trait PromptExt {
-    /// Asks for a value of type `T` in place of a text: await the result, or [`stream`](Entity::stream) it.
+    /// Asks for a value of type `T` instead of a text: await the result, or [`stream`](Entity::stream) it.
     ///
-    /// Doc comments of `T` and its fields are descriptions for the model. The value can be of any shape, such as a list or an enum.
+    /// Doc comments of `T` and its fields are descriptions for the model. The value can have any shape, such as a
+    /// list or an enum.
     fn entity<T: DeserializeOwned + JsonSchema + Send + 'static>(self) -> Entity<T>;
 }
 
@@ -25,10 +26,11 @@ impl PromptExt for Prompt {
     }
 }
 
-/// A turn whose answer is a value of type `T`; made by [`PromptExt::entity`]. Nothing happens before it is awaited or streamed.
+/// A turn whose answer is a value of type `T`, created by [`PromptExt::entity`]. Nothing happens before it is
+/// awaited or streamed.
 ///
 /// # Ordering
-/// The value is there when the turn has completed: its answer is remembered, as the model wrote it.
+/// The value is available when the turn has completed. Its answer is stored as the model wrote it.
 ///
 /// # Cancellation
 /// Dropping the future or the stream drops the turn.
@@ -45,12 +47,12 @@ pub struct Entity<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Entity<T> {
-    /// Asks at most this many times, the first time included; 3 if left out, and 0 counts as 1.
+    /// Sets the maximum number of requests, the first included. Default: 3; 0 counts as 1.
     pub fn with_attempts(self, attempts: u32) -> Self {
         Self { output: self.output.with_attempts(attempts), ..self }
     }
 
-    /// Asks in words, also where the server enforces schemas.
+    /// Asks by a prompt, even if the server enforces schemas.
     pub fn prompted(self) -> Self {
         Self { output: self.output.prompted(), ..self }
     }
@@ -64,7 +66,7 @@ impl<T: DeserializeOwned + Send + 'static> Entity<T> {
         value_of(&self.format, &response)
     }
 
-    /// Returns the value as it grows, then whole.
+    /// Returns a stream of the growing value, then of the whole value.
     pub fn stream(self) -> EntityStream<T> {
         EntityStream::new(self.prompt.advisor(self.output).stream(), self.format)
     }

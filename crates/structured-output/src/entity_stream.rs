@@ -14,18 +14,19 @@ use crate::json_text::first_object;
 use crate::partial_json::partial_json;
 use crate::value_of::value_of;
 
-/// The value of a turn while it is written; made by [`Entity::stream`](crate::Entity::stream).
+/// The value of a turn while the model writes it, created by [`Entity::stream`](crate::Entity::stream).
 ///
 /// # Ordering
-/// Partial values first, each with more in it than the one before, then the whole value, which is the last item. Where an answer is
-/// rejected, partial values begin again from nothing. All of them are of the first object in the answer. A model may leave out the object
-/// that a list, say, was asked for in; then there are none.
+/// Partial values come first, each with more content than the one before. The whole value is the last item. If an
+/// answer is rejected, partial values start again from nothing. All of them are read from the first object in the
+/// answer. Servers require an object around a value of another type, such as a list. If the model leaves it out,
+/// no partial values come.
 ///
 /// # Cancellation
 /// Dropping it drops the turn.
 ///
 /// # Errors
-/// Those of the turn; after one nothing follows.
+/// Those of the turn. Nothing follows an error.
 #[must_use = "streams do nothing unless polled"]
 pub struct EntityStream<T> {
     turn: Option<TurnStream>,
@@ -33,7 +34,7 @@ pub struct EntityStream<T> {
     /// The text of the running round.
     text: String,
     round: u32,
-    /// How long the text was when a partial value was last made of it.
+    /// Length of the text at the last attempt to read a partial value.
     read: usize,
     last: Option<Value>,
     value: PhantomData<fn() -> T>,
@@ -43,7 +44,7 @@ pub struct EntityStream<T> {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "a value is whole or it is not")]
 pub enum Partial<T> {
-    /// What is known so far: strings are as long as they have come, and what has not come is absent.
+    /// The value received so far: strings may be incomplete, and missing parts are absent.
     Value(Value),
     /// The whole value.
     Complete(T),
@@ -82,8 +83,8 @@ impl<T: DeserializeOwned> EntityStream<T> {
         self.text.clear();
     }
 
-    /// The value so far, if it is another one. It is looked for when the text has grown by a fiftieth, so that a long
-    /// answer is not read once for each of its pieces.
+    /// Returns the value so far, if it has changed. It is read only after the text has grown by a fiftieth, so
+    /// that a long answer is not parsed for every delta.
     fn partial(&mut self) -> Option<Value> {
         if self.text.len() < self.read + self.read / 50 {
             return None;

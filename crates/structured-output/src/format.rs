@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 use crate::json_text::candidates;
 use crate::strict::strict_schema;
 
-/// The form an answer has to have: a JSON schema, and a check of the values that fit it. Cheap to clone.
+/// The required form of an answer: a JSON schema, and a check of the values that fit it. Cheap to clone.
 #[derive(Clone)]
 pub struct OutputFormat {
     name: Text,
-    /// The schema of an object, as servers want it.
+    /// The schema of an object, as servers require.
     schema: Value,
     strict: Option<Value>,
-    /// The value is the property `value` of that object.
+    /// Whether the value is the property `value` of that object.
     wrapped: bool,
     check: Arc<dyn Fn(Value) -> Result<(), String> + Send + Sync>,
 }
 
 impl OutputFormat {
-    /// Creates the form of the type `T`: its schema, and whether a value deserialises to it.
+    /// Creates the form of type `T`: its schema, and a check that a value deserialises to it.
     #[must_use]
     pub fn for_type<T: DeserializeOwned + JsonSchema>() -> Self {
         Self::new(T::schema_name(), schema_for!(T).into(), |value| {
@@ -30,9 +30,9 @@ impl OutputFormat {
         })
     }
 
-    /// Creates a form of a schema and a check, whose error tells the model what is wrong.
+    /// Creates a form from a schema and a check, whose error is text for the model.
     ///
-    /// A schema of something other than an object is wrapped in one, as servers want it, and values are unwrapped.
+    /// A schema of anything but an object is wrapped in one, as servers require, and values are unwrapped.
     pub fn new(
         name: impl Into<Text>,
         schema: Value,
@@ -53,11 +53,11 @@ impl OutputFormat {
 
     /// Returns the value of an answer.
     ///
-    /// Something may be said around it. Then the value is the first fenced one that has this form. If no fence holds one, it is
-    /// the longest object or list that has this form; of equally long ones, the last.
+    /// The answer may have other text around it. Then the value is the first fenced one that has this form. If no
+    /// fence holds one, it is the longest object or list that has this form; of equally long ones, the last.
     ///
     /// # Errors
-    /// What is wrong with it, for the model: it can quote the answer.
+    /// Why no value fits, as text for the model. It can quote the answer.
     pub fn parse(&self, answer: &str) -> Result<Value, String> {
         let (mut misfit, mut no_json) = (None, None);
         for text in candidates(answer) {
@@ -67,23 +67,23 @@ impl OutputFormat {
                 Err(error) => no_json = Some(error),
             }
         }
-        // Of texts that are no JSON, the last one is no prose.
+        // Of texts that are no JSON, the last one is the least likely to be prose.
         let no_json = || no_json.map(|error| format!("it is no JSON: {error}")).unwrap_or_default();
         Err(misfit.unwrap_or_else(no_json))
     }
 
-    /// The value of this form that a JSON value is or holds.
+    /// Returns the value of this form that a JSON value is or wraps.
     fn fitting(&self, value: Value) -> Result<Value, String> {
         let inner = self.unwrapped(&value).unwrap_or_else(|| value.clone());
         match (self.check)(inner.clone()) {
             Ok(()) => Ok(inner),
-            // Where the form is only prompted, models leave out the object around the value.
+            // If the form is only prompted, models leave out the object around the value.
             Err(_) if self.wrapped && (self.check)(value.clone()).is_ok() => Ok(value),
             Err(error) => Err(error),
         }
     }
 
-    /// The value without the object that was put around it: one that has no other property. Nothing if there is none.
+    /// Returns the value without the added object, which has no other property; `None` if there is no such object.
     pub(crate) fn unwrapped(&self, value: &Value) -> Option<Value> {
         if !self.wrapped {
             return Some(value.clone());
@@ -92,7 +92,7 @@ impl OutputFormat {
         object.get("value").cloned()
     }
 
-    /// The form, for a server that enforces it.
+    /// Returns the form for a server that enforces it.
     fn enforced(&self) -> ResponseFormat {
         ResponseFormat::JsonSchema {
             name: self.name.clone(),
@@ -101,13 +101,13 @@ impl OutputFormat {
         }
     }
 
-    /// The request that asks for an answer of this form.
+    /// Returns the request that asks for an answer of this form.
     pub(crate) fn asked_for(&self, mut request: ChatRequest, support: SchemaSupport) -> ChatRequest {
         let without_tools = request.tools.is_empty();
         request.options.response_format = match support {
             SchemaSupport::JsonSchemaWithoutTools if without_tools => Some(self.enforced()),
             SchemaSupport::JsonSchema => Some(self.enforced()),
-            // An object is what it promises, and more than nothing.
+            // This enforces an object only, so the schema is prompted as well.
             SchemaSupport::JsonObject if without_tools => Some(ResponseFormat::JsonObject),
             _ => None,
         };
@@ -121,7 +121,7 @@ impl OutputFormat {
     }
 }
 
-/// The schema of an object whose property `value` has this schema.
+/// Returns the schema of an object whose property `value` has this schema.
 fn in_object(mut schema: Value) -> Value {
     let definitions = schema.as_object_mut().and_then(|schema| {
         schema.remove("$schema");
@@ -135,7 +135,7 @@ fn in_object(mut schema: Value) -> Value {
     object
 }
 
-/// References to the whole schema are references to the property from now on.
+/// Changes references to the whole schema into references to the property.
 fn refer_to_property(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Strict servers take an object that is no choice as the whole schema.
+    /// Strict servers require the root schema to be an object that is no choice.
     #[test]
     fn a_choice_at_the_root_is_put_into_an_object_or_not_strict() {
         let of = |schema: Value| OutputFormat::new("a", schema, |_| Ok(()));

@@ -1,9 +1,10 @@
 use std::cmp::Reverse;
 
-/// Returns what may be the JSON of an answer, the likeliest first: all of it, what its fences hold, what its brackets hold.
+/// Returns the texts that may be the JSON of an answer, likeliest first: the whole answer, its fenced texts, its
+/// bracketed texts.
 ///
-/// Models that are asked for JSON in words like to say something around it. Of what stands in brackets, the longest comes
-/// first: a citation such as `[1]` is a list as well, but a short one. Of equally long ones, the last comes first.
+/// Models that are prompted for JSON often add text around it. The longest bracketed text comes first: a citation
+/// such as `[1]` is a list as well, but a short one. Of equally long ones, the last comes first.
 pub(crate) fn candidates(answer: &str) -> impl Iterator<Item = &str> {
     let answer = answer.trim();
     let mut values: Vec<_> = bracketed(answer).collect();
@@ -12,20 +13,21 @@ pub(crate) fn candidates(answer: &str) -> impl Iterator<Item = &str> {
     std::iter::once(answer).chain(fenced(answer)).chain(values)
 }
 
-/// Whether an answer that was cut may have been cut within its value.
+/// Checks whether a cut-off answer may have been cut within its value.
 ///
-/// What is closed by a character of its own cannot go on, but `12` may be the beginning of `123`.
+/// A value with a closing character is complete, but `12` may be the beginning of `123`.
 pub(crate) fn may_go_on(answer: &str) -> bool {
     let in_brackets = bracketed(answer).last().is_some_and(|value| closed(value).is_none());
     in_brackets || answer.trim_end().ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// Returns the first object of an answer, as far as it has come.
+/// Returns the first object of an answer, which may be incomplete.
 pub(crate) fn first_object(answer: &str) -> Option<&str> {
     bracketed(answer).find(|value| value.starts_with('{'))
 }
 
-/// What stands between lines that begin with a fence. Such a line is never within a value: strings have no line breaks.
+/// Returns the texts between lines that begin with a fence. Such a line is never within a value, since strings
+/// have no line breaks.
 fn fenced(answer: &str) -> impl Iterator<Item = &str> {
     let mut rest = answer;
     std::iter::from_fn(move || {
@@ -36,7 +38,7 @@ fn fenced(answer: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands before and after the next line that begins with a fence.
+/// Returns the text before and after the next line that begins with a fence.
 fn split_at_fence(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     for line in text.split_inclusive('\n') {
@@ -49,9 +51,9 @@ fn split_at_fence(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The objects and lists of an answer, none of which is in another. The last one may lack its end.
+/// Returns the outermost objects and lists of an answer. The last one may be incomplete.
 ///
-/// What is in one that is no JSON is no value of its own: a part must not be taken for the whole.
+/// If one is no valid JSON, the values in it are not returned: a part must not be taken for the whole.
 fn bracketed(answer: &str) -> impl Iterator<Item = &str> {
     let mut rest = answer;
     std::iter::from_fn(move || {
@@ -63,7 +65,7 @@ fn bracketed(answer: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text begins with an object or a list, and not with brackets around prose.
+/// Checks whether a text begins with an object or a list, and not with brackets around prose.
 fn begins_as_json(text: &str) -> bool {
     let (first, rest) = text.split_at_checked(1).unwrap_or_default();
     let rest = rest.trim_start();
@@ -78,7 +80,8 @@ fn begins_as_json(text: &str) -> bool {
     }
 }
 
-/// How long the object or list is with which a text begins, if its end is there. Brackets in strings do not count.
+/// Returns the length of the object or list at the start of a text, if it is complete. Brackets in strings do not
+/// count.
 fn closed(text: &str) -> Option<usize> {
     let (mut open, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {

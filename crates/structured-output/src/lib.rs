@@ -1,8 +1,8 @@
 //! Answers of a language model as typed values.
 //!
-//! [`PromptExt::entity`] asks for a value of a type; [`Entity`] says how, and [`EntityStream`] tells it while it is
-//! written. [`StructuredOutput`] is the advisor behind them: it asks for the form, validates the last answer of a
-//! turn, and asks again within a bound.
+//! [`PromptExt::entity`] asks for a value of a type. [`Entity`] configures the request, and [`EntityStream`]
+//! returns the value while the model writes it. [`StructuredOutput`] is the advisor behind them. It requests the
+//! form, validates the last answer of a turn, and asks again, a limited number of times.
 //!
 //! # Example
 //! ```

@@ -1,9 +1,8 @@
 use serde_json::Value;
 
-/// Returns the value that the beginning of a JSON text tells so far, if it tells one.
+/// Returns the value in an incomplete JSON text, if it has one.
 ///
-/// Strings are as long as they have come; a key without a value, and a number or a literal whose end has not come, are
-/// left out.
+/// Strings may be incomplete. A key without a value, and an incomplete number or literal, are left out.
 pub(crate) fn partial_json(text: &str) -> Option<Value> {
     let mut scan = Scan::default();
     for (at, byte) in text.bytes().enumerate() {
@@ -15,31 +14,31 @@ pub(crate) fn partial_json(text: &str) -> Option<Value> {
     serde_json::from_str(&whole).ok()
 }
 
-/// Where a text can be cut and closed, found in one pass.
+/// Position at which a text can be cut and closed, found in one pass.
 #[derive(Default)]
 struct Scan {
-    /// What closes the containers that are open, outermost first.
+    /// Closing characters of the open containers, outermost first.
     open: Vec<char>,
-    /// The next string of the innermost container is a key.
+    /// Per open container: whether its next string is a key.
     key: Vec<bool>,
     string: Option<StringAt>,
-    /// The text up to here can be closed, with so many of the containers.
+    /// Up to which byte the text can be closed, and the number of containers open there.
     safe: (usize, usize),
 }
 
 struct StringAt {
     is_key: bool,
     escape: Escape,
-    /// The first half of a character has come as an escape, the second has not.
+    /// Whether the first half of a surrogate pair was escaped, and the second half is missing.
     half: bool,
-    /// Up to here nothing is cut in two.
+    /// Up to here no character or escape is incomplete.
     whole: usize,
 }
 
 enum Escape {
     None,
     Begun,
-    /// So many digits of a character's code have come.
+    /// The digits received of a character's code.
     Code {
         digits: u8,
         code: u32,
@@ -75,7 +74,7 @@ impl Scan {
             }
             b':' => self.set_key(false),
             b',' => {
-                // What stands before a comma is whole, be it a number or a literal.
+                // A value before a comma is complete, even a number or a literal.
                 self.safe = (at, self.open.len());
                 let in_object = self.open.last() == Some(&'}');
                 self.set_key(in_object);
@@ -90,7 +89,7 @@ impl Scan {
         }
     }
 
-    /// Where to cut the text, and what closes it there.
+    /// Returns where to cut the text, and the characters that close it there.
     fn end(mut self, text: &str) -> (usize, Vec<char>) {
         match self.string {
             Some(string) if !string.is_key => {
@@ -106,7 +105,7 @@ impl Scan {
 }
 
 impl StringAt {
-    /// Takes the next byte; returns whether the string ends with it.
+    /// Takes the next byte. Returns whether it ends the string.
     fn step(&mut self, at: usize, byte: u8) -> bool {
         self.escape = match (&self.escape, byte) {
             (Escape::None, b'"') => return true,
@@ -181,7 +180,7 @@ mod tests {
         })
     }
 
-    /// Whether `early` can become `late`: strings go on, lists and objects get more.
+    /// Checks whether `early` can become `late`: strings are extended, lists and objects get more elements.
     fn grows(early: &Value, late: &Value) -> bool {
         match (early, late) {
             (Value::String(early), Value::String(late)) => late.starts_with(early.as_str()),

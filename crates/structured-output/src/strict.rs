@@ -2,10 +2,10 @@ use serde_json::{Map, Value, json};
 
 /// Returns the schema in the form that servers can enforce strictly, if it has one.
 ///
-/// Strict servers want every property required and no others allowed. A property that may be left out is one that may be
-/// null instead, which deserialises to the same where it is an `Option`. Schemas with free keys, exclusive choices or
-/// values of any type have no such form. Keywords that only narrow a value are left out: they are checked when the
-/// answer is read.
+/// Strict servers require every property and allow no others. An optional property therefore becomes required. It
+/// must allow null, which deserialises to the same if it is an `Option`. Schemas with free keys, exclusive choices
+/// or values of any type have no strict form. Some keywords that only narrow a value are left out; only the check
+/// of the form can enforce them.
 pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     match schema {
         Value::Object(object) => strict_object(object).map(Value::Object),
@@ -14,11 +14,11 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     }
 }
 
-/// What becomes of a keyword.
+/// How a keyword is treated.
 enum Fate {
     Kept,
     LeftOut,
-    /// It has no strict form, or is not known.
+    /// It has no strict form, or is unknown.
     Refused,
 }
 
@@ -63,7 +63,7 @@ fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
             Fate::Refused => return None,
         };
     }
-    // Strict servers refuse a reference with a description beside it.
+    // Strict servers reject a reference with a sibling description.
     if strict.len() > 1
         && let Some(reference) = strict.remove("$ref")
     {
@@ -77,7 +77,7 @@ fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
             let required = object.get("required").and_then(Value::as_array);
             required.is_none_or(|required| !required.iter().any(|known| known == name))
         };
-        // One that may be left out but not be null has no strict form.
+        // An optional property that cannot be null has no strict form.
         if properties.iter().any(|(name, schema)| is_optional(name) && !allows_null(schema)) {
             return None;
         }
@@ -87,13 +87,13 @@ fn strict_object(object: &Map<String, Value>) -> Option<Map<String, Value>> {
     Some(strict)
 }
 
-/// Whether a schema says what its values are, and all that an object holds.
+/// Checks whether a schema defines the type of its values, and all properties of an object.
 fn may_be_strict(object: &Map<String, Value>) -> bool {
     let has_one_of = |keywords: &[&str]| keywords.iter().any(|keyword| object.contains_key(*keyword));
     let is_free = object.get("additionalProperties").is_some_and(|other| *other != Value::Bool(false));
     let is_object = object.get("type").is_some_and(|kind| kind == "object");
     if object.get("properties").is_some_and(Value::is_object) {
-        // Of properties and a choice beside them, each would forbid what the other allows.
+        // If properties and a choice are siblings, each would forbid what the other allows.
         !is_free && has_one_of(&["type", "const"]) && !has_one_of(&["anyOf", "$ref", "enum"])
     } else {
         !is_free && !is_object && has_one_of(&["type", "$ref", "anyOf", "enum", "const"])
@@ -170,7 +170,7 @@ mod tests {
             json!({"type": "object", "properties": {"any": {"description": "Any"}}, "required": ["any"]}),
             json!({"type": "string", "contentEncoding": "base64"}),
             json!({"$ref": "#/$defs/A", "minimum": 1}),
-            // What `#[serde(flatten)]` of an enum makes: no other property may be there, in either of the two.
+            // Schema of an enum with `#[serde(flatten)]`: no other property is allowed in either part.
             json!({
                 "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
                 "anyOf": [{"type": "object", "properties": {"mail": {"type": "string"}}, "required": ["mail"]}],

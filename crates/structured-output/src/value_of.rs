@@ -3,12 +3,12 @@ use serde::de::DeserializeOwned;
 
 use crate::OutputFormat;
 
-/// The value of a turn's response. It can be one that nobody validated, such as the end at a limit.
+/// Returns the value of a turn's response. The response may be unvalidated, for example if a limit ended the turn.
 pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &ChatResponse) -> Result<T> {
     let value = format.parse(&response.text()).ok();
     value.and_then(|value| serde_json::from_value(value).ok()).ok_or_else(|| {
         let reason = match &response.finish().reason {
-            // What a server calls a reason may be anything.
+            // A server's own name of a reason can be any text.
             FinishReason::Other(_) => "Other".into(),
             known => format!("{known:?}"),
         };

@@ -11,21 +11,21 @@ use crate::run::LoopRun;
 use crate::run::stream::LoopStream;
 use crate::{ClosingTexts, LoopHooks, ToolCallStreaming, ToolExecution, ToolLimits};
 
-/// The tool loop: runs the calls of an answer, gives the results to the model and asks again.
+/// The tool loop: runs the calls of an answer, sends the results to the model and repeats.
 ///
 /// # Ordering
-/// A round's answer is complete, and everything inside the loop is done with it, before a tool of it
-/// starts. The starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)) are recorded
-/// before any tool of the round starts. All results of a round are recorded, in call order, before the model is asked again. The end
-/// of the turn is recorded before `Completed` comes out.
+/// The tools of a round start after its answer is complete and all advisors inside the loop have completed for it.
+/// The starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)) are recorded before
+/// any tool of the round starts. All results of a round are recorded, in call order, before the model is asked
+/// again. The end of the turn is recorded before `Completed` is emitted.
 ///
 /// # Cancellation
-/// Dropping the stream drops the round or the tools that are running. [`LoopHooks::finalize`] runs.
+/// Dropping the stream drops the running round or the running tools. [`LoopHooks::finalize`] still runs.
 ///
 /// # Errors
-/// A tool that is unknown, gets bad arguments, fails, panics, takes too long or is one too many is a
-/// result that the model reads. A bound that is reached is a finish reason. Errors are those of the
-/// chain, of recorders and of hooks; they carry the turn's messages that are final.
+/// An unknown tool, bad arguments, a failure, a panic, a timeout or an exceeded call limit is a result that the
+/// model reads. A limit that ends the turn is a finish reason. Errors come from the chain, the tool execution,
+/// recorders and hooks. They carry the final messages of the turn.
 ///
 /// # Example
 /// ```
@@ -44,7 +44,7 @@ pub struct ToolCallAdvisor {
 }
 
 impl ToolCallAdvisor {
-    /// The loop as it is without any setting.
+    /// Creates a loop with default settings.
     #[must_use]
     pub fn new() -> Self {
         Self { config: Arc::new(ToolCallAdvisorBuilder::default().config) }
@@ -54,7 +54,7 @@ impl ToolCallAdvisor {
         &self.config
     }
 
-    /// Begins a loop with settings.
+    /// Creates a builder with default settings.
     pub fn builder() -> ToolCallAdvisorBuilder {
         ToolCallAdvisorBuilder::default()
     }
@@ -71,7 +71,7 @@ impl AdvisorInfo for ToolCallAdvisor {
         "tool-call"
     }
 
-    /// In the loop phase, which is its own.
+    /// Returns the loop phase, which is reserved for the loop.
     fn placement(&self) -> Placement {
         Placement::new(Phase::Loop).with_role(AdvisorRole::ToolLoop { history: self.config.history })
     }
@@ -94,7 +94,7 @@ impl StreamAdvisor for ToolCallAdvisor {
     }
 }
 
-/// Puts a [`ToolCallAdvisor`] together.
+/// Builder of a [`ToolCallAdvisor`].
 #[derive(Default)]
 #[must_use = "an advisor is made by `build`"]
 pub struct ToolCallAdvisorBuilder {
@@ -102,81 +102,81 @@ pub struct ToolCallAdvisorBuilder {
 }
 
 impl ToolCallAdvisorBuilder {
-    /// What those outside see while the loop runs. Default: [`ToolCallStreaming::TextOnly`].
+    /// Sets which chunks are shown while the loop runs. Default: [`ToolCallStreaming::TextOnly`].
     pub fn streaming(mut self, streaming: ToolCallStreaming) -> Self {
         self.config.streaming = streaming;
         self
     }
 
-    /// `true` is [`ToolCallStreaming::All`], `false` is [`ToolCallStreaming::TextOnly`].
+    /// Selects [`ToolCallStreaming::All`] for `true`, [`ToolCallStreaming::TextOnly`] for `false`.
     pub fn stream_tool_call_responses(self, stream: bool) -> Self {
         self.streaming(if stream { ToolCallStreaming::All } else { ToolCallStreaming::TextOnly })
     }
 
-    /// [`ToolCallStreaming::FinalAnswerOnly`].
+    /// Selects [`ToolCallStreaming::FinalAnswerOnly`].
     pub fn suppress_tool_call_streaming(self) -> Self {
         self.streaming(ToolCallStreaming::FinalAnswerOnly)
     }
 
-    /// Shows what tools do in every mode, not only in [`ToolCallStreaming::All`].
+    /// Shows tool events in every mode, not only in [`ToolCallStreaming::All`].
     pub fn tool_events(mut self, show: bool) -> Self {
         self.config.tool_events = show;
         self
     }
 
-    /// Whether each request repeats the turn's messages so far. Left out, it does unless a memory stands
-    /// inside the loop, which then sends them.
+    /// Sets whether each request repeats the messages of the turn so far. Default: yes, unless a memory inside the
+    /// loop sends them.
     pub fn internal_conversation_history(mut self, enabled: bool) -> Self {
         self.config.history = if enabled { History::InLoop } else { History::InMemory };
         self
     }
 
-    /// Leaves the history to a memory inside the loop. It is so by itself where there is one.
+    /// Leaves the history to a memory inside the loop. This is the default if there is one.
     pub fn disable_internal_conversation_history(self) -> Self {
         self.internal_conversation_history(false)
     }
 
-    /// The bounds of a turn.
+    /// Sets the limits of a turn.
     pub fn limits(mut self, limits: ToolLimits) -> Self {
         self.config.limits = limits;
         self
     }
 
-    /// What happens at the loop's turning points.
+    /// Sets the hooks at the turning points of the loop.
     pub fn hooks(mut self, hooks: impl LoopHooks) -> Self {
         self.config.hooks = Arc::new(hooks);
         self
     }
 
-    /// Runs tools in another way than [`ParallelTools`](crate::ParallelTools).
+    /// Replaces [`ParallelTools`](crate::ParallelTools) for running tools.
     pub fn execution(mut self, execution: impl ToolExecution) -> Self {
         self.config.execution = Arc::new(execution);
         self
     }
 
-    /// Which calls the loop may run. An answer with one that it may not run is handed to the caller whole.
+    /// Sets which calls the loop may run. If an answer contains another call, all its calls go to the caller.
     pub fn eligible(mut self, eligible: impl Fn(&ToolCall) -> bool + Send + Sync + 'static) -> Self {
         self.config.eligible = Arc::new(eligible);
         self
     }
 
-    /// What tools are given of arguments that do not fit their schema as they are, unless a tool says so itself.
-    /// Default: [`Leniency::NullIsAbsent`].
+    /// Sets how to treat arguments that do not fit their schema. A tool's own setting takes precedence. Default:
+    /// [`Leniency::NullIsAbsent`].
     pub fn leniency(mut self, leniency: Leniency) -> Self {
         self.config.leniency = leniency;
         self
     }
 
-    /// The sentences that the loop writes itself. Default: English ones, which are shown.
+    /// Sets the sentences that the loop writes itself. Default: English, shown.
     pub fn closing_texts(mut self, texts: ClosingTexts) -> Self {
         self.config.texts = texts;
         self
     }
 
-    /// The advisor.
+    /// Creates the advisor.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), if no round is allowed at all.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), if the limit is 0 rounds.
     pub fn build(self) -> Result<ToolCallAdvisor> {
         if self.config.limits.rounds == Some(0) {
             return Err(Error::configuration("a limit of 0 rounds never asks the model; allow at least 1"));

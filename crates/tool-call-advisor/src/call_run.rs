@@ -12,30 +12,30 @@ use crate::run::run_tools::execute_one;
 use crate::truncate::cap_result;
 use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 
-/// A call to be run outside of the loop: one that was handed to the caller, such as for an approval.
+/// A call to run outside the loop: one that was returned to the caller, for example for an approval.
 ///
-/// [`ToolCallAdvisor::run_call`] runs it, and says how it runs at most once.
+/// [`ToolCallAdvisor::run_call`] runs it and documents how to run it at most once.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallRun {
     /// The call as the model wrote it.
     pub call: ToolCall,
-    /// Names the call for ever; its text is an idempotency key.
+    /// The permanent key of the call; its text is an idempotency key.
     pub key: CallKey,
-    /// The block that events name. Where the answer is not at hand, it is the one at the call's position.
+    /// The block that events name. If the answer is unknown, it is derived from the call's position.
     pub block: BlockId,
-    /// The turn that the tool is given.
+    /// The turn that is passed to the tool.
     pub turn: Arc<Turn>,
-    /// The conversation that the tool is given.
+    /// The conversation that is passed to the tool.
     pub conversation: Option<ConversationKey>,
-    /// Where to tell what happens.
+    /// Receives the events of the call.
     pub events: ToolEvents,
 }
 
 impl CallRun {
-    /// A call of which no more is known than its key, such as one that another process has stored.
+    /// Creates a call from its key alone, such as one that another process stored.
     ///
-    /// It runs in a turn of its own under the id in the key: nothing that was left in the first one is there.
+    /// It runs in a new turn with the id in the key, without the extensions of the original turn.
     #[must_use]
     pub fn new(call: ToolCall, key: CallKey) -> Self {
         let block = BlockId::new(key.round, key.position);
@@ -43,14 +43,14 @@ impl CallRun {
         Self { call, key, block, turn, conversation: None, events: ToolEvents::ignored() }
     }
 
-    /// Returns the calls of the answer with which `turn` ended, in order, each with the key that it is recorded under.
+    /// Returns the calls of the answer with which `turn` ended, in order, each with its recorded key.
     ///
-    /// An advisor outside the loop may have left out calls of the answer. The others keep their keys.
+    /// An advisor outside the loop may have removed calls from the answer. The others keep their keys.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the answer was changed and nobody knows the
-    /// place of a call in the recorded one, such as without a loop, or when a memory outside the loop gives the answer
-    /// again. The memory lists the calls with their keys: `ChatMemoryAdvisor::handed_out_calls`.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the answer was changed and the
+    /// position of a call in the recorded answer is unknown. This happens without a loop, or if a memory outside
+    /// the loop returns the answer again. `ChatMemoryAdvisor::handed_out_calls` lists the calls with their keys.
     pub fn from_answer(turn: &Arc<Turn>, answer: &ChatResponse) -> Result<Vec<Self>> {
         let handed_out = turn.extensions().get().filter(|HandedOut(own)| own.round() == answer.round());
         let recorded = match &handed_out {
@@ -67,19 +67,19 @@ impl CallRun {
         answer.tool_calls().map(run).collect()
     }
 
-    /// The same call in this turn, whose extensions the tool can read.
+    /// Sets the turn, whose extensions the tool can read.
     #[must_use]
     pub fn with_turn(self, turn: Arc<Turn>) -> Self {
         Self { turn, ..self }
     }
 
-    /// The same call in this conversation.
+    /// Sets the conversation.
     #[must_use]
     pub fn with_conversation(self, conversation: ConversationKey) -> Self {
         Self { conversation: Some(conversation), ..self }
     }
 
-    /// The same call, of which these are told. Read them while it runs.
+    /// Sets the receiver of events. Read them while the call runs.
     #[must_use]
     pub fn with_events(self, events: ToolEvents) -> Self {
         Self { events, ..self }
@@ -94,7 +94,7 @@ fn unknown_place() -> Error {
 
 impl fmt::Debug for CallRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The arguments are content: they are not for logs.
+        // Arguments are content and must not be logged.
         f.debug_struct("CallRun")
             .field("key", &self.key)
             .field("name", &self.call.name)
@@ -103,32 +103,33 @@ impl fmt::Debug for CallRun {
 }
 
 impl ToolCallAdvisor {
-    /// Runs one call as the loop would, with the settings of this loop, and gives its result.
+    /// Runs one call as the loop would, with the settings of this loop, and returns its result.
     ///
-    /// The tool is looked up in `tools`, also one whose calls are handed out; arguments are parsed and checked; the
-    /// execution runs it, within its time and with panics caught; the result is bounded. Whatever goes wrong with the
-    /// call is an error result. To go on, hand the results of all calls of the answer to the next turn, as
+    /// Looks the tool up in `tools`, including client-side tools, and parses and checks the arguments. The
+    /// configured execution runs the tool, and the size of the result is limited. Every failure of the call is an
+    /// error result. To continue, pass the results of all calls of the answer to the next turn, as
     /// [`Message::tool`](advisor_core::Message::tool).
     ///
-    /// Nothing is recorded or counted, and no predicate is asked.
+    /// Nothing is recorded or counted, and the `eligible` predicate is not called.
     ///
     /// # At most once
-    /// This method alone starts a call that must not run twice ([`Effect::AtMostOnce`]) once within one [`Turn`] value.
-    /// Another process, or another `CallRun` of the same key, starts it again, and a result that is lost reads as
+    /// This method alone starts a call that must not run twice ([`Effect::AtMostOnce`]) once within one [`Turn`]
+    /// value. Another process, or another `CallRun` of the same key, starts it again, and a lost result reads as
     /// "not run". With a memory, do this for each call:
     ///
     /// 1. Record the start: `memory.record_call_start(&conversation, &CallStart::new(key, call_id)).await`.
     /// 2. Only if that is `Ok`, run the call with this method. After an error, do not run it.
-    /// 3. Hand the result in, with those of the other calls of the answer, as the input of the next turn.
+    /// 3. Pass the result, with those of the other calls of the answer, as the input of the next turn.
     ///
-    /// If the process dies between 1 and 3, the next turn tells the model that the outcome is unknown and to verify it.
+    /// If the process dies between 1 and 3, the next turn tells the model to verify the call, whose outcome is
+    /// unknown.
     ///
     /// # Cancellation
     /// Dropping the future drops the tool.
     ///
     /// # Errors
-    /// Of kind [`Tool`](advisor_core::ErrorKind::Tool), or whatever a replaced [`ToolExecution`](crate::ToolExecution)
-    /// fails with. A failing tool is a result.
+    /// Of kind [`Tool`](advisor_core::ErrorKind::Tool), or any error of a custom
+    /// [`ToolExecution`](crate::ToolExecution). A failing tool is a result.
     ///
     /// # Example
     /// ```
@@ -183,7 +184,7 @@ impl ToolCallAdvisor {
     }
 }
 
-/// Whether the call may be started in this turn. One that must not run twice counts as started from now on.
+/// Checks whether the call may start in this turn. A call that must not run twice counts as started from then on.
 fn is_first(turn: &Turn, key: &CallKey, tool: &dyn Tool) -> bool {
     if tool.definition().effect != Some(Effect::AtMostOnce) {
         return true;

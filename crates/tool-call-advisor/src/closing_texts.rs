@@ -3,11 +3,11 @@ use std::sync::Arc;
 
 use advisor_core::{FinishReason, Limit, Text};
 
-/// The sentences that the loop writes itself, in English unless the application gives its own.
+/// The sentences that the loop writes itself, in English unless the application replaces them.
 ///
-/// A turn that a limit or a cut answer ends, ends with an assistant message of the loop's, which is shown as the
-/// answer ([`with_closing`](Self::with_closing)). Calls that were not started are answered with why
-/// ([`with_not_started`](Self::with_not_started)). What the model is told of a call that went wrong is not among them.
+/// If a limit or a cut-off answer ends a turn, the loop adds an assistant message, shown as the answer
+/// ([`with_closing`](Self::with_closing)). Calls that were not started are answered with the reason
+/// ([`with_not_started`](Self::with_not_started)). Error results of calls that failed are not among these texts.
 ///
 /// # Example
 /// ```
@@ -36,14 +36,14 @@ pub enum NotStarted {
     CutOff(FinishReason),
     /// A hook ended the turn.
     ByApplication,
-    /// A hook left the call out.
+    /// A hook removed the call.
     LeftOut,
     /// An error ended the turn.
     Failed,
 }
 
 impl ClosingTexts {
-    /// The loop's own sentences.
+    /// Creates the default texts.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -53,37 +53,38 @@ impl ClosingTexts {
         }
     }
 
-    /// The same, with what ends a turn that ended for this reason. It is shown, stored and sent.
+    /// Sets the sentence that ends a turn, by its finish reason. It is shown, stored and sent.
     ///
-    /// A blank text is not shown, and the response is empty then; see [`ClosingTexts::silent`].
+    /// If it is blank, nothing is shown and the response is empty; see [`ClosingTexts::silent`].
     #[must_use]
     pub fn with_closing(self, text: impl Fn(&FinishReason) -> String + Send + Sync + 'static) -> Self {
         Self { closing: Arc::new(text), ..self }
     }
 
-    /// The same, with what the model reads in place of the result of a call. A blank text is the loop's own.
+    /// Sets the text that the model reads in place of a result. If it is blank, the default text is used.
     #[must_use]
     pub fn with_not_started(self, text: impl Fn(&NotStarted) -> String + Send + Sync + 'static) -> Self {
         Self { not_started: Arc::new(text), ..self }
     }
 
-    /// The same, with what stands for a direct result that says and shows nothing. A blank text is the loop's own.
+    /// Sets the text for a direct result without text and media. If it is blank, the default text is used.
     #[must_use]
     pub fn with_done(self, text: impl Into<Text>) -> Self {
         Self { done: text.into(), ..self }
     }
 
-    /// The same, without a closing sentence being shown: the application shows what it likes by the finish reason.
+    /// Hides the closing sentence: the application decides what to show by the finish reason.
     ///
-    /// The response has no block then. What is stored still ends with an assistant message, the loop's own sentence:
-    /// a transcript that ends with results is refused by some providers, and the model should know what happened. It is
-    /// [hidden](advisor_core::Message::hidden), so a turn that is submitted again does not show it either.
+    /// The response then has no block. The stored transcript still ends with an assistant message, the default
+    /// sentence. Some providers refuse a transcript that ends with results, and the model should know what
+    /// happened. The message is [hidden](advisor_core::Message::hidden), so submitting the turn again does not
+    /// show it either.
     #[must_use]
     pub fn silent(self) -> Self {
         self.with_closing(|_| String::new())
     }
 
-    /// What ends a turn, and whether it is shown.
+    /// Returns the closing sentence, and whether it is shown.
     pub(crate) fn closing(&self, reason: &FinishReason) -> (String, bool) {
         let text = (self.closing)(reason);
         if text.trim().is_empty() { (closing(reason), false) } else { (text, true) }
@@ -115,7 +116,7 @@ fn closing(reason: &FinishReason) -> String {
     }
 }
 
-/// What the model reads by default.
+/// Writes the text that the model reads by default.
 impl fmt::Display for NotStarted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not started: ")?;
@@ -131,7 +132,7 @@ impl fmt::Display for NotStarted {
     }
 }
 
-/// What cut an answer off, for people.
+/// Returns what cut an answer off, as readable text.
 fn cut_by(reason: &FinishReason) -> Option<&'static str> {
     match reason {
         FinishReason::Length => Some("length limit"),

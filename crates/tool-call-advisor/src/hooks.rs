@@ -2,19 +2,19 @@ use advisor_core::{
     ChatRequest, ChatResponse, ErrorKind, FinishReason, Message, MessageList, Result, Usage, async_trait,
 };
 
-/// What a caller may do at the turning points of the tool loop. Every hook has a default that changes nothing.
+/// Hooks at the turning points of the tool loop. Every hook has a default that changes nothing.
 ///
 /// # Ordering
 /// In one turn: `loop_start` once · then per round `before_round`, the answer, `after_round`, the tools,
-/// `next_messages` · and `finalize` exactly once on every exit. `after_round` runs after everything
-/// inside the loop is done with the answer, `next_messages` after all results of the round are stored.
+/// `next_messages` · and `finalize` exactly once on every exit. `after_round` runs after all advisors inside the
+/// loop have completed for the answer. `next_messages` runs after all results of the round are recorded.
 ///
 /// # Cancellation
-/// A dropped turn drops a running hook at its await point; `finalize` runs nevertheless.
+/// Dropping the turn drops a running hook at its await point; `finalize` still runs.
 ///
 /// # Errors
-/// A failing hook ends the turn with its error: no tool runs and nothing more is asked. Calls that are
-/// stored already are answered "not started".
+/// A failing hook ends the turn with its error: no further tool runs and the model is not asked again. Calls that
+/// are stored already are answered "not started".
 ///
 /// # Example
 /// ```
@@ -35,31 +35,31 @@ use advisor_core::{
 /// ```
 #[async_trait]
 pub trait LoopHooks: Send + Sync + 'static {
-    /// Before the first round; may change the request for the whole turn.
+    /// Called before the first round; may change the request for the whole turn.
     async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
         Ok(request)
     }
 
-    /// Before each round, counted from 1; may change the request. Messages that it adds, tools and options
-    /// stay for the rounds that follow.
+    /// Called before each round, counted from 1; may change the request. Added messages, tools and options stay
+    /// for the rounds that follow.
     async fn before_round(&self, request: ChatRequest, _round: u32) -> Result<ChatRequest> {
         Ok(request)
     }
 
-    /// After each round. What it gives steers the loop; what was shown and stored stays as it is.
+    /// Called after each round. The returned response steers the loop; shown and stored content stays unchanged.
     async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
         Ok(response)
     }
 
-    /// After the tools: what is sent next, given what the loop would send. Messages that it adds stay for
-    /// the rounds that follow and are remembered unless they are ephemeral; one that it puts in the place of
-    /// another is one that it adds. Changed answers with calls and changed results are only sent: the
-    /// transcript keeps what happened, and a memory inside the loop sends what it keeps.
+    /// Called after the tools, with the messages that the loop would send; returns the messages to send. Added
+    /// messages stay for the rounds that follow and are recorded, unless they are ephemeral. A message that
+    /// replaces another counts as added. Changed results, and changed answers with calls, are sent but not
+    /// recorded. A memory inside the loop sends its stored messages instead.
     async fn next_messages(&self, next: MessageList, _results: &[Message]) -> Result<MessageList> {
         Ok(next)
     }
 
-    /// At the end, however it comes: an answer, a limit, an error, a drop. It must not block.
+    /// Called once on every exit: answer, limit, error or drop. It must not block.
     fn finalize(&self, _outcome: &LoopOutcome) {}
 }
 
@@ -69,13 +69,13 @@ pub trait LoopHooks: Send + Sync + 'static {
 pub struct LoopOutcome {
     /// How it ended.
     pub end: LoopEnd,
-    /// How often the model was asked.
+    /// Number of requests to the model.
     pub rounds: u32,
-    /// How many tool calls were run.
+    /// Number of tool calls that were run.
     pub calls: u32,
-    /// What all rounds used together.
+    /// Summed usage of all rounds.
     pub usage: Option<Usage>,
-    /// The messages of the turn that became final.
+    /// The final messages of the turn.
     pub transcript: MessageList,
 }
 
@@ -83,15 +83,15 @@ pub struct LoopOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoopEnd {
-    /// With an answer, for this reason.
+    /// The loop ended with an answer, for this reason.
     Finished(FinishReason),
-    /// With an error of this kind.
+    /// The loop ended with an error of this kind.
     Failed(ErrorKind),
-    /// It was dropped before its end.
+    /// The loop was dropped before its end.
     Dropped,
 }
 
-/// The hooks of a loop without hooks.
+/// Hooks that do nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NoHooks;
 

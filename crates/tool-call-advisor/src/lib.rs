@@ -1,25 +1,27 @@
-//! The tool loop as an advisor: it runs the calls of a streamed answer and asks the model again.
+//! The tool loop as an advisor: runs the tool calls of a streamed answer and asks the model again.
 //!
-//! The loop decides on the finished answer, never on a chunk. Before a tool starts, everything inside the
-//! loop is done with the answer that asked for it, so a memory inside has stored it. Before the model is
-//! asked again, all results are recorded. Whatever goes wrong with a tool is a result that the model
-//! reads, and whatever ends the turn leaves a valid transcript.
+//! The loop decides on the finished answer, never on a chunk. Before a tool starts, all advisors inside the loop
+//! have completed for the answer that called it, so a memory inside has stored it. All results are recorded before
+//! the model is asked again. Every tool failure becomes a result that the model reads. Every exit leaves a valid
+//! transcript.
 //!
-//! - [`ToolCallAdvisor`] is the loop, [`ToolCallStreaming`] what those outside see of it.
-//! - [`FnTool`] makes a tool of a closure, [`ClientTool`] offers one that the caller runs.
-//! - [`Effect`] is what a tool says about running twice: one that must not writes its start before it runs.
+//! - [`ToolCallAdvisor`] is the loop; [`ToolCallStreaming`] selects which chunks of it are shown.
+//! - [`FnTool`] makes a tool from a closure; [`ClientTool`] offers one that the caller runs.
+//! - [`Effect`] declares whether a tool may run twice for one call. If not, the start of a call is recorded before
+//!   it runs.
 //! - [`ClosingTexts`] are the sentences that the loop writes itself.
-//! - [`ToolLimits`] bounds a turn, [`LoopHooks`] are its turning points.
-//! - [`ParallelTools`] runs the calls; [`ToolExecution`] replaces it.
-//! - [`ToolCallAdvisor::run_call`] runs one call outside of the loop, such as one that was handed out and approved.
+//! - [`ToolLimits`] bounds a turn; [`LoopHooks`] are called at its turning points.
+//! - [`ParallelTools`] runs the calls; a custom [`ToolExecution`] replaces it.
+//! - [`ToolCallAdvisor::run_call`] runs one call outside the loop, such as one that the caller approved.
 //!
 //! # Features
-//! | feature | what it brings | by default |
+//! | feature | effect | by default |
 //! | --- | --- | --- |
-//! | `schema-validation` | arguments are checked against the tool's schema, and schemas when the client is built | yes |
+//! | `schema-validation` | checks arguments against the tool's schema, and schemas when a client is built | yes |
 //! | `typed-tools` | `FnTool::typed`, `FnTool::from_args` and `schema_for`: the schema of a type | yes |
 //!
-//! Without `schema-validation` arguments are parsed and must be an object; tools check them, typed ones by their type.
+//! Without `schema-validation`, arguments must parse and be an object. Tools check them, typed tools by their
+//! type.
 //!
 //! # Example
 //! ```

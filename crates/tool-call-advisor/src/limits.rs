@@ -5,44 +5,44 @@ use advisor_core::Text;
 
 use crate::truncate::ResultBounds;
 
-/// Bounds of one turn's tool loop. Reaching one ends the turn with a typed finish reason and a valid transcript.
+/// Limits of one turn's tool loop. Reaching one ends the turn with a typed finish reason and a valid transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolLimits {
-    /// How often the model is asked. Default: 25. Absent: as often as it likes.
+    /// Maximum number of requests to the model. Default: 25. `None`: unlimited.
     pub rounds: Option<u32>,
-    /// Tool calls in all. Default: 150. Absent: any number.
+    /// Maximum number of tool calls in total. Default: 150. `None`: unlimited.
     pub calls: Option<u32>,
-    /// Calls of one tool. Default: 40. Absent: any number.
+    /// Maximum number of calls of one tool. Default: 40. `None`: unlimited.
     pub calls_per_tool: Option<u32>,
-    /// Calls of particular tools, in place of `calls_per_tool`; `None` is any number.
+    /// Limits for particular tools, in place of `calls_per_tool`; `None` means unlimited.
     pub tools: BTreeMap<Text, Option<u32>>,
-    /// Wall time of the turn, from the loop's beginning on. Default: absent.
+    /// Wall time of the turn, from the start of the loop. Default: `None`, unlimited.
     ///
-    /// It cuts short what the model, tools and advisors inside the loop do, and is looked at between rounds.
-    /// Hooks and recorders are always waited for.
+    /// It interrupts the model, tools and advisors inside the loop, and is checked between rounds. Hooks and
+    /// recorders are always awaited to their end.
     pub total_time: Option<Duration>,
-    /// Bytes of the text of one result. Default: 64 KiB. Text that is too long is cut in its middle.
+    /// Maximum bytes of the text of one result. Default: 64 KiB. Longer text is cut in its middle.
     ///
-    /// JSON in a result is kept as JSON up to 100 levels of nesting, and as its text beyond.
+    /// JSON in a result stays JSON up to 100 levels of nesting. Deeper JSON becomes text.
     pub result_bytes: usize,
-    /// Bytes of the media of one result. Default: 16 MiB.
+    /// Maximum bytes of the media of one result. Default: 16 MiB.
     ///
-    /// Media counts as its bytes, or those of its URL or file id, with its type and name. A note stands for media
-    /// that does not fit, and says how large it was.
+    /// Media counts as its bytes, or those of its URL or file id, plus its type and name. Media that does not fit
+    /// is replaced by a note with its size.
     pub result_media_bytes: usize,
-    /// What a bound on calls does.
+    /// What happens when a limit on calls is reached.
     pub on_call_limit: OnCallLimit,
 }
 
-/// What happens to calls beyond a bound on calls. They never run, and are answered with an error.
+/// What happens when a limit on calls is reached. Calls beyond it never run and are answered with an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnCallLimit {
-    /// The turn ends after the calls within the bound have run.
+    /// The turn ends after the calls within the limit have run.
     #[default]
     EndTurn,
-    /// The model reads the error and goes on, as long as it has rounds.
+    /// The model reads the error and continues while rounds remain.
     TellModel,
 }
 
@@ -62,50 +62,50 @@ impl Default for ToolLimits {
 }
 
 impl ToolLimits {
-    /// The same bounds with this many rounds.
+    /// Sets the number of rounds.
     #[must_use]
     pub fn with_rounds(self, rounds: u32) -> Self {
         Self { rounds: Some(rounds), ..self }
     }
 
-    /// The same bounds with this many calls in all.
+    /// Sets the number of calls in total.
     #[must_use]
     pub fn with_calls(self, calls: u32) -> Self {
         Self { calls: Some(calls), ..self }
     }
 
-    /// The same bounds with this many calls of each tool.
+    /// Sets the number of calls of each tool.
     #[must_use]
     pub fn with_calls_per_tool(self, calls: u32) -> Self {
         Self { calls_per_tool: Some(calls), ..self }
     }
 
-    /// The same bounds with another number of calls for one tool; `None` is any number.
+    /// Sets the number of calls of one tool; `None` means unlimited.
     #[must_use]
     pub fn with_calls_of(mut self, tool: impl Into<Text>, calls: Option<u32>) -> Self {
         self.tools.insert(tool.into(), calls);
         self
     }
 
-    /// The same bounds with this much time for the turn.
+    /// Sets the time of the turn.
     #[must_use]
     pub fn with_total_time(self, time: Duration) -> Self {
         Self { total_time: Some(time), ..self }
     }
 
-    /// The same bounds with this many bytes for the text of a result.
+    /// Sets the bytes for the text of a result.
     #[must_use]
     pub fn with_result_bytes(self, bytes: usize) -> Self {
         Self { result_bytes: bytes, ..self }
     }
 
-    /// The same bounds with this many bytes for the media of a result.
+    /// Sets the bytes for the media of a result.
     #[must_use]
     pub fn with_result_media_bytes(self, bytes: usize) -> Self {
         Self { result_media_bytes: bytes, ..self }
     }
 
-    /// The same bounds, with what reaching one on calls does.
+    /// Sets what happens when a limit on calls is reached.
     #[must_use]
     pub fn with_on_call_limit(self, on_call_limit: OnCallLimit) -> Self {
         Self { on_call_limit, ..self }

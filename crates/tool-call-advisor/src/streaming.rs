@@ -1,43 +1,44 @@
 use advisor_core::{BlockDelta, BlockKind, Chunk};
 
-/// What those outside the tool loop see of its rounds while they run.
+/// The chunks of a running tool loop that are shown outside it.
 ///
 /// | chunk | `TextOnly` | `FinalAnswerOnly` | `All` |
 /// | --- | --- | --- | --- |
-/// | text, reasoning, refusal, media, citation of a round that goes on | live | – | live |
-/// | the same of the last round | live | live when certain, else at once at its end | live |
+/// | text, reasoning, refusal, media, citation of a round before the last | live | – | live |
+/// | the same of the last round | live | live when certain, else when it ends | live |
 /// | tool-call blocks that the loop runs | – | – | live |
-/// | tool-call blocks that it does not run | when that is decided | when that is decided | live |
+/// | tool-call blocks that it does not run | once decided | once decided | live |
 /// | tool started, progress, finished | – | – | live |
 /// | round completed | yes | – | yes |
 /// | usage | the last round's | – | each round's |
 /// | attempt restarted, completed | yes | yes | yes |
 ///
-/// A last round is certain when no tools are offered, the tool choice is none, or no further round is
-/// allowed. The completed response always sums the usage of all rounds.
+/// A last round is certain when no tools are offered, the tool choice is none, or no further round is allowed. The
+/// completed response always sums the usage of all rounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "the three modes are the columns of the table")]
 pub enum ToolCallStreaming {
-    /// What the user reads, as it comes.
+    /// Content for the user, live, without tool activity.
     #[default]
     TextOnly,
-    /// Nothing but the last round: its answer, and behind it the closing sentence of the loop if a limit or a cut ends the turn.
+    /// Only the last round: its answer, then the loop's closing sentence if a limit or a cut-off answer ends the
+    /// turn.
     FinalAnswerOnly,
-    /// Everything.
+    /// All chunks.
     All,
 }
 
-/// What of a live round comes out at once, given the mode.
+/// Filter that decides which chunks of a live round are shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filter {
     pub(crate) mode: ToolCallStreaming,
     pub(crate) tool_events: bool,
-    /// The round is known to be the last one.
+    /// Whether the round is known to be the last one.
     pub(crate) certain: bool,
 }
 
 impl Filter {
-    /// Whether a chunk of a live round comes out as it is.
+    /// Returns whether a chunk of a live round is shown as it is.
     #[inline]
     pub(crate) fn shows(self, chunk: &Chunk) -> bool {
         match (self.mode, chunk) {
@@ -50,27 +51,27 @@ impl Filter {
         }
     }
 
-    /// Whether tools tell what they do while they run.
+    /// Returns whether tool events are shown while tools run.
     pub(crate) fn shows_tools(self) -> bool {
         self.tool_events || self.mode == ToolCallStreaming::All
     }
 
-    /// Whether it is shown that a round ended and another one follows.
+    /// Returns whether the end of a round that another one follows is shown.
     pub(crate) fn shows_round_end(self) -> bool {
         self.mode != ToolCallStreaming::FinalAnswerOnly
     }
 
-    /// Whether the last round's answer, calls apart, has still to be shown when it ends.
+    /// Returns whether the last round's content, except calls, is shown only when the round ends.
     pub(crate) fn withheld_answer(self) -> bool {
         self.mode == ToolCallStreaming::FinalAnswerOnly && !self.certain
     }
 
-    /// Whether calls that the loop does not run have still to be shown when that is decided.
+    /// Returns whether calls that the loop does not run are shown only once that is decided.
     pub(crate) fn withheld_calls(self) -> bool {
         self.mode != ToolCallStreaming::All
     }
 
-    /// Whether the last round's usage has still to be shown when it ends.
+    /// Returns whether the last round's usage is shown only when the round ends.
     pub(crate) fn withheld_usage(self) -> bool {
         self.mode == ToolCallStreaming::TextOnly
     }

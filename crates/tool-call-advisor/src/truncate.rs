@@ -1,25 +1,25 @@
 use advisor_core::{Media, MediaSource, Part, Text, ToolResult};
 use serde_json::Value;
 
-/// The bytes that one result may have.
+/// Maximum bytes of one result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResultBounds {
     pub(crate) text: usize,
     pub(crate) media: usize,
 }
 
-/// How deep JSON in a result may be nested, and so how deep what holds the result in a store or on a wire: parsers
-/// follow some 127 levels. JSON beyond that is kept as its text.
+/// Maximum nesting of JSON that stays JSON in a result. Parsers follow about 127 levels, which include the levels
+/// of the stored or sent document around the result. Deeper JSON is kept as its text.
 const DEEPEST_JSON: usize = 100;
 
-/// How deep JSON may be nested to be kept as its text. A note stands for what is deeper.
+/// Maximum nesting of JSON that is kept as its text. Deeper JSON is replaced by a note.
 const DEEPEST_TEXT: usize = 500;
 
-/// Names that begin so are read as something else by `serde_json`. An object that has one is kept as its text.
+/// Prefix of names that `serde_json` treats specially. An object with such a name is kept as its text.
 const RESERVED: &str = "$serde_json::private::";
 
-/// Keeps a result within its bounds. Text that is too long is cut: its head and its tail stay, a marker says how much is
-/// missing. Media comes whole, as far as there is room; a note, which is text, stands for media that was left out.
+/// Limits the size of a result. Longer text keeps its head and its tail, with a marker for the bytes left out.
+/// Media that fits is kept whole; other media is replaced by a note, which counts as text.
 pub(crate) fn cap_result(mut result: ToolResult, bounds: ResultBounds) -> ToolResult {
     let mut for_media = bounds.media;
     let notes: Vec<_> =
@@ -37,7 +37,7 @@ pub(crate) fn cap_result(mut result: ToolResult, bounds: ResultBounds) -> ToolRe
     result
 }
 
-/// What stands for media that is larger than the `room`, which shrinks by media that is not.
+/// Returns the note that replaces media larger than `room`. Media that fits reduces `room`.
 fn note_if_left_out(part: &Part, room: &mut usize, limit: usize) -> Option<String> {
     let (kind, media) = match part {
         Part::Image(media) => ("image", media),
@@ -58,12 +58,12 @@ fn note_if_left_out(part: &Part, room: &mut usize, limit: usize) -> Option<Strin
     })
 }
 
-/// The bytes of the content, or of the address that stands for it; and those together with its type and name.
+/// Returns the bytes of the content, or of its URL or file id; and the same with its type and name.
 fn media_bytes(media: &Media) -> (usize, usize) {
     let content = match &media.source {
         MediaSource::Bytes(bytes) => bytes.len(),
         MediaSource::Url(text) | MediaSource::ProviderFile(text) => text.len(),
-        // A kind of source that is newer than this crate.
+        // A source kind that this crate does not know.
         _ => 0,
     };
     (content, content + media.mime.len() + media.name.as_ref().map_or(0, |name| name.len()))
@@ -90,7 +90,7 @@ fn part_within(part: Part, room: &mut usize) -> Part {
     }
 }
 
-/// Whether a value is nested at most so many levels deep, and has only names that may be.
+/// Checks whether a value is nested at most `levels` deep and all its names pass `may_be`.
 fn is_within(value: &Value, levels: usize, may_be: fn(&str) -> bool) -> bool {
     match (value, levels.checked_sub(1)) {
         (Value::Array(_) | Value::Object(_), None) => false,
@@ -102,7 +102,7 @@ fn is_within(value: &Value, levels: usize, may_be: fn(&str) -> bool) -> bool {
     }
 }
 
-/// The text as far as there is room, which shrinks.
+/// Returns the text, cut to `room`, and reduces `room` by its length.
 fn text_within(text: Text, room: &mut usize) -> Part {
     let text = if text.len() > *room { cut(&text, *room).into() } else { text };
     *room = room.saturating_sub(text.len());

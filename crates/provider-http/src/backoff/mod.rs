@@ -1,7 +1,7 @@
-//! When to ask again: an exponential schedule with jitter, and what the server says in `Retry-After`.
+//! When to retry: an exponential schedule with jitter, and the server's `Retry-After`.
 //!
-//! Nothing here sleeps or sends. Whoever owns the retries asks [`Waits::next_wait`] how long to wait, as long as nothing of the
-//! answer was shown.
+//! Nothing here sleeps or sends. The owner of the retries asks [`Waits::next_wait`] how long to wait, as long as
+//! no part of the answer was shown.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,23 +12,23 @@ use http::header::{HeaderName, RETRY_AFTER};
 #[cfg(test)]
 mod tests;
 
-/// How often to ask again, and how long to wait before.
+/// Number of retries, and the wait before each.
 ///
-/// The n-th wait is drawn between the half and the whole of `first` · 2ⁿ⁻¹, but of no more than `longest`: the half keeps the
-/// schedule exponential, the other half keeps clients that failed together from coming back together.
+/// The n-th wait is random between half and all of `first` · 2ⁿ⁻¹, capped at `longest`. The fixed half keeps the
+/// schedule exponential. The random half keeps clients that failed together from retrying together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backoff {
-    /// How often to ask again after the first attempt. Default 2; 0 switches retries off.
+    /// Number of retries after the first attempt. Default 2; 0 disables retries.
     pub retries: usize,
-    /// The longest first wait. Default 500 ms.
+    /// Maximum of the first wait. Default 500 ms.
     pub first: Duration,
-    /// The longest wait of the schedule. Default 8 s.
+    /// Maximum of every wait of the schedule. Default 8 s.
     pub longest: Duration,
-    /// The longest wait that a server can ask for; what is beyond it is cut to it. Default 60 s, the window in which providers
-    /// count requests per minute.
+    /// Maximum wait that a server can request; longer ones are cut to it. Default 60 s, the window in which
+    /// providers count requests per minute.
     pub longest_asked: Duration,
-    /// Makes the jitter the same in every run, for tests. Default `None`: it differs.
+    /// Seed that makes the jitter the same in every run, for tests. Default `None`: random.
     pub seed: Option<u64>,
 }
 
@@ -45,20 +45,20 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// No retries.
+    /// Disables retries.
     #[must_use]
     pub fn none() -> Self {
         Self { retries: 0, ..Self::default() }
     }
 
-    /// The same with another number of retries.
+    /// Sets the number of retries.
     #[must_use]
     pub fn with_retries(mut self, retries: usize) -> Self {
         self.retries = retries;
         self
     }
 
-    /// The same with other bounds for the first wait and for every wait of the schedule.
+    /// Sets the maximum of the first wait and of every wait of the schedule.
     #[must_use]
     pub fn with_waits(mut self, first: Duration, longest: Duration) -> Self {
         self.first = first;
@@ -66,24 +66,24 @@ impl Backoff {
         self
     }
 
-    /// The same with another bound for what a server asks for.
+    /// Sets the maximum wait that a server can request.
     #[must_use]
     pub fn with_longest_asked(mut self, longest_asked: Duration) -> Self {
         self.longest_asked = longest_asked;
         self
     }
 
-    /// The same with jitter that is the same in every run.
+    /// Makes the jitter the same in every run.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// The waits of one request, from its first failure on.
+    /// Returns the waits of one request, from its first failure on.
     #[must_use]
     pub fn waits(&self) -> Waits {
-        // backon adds up to as much again to each wait, so it is given the halves.
+        // backon adds jitter of up to the whole duration to each wait, so it gets half of it.
         let builder = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(self.first.min(self.longest) / 2)
@@ -117,20 +117,20 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// How long to wait before the next attempt; `None` if there is none left.
+    /// Returns the wait before the next attempt, or `None` if no retry is left.
     ///
-    /// `asked` is what the server said, as [`retry_after`] reads it. It goes before the schedule, up to
-    /// [`Backoff::longest_asked`], and uses up one of the retries.
+    /// `asked` is the server's request, as [`retry_after`] returns it. It takes precedence over the schedule, up
+    /// to [`Backoff::longest_asked`], and uses up one retry.
     pub fn next_wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let own = self.schedule.next()?;
         Some(asked.map_or(own, |asked| asked.min(self.longest_asked)))
     }
 }
 
-/// How long the server asks to wait: `retry-after-ms`, else `Retry-After` in seconds or as an HTTP date.
+/// Returns the wait that the server requests: `retry-after-ms`, else `Retry-After` in seconds or as an HTTP date.
 ///
-/// `now` is what a date is measured from; a date that has passed is no wait. Fractions are accepted, as some providers send
-/// them. A value that is negative or no time at all is as good as none; one too large for a [`Duration`] is [`Duration::MAX`].
+/// A date is relative to `now`; a past date means no wait. Fractions are accepted, since some providers send them.
+/// A negative or invalid value is ignored. A value too large for a [`Duration`] is [`Duration::MAX`].
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
@@ -143,7 +143,7 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     })
 }
 
-/// A decimal number of units, of which `per_second` make a second.
+/// Parses a decimal number of units, of which `per_second` make a second.
 fn number(value: &str, per_second: f64) -> Option<Duration> {
     let decimal = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let seconds = value.parse::<f64>().ok().filter(|_| decimal)? / per_second;

@@ -31,7 +31,7 @@ fn reads_what_the_server_asks_for() {
         (&[("retry-after-ms", "0.5")], Some(Duration::from_micros(500))),
         (&[("retry-after-ms", "1500"), ("retry-after", "2")], ms(1500)),
         (&[("retry-after-ms", "soon"), ("retry-after", "2")], ms(2000)),
-        // No time at all
+        // Invalid
         (&[("retry-after", "")], None),
         (&[("retry-after", ".")], None),
         (&[("retry-after", "-1")], None),

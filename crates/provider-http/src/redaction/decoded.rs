@@ -1,16 +1,16 @@
-//! Words as they are once they are decoded, with where each byte of them came from.
+//! Decoded text, with the source position of each byte.
 
 use std::ops::Range;
 
-/// Words in small letters, decoded so many times.
+/// Lowercase text after zero or more decoding passes.
 pub(super) struct Decoded {
     bytes: Vec<u8>,
-    /// Where each byte begins in the words as they came, and after the last one where they end.
+    /// Source offset of each byte, and the end of the source after the last one.
     begins: Vec<usize>,
 }
 
 impl Decoded {
-    /// The words as they came.
+    /// Creates it from text without decoding.
     pub(super) fn plain(words: &str) -> Self {
         Self { bytes: words.to_ascii_lowercase().into_bytes(), begins: (0..=words.len()).collect() }
     }
@@ -19,13 +19,13 @@ impl Decoded {
         &self.bytes
     }
 
-    /// Where some of these bytes stand in the words as they came.
+    /// Returns the range in the source of some of these bytes.
     pub(super) fn source_of(&self, range: &Range<usize>) -> Range<usize> {
         let begin = |at: usize| self.begins.get(at).or(self.begins.last()).copied().unwrap_or_default();
         begin(range.start)..begin(range.end)
     }
 
-    /// The same decoded once more; `None` if nothing in it is encoded.
+    /// Decodes the bytes once more; `None` if nothing is encoded.
     pub(super) fn decode(&self) -> Option<Self> {
         let (mut bytes, mut begins) = (Vec::new(), Vec::new());
         let mut rest = self.bytes.as_slice();
@@ -40,7 +40,8 @@ impl Decoded {
     }
 }
 
-/// The byte that is written as more than one here, and as how many: `%2d`, `\u002d`, `\x2d`, `\/`, `&#45;`, `&#x2d;`, `&amp;`.
+/// Returns the byte of the escape sequence at the start, and the length of the sequence: `%2d`, `\u002d`, `\x2d`,
+/// `\/`, `&#45;`, `&#x2d;`, `&amp;`.
 fn unescaped(bytes: &[u8]) -> Option<(u8, usize)> {
     let hex = |from: usize, to: usize| {
         let digits = str::from_utf8(bytes.get(from..to)?).ok()?;

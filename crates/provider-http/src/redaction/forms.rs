@@ -1,4 +1,4 @@
-//! What a secret looks like in other people's words.
+//! The forms that a secret can have in a server's text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -6,22 +6,22 @@ use std::ops::Range;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// How long a piece of a secret is by which it is known. What is shorter gives too little away, and occurs by chance.
+/// Length of the pieces by which a secret is recognised. Shorter ones reveal too little, and occur by chance.
 const PIECE: usize = 12;
-/// How long the beginning of a secret is by which it is known where the words are cut off.
+/// Minimum length of the beginning of a secret that is recognised where the text is cut off.
 const BEGINNING: usize = 4;
 
-/// The forms of some secrets.
+/// The forms of a set of secrets.
 pub(super) struct Forms {
     forms: Vec<Form>,
-    /// What is looked for, by its length: pieces of forms, and forms that are known in whole only.
+    /// Byte strings to search for, by length: pieces of forms, and forms that are recognised only as a whole.
     pieces: HashMap<usize, HashSet<Box<[u8]>>>,
 }
 
 struct Form {
-    /// In small letters.
+    /// In lowercase.
     bytes: Vec<u8>,
-    /// Whether a piece of it is a secret, too.
+    /// Whether a piece of it is secret, too.
     in_pieces: bool,
 }
 
@@ -45,7 +45,7 @@ impl Forms {
         Self { forms, pieces }
     }
 
-    /// Where they are in these bytes, in whole or in pieces.
+    /// Returns the ranges of these bytes that hold a form or a piece of one.
     pub(super) fn find_in(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for (length, pieces) in &self.pieces {
@@ -55,14 +55,15 @@ impl Forms {
         found
     }
 
-    /// Where one begins at the end of these bytes, which are cut off there.
+    /// Returns the ranges at the end of these bytes that hold the beginning of a form. The bytes are cut off
+    /// there.
     pub(super) fn find_cut(&self, bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let in_pieces = self.forms.iter().filter(|form| form.in_pieces);
         in_pieces.filter_map(|form| Some(begins_at_the_end(bytes, &form.bytes)?..bytes.len()))
     }
 }
 
-/// Where the last bytes are that this form begins with.
+/// Returns where the bytes end with a beginning of this form.
 fn begins_at_the_end(bytes: &[u8], form: &[u8]) -> Option<usize> {
     let longest = form.len().min(bytes.len());
     let length = (BEGINNING..=longest)
@@ -71,13 +72,13 @@ fn begins_at_the_end(bytes: &[u8], form: &[u8]) -> Option<usize> {
     Some(bytes.len() - length)
 }
 
-/// A secret in hexadecimal, and in base64 wherever it begins in what is encoded.
+/// Returns a secret in hexadecimal, and in base64 at every alignment.
 fn encoded(secret: &[u8]) -> Vec<String> {
     let mut forms = vec![secret.iter().map(|byte| format!("{byte:02x}")).collect()];
     for before in 0..3_usize {
         let padded = [&vec![0; before], secret].concat();
         for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
-            // The letters that the secret shares with what stands before or behind it are not its own.
+            // Characters that also encode bytes before or after the secret are left out.
             let first = (before * 8).div_ceil(6);
             let last = padded.len() * 8 / 6;
             forms.extend(engine.encode(&padded).get(first..last).map(str::to_owned));

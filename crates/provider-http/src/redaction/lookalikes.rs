@@ -1,8 +1,8 @@
-//! What looks like a key, whoever's it is: a server may quote one that is not configured here.
+//! Detection of text that looks like a key. A server may quote a key that is not configured here.
 
 use std::ops::Range;
 
-/// What keys begin with, in small letters, and how many more bytes such a word has at least.
+/// Lowercase prefixes of keys, each with the minimum number of bytes after it.
 const BEGINNINGS: [(&str, usize); 18] = [
     ("sk-", 8),
     ("sk_", 16),
@@ -23,7 +23,7 @@ const BEGINNINGS: [(&str, usize); 18] = [
     ("fw_", 20),
     ("eyj", 32),
 ];
-/// What a key follows.
+/// Lowercase text that precedes a key.
 const INTRODUCTIONS: [&str; 13] = [
     "bearer",
     "basic",
@@ -39,15 +39,15 @@ const INTRODUCTIONS: [&str; 13] = [
     "key",
     "key provided",
 ];
-/// How long a key is at least that is known only by what it follows.
+/// Minimum length of a key that is recognised only by the text before it.
 const SHORTEST: usize = 8;
-/// How much of a key there is at least in a name: names of tools and models begin like keys, too.
+/// Minimum length of a key in a name, since names of tools and models can begin like keys.
 const SHORTEST_IN_NAME: usize = 16;
 
-/// Where a text in small letters, which may be cut off, holds what looks like a key.
+/// Returns the ranges that look like keys in lowercase text, which may be cut off.
 pub(super) fn find_in_text(bytes: &[u8]) -> Vec<Range<usize>> {
     let is_key = |place: &Range<usize>, word: &[u8]| {
-        // What is cut off here may have been longer.
+        // A word at the cut may have been longer.
         let is_cut = place.end == bytes.len();
         rests(word).any(|(rest, more)| rest.len() >= more || is_cut)
             || (word.len() >= SHORTEST && is_no_plain_word(word) && is_introduced(bytes, place))
@@ -55,7 +55,7 @@ pub(super) fn find_in_text(bytes: &[u8]) -> Vec<Range<usize>> {
     words_of(bytes).filter(|place| bytes.get(place.clone()).is_some_and(|word| is_key(place, word))).collect()
 }
 
-/// Where a name in small letters, which is whole, holds what is certain enough to be a key.
+/// Returns the ranges of a complete lowercase name that are almost certainly keys.
 pub(super) fn find_in_name(bytes: &[u8]) -> Vec<Range<usize>> {
     let is_long = |key: &[u8], more: usize| key.len() >= more.max(SHORTEST_IN_NAME) && is_no_plain_word(key);
     let is_key = |place: &Range<usize>, word: &[u8]| {
@@ -66,17 +66,17 @@ pub(super) fn find_in_name(bytes: &[u8]) -> Vec<Range<usize>> {
     long.filter(|place| bytes.get(place.clone()).is_some_and(|word| is_key(place, word))).collect()
 }
 
-/// What follows in a word that begins like a key, and how much of it there is in a key.
+/// Returns the part of a word after each key prefix it has, and the minimum length of that part in a key.
 fn rests(word: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     BEGINNINGS.iter().filter_map(|(beginning, more)| Some((word.strip_prefix(beginning.as_bytes())?, *more)))
 }
 
-/// Whether some digit, or what stands for hidden letters, is in it: otherwise it may be any word.
+/// Checks for a digit or a mask character (`*`). Without one it may be any word.
 fn is_no_plain_word(word: &[u8]) -> bool {
     word.iter().any(|byte| byte.is_ascii_digit() || *byte == b'*')
 }
 
-/// Whether a place is behind what a key follows: `Bearer `, `api_key=`, `"key": "`.
+/// Checks whether the text before a range introduces a key: `Bearer `, `api_key=`, `"key": "`.
 fn is_introduced(bytes: &[u8], place: &Range<usize>) -> bool {
     let before = bytes.get(..place.start).unwrap_or_default();
     let between = |byte: &u8| b"\"' :=".contains(byte);
@@ -85,7 +85,7 @@ fn is_introduced(bytes: &[u8], place: &Range<usize>) -> bool {
     name.len() < before.len() && INTRODUCTIONS.iter().any(|word| name.ends_with(word.as_bytes()))
 }
 
-/// The words that could be keys.
+/// Returns the ranges of the words that could be keys.
 fn words_of(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let in_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~+/*".contains(byte);
     let mut at = 0;

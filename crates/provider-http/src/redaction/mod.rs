@@ -1,8 +1,8 @@
-//! Words of a server on their way into errors and logs.
+//! Redaction of a server's text for errors and logs.
 //!
-//! What comes from a server is [`ServerWords`], which nothing can print. [`Redaction::show`] makes [`ServerText`] of them, without
-//! secrets, control characters and more length than is wanted; only that can stand in an error, a `Debug` or a log. So a server that
-//! repeats a key, wherever it does, cannot have it shown.
+//! Text from a server is [`ServerWords`], which cannot be printed. [`Redaction::show`] converts it into
+//! [`ServerText`], without secrets and control characters, and with limited length. Only that can appear in an
+//! error, a `Debug` or a log. So a key that a server repeats is never shown.
 
 mod decoded;
 mod forms;
@@ -20,38 +20,38 @@ use secrecy::{ExposeSecret, SecretString};
 use decoded::Decoded;
 use forms::Forms;
 
-/// The longest name that is looked through without a copy, in bytes.
+/// Maximum bytes of a name that is checked without an allocation.
 const LONGEST_AT_A_GLANCE: usize = 128;
-/// The shortest secret that is looked for, in bytes: a shorter one occurs by chance.
+/// Minimum bytes of a secret that is searched for. A shorter one occurs by chance.
 const SHORTEST_SECRET: usize = 6;
-/// How much more than is shown is read, so that a secret at the cut is known as one.
+/// Bytes read beyond the shown length, so that a secret at the cut is recognised.
 const READ_AHEAD: usize = 1 << 10;
-/// How many times words may be encoded for a secret in them to be found: a URL in JSON is encoded twice.
+/// Maximum number of decoding passes in the search for secrets. A URL in JSON is encoded twice.
 const MOST_ENCODED: usize = 2;
 
-/// Words of a server as they came. Neither `Debug` nor anything else shows them.
+/// The text of a server as it arrived. Neither `Debug` nor anything else shows it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ServerWords(String);
 
 impl ServerWords {
-    /// Returns whether there are none.
+    /// Returns whether the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether they are this word, in whatever case.
+    /// Returns whether the text is this word, ignoring ASCII case.
     pub fn are(&self, word: &str) -> bool {
         self.0.eq_ignore_ascii_case(word)
     }
 
-    /// Whether one of the phrases, written in small letters, is among them in whatever case.
+    /// Returns whether the text contains one of the lowercase phrases, ignoring ASCII case.
     pub fn mention(&self, phrases: &[&str]) -> bool {
         let words = self.0.to_ascii_lowercase();
         phrases.iter().any(|phrase| words.contains(phrase))
     }
 
-    /// These words, then those.
+    /// Appends the separator and more text.
     pub fn followed_by(self, separator: &str, more: &Self) -> Self {
         Self(self.0 + separator + &more.0)
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for ServerWords {
     }
 }
 
-/// Text that came from a server and may be shown: without secrets and control characters, and bounded.
+/// Text that came from a server and may be shown: without secrets and control characters, and with limited length.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ServerText(String);
 
@@ -86,8 +86,8 @@ impl ServerText {
         self.0.is_empty()
     }
 
-    /// Whether it is a word as programs know it, such as `rate_limit_exceeded` or `messages[3].content`: nothing that was said in
-    /// a conversation.
+    /// Returns whether the text is a word for programs, such as `rate_limit_exceeded` or `messages[3].content`.
+    /// Such a word is no content of a conversation.
     pub fn is_word(&self) -> bool {
         let in_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/[]".contains(&byte);
         !self.0.is_empty() && self.0.bytes().all(in_word)
@@ -113,37 +113,40 @@ pub struct Redaction(Arc<Secrets>);
 #[derive(Default)]
 struct Secrets {
     secrets: Box<[SecretString]>,
-    /// What they look like in other people's words, once somebody asks.
+    /// The forms of the secrets, computed at first use.
     forms: OnceLock<Forms>,
 }
 
 impl Redaction {
-    /// What stands in place of a secret.
+    /// The replacement for a secret.
     pub const BLANK: &str = "[secret]";
 
-    /// Creates a redaction of these secrets, of which those shorter than six bytes are left out: they occur by chance.
+    /// Creates a redaction of these secrets. Secrets shorter than six bytes are ignored, since they occur by
+    /// chance.
     pub fn new(secrets: impl Iterator<Item = SecretString>) -> Self {
         let secrets = secrets.filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET).collect();
         Self(Arc::new(Secrets { secrets, forms: OnceLock::new() }))
     }
 
-    /// The words, at most `longest` bytes of them, without
-    /// - the secrets, also in pieces of twelve bytes, cut off at the end, in other case, or encoded (percent, JSON, HTML, base64, hex);
-    /// - what looks like a key, whoever's it is.
+    /// Returns at most `longest` bytes of the text, without
+    /// - the secrets, also in pieces of twelve bytes, cut off at the end, in another case, or encoded (percent,
+    ///   JSON, HTML, base64, hex);
+    /// - text that looks like a key, also one that is not configured.
     pub fn show(&self, words: &ServerWords, longest: usize) -> ServerText {
         let read = words.0.floor_char_boundary(longest.saturating_add(READ_AHEAD));
         let words = words.0.get(..read).unwrap_or_default();
         ServerText(without(&self.blanks_in_text(words), words, longest))
     }
 
-    /// Whether there is something in the words that is not shown.
+    /// Returns whether the text contains anything that is not shown.
     pub fn hides_some_of(&self, words: &ServerWords) -> bool {
         !self.blanks_in_text(&words.0).is_empty()
     }
 
-    /// A name or an id: as it came if nothing in it is a secret or looks like one, else with that blanked out. It is whole, so
-    /// its end is no beginning of a secret, and what looks like a key must be as long as one. It may be shown where nobody knows of
-    /// secrets.
+    /// Returns a name or an id, in which anything that is a secret or looks like one is replaced.
+    ///
+    /// A name is complete. So its end is not taken for the beginning of a secret, and a key in it must have its
+    /// full length. The result may be shown by code that knows no secrets.
     pub fn identifier<'a>(&self, word: &'a str) -> Cow<'a, str> {
         if !self.may_hide_some_of(word) {
             return Cow::Borrowed(word);
@@ -154,7 +157,7 @@ impl Redaction {
         }
     }
 
-    /// A look at a name that copies nothing: most names hide nothing, and each answer has some.
+    /// Checks a name without an allocation. Most names hide nothing, and each answer has some.
     fn may_hide_some_of(&self, name: &str) -> bool {
         let mut small = [0; LONGEST_AT_A_GLANCE];
         let Some(small) = small.get_mut(..name.len()) else { return true };
@@ -171,7 +174,7 @@ impl Redaction {
         self.0.forms.get_or_init(|| Forms::of(secrets))
     }
 
-    /// Where there is something that is not shown in a text, which may be cut off.
+    /// Returns the ranges to hide in a text, which may be cut off.
     fn blanks_in_text(&self, words: &str) -> Vec<Range<usize>> {
         self.blanks(words, |forms, bytes| {
             let mut found = forms.find_in(bytes);
@@ -180,7 +183,7 @@ impl Redaction {
         })
     }
 
-    /// Where there is something that is not shown in a name, which is whole.
+    /// Returns the ranges to hide in a name, which is complete.
     fn blanks_in_name(&self, name: &str) -> Vec<Range<usize>> {
         self.blanks(name, |forms, bytes| {
             let mut found = forms.find_in(bytes);
@@ -189,7 +192,7 @@ impl Redaction {
         })
     }
 
-    /// Where something is found, however it is encoded, in order and apart from one another.
+    /// Returns the ranges found in the text or a decoded form of it, sorted and disjoint.
     fn blanks(&self, words: &str, find: impl Fn(&Forms, &[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
         let forms = self.forms();
         let mut blanks = Vec::new();
@@ -211,7 +214,7 @@ impl fmt::Debug for Redaction {
     }
 }
 
-/// The ranges in order, as one where they touch, and widened to whole characters.
+/// Sorts the ranges, merges those that touch, and widens them to whole characters.
 fn joined(mut ranges: Vec<Range<usize>>, words: &str) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     let mut joined: Vec<Range<usize>> = Vec::new();
@@ -225,7 +228,7 @@ fn joined(mut ranges: Vec<Range<usize>>, words: &str) -> Vec<Range<usize>> {
     joined
 }
 
-/// The words without these parts of them, and bounded.
+/// Returns the text with these ranges replaced, cut to `longest` bytes.
 fn without(blanks: &[Range<usize>], words: &str, longest: usize) -> String {
     let mut shown = String::new();
     let mut at = 0;
@@ -240,7 +243,7 @@ fn without(blanks: &[Range<usize>], words: &str, longest: usize) -> String {
     shown
 }
 
-/// Adds words as far as there is room, with spaces in place of control characters.
+/// Appends text up to a total of `longest` bytes, with spaces in place of control characters.
 fn push_bounded(shown: &mut String, words: &str, longest: usize) {
     let room = longest.saturating_sub(shown.len());
     let words = words.get(..words.floor_char_boundary(room)).unwrap_or_default();

@@ -5,7 +5,7 @@ use super::*;
 
 const BLANK: &str = Redaction::BLANK;
 const KEY: &str = "sk-Canary/0123+456-789_abcdefXYZ";
-/// A key that looks like none.
+/// A key that does not look like one.
 const PLAIN: &str = "Canary~Of.No-Vendor";
 
 fn redaction() -> Redaction {
@@ -22,7 +22,7 @@ fn percent(key: &str, keep: fn(u8) -> bool) -> String {
         .collect()
 }
 
-/// What a key looks like in an answer of a server that repeats it.
+/// Returns the forms of a key in the answer of a server that repeats it.
 fn disguises(key: &str) -> Vec<String> {
     let html: String = key.bytes().map(|byte| format!("&#{byte};")).collect();
     let html_hex: String = key.bytes().map(|byte| format!("&#x{byte:x};")).collect();
@@ -53,7 +53,7 @@ fn disguises(key: &str) -> Vec<String> {
     disguises
 }
 
-/// What no text may hold: a piece of the key that says much of it, whatever it is encoded in.
+/// Checks for a long piece of the key in any encoding, which no text may contain.
 fn gives_away(text: &str, disguise: &str) -> bool {
     disguise.as_bytes().windows(20).any(|piece| text.as_bytes().windows(20).any(|shown| shown == piece))
 }
@@ -81,7 +81,7 @@ fn d17_a_key_is_blanked_out_however_it_is_written() {
 
 #[test]
 fn d17_no_cut_leaves_half_a_key() {
-    // Wherever the cut falls, and wherever the words break off.
+    // For every position of the cut, and of the end of the text.
     for key in [KEY, PLAIN] {
         for longest in 0..key.len() + 20 {
             let text = redaction().show(&format!("refused: {key} is wrong").into(), longest).to_string();
@@ -174,7 +174,7 @@ fn identifiers_stay_but_for_what_is_or_looks_like_a_secret() {
     assert_eq!(redaction.identifier("sk-proj-0123456789abcdef"), "[secret]");
 }
 
-/// A name is a whole word: no end of it is the beginning of something longer.
+/// A name is a complete word: its end is not the beginning of something longer.
 #[test]
 fn a_name_that_only_begins_or_ends_like_a_key_stays() {
     for name in [
@@ -222,7 +222,7 @@ fn words_that_programs_know_are_told_from_what_was_said() {
     }
 }
 
-/// Long words are read in time.
+/// Long text is read in linear time.
 #[test]
 fn long_words_are_no_quadratic_work() {
     for words in [

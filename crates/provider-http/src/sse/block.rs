@@ -1,27 +1,27 @@
-//! The lines between two blank lines, gathered field by field.
+//! The lines between two blank lines, collected field by field.
 
 use std::time::Duration;
 
-/// The fields of the event in the making, and what outlives an event: the last id and the reconnection time.
+/// The fields of the current event, and the state that outlives an event: the last id and the reconnection time.
 ///
-/// The buffers are kept from event to event.
+/// The buffers are reused from event to event.
 #[derive(Default)]
 pub(super) struct Block {
     name: String,
     data: String,
-    /// There was a `data` line: an event with empty data is an event.
+    /// Whether a `data` line was present: an event with empty data is an event.
     has_data: bool,
     id: Option<String>,
     last_id: Option<String>,
     retry: Option<Duration>,
 }
 
-/// The data of one event would grow beyond its bound.
+/// The data of one event would exceed its limit.
 #[derive(Debug)]
 pub(super) struct DataTooLarge;
 
 impl Block {
-    /// Takes in a line that is neither blank nor a comment.
+    /// Adds a line that is neither blank nor a comment.
     pub(super) fn add(&mut self, line: &str, limit: usize) -> Result<(), DataTooLarge> {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -33,7 +33,7 @@ impl Block {
             }
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
             "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
-                // A number beyond 64 bits is ignored like any other value that is no time.
+                // A number beyond 64 bits is ignored, like any other invalid value.
                 self.retry = value.parse().map(Duration::from_millis).ok().or(self.retry);
             }
             _ => {}
@@ -41,7 +41,7 @@ impl Block {
         Ok(())
     }
 
-    /// A blank line came: the block's id counts from now on.
+    /// Handles a blank line: the block's id takes effect.
     #[inline]
     pub(super) fn complete(&mut self) {
         if self.id.is_some() {
@@ -49,7 +49,7 @@ impl Block {
         }
     }
 
-    /// Makes room for the next event.
+    /// Clears the fields for the next event.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.name.clear();
@@ -57,7 +57,7 @@ impl Block {
         self.has_data = false;
     }
 
-    /// Whether nothing was said of the next event yet.
+    /// Returns whether the next event has no field yet.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         !self.has_data && self.name.is_empty() && self.id.is_none()
@@ -86,7 +86,7 @@ impl Block {
         self.retry
     }
 
-    /// Capacity doubles, but never beyond the limit.
+    /// Appends data. The capacity doubles, but never beyond the limit.
     fn add_data(&mut self, value: &str, limit: usize) -> Result<(), DataTooLarge> {
         let join = if self.has_data { "\n" } else { "" };
         let length = self.data.len() + join.len() + value.len();

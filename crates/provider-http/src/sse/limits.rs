@@ -1,11 +1,12 @@
-//! What a stream may not do: outgrow its bounds, or be anything but UTF-8.
+//! Limits of an event stream, and the errors of one that exceeds them or is not UTF-8.
 
-/// How much one stream may make the decoder hold, in bytes.
+/// Maximum bytes that one stream may make the decoder buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseLimits {
-    /// The longest line, without its line end. Default 8 MiB: a whole answer with an image in one `data` line fits.
+    /// Maximum bytes of a line, without its line end. Default 8 MiB: a whole answer with an image in one `data`
+    /// line fits.
     pub line: usize,
-    /// The most data of one event, all its `data` lines together. Default 16 MiB.
+    /// Maximum bytes of the data of one event, all its `data` lines together. Default 16 MiB.
     pub event: usize,
 }
 
@@ -15,26 +16,27 @@ impl Default for SseLimits {
     }
 }
 
-/// Why an event stream cannot be read on. Positions count bytes from the start of the body, a byte-order mark included.
+/// Why an event stream cannot be decoded further. Positions count bytes from the start of the body, including a
+/// byte-order mark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SseError {
     /// A line holds bytes that are not UTF-8.
     #[error("the event stream is not valid UTF-8 at byte {position}")]
     InvalidUtf8 {
-        /// Where the first invalid byte is.
+        /// Position of the first invalid byte.
         position: u64,
     },
-    /// A line or an event goes beyond its bound in [`SseLimits`].
+    /// A line or an event exceeds its limit in [`SseLimits`].
     #[error(
         "the {part} of the event stream at byte {position} is longer than {limit} bytes; if that is expected, raise `SseLimits::{part}`"
     )]
     TooLarge {
         /// What is too large: `"line"` or `"event"`.
         part: &'static str,
-        /// The bound that it crossed, in bytes.
+        /// The exceeded limit, in bytes.
         limit: usize,
-        /// Where the line that crossed the bound starts.
+        /// Position of the line that exceeded the limit.
         position: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Lines out of pushed bytes: LF, CRLF or CR ends, the byte-order mark, and a line cut at any byte.
+//! Lines from pushed bytes: LF, CRLF or CR ends, the byte-order mark, and a line split at any byte.
 
 use std::mem;
 
@@ -9,35 +9,35 @@ use super::SseError;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The pushed bytes and what is left of a line that they cut.
+/// The pushed bytes, and the first part of a line that is split over pushes.
 ///
-/// A line that lies within one push is a range of it. A line that was cut is put together in `carry`, so each byte is searched
-/// once and copied at most once, and nothing is moved when a line is taken from the front.
+/// A line within one push is a range of it. A split line is assembled in `carry`. So each byte is searched once
+/// and copied at most once, and taking a line from the front moves nothing.
 pub(super) struct Lines {
     chunk: Bytes,
-    /// The first byte of `chunk` that belongs to no line yet.
+    /// Offset of the first byte of `chunk` that belongs to no line yet.
     at: usize,
-    /// Where `chunk` starts in the stream.
+    /// Position of `chunk` in the stream.
     chunk_position: u64,
     carry: Vec<u8>,
-    /// Where the line in `carry` starts in the stream.
+    /// Position in the stream of the line in `carry`.
     carry_position: u64,
-    /// `carry` was given out as a line: it is free to be overwritten.
+    /// Whether `carry` was returned as a line and may be overwritten.
     carry_taken: bool,
-    /// The last line ended with CR: an LF that comes next belongs to it.
+    /// Whether the last line ended with CR: a following LF belongs to it.
     after_cr: bool,
-    /// No line was given out yet: a byte-order mark may come.
+    /// Whether no line was returned yet: a byte-order mark may follow.
     at_start: bool,
     limit: usize,
 }
 
-/// Where a line lies, without its end. Valid until the next call that changes the lines.
+/// The range of a line, without its end. Valid until the next call that changes the lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     start: usize,
     end: usize,
     in_carry: bool,
-    /// A blank line follows, and was taken with this one.
+    /// Whether a blank line follows; it was consumed with this line.
     pub(super) ends_block: bool,
 }
 
@@ -47,7 +47,7 @@ impl Line {
         self.end - self.start
     }
 
-    /// The line without its first bytes.
+    /// Returns the line without its first bytes.
     #[inline]
     pub(super) fn after(mut self, bytes: usize) -> Self {
         self.start += bytes;
@@ -78,7 +78,7 @@ impl Lines {
         self.at = 0;
     }
 
-    /// The next line that is complete; without one, what is left of the chunk is carried over to the next push.
+    /// Returns the next complete line. Without one, the rest of the chunk is kept for the next push.
     #[inline]
     pub(super) fn next_line(&mut self) -> Result<Option<Line>, SseError> {
         if mem::take(&mut self.carry_taken) {
@@ -109,19 +109,19 @@ impl Lines {
         Ok(Some(self.without_byte_order_mark(line)))
     }
 
-    /// The bytes from the next line on, if it begins in this chunk.
+    /// Returns the bytes from the next line on, if it begins in this chunk.
     #[inline]
     pub(super) fn upcoming(&self) -> Option<&[u8]> {
         (self.carry.is_empty() || self.carry_taken).then(|| self.rest())
     }
 
-    /// How long a line may be.
+    /// Returns the maximum length of a line.
     #[inline]
     pub(super) fn longest(&self) -> usize {
         self.limit
     }
 
-    /// Goes on behind so many of the upcoming bytes, which are whole lines.
+    /// Skips `length` of the upcoming bytes, which are whole lines.
     #[inline]
     pub(super) fn skip(&mut self, length: usize) {
         if length > 0 {
@@ -130,7 +130,7 @@ impl Lines {
         }
     }
 
-    /// The bytes after the last line end, as a line of its own. Only to be called when `next_line` has none.
+    /// Returns the bytes after the last line end as a line. Only to be called when `next_line` has none.
     pub(super) fn take_unfinished(&mut self) -> Option<Line> {
         (!self.carry.is_empty()).then(|| self.line_in_carry(false))
     }
@@ -141,7 +141,7 @@ impl Lines {
         whole.get(line.start..line.end).unwrap_or_default()
     }
 
-    /// Where the line starts in the stream.
+    /// Returns the position of the line in the stream.
     pub(super) fn position(&self, line: Line) -> u64 {
         let base = if line.in_carry { self.carry_position } else { self.chunk_position };
         base + line.start as u64
@@ -152,7 +152,7 @@ impl Lines {
         self.chunk.get(self.at..).unwrap_or_default()
     }
 
-    /// Goes on behind the line end whose first byte is at `end`, and behind a blank line that follows; true if one does.
+    /// Skips the line end at `end` and a blank line that follows. Returns whether one does.
     #[inline]
     fn skip_line_end(&mut self, end: usize) -> bool {
         let after = self.chunk.get(end..).unwrap_or_default();
@@ -173,7 +173,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Lets go of the chunk, so that whoever reads the connection may use its memory again.
+    /// Releases the chunk, so that the reader of the connection can reuse its memory.
     fn let_go(&mut self) {
         self.chunk_position += self.chunk.len() as u64;
         self.chunk = Bytes::new();
@@ -219,7 +219,7 @@ impl Lines {
     }
 }
 
-/// The line end that `bytes` start with, empty if they start with none, and what follows it.
+/// Splits off the line end that `bytes` start with, which may be empty.
 fn split_line_end(bytes: &[u8]) -> (&[u8], &[u8]) {
     let length = match bytes {
         [b'\r', b'\n', ..] => 2,

@@ -1,16 +1,19 @@
 //! Server-sent events, decoded from bytes.
 //!
 //! [`SseDecoder`] does no I/O: the caller pushes the bytes of a response body as they arrive and takes events out.
-//! It follows the [WHATWG rules for interpreting an event stream][rules] (byte-order mark, LF, CRLF and CR line ends, comments,
-//! several `data` lines, `event`, `id`, `retry`, unknown fields) and gives the same events however the bytes were split.
+//! It follows the [WHATWG rules for interpreting an event stream][rules] (byte-order mark, LF, CRLF and CR line
+//! ends, comments, several `data` lines, `event`, `id`, `retry`, unknown fields). The events do not depend on how
+//! the bytes were split.
 //!
-//! It departs from those rules where a browser forgives what a client of language models must not miss:
+//! It departs from those rules where a client of language models must be stricter or more complete than a browser:
 //!
-//! - **Invalid UTF-8 is an error** with its position in the stream. A browser would put U+FFFD into somebody's tool arguments.
-//! - **A last event without its blank line** is handed out, marked [`trailing`](SseEvent::trailing), once the body has
-//!   [ended](SseDecoder::finish). A browser drops it; some servers end like this, so the caller uses it if it parses.
-//!   A last line that was cut in the middle of a character is dropped with its event: that body was cut, it is not malformed.
-//! - **Lines and events are bounded** ([`SseLimits`]); beyond the bound there is a typed error instead of more memory.
+//! - **Invalid UTF-8 is an error** with its position in the stream. A browser would put U+FFFD into tool
+//!   arguments.
+//! - **A last event without its blank line** is returned, marked [`trailing`](SseEvent::trailing), once the body
+//!   has [ended](SseDecoder::finish). A browser drops it. Some servers end like this, so the caller uses it if it
+//!   parses. A last line that is cut within a character is dropped with its event: the body was truncated, not
+//!   malformed.
+//! - **Lines and events are bounded** ([`SseLimits`]); beyond the limit the decoder returns a typed error.
 //!
 //! [rules]: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 
@@ -32,24 +35,27 @@ use lines::{Line, Lines};
 
 /// One event, borrowed from the decoder until the next call.
 ///
-/// An event of one `data` line that arrived within one push is a slice of those bytes; only an event that was split over pushes,
-/// or that has several `data` lines, is copied, into a buffer that is used again. No allocation per event, except for one that has an `id` line.
+/// An event of one `data` line within one push is a slice of those bytes. An event that was split over pushes, or
+/// that has several `data` lines, is copied into a buffer that is reused. Only an event with an `id` line needs an
+/// allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SseEvent<'a> {
-    /// The event's name; `None` stands for the standard's default name, `message`.
+    /// The event's name; `None` is the standard's default name, `message`.
     pub event: Option<&'a str>,
-    /// The values of its `data` lines, joined by `\n`. Empty for a bare `data:` line, which some servers send to keep a connection alive.
+    /// The values of its `data` lines, joined by `\n`. Empty for a bare `data:` line, which some servers send to
+    /// keep a connection alive.
     pub data: &'a str,
-    /// True if the body ended before the blank line that completes an event: the data may be cut anywhere.
+    /// Whether the body ended before the blank line that completes an event: the data may be cut anywhere.
     pub trailing: bool,
-    /// Where the event's first `data` line starts, in bytes from the start of the stream.
+    /// Position of the event's first `data` line, in bytes from the start of the stream.
     pub position: u64,
 }
 
 /// An incremental decoder: bytes in, events out.
 ///
-/// Every byte is searched once, whatever the sizes of the pieces. After an error every further call gives the same error.
+/// Every byte is searched once, whatever the sizes of the pieces. After an error every further call returns the
+/// same error.
 ///
 /// ```
 /// use provider_http::sse::{SseDecoder, SseError, SseLimits};
@@ -77,9 +83,9 @@ pub struct SseDecoder {
     lines: Lines,
     block: Block,
     event_limit: usize,
-    /// Where the first `data` line of `block` starts.
+    /// Position of the first `data` line of `block`.
     block_position: u64,
-    /// The event in `block` was handed out: the next call starts a new one.
+    /// Whether the event in `block` was returned: the next call starts a new one.
     delivered: bool,
     ended: bool,
     failed: Option<SseError>,
@@ -87,18 +93,18 @@ pub struct SseDecoder {
     comments: u64,
 }
 
-/// Where the data of a complete event lies.
+/// Location of the data of a complete event.
 enum Found {
-    /// In one line, whose value is not checked yet.
+    /// In one line, whose value is not validated yet.
     Line { line: Line, value: Line },
     /// In the block.
     Block,
-    /// In the block, which had no blank line.
+    /// In the block, which has no blank line.
     Trailing,
 }
 
 impl SseDecoder {
-    /// A decoder at the start of a stream.
+    /// Creates a decoder at the start of a stream.
     #[must_use]
     pub fn new(limits: SseLimits) -> Self {
         Self {
@@ -114,26 +120,30 @@ impl SseDecoder {
         }
     }
 
-    /// Takes the next bytes of the body.
+    /// Adds the next bytes of the body.
     ///
-    /// Call it when [`next_event`](Self::next_event) has answered `None`. Earlier bytes that were not taken out yet are kept,
-    /// at the cost of a copy and without a bound. Bytes that come after [`finish`](Self::finish) or after an error are ignored.
+    /// Call it when [`next_event`](Self::next_event) has returned `None`. Otherwise the remaining bytes are kept,
+    /// at the cost of a copy and without a limit. Bytes after [`finish`](Self::finish) or after an error are
+    /// ignored.
     pub fn push(&mut self, bytes: Bytes) {
         if !self.ended && self.failed.is_none() {
             self.lines.push(bytes);
         }
     }
 
-    /// Says that the body has ended, so that [`next_event`](Self::next_event) hands out a last event that has no blank line.
+    /// Marks the end of the body, so that [`next_event`](Self::next_event) returns a last event without a blank
+    /// line.
     pub fn finish(&mut self) {
         self.ended = true;
     }
 
-    /// The next event; `None` if more bytes are needed or, after [`finish`](Self::finish), if there is nothing left.
+    /// Returns the next event; `None` if more bytes are needed or, after [`finish`](Self::finish), if no event
+    /// remains.
     ///
     /// # Errors
     ///
-    /// [`SseError::InvalidUtf8`] and [`SseError::TooLarge`]. Events that were complete before the error come out before it.
+    /// [`SseError::InvalidUtf8`] and [`SseError::TooLarge`]. Events that were complete before the error are
+    /// returned before it.
     #[inline]
     pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
         if self.delivered {
@@ -164,25 +174,25 @@ impl SseDecoder {
         Ok(Some(SseEvent { event: self.block.name(), data, trailing, position }))
     }
 
-    /// How many events were handed out.
+    /// Returns the number of returned events.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// How many comment lines were seen. A comment is no event, but it shows that the server is alive.
+    /// Returns the number of comment lines. A comment is no event, but it shows that the server is alive.
     #[must_use]
     pub fn comments(&self) -> u64 {
         self.comments
     }
 
-    /// The id that the last completed block with a valid `id` line has set.
+    /// Returns the id of the last completed block with a valid `id` line.
     #[must_use]
     pub fn last_event_id(&self) -> Option<&str> {
         self.block.last_id()
     }
 
-    /// The reconnection time that the last valid `retry` line has asked for.
+    /// Returns the reconnection time of the last valid `retry` line.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.block.retry()
@@ -194,7 +204,8 @@ impl SseDecoder {
             return Err(error.clone());
         }
         while let Some(line) = self.lines.next_line()? {
-            // Nearly every event of a language model is one `data` line and a blank one: its data need not be gathered.
+            // Nearly every event of a language model is one `data` line and a blank one: its data need not be
+            // copied.
             if let Some(value) = self.whole_event(line) {
                 return Ok(Some(Found::Line { line, value }));
             }
@@ -205,7 +216,7 @@ impl SseDecoder {
         if self.ended { self.find_trailing() } else { Ok(None) }
     }
 
-    /// Takes in one line; true if it was a blank one that completed an event.
+    /// Adds one line. Returns whether it was a blank one that completed an event.
     fn add(&mut self, line: Line) -> Result<bool, SseError> {
         let text = text_of(line, &self.lines)?;
         if text.is_empty() {
@@ -225,7 +236,7 @@ impl SseDecoder {
         Ok(false)
     }
 
-    /// A blank line came; true if it completed an event.
+    /// Handles a blank line. Returns whether it completed an event.
     fn end_block(&mut self) -> bool {
         self.block.complete();
         let event = self.block.has_data();
@@ -235,7 +246,7 @@ impl SseDecoder {
         event
     }
 
-    /// The value of a `data` line that is all the data of an event within the limit.
+    /// Returns the value of a `data` line that is the whole data of an event within the limit.
     #[inline]
     fn whole_event(&self, line: Line) -> Option<Line> {
         let value = match self.lines.bytes(line) {
@@ -246,7 +257,7 @@ impl SseDecoder {
         (line.ends_block && !self.block.has_data() && value.len() <= self.event_limit).then_some(value)
     }
 
-    /// What the end of the body has left without a blank line.
+    /// Returns the event that the end of the body left without a blank line.
     fn find_trailing(&mut self) -> Result<Option<Found>, SseError> {
         if let Some(line) = self.lines.take_unfinished() {
             let cut_in_character =
@@ -266,7 +277,7 @@ impl SseDecoder {
     }
 }
 
-/// Shows how far the decoder is, not what it holds.
+/// Shows the progress of the decoder, not its content.
 impl fmt::Debug for SseDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SseDecoder")

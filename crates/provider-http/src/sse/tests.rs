@@ -4,7 +4,7 @@ use proptest::sample::{Index, select};
 
 use super::*;
 
-/// An event as the tests compare it: name, data, trailing.
+/// An event in the form that the tests compare: name, data, trailing.
 type Event = (Option<String>, String, bool);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ struct Outcome {
     retry: Option<Duration>,
 }
 
-/// Decodes the pieces; every event is taken out before the next piece goes in.
+/// Decodes the pieces. Every event is taken out before the next piece is pushed.
 fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: SseLimits) -> Outcome {
     let mut decoder = SseDecoder::new(limits);
     let mut events = Vec::new();
@@ -56,7 +56,7 @@ fn decode_whole(bytes: &[u8]) -> Outcome {
     decode([bytes], SseLimits::default())
 }
 
-/// The outcome, which must be the same whole, byte by byte and at every two-way split.
+/// Decodes the bytes whole, byte by byte and at every two-way split. The outcome must be the same.
 fn decode_every_way(bytes: &[u8], limits: SseLimits) -> Outcome {
     let whole = decode([bytes], limits);
     assert_eq!(
@@ -275,7 +275,7 @@ fn ids_and_retry_times_are_kept() {
         ("a number beyond 64 bits", "retry: 99999999999999999999999\n", None, None),
     ];
     for (name, input, id, retry) in cases {
-        // Where a text has `ÿ`, the byte of this number stands, which is no UTF-8.
+        // A `ÿ` in a text becomes the byte of this number, which is not UTF-8.
         let bytes: Vec<u8> = input.chars().map(|character| character as u8).collect();
         let outcome = decode_every_way(&bytes, SseLimits::default());
         assert_eq!(
@@ -319,7 +319,7 @@ fn bytes_pushed_before_the_earlier_ones_were_taken_out_are_kept() {
     assert_eq!(take_events(&mut decoder, &mut events), None);
     assert_eq!(events, [message("one"), message("two"), message("three")]);
 
-    // Positions go on counting.
+    // Positions continue.
     let mut decoder = SseDecoder::default();
     decoder.push("data: one\n\ndata: two\n\n".into());
     assert!(decoder.next_event().is_ok_and(|event| event.is_some()));
@@ -397,7 +397,7 @@ fn errors_say_what_to_do() {
     );
 }
 
-/// Feeds 100 MiB of the piece; what the decoder said, how many bytes it had by then, and the memory it took.
+/// Pushes 100 MiB of the piece. Returns the decoder's error, the bytes pushed by then, and the memory used.
 fn flood(piece: &Bytes, limits: SseLimits) -> (SseError, usize, allocation_counter::AllocationInfo) {
     let mut outcome = None;
     let memory = allocation_counter::measure(|| {
@@ -426,7 +426,7 @@ fn a_line_of_100_mib_stops_at_the_bound() {
     let (error, pushed, memory) = flood(&Bytes::from(vec![b'x'; 64 << 10]), limits);
     let part = "line";
     assert_eq!((error, pushed), (SseError::TooLarge { part, limit, position: 0 }, limit));
-    // The buffer never outgrows the limit; while it grows for the last time, the old one is still there.
+    // The buffer never exceeds the limit. During its last growth, the old one still exists.
     assert!(memory.bytes_max < limit as u64 * 2, "{memory:?}");
     assert!(memory.bytes_total <= limit as u64 * 3, "bytes are copied a bounded number of times: {memory:?}");
 }
@@ -449,7 +449,7 @@ fn events_cost_no_allocation() {
     let named = "event: content_block_delta\ndata: {\"delta\":{\"text\":\"Hello\"}}\n\n";
     for body in [event.repeat(1000), named.repeat(1000), event.replace('\n', "\r\n").repeat(1000)] {
         let body = Bytes::from(body);
-        // 100 bytes: nearly every event is cut; 4096: some are; all at once: none is.
+        // With 100 bytes nearly every event is split, with 4096 some are, with the whole body none is.
         for read in [100, 4096, body.len()] {
             let mut decoder = SseDecoder::default();
             let mut at = 0;
@@ -470,7 +470,8 @@ fn events_cost_no_allocation() {
     }
 }
 
-/// What the standard and our departures from it say, on the whole input at once: events, and where the UTF-8 is invalid.
+/// The standard and our departures from it, applied to the whole input: the events, and the position of invalid
+/// UTF-8.
 fn reference(bytes: &[u8]) -> (Vec<Event>, Option<u64>) {
     let (text, cut) = match str::from_utf8(bytes) {
         Ok(text) => (text, None),
@@ -502,7 +503,7 @@ fn reference(bytes: &[u8]) -> (Vec<Event>, Option<u64>) {
             name = "";
         }
     }
-    // A character cut by the end of the body is no error.
+    // A character cut off by the end of the body is no error.
     let invalid = cut.filter(|error| error.error_len().is_some());
     (events, invalid.map(|error| error.valid_up_to() as u64))
 }
@@ -521,7 +522,7 @@ fn lines_of_a_stream() -> impl Strategy<Value = String> {
     vec((line, end), 0..20).prop_map(|lines| lines.into_iter().map(|(line, end)| line + end).collect())
 }
 
-/// Bytes that matter to the decoder, in any order, among them such as are not UTF-8.
+/// Returns bytes that matter to the decoder, in any order, some of which are not UTF-8.
 fn bytes_of_trouble() -> impl Strategy<Value = Vec<u8>> {
     let piece = select(vec![
         &b"data: "[..],

@@ -1,4 +1,4 @@
-//! Response bodies, which are read only with their clocks.
+//! Response bodies that are read only with timeouts.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,15 +12,15 @@ use http::{Request, Response};
 use super::{Clock, Deadline, Timeouts};
 use crate::transport::{ByteStream, Transport, TransportError};
 
-/// How many pieces are given one after the other. Then whoever reads waits once, so that clocks are looked at and other tasks come to
-/// their turn, however fast a server is and whatever the transport does.
+/// Maximum number of pieces returned in a row. Then the body is pending once, so that deadlines are checked and
+/// other tasks run, however fast the server or the transport is.
 const MOST_IN_A_ROW: u8 = 64;
 
-/// Sends the request with the clocks running: `first_byte` from here until the body's first byte, `idle` from then on.
+/// Sends the request with timeouts: `first_byte` from here until the body's first byte, `idle` from then on.
 ///
 /// # Cancellation
 ///
-/// As [`Transport::send`]. When a clock runs out, the exchange is given up as if it had been dropped.
+/// As [`Transport::send`]. When a timeout expires, the exchange is dropped.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub async fn send(
     }))
 }
 
-/// A response body of which nothing was read. It is read as what the status says that it is.
+/// An unread response body. The status decides whether it is read as an answer or as an error report.
 #[derive(Debug)]
 pub struct UnreadBody {
     body: TimedBody,
@@ -47,18 +47,18 @@ pub struct UnreadBody {
 }
 
 impl UnreadBody {
-    /// The body of an answer, which may take as long as bytes come.
+    /// Returns the body of an answer, whose duration is not limited while bytes arrive.
     #[must_use]
     pub fn into_answer(self) -> TimedBody {
         self.body
     }
 
-    /// The beginning of the body of an error: at most `longest` bytes, and what came of them within
-    /// [`Timeouts::error_body`] if the body breaks, stalls or does not end.
+    /// Reads the beginning of the body of an error: at most `longest` bytes. If the body breaks, stalls or does
+    /// not end, returns the bytes received within [`Timeouts::error_body`].
     pub async fn into_report(mut self, longest: usize) -> Vec<u8> {
         let mut report = Vec::new();
         let read = async {
-            // Pieces may be empty, so they are counted, too.
+            // Pieces may be empty, so their number is limited as well.
             for _ in 0..longest {
                 let Some(Ok(bytes)) = self.body.next().await else { return };
                 let room = longest.saturating_sub(report.len());
@@ -68,20 +68,20 @@ impl UnreadBody {
                 }
             }
         };
-        // A report that is cut off is used as far as it came.
+        // After a timeout, the bytes received so far are used.
         let _cut_off = Deadline::new(Clock::ErrorBody, Some(self.error_body)).limit(read).await;
         report
     }
 }
 
-/// A response body with its clocks. Ends after an error, and has let go of the connection by then.
+/// A response body with its timeouts. It ends after an error, and has released the connection by then.
 pub struct TimedBody {
-    /// Gone once the body has ended, failed or timed out.
+    /// `None` once the body has ended, failed or timed out.
     body: Option<ByteStream>,
     deadline: Deadline,
-    /// Takes the place of `deadline` when the first byte has come.
+    /// Replaces `deadline` after the first byte.
     idle: Option<Deadline>,
-    /// How many pieces came one after the other.
+    /// Number of pieces returned in a row.
     in_a_row: u8,
 }
 

@@ -1,4 +1,4 @@
-//! One clock.
+//! A single timeout clock.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -9,16 +9,16 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{Clock, TimedOut};
 
-/// A poll that comes later than this after a deadline was not woken by it: the consumer was away.
+/// A poll later than this after a deadline was not woken by it: the consumer did not wait.
 const AWAY: Duration = Duration::from_secs(1);
 
 /// A clock that runs while its owner waits.
 ///
-/// The owner polls what it waits for first. If that is pending, it polls the deadline, which starts the clock if it stands; if
-/// what it waited for has come, it [stops](Self::stop) the clock. Stopping and starting cost no timer: the timer is set once
-/// per period, not once per item.
+/// The owner first polls its source. If that is pending, it polls the deadline, which starts the clock if it is
+/// stopped. If an item has arrived, the owner [stops](Self::stop) the clock. Stopping and starting set no timer:
+/// the timer is set once per period, not once per item.
 ///
-/// Must be polled in a tokio runtime whose timer is switched on.
+/// Must be polled in a tokio runtime whose timer is enabled.
 ///
 /// ```
 /// use std::future::poll_fn;
@@ -36,38 +36,39 @@ const AWAY: Duration = Duration::from_secs(1);
 pub struct Deadline {
     clock: Clock,
     after: Option<Duration>,
-    /// When the clock was started; `None` while it stands.
+    /// When the clock was started; `None` while it is stopped.
     started: Option<Instant>,
-    /// Made at the first poll. It may be set to an earlier time than the clock runs out, never to a later one.
+    /// Created at the first poll. It may be set to an earlier time than the clock runs out, never to a later one.
     sleep: Option<Pin<Box<Sleep>>>,
-    /// It was seen to have run out, but its owner had no chance to look at what it waits for: tokio makes everything pending in
-    /// a task that has run for long. One more poll, and that was it.
+    /// The clock has run out, but the owner could not check its source: tokio makes everything pending in a task
+    /// that has used up its budget. The next poll reports the timeout.
     overdue: bool,
 }
 
 impl Deadline {
-    /// A clock that stands. Without `after` it never runs out.
+    /// Creates a stopped clock. Without `after` it never runs out.
     #[must_use]
     pub fn new(clock: Clock, after: Option<Duration>) -> Self {
         Self { clock, after, started: None, sleep: None, overdue: false }
     }
 
-    /// Stops the clock: what it was waiting for has come. The next poll starts it from zero.
+    /// Stops the clock because an item has arrived. The next poll starts it from zero.
     pub fn stop(&mut self) {
         self.started = None;
         self.overdue = false;
     }
 
-    /// Starts the clock if it stands; ready when it has run out. To be polled only after what one waits for was pending.
+    /// Starts the clock if it is stopped; ready when it has run out. Poll it only after the source was pending.
     ///
-    /// If nobody polled for a while around the deadline, nobody waited: the clock starts anew.
+    /// If the first poll after the deadline is late by more than a second, the owner was not waiting: the clock
+    /// restarts.
     pub fn poll_elapsed(&mut self, cx: &mut Context<'_>) -> Poll<TimedOut> {
         let Some(after) = self.after else {
             return Poll::Pending;
         };
         loop {
             let now = Instant::now();
-            // A time too far away to be expressed never comes.
+            // A deadline too far away to be expressed never comes.
             let Some(due) = self.started.get_or_insert(now).checked_add(after) else {
                 return Poll::Pending;
             };
@@ -87,8 +88,8 @@ impl Deadline {
         }
     }
 
-    /// Waits for the future while the clock runs. The clock is not stopped when the future is done, so that it can go on
-    /// running for what comes next.
+    /// Awaits the future while the clock runs. The clock is not stopped when the future is done, so that it can
+    /// cover the next wait as well.
     ///
     /// # Cancellation
     ///

@@ -15,14 +15,14 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Item = Result<Bytes, TransportError>;
 
-/// Answers after a delay with a body that the test feeds; knows whether the exchange was let go.
+/// Answers after a delay with a body that the test feeds. Records whether the exchange was dropped.
 struct Scripted {
     head_after: Option<Duration>,
     body: Mutex<Option<ByteStream>>,
     dropped: Arc<AtomicBool>,
 }
 
-/// Goes with a body, or with a request that has no answer yet.
+/// Dropped with a body, or with a request that has no answer yet.
 struct Held(Arc<AtomicBool>);
 
 impl Drop for Held {
@@ -61,7 +61,7 @@ fn timeouts() -> Timeouts {
     Timeouts::default().with_first_byte(Some(300 * SECOND)).with_idle(Some(120 * SECOND))
 }
 
-/// A body whose head came at once.
+/// Returns a body whose head came at once.
 async fn body(timeouts: Timeouts) -> (TimedBody, UnboundedSender<Item>, Scripted) {
     let (transport, sender) = Scripted::new(Some(Duration::ZERO));
     let response = send(&transport, Request::new(Vec::new()), &timeouts).await.expect("a head");
@@ -110,7 +110,7 @@ async fn idle_counts_from_byte_to_byte() {
     let (mut body, sender, transport) = body(timeouts()).await;
     feed(&sender, ": hello\n");
     assert_eq!(next_bytes(&mut body).await, ": hello\n");
-    // Each comes 119 s after the one before: ten of them take far longer than any limit.
+    // Each comes 119 s after the previous one: ten of them take far longer than any limit.
     for _ in 0..10 {
         let (bytes, ()) = futures::join!(next_bytes(&mut body), async {
             sleep(119 * SECOND).await;
@@ -157,7 +157,7 @@ async fn empty_pieces_are_no_bytes() {
 async fn a_slow_consumer_is_not_a_stalled_server() {
     let (mut body, sender, _transport) = body(timeouts()).await;
     for _ in 0..3 {
-        // It did not wait for the body in all that time.
+        // Nothing waited for the body in all that time.
         sleep(3600 * SECOND).await;
         feed(&sender, "x");
         assert_eq!(next_bytes(&mut body).await, "x");
@@ -225,7 +225,7 @@ async fn the_end_and_an_error_let_the_body_go() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_counts_events_not_bytes() {
-    // The use that the clock is made for: the owner stops it at events only.
+    // Intended use of the clock: the owner stops it at events only.
     let (mut body, sender, _transport) = body(timeouts()).await;
     let mut progress = Deadline::new(Clock::Progress, Some(30 * SECOND));
     let start = Instant::now();
@@ -272,7 +272,7 @@ async fn a_task_that_has_run_for_long_looks_again_before_it_gives_up() {
         let start = std::future::poll_fn(|cx| Poll::Ready(deadline.poll_elapsed(cx).is_pending()));
         assert!(start.await);
         advance(SECOND).await;
-        // What it waits for may be ready, and would be pending all the same.
+        // The source may be ready, but would return pending all the same.
         let tired = std::future::poll_fn(|cx| {
             while coop::has_budget_remaining() {
                 ready!(coop::poll_proceed(cx)).made_progress();

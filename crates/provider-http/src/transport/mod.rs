@@ -1,4 +1,4 @@
-//! The seam to HTTP: one request in, one response whose body is a stream of bytes.
+//! The abstraction over HTTP: one request in, one response whose body is a stream of bytes.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -17,32 +17,34 @@ mod tls;
 pub use reqwest_transport::ReqwestTransport;
 pub use timed_out::{Clock, TimedOut};
 
-/// The bytes of a response body in the order and, as far as the transport can tell, in the pieces in which they arrive.
+/// The bytes of a response body, in order and, as far as the transport can tell, in the pieces in which they
+/// arrived.
 ///
 /// `None` is the clean end of the body; after an error nothing follows.
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
 
-/// Sends one HTTP request and hands out the response as soon as its head is there.
+/// Sends one HTTP request and returns the response as soon as its head has arrived.
 ///
-/// [`ReqwestTransport`] is the one in use; tests and gateways bring their own. A transport repeats nothing that a server may have looked at, follows no redirect
-/// (it would carry the key to another host), asks for no compression, and sets no limit on how long an answer takes: those who
-/// call it do. One that inflates bodies nevertheless takes their `Content-Encoding` away: a body that still names one is refused.
+/// [`ReqwestTransport`] is the implementation in use; tests and gateways provide their own. A transport resends no
+/// request that a server may have processed. It follows no redirect, which would carry the key to another host. It
+/// requests no compression. It does not limit the duration of an answer, since its caller does. A transport that
+/// decompresses bodies must remove their `Content-Encoding`: a body that still has one is refused.
 ///
 /// # Ordering
 ///
-/// The body's bytes come in the order in which they were sent, each as soon as it has arrived: a transport does not wait until
-/// a buffer is full.
+/// The body's bytes come in the order in which they were sent, each as soon as it has arrived. A transport does
+/// not wait for a full buffer.
 ///
 /// # Cancellation
 ///
-/// Dropping the future of [`send`](Self::send), or the body, gives up the exchange: the connection is closed, or with HTTP/2
-/// the stream is reset, so that the server stops working. A body that was read to its end leaves the connection usable for the
-/// next request.
+/// Dropping the future of [`send`](Self::send), or the body, cancels the exchange. The connection is closed, or
+/// with HTTP/2 the stream is reset, so that the server stops working. After a body was read to its end, the
+/// connection can be used for the next request.
 ///
 /// # Errors
 ///
-/// A response of any status is a response, not an error. [`TransportError`] says how far a failed exchange came. No error may
-/// show a URL, a header or a body.
+/// A response of any status is a response, not an error. [`TransportError`] reports how far a failed exchange
+/// came. No error may show a URL, a header or a body.
 ///
 /// # Example
 ///
@@ -73,7 +75,8 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> +
 /// ```
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
-    /// Sends the request, whose body is these pieces, one after the other; the response comes when its head has arrived.
+    /// Sends the request, whose body is the concatenation of these pieces. Returns the response when its head has
+    /// arrived.
     async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError>;
 }
 
@@ -83,25 +86,26 @@ pub trait Transport: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// There is no connection: refused, unreachable, unknown host, failed TLS handshake. The server has not seen the request.
+    /// No connection: refused, unreachable, unknown host, failed TLS handshake. The server has not seen the
+    /// request.
     #[error("could not connect to the server")]
     Connect {
-        /// What the connector said.
+        /// The error of the connector.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// One of the clocks in [`Timeouts`](crate::timeouts::Timeouts) ran out.
+    /// One of the [`Timeouts`](crate::timeouts::Timeouts) expired.
     #[error(transparent)]
     TimedOut(#[from] TimedOut),
     /// The connection was reset or closed before the response was complete. The server may have seen the request.
     #[error("the connection broke before the response was complete")]
     Broken {
-        /// What the connection said.
+        /// The error of the connection.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Anything else, such as a URL that no request can be sent to. The server has not seen the request.
+    /// Any other failure, such as a URL to which no request can be sent. The server has not seen the request.
     #[error("the request could not be sent")]
     Other {
-        /// What is wrong.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
 }

@@ -16,22 +16,21 @@ use reqwest::{Body, Client, redirect};
 use super::{ByteStream, Transport, TransportError, tls};
 use crate::transport::{Clock, TimedOut};
 
-/// How often a request is sent again that a server has refused unseen.
+/// Maximum number of resends of a request that a server refused without processing it.
 const SENT_AGAIN: usize = 2;
 
 /// HTTP/1.1 and HTTP/2 over [`reqwest`], on tokio.
 ///
-/// No redirect is followed, nothing is decompressed, and nothing limits how long an answer may take. Connections are kept and
-/// used again once a body was read to its end; on several threads a request that follows in the same instant may still open a
-/// second one. The proxies that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`)
-/// are used.
+/// It follows no redirect, decompresses nothing, and does not limit the duration of an answer. It reuses a
+/// connection once a body was read to its end. On several threads, a request that follows in the same instant may
+/// still open a second one. It uses the proxies in the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
 ///
-/// Which TLS it speaks is a matter of this crate's features: `rustls-ring` (default), `rustls-aws-lc` or `native-tls`. With
-/// rustls, certificates are checked against the roots of the operating system, which are loaded once per process, when the
-/// first `https://` connection needs them. Clones share their connections.
+/// The features of this crate select the TLS backend: `rustls-ring` (default), `rustls-aws-lc` or `native-tls`.
+/// With rustls, certificates are checked against the roots of the operating system. They are loaded once per
+/// process, when the first `https://` connection needs them. Clones share their connections.
 ///
-/// A connection lives in the runtime in which it was opened, and a request may take one that another runtime opened: it then waits until
-/// that one runs. Several runtimes that do not run all the time need a transport each.
+/// A connection lives in the runtime that opened it. A request may use a connection that another runtime opened,
+/// and then waits until that runtime runs. Runtimes that do not run all the time need separate transports.
 #[derive(Clone)]
 pub struct ReqwestTransport {
     client: Client,
@@ -39,7 +38,8 @@ pub struct ReqwestTransport {
 }
 
 impl ReqwestTransport {
-    /// A transport with its own pool of connections. `connect` limits name lookup, TCP and TLS handshake together.
+    /// Creates a transport with its own connection pool. `connect` limits name lookup, TCP and TLS handshake
+    /// together.
     ///
     /// # Errors
     ///
@@ -61,18 +61,19 @@ impl ReqwestTransport {
         Ok(Self { client, connect })
     }
 
-    /// A transport over a client that you have set up, for what [`new`](Self::new) does not offer: client certificates, other
-    /// roots, a proxy of its own. Switch redirects off in it, and set no total timeout.
+    /// Creates a transport over your own client, for settings that [`new`](Self::new) does not offer: client
+    /// certificates, other roots, a separate proxy. Disable redirects in it, and set no total timeout.
     ///
-    /// Its TLS is reqwest's, with reqwest's features: switch one on in your own dependency on reqwest, such as `rustls`. Without
-    /// one, and with rustls in this crate, making a client panics in reqwest unless the process has a default crypto provider.
+    /// Its TLS is reqwest's: enable a TLS feature in your own dependency on reqwest, such as `rustls`. Without
+    /// one, and with rustls in this crate, creating a client panics in reqwest unless the process has a default
+    /// crypto provider.
     #[must_use]
     pub fn from_client(client: Client) -> Self {
         Self { client, connect: None }
     }
 
-    /// Sends the request, and again if a server has refused it unseen. reqwest would do so only for a body in one piece, into which
-    /// a long conversation would be copied for every request.
+    /// Sends the request, and again if a server refused it without processing it. reqwest would resend only a body
+    /// in one piece, into which a long conversation would be copied for every request.
     async fn execute(&self, request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Response> {
         for _ in 0..SENT_AGAIN {
             match self.client.execute(in_pieces(request.clone())?).await {
@@ -83,7 +84,7 @@ impl ReqwestTransport {
         self.client.execute(in_pieces(request)?).await
     }
 
-    /// What became of a request without a response.
+    /// Returns the error of a request without a response.
     fn no_response(&self, error: reqwest::Error) -> TransportError {
         match self.connect {
             _ if error.is_builder() => not_sent(error),
@@ -96,7 +97,7 @@ impl ReqwestTransport {
     }
 }
 
-/// Shows no header: a client that was set up elsewhere may have keys among its default headers.
+/// Shows no header: a client that was set up elsewhere may have keys in its default headers.
 impl fmt::Debug for ReqwestTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReqwestTransport").field("connect", &self.connect).finish_non_exhaustive()
@@ -107,9 +108,9 @@ impl fmt::Debug for ReqwestTransport {
 impl Transport for ReqwestTransport {
     async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError> {
         tls::check(request.uri())?;
-        // Lets the runtime read its sockets first. The client drops a kept connection that has closed, or on which bytes came that
-        // no request asked for, but only once the runtime has told it. A request written before that would get those bytes as
-        // its answer, and could not be sent again, since the server may have read it.
+        // Lets the runtime read its sockets first. The client drops a kept connection that has closed, or that
+        // received bytes without a request, but only once the runtime has reported it. A request written before
+        // that would get those bytes as its answer. It could not be sent again, since the server may have read it.
         tokio::task::yield_now().await;
         let mut response = self.execute(request).await.map_err(|error| self.no_response(error))?;
 
@@ -121,14 +122,14 @@ impl Transport for ReqwestTransport {
     }
 }
 
-/// The request for reqwest, which cannot know from pieces how long the body is.
+/// Converts the request for reqwest, which cannot compute the body's length from pieces.
 fn in_pieces(mut request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Request> {
     let length: usize = request.body().iter().map(Bytes::len).sum();
     request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     request.map(|pieces| Body::wrap_stream(stream::iter(pieces).map(Ok::<_, Infallible>))).try_into()
 }
 
-/// Whether an HTTP/2 server has said that it did not look at the request: it goes away, or refused the stream.
+/// Checks whether an HTTP/2 server reported that it did not process the request: it closes, or refused the stream.
 fn was_refused(error: &reqwest::Error) -> bool {
     said_by_server(error).is_some_and(|error| {
         let reason = if error.is_go_away() { h2::Reason::NO_ERROR } else { h2::Reason::REFUSED_STREAM };
@@ -136,7 +137,7 @@ fn was_refused(error: &reqwest::Error) -> bool {
     })
 }
 
-/// What an HTTP/2 server said.
+/// Returns the HTTP/2 error that the server sent, if any.
 fn said_by_server(error: &reqwest::Error) -> Option<&h2::Error> {
     let mut sources = std::iter::successors(error.source(), |&error| error.source());
     sources.find_map(|error| error.downcast_ref::<h2::Error>()).filter(|error| error.is_remote())
@@ -150,8 +151,8 @@ fn broken(error: reqwest::Error) -> TransportError {
     TransportError::Broken { source: without_words(error) }
 }
 
-/// Without what no error may show: reqwest's errors name the URL, and with it what a caller may have put into it; those of HTTP/2 have
-/// the words with which a server goes away.
+/// Removes text that no error may show. reqwest's errors name the URL, and with it any secret that a caller put
+/// into it. HTTP/2 errors have the server's text of a `GOAWAY`.
 fn without_words(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
     match said_by_server(&error).and_then(h2::Error::reason) {
         Some(reason) => format!("the server gave up: {reason}").into(),

@@ -16,7 +16,7 @@ mod http2;
 const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// A server that says what the test tells it to, on one connection.
+/// A server scripted by the test, on one connection.
 struct Peer<S>(S);
 
 impl Peer<TcpStream> {
@@ -52,7 +52,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.write(&format!("{:x}\r\n{data}\r\n", data.len())).await;
     }
 
-    /// True once the client has closed the connection; fails if it sends anything more.
+    /// Returns `true` once the client has closed the connection. Fails if the client sends anything more.
     async fn closed(&mut self) -> bool {
         match self.0.read(&mut [0; 64]).await {
             Ok(0) => true,
@@ -94,7 +94,7 @@ async fn rest(mut body: ByteStream) -> Result<String, TransportError> {
     Ok(String::from_utf8(read).expect("text"))
 }
 
-/// Everything that an error could show.
+/// Returns all text that an error could show.
 fn everything_in(error: &TransportError) -> String {
     let mut shown = format!("{error:?} {error:#?} {error}");
     let mut source: Option<&dyn Error> = error.source();
@@ -118,7 +118,7 @@ async fn pieces_come_as_they_arrive() {
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let mut body = response.into_body();
-    // The server sends a piece only after the one before was received.
+    // The server sends a piece only after the previous one was received.
     for piece in ["one", "two", "three"] {
         assert_eq!(join(peer.chunk(piece), text(&mut body)).await.1, piece);
     }
@@ -251,7 +251,7 @@ async fn a_reset_before_the_head_is_typed() {
     assert!(matches!(error, TransportError::Broken { .. }), "{error:?}");
 }
 
-/// What comes after the piece that was received, if the server then does `end`.
+/// Returns the next item after the received piece, if the server then does `end`.
 async fn after_one_piece(
     head: &str,
     piece: &str,
@@ -380,7 +380,7 @@ mod over_tls {
         let transport = transport();
         let server = async {
             let mut peer = Peer::accept(&listener).await;
-            // The whole hello is read, so that closing the connection does not reset it.
+            // Reads the whole hello, so that closing the connection does not reset it.
             assert!(peer.0.read(&mut [0; 65536]).await.expect("a hello") > 0);
             peer.write("HTTP/1.1 400 Bad Request\r\n\r\n").await;
         };
@@ -402,7 +402,7 @@ mod over_tls {
         use super::*;
         use crate::transport::tls::rustls_config::{provider, with_verifier};
 
-        /// A server for `localhost`, and the certificate that it vouches for itself with.
+        /// Returns a server for `localhost`, and its self-signed certificate.
         fn acceptor() -> (TlsAcceptor, CertificateDer<'static>) {
             let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
             let certificate = CertificateDer::from(own.cert);

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// One of the clocks in [`Timeouts`](crate::timeouts::Timeouts).
+/// One of the [`Timeouts`](crate::timeouts::Timeouts).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clock {
@@ -19,26 +19,26 @@ pub enum Clock {
     ErrorBody,
 }
 
-/// A clock ran out.
+/// A timeout that expired.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{clock} within {after:?}")]
 #[non_exhaustive]
 pub struct TimedOut {
-    /// Which one.
+    /// Which timeout expired.
     pub clock: Clock,
-    /// How long it ran.
+    /// The duration of the timeout.
     pub after: Duration,
 }
 
 impl TimedOut {
-    /// The clock ran out after this time.
+    /// Creates the error of a timeout with this duration.
     #[must_use]
     pub fn new(clock: Clock, after: Duration) -> Self {
         Self { clock, after }
     }
 }
 
-/// What did not come.
+/// Writes what did not arrive in time.
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

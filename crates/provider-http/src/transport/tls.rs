@@ -1,11 +1,11 @@
-//! Which TLS the transport speaks: chosen by this crate's features, set up without touching anything outside this crate.
+//! The TLS backend of the transport: selected by this crate's features, without changing state outside this crate.
 
 use http::Uri;
 use reqwest::ClientBuilder;
 
 use super::TransportError;
 
-/// Picks the backend of the features that are on: `native-tls`, else `rustls-aws-lc`, else `rustls-ring`, else none.
+/// Selects the backend of the enabled features: `native-tls`, else `rustls-aws-lc`, else `rustls-ring`, else none.
 pub(super) fn choose(builder: ClientBuilder) -> Result<ClientBuilder, TransportError> {
     #[cfg(feature = "native-tls")]
     let builder = builder.tls_backend_native();
@@ -16,7 +16,7 @@ pub(super) fn choose(builder: ClientBuilder) -> Result<ClientBuilder, TransportE
     Ok(builder)
 }
 
-/// Refuses `https://` in a build without TLS, with a message that says what to do.
+/// Rejects `https://` in a build without TLS, with a message that names the remedy.
 pub(super) fn check(uri: &Uri) -> Result<(), TransportError> {
     let without_tls =
         cfg!(not(any(feature = "native-tls", feature = "rustls-aws-lc", feature = "rustls-ring")));
@@ -30,8 +30,8 @@ pub(super) fn check(uri: &Uri) -> Result<(), TransportError> {
 
 #[cfg(all(not(feature = "native-tls"), any(feature = "rustls-aws-lc", feature = "rustls-ring")))]
 pub(super) mod rustls_config {
-    //! One rustls configuration per process, with its provider named: rustls' process-wide default provider is neither needed
-    //! nor set.
+    //! One rustls configuration per process with an explicit crypto provider. rustls' process-wide default
+    //! provider is neither needed nor set.
 
     use std::sync::{Arc, OnceLock};
 
@@ -46,7 +46,7 @@ pub(super) mod rustls_config {
     use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
     use rustls_platform_verifier::Verifier;
 
-    /// The configuration that all transports of the process share, its session cache included.
+    /// Returns the configuration that all transports of the process share, including its session cache.
     pub(super) fn shared() -> Result<ClientConfig, Error> {
         static SHARED: OnceLock<ClientConfig> = OnceLock::new();
         if let Some(config) = SHARED.get() {
@@ -69,9 +69,9 @@ pub(super) mod rustls_config {
             .with_no_client_auth())
     }
 
-    /// The operating system's verifier, set up when the first certificate is to be checked: reading the system's roots takes
-    /// milliseconds that a process which only speaks http:// to a local server need not spend. If there are no roots, no
-    /// certificate is accepted.
+    /// The operating system's verifier, created when the first certificate is checked. Reading the system's roots
+    /// takes milliseconds, which a process that only uses http:// to a local server need not spend. Without roots,
+    /// no certificate is accepted.
     #[derive(Debug)]
     struct LazyVerifier {
         provider: Arc<CryptoProvider>,

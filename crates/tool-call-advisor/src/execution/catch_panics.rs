@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 
 use advisor_core::drop_caught;
 
-/// A future of a tool whose panics stay in it: that of a poll is its outcome, that of its drop is nobody's.
+/// A tool's future with its panics caught: a panic in `poll` becomes the output, a panic in `drop` is discarded.
 ///
-/// Two futures that panic when they are dropped together would abort the process otherwise.
+/// Otherwise two futures that panic while they are dropped together would abort the process.
 pub(crate) struct CatchPanics<F>(Option<Pin<Box<F>>>);
 
 impl<F> CatchPanics<F> {
@@ -21,7 +21,7 @@ impl<F> CatchPanics<F> {
 }
 
 impl<F: Future> Future for CatchPanics<F> {
-    /// The error is the text of the panic.
+    /// The error is the message of the panic.
     type Output = Result<F::Output, String>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

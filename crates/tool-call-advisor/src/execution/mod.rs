@@ -19,17 +19,17 @@ use crate::truncate::{ResultBounds, cap_result};
 /// Runs the calls of one answer. Replace it to run tools elsewhere, such as in a durable engine.
 ///
 /// # Ordering
-/// It is asked after everything inside the loop is done with the answer and the answer is recorded, and so are the
-/// starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)): it runs these once.
-/// It gets the calls that may run and no others: calls of unknown tools and with bad arguments are answered before,
-/// and if none is left it is not asked.
-/// The results must be one per call, in call order; they are stored before the model is asked again.
+/// The loop calls it after all advisors inside the loop have completed for the answer and the answer is recorded.
+/// The starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)) are recorded, too;
+/// it must run these once. It receives only calls that may run. The loop itself answers calls of unknown tools and
+/// with bad arguments, and does not call it if no call is left. The results must be one per call, in call order.
+/// They are recorded before the model is asked again.
 ///
 /// # Cancellation
 /// The future is dropped with the turn.
 ///
 /// # Errors
-/// An error is one of the machinery and ends the turn. A failing tool is a result that says so.
+/// An error means that the execution itself failed, and ends the turn. A failing tool is an error result.
 ///
 /// # Example
 /// ```
@@ -48,11 +48,11 @@ use crate::truncate::{ResultBounds, cap_result};
 /// ```
 #[async_trait]
 pub trait ToolExecution: Send + Sync + 'static {
-    /// Runs the calls and gives one result per call, in call order.
+    /// Runs the calls and returns one result per call, in call order.
     async fn execute(&self, batch: ToolBatch) -> Result<Vec<ToolResult>>;
 }
 
-/// The calls of one answer that are to be run.
+/// The calls of one answer to run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ToolBatch {
@@ -60,11 +60,11 @@ pub struct ToolBatch {
     pub calls: Vec<ReadyCall>,
     /// The turn.
     pub turn: Arc<Turn>,
-    /// The conversation that the turn belongs to, if it is remembered in one.
+    /// The conversation that the turn belongs to, if any.
     pub conversation: Option<ConversationKey>,
-    /// Where to tell what happens.
+    /// Receives the events of the calls.
     pub events: ToolEvents,
-    /// When the turn's time is over, if it is bounded.
+    /// The deadline of the turn, if its time is limited.
     pub deadline: Option<Instant>,
 }
 
@@ -74,9 +74,9 @@ pub struct ToolBatch {
 pub struct ReadyCall {
     /// The call as the model wrote it.
     pub call: ToolCall,
-    /// Its block.
+    /// The block of the call.
     pub block: BlockId,
-    /// Its stable name.
+    /// The stable key of the call.
     pub key: CallKey,
     /// The tool.
     pub tool: Arc<dyn Tool>,
@@ -105,32 +105,32 @@ impl ToolBatch {
     }
 }
 
-/// Where an execution tells what happens to calls. Cheap to clone; at most a few events wait to be read.
+/// Sender for the events of tool calls. Cheap to clone; buffers a bounded number of events.
 #[derive(Debug, Clone)]
 pub struct ToolEvents(Option<Listener>);
 
 #[derive(Debug, Clone)]
 struct Listener {
     sender: mpsc::Sender<ToolEvent>,
-    /// Who listens is shown what the model is told.
+    /// Limits for the results in events, the same as for the results that the model reads.
     bounds: ResultBounds,
 }
 
 impl ToolEvents {
-    /// Events that nobody reads.
+    /// Creates a sender that discards events.
     #[must_use]
     pub fn ignored() -> Self {
         Self(None)
     }
 
-    /// Events and where they are read; at most `capacity` wait for it, then the tools do.
+    /// Creates a sender and its receiver. At most `capacity` events are buffered; beyond that, tools wait.
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<ToolEvent>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
         (Self(Some(Listener { sender, bounds: ToolLimits::default().of_result() })), receiver)
     }
 
-    /// The same events, whose results are within these bounds.
+    /// Sets the limits for the results in events.
     pub(crate) fn within(mut self, bounds: ResultBounds) -> Self {
         if let Some(listener) = &mut self.0 {
             listener.bounds = bounds;
@@ -138,29 +138,29 @@ impl ToolEvents {
         self
     }
 
-    /// Whether anyone listens.
+    /// Returns whether events are sent instead of discarded.
     #[must_use]
     pub fn are_shown(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells that a tool starts.
+    /// Reports that a tool starts.
     pub async fn started(&self, call: &ReadyCall) {
         let arguments = Text::from(call.call.arguments.as_str());
         self.send(call, ToolEventKind::Started { arguments }).await;
     }
 
-    /// Tells how far a tool is.
+    /// Reports the progress of a tool.
     pub async fn progress(&self, call: &ReadyCall, part: Part) {
         self.send(call, ToolEventKind::Progress(part)).await;
     }
 
-    /// Tells that a tool has answered.
+    /// Reports the result of a tool.
     pub async fn finished(&self, call: &ReadyCall, result: &ToolResult) {
         self.ended(call.block, result).await;
     }
 
-    /// Tells what the result of a call is, also of one that cannot run.
+    /// Reports the result of a call, including one that cannot run.
     pub(crate) async fn ended(&self, block: BlockId, result: &ToolResult) {
         if let Some(Listener { sender, bounds }) = &self.0 {
             let kind = ToolEventKind::Finished(cap_result(result.clone(), *bounds));
@@ -172,7 +172,7 @@ impl ToolEvents {
     async fn send(&self, call: &ReadyCall, kind: ToolEventKind) {
         if let Some(Listener { sender, .. }) = &self.0 {
             let event = ToolEvent::new(call.block, call.call.id.clone(), call.call.name.clone(), kind);
-            // The reader lives as long as the loop; without it the tool is about to be dropped, too.
+            // The receiver lives as long as the loop. If it is gone, the tool is about to be dropped, too.
             let _ = sender.send(event).await;
         }
     }

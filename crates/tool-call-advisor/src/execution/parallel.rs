@@ -7,11 +7,11 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use crate::execution::run_call::run_call;
 use crate::{ToolBatch, ToolExecution};
 
-/// Runs tools in this process: several at a time, exclusive ones alone, each within its time.
+/// Runs tools in this process: several at a time, exclusive ones alone, each with a timeout.
 ///
-/// Calls start in call order. An exclusive call waits until the ones before it are done, and those
-/// after it wait for it. Everything runs inside the turn: nothing is spawned, and a dropped turn drops
-/// its tools. Times are measured by a tokio runtime with its clock enabled.
+/// Calls start in call order. An exclusive call waits until all earlier ones are done, and later ones wait for it.
+/// Nothing is spawned: tools run inside the turn, and dropping the turn drops them. Timeouts need a tokio runtime
+/// with its timer enabled.
 #[derive(Debug)]
 pub struct ParallelTools {
     concurrency: usize,
@@ -25,19 +25,20 @@ impl Default for ParallelTools {
 }
 
 impl ParallelTools {
-    /// At most 8 tools at a time, each for 120 seconds unless it says otherwise itself.
+    /// Creates an execution with at most 8 tools at a time and a timeout of 120 seconds. A tool's own timeout
+    /// takes precedence.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with another number of tools at a time, at least one.
+    /// Sets the number of tools that run at a time, at least one.
     #[must_use]
     pub fn with_concurrency(self, concurrency: usize) -> Self {
         Self { concurrency: concurrency.max(1), ..self }
     }
 
-    /// The same with another time for each tool that does not say so itself; absent, any time.
+    /// Sets the timeout for tools without their own; `None` means no timeout.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
@@ -64,7 +65,7 @@ impl ToolExecution for ParallelTools {
                 running.push(async move { (place, running_call.await) });
             }
             let Some((place, result)) = running.next().await else { break };
-            // Only one ran if it ran alone.
+            // An exclusive call runs alone, so it is the one that has finished.
             alone = false;
             if let Some(slot) = results.get_mut(place) {
                 *slot = Some(result);

@@ -10,7 +10,7 @@ use tracing::Instrument;
 use crate::execution::catch_panics::CatchPanics;
 use crate::{ReadyCall, ToolBatch, ToolEvents};
 
-/// Runs one call. Whatever goes wrong becomes an error result that the model can read.
+/// Runs one call. Every failure becomes an error result that the model can read.
 pub(crate) async fn run_call(
     mut call: ReadyCall,
     batch: &ToolBatch,
@@ -48,7 +48,7 @@ async fn bounded(
         (timeout, deadline) => timeout.or(deadline),
     };
     let Some(end) = end else { return run.await };
-    // Ready work is polled before its deadline.
+    // The tool is polled before its deadline.
     match tokio::time::timeout_at(end, run).await {
         Ok(result) => result,
         Err(_) if batch.deadline == Some(end) => {
@@ -85,7 +85,7 @@ async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResul
     };
     match outcome {
         Ok(Ok(ToolOutput { parts, .. })) => ToolResult::new(&call.call, parts),
-        // A model that reads nothing would take the call for a success.
+        // Without a text, the model would take the call for a success.
         Ok(Err(error)) if error.text().trim().is_empty() => {
             ToolResult::error(&call.call, "the tool failed without saying why")
         }
@@ -98,7 +98,7 @@ fn split<A, B>((a, b): (A, B)) -> (A, Option<B>) {
     (a, Some(b))
 }
 
-/// Runs a tool and passes on what it reports, in order, before its result.
+/// Runs a tool and forwards its progress reports, in order, before its result.
 async fn with_reports<F: Future>(
     running: F,
     mut reports: mpsc::Receiver<advisor_core::Part>,

@@ -1,6 +1,6 @@
 use advisor_core::{Text, ToolCall, ToolResult};
 
-/// What a result says of its call. Unlike the call it has no arguments, so a copy is cheap.
+/// The fields of a call that its result repeats. Without the arguments, a copy is cheap.
 #[derive(Clone)]
 pub(crate) struct CallIdentity {
     pub(crate) id: Text,
@@ -12,7 +12,7 @@ impl CallIdentity {
         Self { id: call.id.clone(), name: call.name.clone() }
     }
 
-    /// A result that tells the model why the call did not succeed.
+    /// Returns an error result with the reason for the model.
     pub(crate) fn error(&self, text: impl Into<Text>) -> ToolResult {
         ToolResult::error(&ToolCall::new(self.id.clone(), self.name.clone(), String::new()), text)
     }

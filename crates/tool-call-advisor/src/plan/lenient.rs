@@ -3,10 +3,10 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
-/// Of so many places at most something is made that fits.
+/// Maximum number of schema violations that are corrected.
 const MOST: usize = 256;
 
-/// Returns what arguments that do not fit can only mean, if that fits.
+/// Returns corrected arguments, if `leniency` allows corrections that make them fit.
 pub(crate) fn fitting(validator: &Validator, arguments: &Value, leniency: Leniency) -> Option<Value> {
     if leniency == Leniency::Strict {
         return None;
@@ -24,11 +24,11 @@ pub(crate) fn fitting(validator: &Validator, arguments: &Value, leniency: Lenien
             _ => {}
         }
     }
-    // It covers what was required and left out, and all that is still wrong.
+    // This also rejects missing required properties and all violations that remain.
     validator.is_valid(&fitting).then_some(fitting)
 }
 
-/// Leaves out a property. An item of a list stays, or those behind it would move.
+/// Removes a property. A list item stays, since removing it would shift the items after it.
 fn leave_out(arguments: &mut Value, place: &str) {
     if let Some((object, name)) = place.rsplit_once('/')
         && let Some(Value::Object(properties)) = arguments.pointer_mut(object)
@@ -37,7 +37,7 @@ fn leave_out(arguments: &mut Value, place: &str) {
     }
 }
 
-/// Returns what the schema wants in the place of a text, if the text can only be that.
+/// Returns the value that the schema wants in place of a string, if the string can only mean that value.
 fn meant(text: &str, wrong: &ValidationError<'_>) -> Option<Value> {
     let ValidationErrorKind::Type { kind } = wrong.kind() else { return None };
     let wanted = |wanted| match kind {
@@ -49,7 +49,7 @@ fn meant(text: &str, wrong: &ValidationError<'_>) -> Option<Value> {
         return None;
     }
     match serde_json::from_str(text).ok()? {
-        // Where no boolean is wanted it does not fit.
+        // If no boolean is wanted, the final validation rejects it.
         Value::Bool(meant) => Some(Value::Bool(meant)),
         Value::Number(meant) if wanted(JsonType::Number) => Some(Value::Number(meant)),
         Value::Number(meant) if wanted(JsonType::Integer) && !meant.is_f64() => Some(Value::Number(meant)),

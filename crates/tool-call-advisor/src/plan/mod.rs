@@ -21,40 +21,41 @@ use crate::plan::call_identity::CallIdentity;
 use crate::truncate::{ResultBounds, cap_result};
 use crate::{ClosingTexts, NotStarted, ReadyCall};
 
-/// What becomes of the calls of an answer that steered the loop to its tools. Decided once, before any tool runs.
+/// What the loop does with each call of an answer. Decided once, before any tool runs.
 pub(crate) struct ToolPlan {
     pub(crate) answer: ChatResponse,
     calls: Vec<PlannedCall>,
 }
 
-/// A call of the answer, and what becomes of it.
+/// A call of the answer, and what the loop does with it.
 pub(crate) struct PlannedCall {
     block: BlockId,
     identity: CallIdentity,
     key: CallKey,
-    /// Its result, if it is one, goes to the user.
+    /// Whether the tool returns its result directly to the user.
     is_direct: bool,
     fate: Fate,
 }
 
 enum Fate {
-    /// It runs.
+    /// The call runs.
     Ready(ReadyCall),
-    /// It was handed to the execution.
+    /// The call was passed to the execution.
     Ran,
-    /// It cannot run; the model reads why.
+    /// The call cannot run; the text becomes its error result.
     Invalid(String),
-    /// A bound keeps it from running.
+    /// A limit denies the call.
     Denied(Limit),
-    /// It was started before; the model reads this.
+    /// The call was, or may have been, started before; the text becomes its error result.
     Refused(&'static str),
 }
 
 impl ToolPlan {
-    /// The calls of `steered`, of which some are denied. Calls that the answer does not have are left out:
-    /// nobody could tell the model what came of them. So is one that `steered` has a second time.
+    /// Plans the calls of `steered`; `denied` holds the limit that denies each call, if any. Ignores calls that
+    /// `answer` does not contain, since their results could not be sent to the model. Ignores a call that
+    /// `steered` repeats.
     ///
-    /// `prepare` gives the tool of a call and its arguments, or why it cannot run.
+    /// `prepare` returns the tool of a call and its arguments, or why it cannot run.
     pub(crate) fn new(
         answer: ChatResponse,
         turn: &TurnId,
@@ -87,12 +88,12 @@ impl ToolPlan {
         Self { answer, calls }
     }
 
-    /// No call of the answer is run or answered by anyone but the loop.
+    /// Creates a plan that runs no call: the loop answers every call as left out.
     pub(crate) fn without_calls(answer: ChatResponse) -> Self {
         Self { answer, calls: Vec::new() }
     }
 
-    /// Keeps calls from running for which there is a reason, which the model reads.
+    /// Refuses each call for which `reason` returns a text. The text becomes the error result of the call.
     pub(crate) fn refuse(&mut self, reason: impl Fn(&PlannedCall) -> Option<&'static str>) {
         for planned in &mut self.calls {
             if let Some(text) = reason(planned) {
@@ -101,18 +102,18 @@ impl ToolPlan {
         }
     }
 
-    /// The calls that run and whose tools must not run twice.
+    /// Returns the starts to record: those of calls that run and whose tools must not run twice.
     pub(crate) fn starts(&self) -> Vec<CallStart> {
         let once = self.calls.iter().filter(|planned| planned.effect() == Some(Effect::AtMostOnce));
         once.map(|planned| CallStart::new(planned.key.clone(), planned.identity.id.clone())).collect()
     }
 
-    /// The calls that a bound counts: those that run, and those that could not.
+    /// Returns the calls that count towards limits: those that run, and those that are invalid.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &CallIdentity> {
         self.calls.iter().filter(|planned| planned.is_tried()).map(|planned| &planned.identity)
     }
 
-    /// The calls that cannot run, and what the model reads in place of their results.
+    /// Returns the calls that cannot run, each with its error result.
     pub(crate) fn invalid(&self) -> impl Iterator<Item = (BlockId, ToolResult)> {
         self.calls.iter().filter_map(|planned| match &planned.fate {
             Fate::Invalid(text) => Some((planned.block, planned.identity.error(text.as_str()))),
@@ -120,7 +121,7 @@ impl ToolPlan {
         })
     }
 
-    /// The calls that run, to be handed to the execution.
+    /// Takes the calls that run, to pass them to the execution.
     pub(crate) fn take_ready(&mut self) -> Vec<ReadyCall> {
         let take = |planned: &mut PlannedCall| match std::mem::replace(&mut planned.fate, Fate::Ran) {
             Fate::Ready(ready) => Some(ready),
@@ -132,7 +133,7 @@ impl ToolPlan {
         self.calls.iter_mut().filter_map(take).collect()
     }
 
-    /// The bounds that kept calls from running.
+    /// Returns the limits that denied calls.
     pub(crate) fn denied(&self) -> impl Iterator<Item = &Limit> {
         self.calls.iter().filter_map(|planned| match &planned.fate {
             Fate::Denied(limit) => Some(limit),
@@ -140,13 +141,14 @@ impl ToolPlan {
         })
     }
 
-    /// Whether the results are the answer to the user, if all goes well.
+    /// Checks whether the results are the answer to the user, provided that none is an error.
     pub(crate) fn is_direct(&self) -> bool {
         let direct = |planned: &PlannedCall| planned.is_direct && matches!(planned.fate, Fate::Ran);
         !self.calls.is_empty() && self.calls.iter().all(direct)
     }
 
-    /// One result per call of the answer as it is remembered, in its order; `ran` are those of the calls that ran.
+    /// Returns one result per call of the recorded answer, in its order. `ran` holds the results of the calls that
+    /// ran.
     pub(crate) fn results(
         &self,
         ran: Vec<ToolResult>,
@@ -174,7 +176,7 @@ impl ToolPlan {
         self.answer.tool_calls().map(result).collect()
     }
 
-    /// What those who watch tools are told of the calls that nobody tried to run.
+    /// Returns the events that report the results of calls that were not tried.
     pub(crate) fn not_run(&self, results: &[Message]) -> Vec<Chunk> {
         let tried = |block| self.calls.iter().any(|planned| planned.block == block && planned.is_tried());
         finished(&self.answer, results, |block| !tried(block))
@@ -186,17 +188,17 @@ impl PlannedCall {
         &self.key
     }
 
-    /// Whether it runs or ran.
+    /// Checks whether it runs or ran.
     pub(crate) fn runs(&self) -> bool {
         matches!(self.fate, Fate::Ready(_) | Fate::Ran)
     }
 
-    /// Whether it runs, ran, or was found to be invalid.
+    /// Checks whether it runs, ran, or was found to be invalid.
     pub(crate) fn is_tried(&self) -> bool {
         self.runs() || matches!(self.fate, Fate::Invalid(_))
     }
 
-    /// What running it does to the world, if it runs and its tool says so.
+    /// Returns the effect that its tool declares, if the call is about to run.
     pub(crate) fn effect(&self) -> Option<Effect> {
         match &self.fate {
             Fate::Ready(ready) => ready.tool.definition().effect,
@@ -205,7 +207,7 @@ impl PlannedCall {
     }
 }
 
-/// The events that tell how calls of an answer ended.
+/// Returns the events that report the results of those calls of an answer that `tell` accepts.
 pub(crate) fn finished(
     answer: &ChatResponse,
     results: &[Message],

@@ -1,9 +1,9 @@
-//! In the place of schemas where the feature `schema-validation` is off: arguments are parsed, and must be an object.
+//! Replaces `schema` if the feature `schema-validation` is off: arguments must parse and be an object.
 
 use advisor_core::{Leniency, Result, ToolDefinition, ToolSet};
 use serde_json::Value;
 
-/// Schemas that nobody reads here. Tools check their arguments themselves, those with a type of their own by it.
+/// Placeholder for compiled schemas. Tools check their arguments themselves, typed tools by deserialising them.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas;
 
@@ -18,7 +18,7 @@ impl Schemas {
         object.ok_or_else(|| String::from("they are no object"))
     }
 
-    /// Names and the roots of schemas are checked by the chain.
+    /// Accepts every set. The chain checks names and the roots of schemas.
     pub(crate) fn validate(&self, _tools: &ToolSet) -> Result<()> {
         Ok(())
     }

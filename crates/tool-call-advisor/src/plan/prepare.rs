@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::plan::schema::Schemas;
 
-/// Returns the tool of a call and its arguments, checked, or why the call cannot run.
+/// Returns the tool of a call and its checked arguments, or why the call cannot run.
 ///
-/// It is the only place where calls are checked: whoever runs them gets those that may run.
+/// Calls are checked nowhere else: code that runs calls receives only those that passed.
 pub(crate) fn prepare(
     call: &ToolCall,
     tools: &ToolSet,

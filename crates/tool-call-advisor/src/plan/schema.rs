@@ -12,24 +12,24 @@ use crate::plan::lenient::fitting;
 #[derive(Default)]
 pub(crate) struct Schemas(Mutex<HashMap<Text, (Value, Arc<Validator>)>>);
 
-/// More tools than this in one process are not expected; the cache begins anew beyond.
+/// Number of cached schemas at which the cache is cleared. One process is not expected to have as many tools.
 const MOST: usize = 1024;
 
-/// What is wrong with the first schema of a set, if anything is.
+/// The error of the first invalid schema of a set, if any.
 struct Defect(Option<String>);
 
 impl Schemas {
-    /// Returns the arguments as the tool is to be given them, if they fit its schema.
+    /// Returns the arguments to pass to the tool, if they fit its schema or can be corrected.
     ///
     /// # Errors
-    /// What is wrong and where, for the model to read. Also if the schema itself is no valid one.
+    /// What is wrong and where, as text for the model; also if the schema itself is invalid.
     pub(crate) fn fit(
         &self,
         tool: &ToolDefinition,
         arguments: Value,
         leniency: Leniency,
     ) -> Result<Value, String> {
-        // A tool without a schema takes any object, as it is offered.
+        // A tool without a schema is offered to the model as one that takes any object.
         if tool.parameters.is_null() {
             let object = arguments.is_object().then_some(arguments);
             return object.ok_or_else(|| String::from("they are no object"));
@@ -42,10 +42,10 @@ impl Schemas {
         fitting(&validator, &arguments, leniency).ok_or_else(|| misfits(&validator, &arguments))
     }
 
-    /// Checks that the schemas of a set are valid, once for the set.
+    /// Checks that the schemas of a set are valid, once per set.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), for the first that is not.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), for the first invalid schema.
     pub(crate) fn validate(&self, tools: &ToolSet) -> Result<()> {
         let Defect(defect) =
             tools.wire_form(|set| Defect(set.definitions().find_map(|tool| self.defect(tool))));
@@ -81,7 +81,7 @@ impl Schemas {
     }
 }
 
-/// What is wrong with arguments and where: the first few places.
+/// Returns the first few violations, each with its position.
 fn misfits(validator: &Validator, arguments: &Value) -> String {
     let wrong = validator.iter_errors(arguments).take(5).map(|error| match error.instance_path().as_str() {
         "" => error.to_string(),

@@ -5,10 +5,11 @@ use crate::run::LoopRun;
 
 /// Calls that must not run twice.
 impl LoopRun {
-    /// Refuses the calls of a plan that were started before, and announces the others whose tools must not run twice.
+    /// Refuses the calls of a plan that were started before. Records the starts of the others whose tools must not
+    /// run twice.
     ///
     /// # Errors
-    /// That of the first recorder that fails. No tool may run then.
+    /// Returns the error of the first recorder that fails. No tool may run then.
     pub(crate) async fn announce_starts(&self, plan: &mut ToolPlan) -> Result<()> {
         let turn = &self.request.turn;
         if let Some(known) = turn.extensions().get() {
@@ -20,7 +21,7 @@ impl LoopRun {
         }
         let record = Record::new(plan.answer.round(), Step::Started(starts.clone()), Vec::new());
         turn.record(&record).await?;
-        // A recorder may have known better.
+        // A recorder may have added starts that only it knew.
         if let Some(known) = turn.extensions().get() {
             plan.refuse(|planned| refusal(planned, &known));
         }
@@ -31,7 +32,7 @@ impl LoopRun {
     }
 }
 
-/// Why a call is not run although no bound denies it, if so: it was started before, or may have been.
+/// Returns why a call that no limit denies is not run: it was, or may have been, started before.
 fn refusal(planned: &PlannedCall, known: &StartedCalls) -> Option<&'static str> {
     if planned.is_tried() && known.contains(planned.key()) {
         return Some(VERIFY_BEFORE_RETRYING);

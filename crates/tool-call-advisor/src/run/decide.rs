@@ -9,19 +9,19 @@ use crate::{OnCallLimit, ToolLimits};
 pub(crate) enum Decision {
     /// The answer ends the turn.
     Finish,
-    /// The answer ends the turn with calls that the caller is to answer.
+    /// The answer ends the turn with calls that the caller answers.
     HandOut,
-    /// The provider wants to be asked again as things are.
+    /// The provider paused and wants to be asked again, without results.
     AskAgain,
-    /// No call may run because the answer was cut or stopped; the turn ends for that reason.
+    /// No call may run because the answer was cut off or stopped; the turn ends for that reason.
     Veto(FinishReason),
     /// No further round is allowed, so no call runs; the turn ends.
     Stop(Limit),
-    /// The calls run. One beyond a bound is denied, for the reason at its place.
+    /// The calls run, except those with a limit at their position.
     Run(Vec<Option<Limit>>),
 }
 
-/// What was done in the turn so far.
+/// Rounds and calls of the turn so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) rounds: u32,
@@ -37,9 +37,9 @@ impl Counts {
     }
 }
 
-/// Decides what to do after a round: a function of the response, what may run and the counts, nothing else.
+/// Decides what to do after a round. The result depends on the arguments only.
 ///
-/// Tools run because complete calls exist, whatever the finish reason says; a cut or filtered answer vetoes them.
+/// Tools run because complete calls exist, whatever the finish reason. A cut-off or filtered answer vetoes them.
 pub(crate) fn decide(
     response: &ChatResponse,
     eligible: bool,
@@ -73,7 +73,7 @@ pub(crate) fn decide(
     Decision::Run(calls.map(|call| admit(call, &mut counts, limits)).collect())
 }
 
-/// Counts a call in, or says which bound keeps it out.
+/// Counts a call, or returns the limit that denies it.
 fn admit(call: &ToolCall, counts: &mut Counts, limits: &ToolLimits) -> Option<Limit> {
     if let Some(limit) = limits.calls.filter(|limit| counts.calls >= *limit) {
         return Some(Limit::Calls(limit));
@@ -86,7 +86,7 @@ fn admit(call: &ToolCall, counts: &mut Counts, limits: &ToolLimits) -> Option<Li
     None
 }
 
-/// The bound that ends the turn after a batch in which these kept calls out, if one does.
+/// Returns the limit that ends the turn after a batch with these denied calls, if one does.
 pub(crate) fn ending_limit<'a>(
     mut denied: impl Iterator<Item = &'a Limit>,
     limits: &ToolLimits,

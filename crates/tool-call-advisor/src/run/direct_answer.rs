@@ -1,13 +1,13 @@
 use advisor_core::{Block, BlockContent, Media, Part, ToolResult};
 
-/// Stands before the text of each direct result but the first.
+/// Separator before the text of each direct result but the first.
 ///
-/// It is part of the block: the deltas that are shown, the response's text and what is remembered then read the same.
+/// It is part of the block, so that shown deltas, the response's text and the transcript are equal.
 const PARAGRAPH: &str = "\n\n";
 
-/// Direct results as the answer to the user: of each one text block, then its media.
+/// Returns direct results as the answer to the user: for each result a text block, then its media.
 ///
-/// A result without either reads `done`, since an answer that says nothing is none.
+/// A result without either reads `done`, since an answer must not be empty.
 pub(crate) fn direct_blocks<'a>(results: impl Iterator<Item = &'a ToolResult>, done: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut has_text = false;

@@ -12,14 +12,14 @@ use crate::{LoopEnd, NotStarted};
 
 /// The ways in which a turn ends.
 impl LoopRun {
-    /// The answer ends the turn.
+    /// Ends the turn with the answer.
     pub(crate) async fn end_with_answer(
         &mut self,
         answer: &ChatResponse,
         reason: FinishReason,
     ) -> Result<Outcome> {
         let filter = self.filter(answer.round());
-        // An answer with calls was recorded before, as in a round that goes on.
+        // An answer with calls is recorded already, as in a round that another one follows.
         let recorded = self.transcript().last().is_some_and(|last| last.is_same(answer.message()));
         let messages: Vec<_> = nonempty(answer).filter(|_| !recorded).into_iter().collect();
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
@@ -30,14 +30,14 @@ impl LoopRun {
         Ok(Outcome::Ended(chunks))
     }
 
-    /// The answer ends the turn, and the caller is to answer its calls.
+    /// Ends the turn with the answer, whose calls the caller answers.
     pub(crate) async fn hand_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
         self.record_answer(answer).await?;
         self.request.turn.extensions().insert(HandedOut(answer.clone()));
         self.end_with_answer(answer, FinishReason::ToolCalls).await
     }
 
-    /// The turn ends without running the calls of the answer: each is answered with why.
+    /// Ends the turn without running the calls of the answer. Each is answered with the reason.
     pub(crate) async fn end_unrun(
         &mut self,
         answer: &ChatResponse,
@@ -72,8 +72,8 @@ impl LoopRun {
         self.end_with_closing(closing.hidden(), Message::assistant_blocks(Vec::new()), reason).await
     }
 
-    /// The turn ends with a message of the loop's own, so that what is remembered ends with an answer like every
-    /// other. It is `shown` as the response: all of it, or nothing.
+    /// Ends the turn with a message of the loop, so that the transcript ends with an answer like every other.
+    /// `shown` is the response: the whole message or nothing.
     pub(crate) async fn end_with_closing(
         &mut self,
         message: Message,
@@ -94,7 +94,7 @@ impl LoopRun {
         Chunk::Completed(response.with_usage(self.usage).with_transcript(self.transcript()))
     }
 
-    /// The round failed. If an answer of this turn had been read to its end by then, it becomes final.
+    /// Handles a failed round. If an answer of this turn was read to its end, it becomes final.
     pub(crate) async fn break_off(&mut self, error: Error) -> Error {
         if let Some(answer) = error.partial().filter(|answer| self.request.turn.has_answer(answer.message()))
         {
@@ -103,16 +103,16 @@ impl LoopRun {
         error
     }
 
-    /// An error ends the turn: the answer, which memory may have stored already, becomes final, and its calls are
-    /// answered, as far as that is still possible.
+    /// Ends the turn after an error. The answer, which memory may have stored already, becomes final. Its calls
+    /// are answered, as far as that is still possible.
     pub(crate) async fn abandon(&mut self, answer: &ChatResponse) {
         let is_answer = |message: &Message| message.is_same(answer.message());
         let is_final = self.transcript().iter_back().any(is_answer);
-        // An empty answer is stored nowhere, nor is one that was cut off.
+        // Memory stores neither an empty answer nor one that was cut off.
         if !is_final && (nonempty(answer).is_none() || answer.finish().reason == FinishReason::Interrupted) {
             return;
         }
-        // What fails here is repaired when the conversation is next read; the first error is the one to tell.
+        // The next load of the conversation repairs what fails here. The caller gets the first error.
         if !is_final {
             let _ = self.record_answer(answer).await;
         }
@@ -122,16 +122,16 @@ impl LoopRun {
         }
     }
 
-    /// The calls of an answer that does not go on, each answered with why.
+    /// Returns a result with the reason for each call of an answer whose calls do not run.
     fn unrun(&self, answer: &ChatResponse, why: &NotStarted) -> Vec<Message> {
         let text = self.config.texts.not_started(why);
         answer.tool_calls().map(|(_, call)| Message::tool(ToolResult::error(call, text.as_str()))).collect()
     }
 
-    /// The loop ends with this error.
+    /// Ends the loop with this error.
     pub(crate) fn failed(&mut self, error: Error) -> Error {
         self.finalize(LoopEnd::Failed(error.kind()));
-        // Asking again would run the tools again.
+        // A retry would run the tools again.
         let error = if self.counts.calls > 0 { error.after_emission() } else { error };
         error.with_history(self.transcript())
     }
@@ -142,7 +142,7 @@ fn withheld_usage(filter: Filter, answer: &ChatResponse) -> Option<Chunk> {
     Some(Chunk::Usage { round: answer.round(), usage: Box::new(*usage) })
 }
 
-/// The chunks of those blocks of an answer, calls or others, for which `shown` says yes.
+/// Returns the chunks of those blocks of an answer that `shown` accepts; its argument is `true` for calls.
 fn blocks_where(answer: &ChatResponse, shown: impl Fn(bool) -> bool) -> Vec<Chunk> {
     let blocks = answer.blocks().filter(|(_, block)| shown(block.as_tool_call().is_some()));
     blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).collect()

@@ -4,18 +4,19 @@ use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Record, Resu
 
 use crate::run::LoopRun;
 
-/// The messages that a loop began with, for a loop that follows in the same turn.
+/// The messages that a loop started with, for a later loop in the same turn.
 #[derive(Clone)]
 struct BeganWith(MessageList);
 
-/// What is sent next, which the loop keeps, and what is final, which the turn keeps.
+/// The messages to send next, which the loop keeps, and the final ones, which the turn keeps.
 impl LoopRun {
     /// Returns the messages of the turn that are final.
     pub(crate) fn transcript(&self) -> MessageList {
         self.request.turn.transcript()
     }
 
-    /// Takes in what an advisor around the loop added since an earlier loop of this turn: it is final from now on.
+    /// Records the messages that an advisor around the loop added since an earlier loop of this turn. They are
+    /// final.
     pub(crate) async fn take_in(&mut self) -> Result<()> {
         let turn = &self.request.turn;
         let earlier = turn.extensions().get::<BeganWith>();
@@ -28,7 +29,7 @@ impl LoopRun {
         Box::pin(self.inject(added, 0)).await
     }
 
-    /// Takes a request as a hook gave it; messages that the hook added are final from now on.
+    /// Replaces the request by the one that a hook returned. Messages that the hook added become final.
     pub(crate) async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
         let added = request.messages.added_since(&self.request.messages);
         self.request = request;
@@ -43,7 +44,7 @@ impl LoopRun {
         self.record(round, Step::Injected, kept).await
     }
 
-    /// What the loop sends after this answer: all of it again, or what memory inside it has not seen.
+    /// Returns the messages to send after this answer: all of them, or those that a memory inside has not seen.
     pub(crate) fn messages_after(&self, answer: &ChatResponse, results: &[Message]) -> MessageList {
         let mut messages = if self.own_history {
             let mut messages = self.request.messages.clone();
@@ -70,8 +71,8 @@ impl LoopRun {
     }
 }
 
-/// What of the messages that a hook added becomes part of the transcript. Calls and results do if they come together:
-/// a hook that changes those of the turn changes what is sent, not what happened.
+/// Returns those messages added by a hook that become part of the transcript. Calls and results do if they come
+/// together. A hook that changes those of the turn changes the request, not the transcript.
 fn kept(added: Vec<Message>) -> Vec<Message> {
     let answered: HashSet<_> =
         added.iter().filter_map(|message| Some(message.tool_result()?.call_id.clone())).collect();
@@ -94,7 +95,7 @@ pub(crate) fn has_calls(message: &Message) -> bool {
     message.tool_calls().next().is_some()
 }
 
-/// The answer's message, unless it is empty: nothing empty is ever remembered or sent.
+/// Returns the message of the answer, unless it is empty. Empty messages are never recorded or sent.
 pub(crate) fn nonempty(answer: &ChatResponse) -> Option<Message> {
     Some(answer.message()).filter(|message| !message.is_empty_answer()).cloned()
 }

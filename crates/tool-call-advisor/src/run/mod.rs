@@ -30,20 +30,20 @@ use crate::run::step::Outcome;
 use crate::streaming::Filter;
 use crate::{LoopEnd, LoopOutcome, NotStarted, ToolCallStreaming};
 
-/// At most so many tool events wait to be read.
+/// Maximum number of buffered tool events.
 const WAITING_EVENTS: usize = 16;
 
-/// One turn of the loop: what is known of it and what it does between the rounds.
+/// State of one turn of the loop, and its steps between rounds.
 pub(crate) struct LoopRun {
     pub(crate) config: Arc<Config>,
     next: AdvisorChain,
-    /// What is sent in the next round, and what was sent in the last one.
+    /// The request to send in the next round, or the one sent in the running round.
     pub(crate) request: ChatRequest,
     pub(crate) own_history: bool,
     pub(crate) counts: Counts,
     pub(crate) usage: Option<Usage>,
     pub(crate) deadline: Option<Instant>,
-    /// Whether the running round is known to be the last; unknown until its first chunk.
+    /// Whether the running round is known to be the last; `None` until its first chunk.
     certain: Option<bool>,
     finalized: bool,
 }
@@ -65,9 +65,9 @@ impl LoopRun {
         }
     }
 
-    /// The first round, after the hook for the start.
+    /// Runs the start hook and opens the first round.
     pub(crate) async fn begin(&mut self) -> Result<Outcome> {
-        // Before anyone remembers that the turn began.
+        // Checked before memory records the start of the turn.
         self.next.validate_tools(&self.request.tools)?;
         self.next.on_loop_start(&self.request)?;
         self.take_in().await?;
@@ -108,7 +108,7 @@ impl LoopRun {
         }
     }
 
-    /// Whether a chunk of the running round comes out.
+    /// Checks whether a chunk of the running round is shown.
     #[inline]
     pub(crate) fn shows(&mut self, chunk: &Chunk) -> bool {
         self.filter(chunk.round()).shows(chunk)
@@ -131,7 +131,7 @@ impl LoopRun {
         *self.certain.insert(no_tools || none_wanted || no_round_left)
     }
 
-    /// The tools that the model was offered in this round, whoever added them.
+    /// Returns the tools that the model was offered in this round, including those that inner advisors added.
     fn tools_of(&self, round: u32) -> ToolSet {
         self.request.turn.take_offered_tools(round).unwrap_or_else(|| self.request.tools.clone())
     }
@@ -146,7 +146,7 @@ impl LoopRun {
         (events.within(self.config.limits.of_result()), Some(receiver))
     }
 
-    /// Everything inside the loop is done with the answer: decides what comes next.
+    /// Decides what follows a round. All advisors inside the loop have completed for the answer.
     pub(crate) async fn after_round(&mut self, answer: ChatResponse) -> Result<Outcome> {
         if let Some(usage) = answer.usage() {
             self.usage.get_or_insert_default().add(usage);
@@ -174,7 +174,7 @@ impl LoopRun {
             }
             Decision::Finish => self.end_with_answer(answer, answer.finish().reason.clone()).await,
             Decision::HandOut => self.hand_out(answer).await,
-            // A hook left out the calls and wants to go on.
+            // A hook removed the calls and wants another round.
             Decision::AskAgain if has_calls(answer.message()) => {
                 self.go_to_tools(ToolPlan::without_calls(answer.clone())).await
             }
@@ -241,7 +241,7 @@ impl LoopRun {
 
 impl Drop for LoopRun {
     fn drop(&mut self) {
-        // A hook that panics here must not keep the rest of the turn from being dropped.
+        // A panic in the hook must not keep the rest of the turn from being dropped.
         let finalized = catch_unwind(AssertUnwindSafe(|| self.finalize(LoopEnd::Dropped)));
         drop_caught(finalized);
     }

@@ -5,8 +5,9 @@ use crate::run::LoopRun;
 use crate::run::step::Outcome;
 
 impl LoopRun {
-    /// The turn's time ran out while the model was answering in `round`. What was heard of the answer becomes
-    /// final, so that the next turn knows what the user has read; its calls are answered, and the turn ends.
+    /// Ends the turn after its time ran out while the model was answering in `round`. The part of the answer
+    /// received so far becomes final, so that the next turn contains what the user has read. Its calls get error
+    /// results.
     pub(crate) async fn out_of_time(&mut self, mut heard: ChunkFold, round: u32) -> Result<Outcome> {
         let limit = self.time_limit();
         let closed: Vec<_> = heard.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();
@@ -24,7 +25,7 @@ impl LoopRun {
     }
 }
 
-/// What there is of an answer that was not heard to its end, if there is anything.
+/// Returns the received part of an unfinished answer, if it has any block.
 fn heard_answer(heard: &ChunkFold, round: u32) -> Option<ChatResponse> {
     let (ids, blocks): (Vec<_>, Vec<_>) = heard.blocks(round).into_iter().unzip();
     if blocks.is_empty() {

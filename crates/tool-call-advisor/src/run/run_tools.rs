@@ -13,7 +13,7 @@ use crate::run::step::Outcome;
 use crate::{ReadyCall, ToolBatch};
 
 impl LoopRun {
-    /// Runs the calls, records their results, and goes on or ends.
+    /// Runs the calls, records their results, and continues or ends the turn.
     pub(crate) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
         match self.run_and_go_on(&mut plan, events).await {
             Ok(outcome) => Ok(outcome),
@@ -37,7 +37,7 @@ impl LoopRun {
         Ok(self.go_on(plan, &results).await?.led_by(not_run))
     }
 
-    /// A result for each call that runs, and what went wrong with the machinery.
+    /// Returns a result for each call that runs, and the error of the execution, if it failed.
     async fn execute(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> (Vec<ToolResult>, Option<Error>) {
         plan.counted().for_each(|call| self.counts.note_call(&call.name));
         for (block, result) in plan.invalid() {
@@ -79,7 +79,7 @@ impl LoopRun {
         let next = hooks.next_messages(proposed.clone(), results).await?;
         let added = next.added_since(&proposed);
         self.request.messages = next;
-        // A forced call is asked for once; asked for again and again, the turn would never end.
+        // A forced call is requested once; requested in every round, the turn would never end.
         if matches!(self.request.options.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
             self.request.options.tool_choice = Some(ToolChoice::Auto);
         }
@@ -87,7 +87,7 @@ impl LoopRun {
     }
 }
 
-/// Runs the calls of a batch, which are those that are wanted: one result each, in their order.
+/// Runs the calls of a batch, whose identities are `wanted`. Checks that it gets one result each, in their order.
 async fn execute(config: &Config, wanted: &[CallIdentity], batch: ToolBatch) -> Result<Vec<ToolResult>> {
     let results = config.execution.execute(batch).await?;
     let matches = wanted.len() == results.len()

@@ -2,20 +2,20 @@ use advisor_core::{Chunk, ChunkStream};
 
 use crate::plan::ToolPlan;
 
-/// What comes after something the loop awaited.
+/// What follows a step that the loop awaited.
 pub(crate) enum Outcome {
-    /// A round is open.
+    /// A round was opened.
     Opened(ChunkStream),
-    /// These come out, and another round is opened.
+    /// Emit these chunks, then open another round.
     Again(Vec<Chunk>),
-    /// These come out, and tools run.
+    /// Emit these chunks, then run tools.
     Tools(Vec<Chunk>, ToolPlan),
-    /// These come out, `Completed` at their end.
+    /// Emit these chunks, of which `Completed` is the last.
     Ended(Vec<Chunk>),
 }
 
 impl Outcome {
-    /// The same, with these chunks before all others.
+    /// Prepends these chunks. `Opened` has no chunks and discards them.
     pub(crate) fn led_by(self, mut first: Vec<Chunk>) -> Self {
         match self {
             Self::Again(chunks) => {

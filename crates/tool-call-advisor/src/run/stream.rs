@@ -15,14 +15,14 @@ use crate::run::step::Outcome;
 /// The loop as a state machine that owns one inner stream at a time, so that round fifty is as deep as round one.
 pub(crate) struct LoopStream {
     state: State,
-    /// What comes out before anything else happens.
+    /// Chunks to return before anything else happens.
     ready: VecDeque<Chunk>,
 }
 
 enum State {
     /// A round is running.
     Live(Box<Live>),
-    /// Something is awaited: an opening, the end of a round, tools.
+    /// Work is awaited: the opening or the end of a round, or tools.
     Working {
         work: Work,
         events: Option<mpsc::Receiver<ToolEvent>>,
@@ -31,23 +31,23 @@ enum State {
 }
 
 struct Live {
-    // The stream goes before the run, so that a drop ends the round before the loop says that it ended.
+    // Field order: a drop ends the stream of the round before the run reports the end of the loop.
     stream: ChunkStream,
-    /// Only where the turn's time is bounded.
+    /// Present only if the turn's time is limited.
     clock: Option<Clock>,
     run: Box<LoopRun>,
 }
 
-/// Runs out with the turn's time, and knows what came of the answer by then.
+/// Timer for the turn's time, with the part of the answer received so far.
 struct Clock {
     time: Pin<Box<Sleep>>,
     heard: ChunkFold,
     round: u32,
-    /// Chunks since the clock was last looked at.
+    /// Number of chunks since the last deadline check.
     since: u32,
 }
 
-/// A model that is never waited for is held to the turn's time as often as this.
+/// Number of chunks between deadline checks, for a stream that never returns `Pending`.
 const CHUNKS_PER_LOOK: u32 = 64;
 
 impl Clock {
@@ -56,7 +56,7 @@ impl Clock {
         Self { time, heard: ChunkFold::new(), round: 0, since: 0 }
     }
 
-    /// Whether it is to be looked at again.
+    /// Checks whether the next deadline check is due.
     fn is_due(&self) -> bool {
         self.since >= CHUNKS_PER_LOOK
     }
@@ -79,7 +79,7 @@ impl Clock {
 type Work = BoxFuture<'static, (Box<LoopRun>, Result<Outcome>)>;
 
 impl LoopStream {
-    /// The loop from its first round on, which is opened.
+    /// Opens the first round and returns the stream of the loop.
     pub(crate) async fn begin(mut run: Box<LoopRun>) -> Result<Self> {
         let outcome = run.begin().await;
         let mut begun = Self { state: State::Ended, ready: VecDeque::new() };
@@ -92,7 +92,7 @@ impl LoopStream {
         State::Live(Box::new(Live { stream, clock, run }))
     }
 
-    /// Goes on with what has been worked out.
+    /// Moves to the state that follows from `outcome`.
     fn proceed(&mut self, mut run: Box<LoopRun>, outcome: Result<Outcome>) -> Result<()> {
         self.state = match outcome {
             Ok(Outcome::Opened(stream)) => Self::live(run, stream),
@@ -151,7 +151,7 @@ fn working(work: impl Future<Output = (Box<LoopRun>, Result<Outcome>)> + Send + 
 }
 
 impl Live {
-    /// Whether the chunk comes out; the clock hears of it either way.
+    /// Returns whether the chunk is shown. The clock records it either way.
     #[inline]
     fn lets_out(&mut self, chunk: &Chunk) -> bool {
         if let Some(clock) = &mut self.clock {
@@ -160,13 +160,13 @@ impl Live {
         self.run.shows(chunk)
     }
 
-    /// A model that is never waited for is held to the turn's time, too.
+    /// Checks the deadline also for a stream that never returns `Pending`.
     #[inline]
     fn has_run_out(&mut self) -> bool {
         self.clock.as_mut().is_some_and(Clock::has_run_out)
     }
 
-    /// The turn's time, while the stream has nothing.
+    /// Polls the timer of the turn, while the stream is pending.
     fn poll_time(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.clock.as_mut().map_or(Poll::Pending, |clock| clock.time.as_mut().poll(cx))
     }
@@ -179,7 +179,7 @@ impl Live {
 }
 
 impl RoundEnd {
-    /// How a round ended whose stream gave this last.
+    /// Returns how a round ended, given the last item of its stream.
     fn after(last: Option<Result<Chunk>>) -> Self {
         match last {
             Some(Ok(Chunk::Completed(response))) => Self::Completed(response),
@@ -190,12 +190,12 @@ impl RoundEnd {
 }
 
 impl LoopStream {
-    /// Works out what comes next.
+    /// Polls the awaited work and moves to the next state.
     fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let State::Working { work, events } = &mut self.state else { return Poll::Ready(Ok(())) };
         let worked = work.as_mut().poll(cx);
         if let Some(events) = events {
-            // Work may have filled the queue and wait for room in it: read it, then go on.
+            // The work may wait for room in a full event queue: drain it, then poll again.
             let before = self.ready.len();
             while let Poll::Ready(Some(event)) = events.poll_recv(cx) {
                 self.ready.push_back(Chunk::Tool(Box::new(event)));
@@ -233,7 +233,7 @@ impl Stream for LoopStream {
                             continue;
                         }
                         Poll::Ready(last) => RoundEnd::after(last),
-                        // Chunks that are there come before the turn's time runs out.
+                        // Ready chunks come before the deadline.
                         Poll::Pending => {
                             ready!(live.poll_time(cx));
                             live.out_of_time()
@@ -256,7 +256,7 @@ impl Batches<Chunk> for LoopStream {
         let this = &mut *self;
         if let State::Live(live) = &mut this.state
             && this.ready.is_empty()
-            // Then it is polled, which looks at the clock.
+            // If the deadline check is due, the stream is polled instead, which does it.
             && !live.clock.as_ref().is_some_and(Clock::is_due)
         {
             Pin::new(&mut live.stream).take_ready(ready);
@@ -265,7 +265,7 @@ impl Batches<Chunk> for LoopStream {
             }
             let Some(first) = ready.front() else { return };
             let filter = live.run.filter(first.round());
-            // Of one kind of chunk all come out, mostly, or none.
+            // A batch mostly has one kind of chunk, of which all or none are shown.
             if !ready.iter().all(|chunk| filter.shows(chunk)) {
                 ready.retain(|chunk| filter.shows(chunk));
             }

@@ -1,14 +1,14 @@
 use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput, async_trait};
 
-/// A tool that only the caller can run: the model may ask for it, and the loop hands its calls out.
+/// A tool that only the caller can run: the model may call it, and the loop returns its calls to the caller.
 ///
-/// An answer with one such call is handed out whole: the turn ends, and the results are part of the
+/// If an answer has one such call, all its calls go to the caller: the turn ends, and the results are part of the
 /// next turn's input.
 #[derive(Debug, Clone)]
 pub struct ClientTool(ToolDefinition);
 
 impl ClientTool {
-    /// The tool as the model is told about it.
+    /// Creates a client-side tool with this definition.
     #[must_use]
     pub fn new(definition: ToolDefinition) -> Self {
         Self(definition.client_side())

@@ -10,10 +10,10 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-/// A tool made of a closure.
+/// A tool made from a closure.
 ///
-/// With the feature `typed-tools`, `FnTool::typed` and `FnTool::from_args` make its schema of a type; others are given
-/// their definition.
+/// With the feature `typed-tools`, `FnTool::typed` and `FnTool::from_args` derive its schema from a type. The
+/// other constructors take a definition.
 ///
 /// # Example
 /// ```
@@ -33,9 +33,9 @@ pub struct FnTool {
 }
 
 impl FnTool {
-    /// A tool that is given its arguments, as JSON or as any type that deserialises.
+    /// Creates a tool that receives its arguments, as JSON or as any type that deserialises.
     ///
-    /// Arguments that fit the schema but not the type are an error that the model reads; it names the place.
+    /// Arguments that fit the schema but not the type are an error result, which names the position.
     pub fn new<A, O, F, Fut>(definition: ToolDefinition, run: F) -> Self
     where
         A: DeserializeOwned,
@@ -44,13 +44,13 @@ impl FnTool {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
         Self::with_invocation(definition, move |invocation| {
-            // The closure is called before its future is polled, so that no argument type must be `Send`.
+            // Calls the closure before the future is polled, so that argument types need not be `Send`.
             let running = invocation.parse().map(&run);
             async move { Ok(running?.await?.into()) }
         })
     }
 
-    /// A tool that is given the whole invocation: the call, its key, the turn and where to report progress.
+    /// Creates a tool that receives the whole invocation: the call, its key, the turn and the progress reporter.
     pub fn with_invocation<F, Fut>(definition: ToolDefinition, run: F) -> Self
     where
         F: Fn(ToolInvocation) -> Fut + Send + Sync + 'static,
@@ -59,7 +59,7 @@ impl FnTool {
         Self { definition, run: Box::new(move |invocation| run(invocation).boxed()) }
     }
 
-    /// The same tool with its definition changed, such as to run alone or with a time of its own.
+    /// Changes the definition, for example to run the tool exclusively or with its own timeout.
     ///
     /// # Example
     /// ```
@@ -75,14 +75,14 @@ impl FnTool {
         Self { definition: change(self.definition), ..self }
     }
 
-    /// A tool that blocks its thread. It runs off the async threads, at most `limit` of its runs at a time.
+    /// Creates a tool that blocks its thread. It runs off the async threads, at most `limit` runs at a time.
     ///
     /// # Cancellation
-    /// A blocked thread cannot be stopped: after a drop or a timeout the closure runs on to its end, keeps
-    /// its place in the limit until then, and its result is thrown away. A run that has not begun never does.
+    /// A blocked thread cannot be stopped. After a drop or a timeout the closure runs to its end and counts
+    /// towards `limit` until then; its result is discarded. A run that has not started never does.
     ///
     /// # Errors
-    /// Outside a tokio runtime it answers with an error.
+    /// Outside a tokio runtime the tool returns an error.
     pub fn blocking<O, F>(definition: ToolDefinition, limit: usize, run: F) -> Self
     where
         O: Into<ToolOutput>,
@@ -113,7 +113,7 @@ where
     }));
     match (&mut running.0).await {
         Ok(outcome) => outcome,
-        // Its panic goes on here and is caught where those of all tools are.
+        // Resumes the panic, which is caught with those of all tools.
         Err(failed) => match failed.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => Err(ToolError::new("not run: the runtime is shutting down")),
@@ -121,7 +121,7 @@ where
     }
 }
 
-/// A blocking run that is called off when it is dropped before a thread took it.
+/// A blocking run that is cancelled if it is dropped before a thread takes it.
 struct NotBegun(JoinHandle<Result<ToolOutput, ToolError>>);
 
 impl Drop for NotBegun {

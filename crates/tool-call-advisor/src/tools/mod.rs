@@ -1,4 +1,4 @@
-//! Tools made of closures and types, and the tool that the caller runs.
+//! Tools made from closures and types, and the tool that the caller runs.
 
 pub(crate) mod caller_tool;
 pub(crate) mod fn_tool;

@@ -10,17 +10,17 @@ use serde_json::Value;
 use crate::FnTool;
 
 impl FnTool {
-    /// Returns a tool whose arguments are a type, from which its schema is made, and that is given its invocation, too.
+    /// Returns a tool whose schema is derived from its argument type, and that also receives the invocation.
     ///
-    /// The invocation has the conversation and its tenant, the turn with its id and what others left in it, the key
-    /// of the call, and where to report progress. When the turn is dropped, so is the future of the tool.
-    /// [`FnTool::from_args`] makes a tool that needs none of this; [`FnTool::map_definition`] sets what else a
-    /// definition has. The type is a struct: servers want an object. Its doc comments are for the model.
-    /// Who has no dependency on `schemars` derives with `#[schemars(crate = "tool_call_advisor::schemars")]`.
+    /// The invocation has the conversation and its tenant, the turn with its id and extensions, the key of the
+    /// call, and the progress reporter. Dropping the turn drops the future of the tool. [`FnTool::from_args`]
+    /// passes the arguments only; [`FnTool::map_definition`] sets the other fields of the definition. The type
+    /// must be a struct, since servers want an object. Its doc comments become descriptions for the model. A crate
+    /// without a dependency on `schemars` derives with `#[schemars(crate = "tool_call_advisor::schemars")]`.
     ///
     /// # Errors
-    /// Arguments that do not fit are an error result that names the place, and the closure is not called. What the
-    /// closure returns as an error the model reads instead of a result; every error converts with `?`.
+    /// Arguments that do not fit are an error result that names the position, and the closure is not called. An
+    /// error of the closure is an error result with its text; every error converts with `?`.
     ///
     /// # Example
     /// ```
@@ -57,13 +57,13 @@ impl FnTool {
     {
         let definition = ToolDefinition::new(name, description, schema_for::<A>());
         Self::with_invocation(definition, move |invocation| {
-            // The closure is called before its future is polled, so that no argument type must be `Send`.
+            // Calls the closure before the future is polled, so that argument types need not be `Send`.
             let running = invocation.parse().map(|arguments| run(arguments, invocation));
             async move { Ok(running?.await?.into()) }
         })
     }
 
-    /// Returns a tool whose arguments are a type, from which its schema is made. See [`FnTool::typed`].
+    /// Returns a tool whose schema is derived from its argument type. See [`FnTool::typed`].
     ///
     /// # Example
     /// ```
@@ -92,11 +92,10 @@ impl FnTool {
     }
 }
 
-/// Returns the JSON schema of a type, as a definition of a tool wants it: draft 2020-12, each time the same.
+/// Returns the JSON schema of a type in the form that a tool definition needs: draft 2020-12, always the same.
 ///
-/// The schemas of its parts stand where they are used; only a type that holds itself needs `$defs`. Nothing is
-/// fetched from elsewhere. Names of types and the widths of numbers are left out: they say nothing to a model, and some
-/// servers refuse formats such as `uint8`.
+/// Subschemas are inlined; only a recursive type needs `$defs`. Nothing is fetched. Names of types and the widths
+/// of numbers are left out: they mean nothing to a model, and some servers refuse formats such as `uint8`.
 ///
 /// # Example
 /// ```
@@ -113,7 +112,7 @@ impl FnTool {
 pub fn schema_for<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
-        // Who reads it takes this draft where none is named, and some servers refuse the name.
+        // Readers assume this draft if none is named, and some servers refuse the name.
         settings.meta_schema = None;
     });
     let settings = settings.with_transform(RecursiveTransform(without_widths));
@@ -122,7 +121,7 @@ pub fn schema_for<A: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Formats of numbers are those of Rust's types, not of JSON Schema.
+/// Removes the formats of numbers, which name Rust types and are not part of JSON Schema.
 fn without_widths(schema: &mut Schema) {
     let is_number = |kind: &Value| kind == "integer" || kind == "number";
     let numbers = match schema.get("type") {

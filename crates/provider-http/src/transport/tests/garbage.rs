@@ -1,21 +1,22 @@
-//! What a server writes on a connection behind the end of an answer, before the next request is sent on it.
+//! Bytes that a server writes after the end of an answer, before the next request is sent on the connection.
 
 use super::*;
 
 const END: &str = "0\r\n\r\n";
-/// An answer to a request that nobody has sent.
+/// An answer to a request that was never sent.
 const FORGED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged";
-/// What servers say before they close a connection that was idle for long.
+/// Sent by servers before they close a connection that was idle for long.
 const TIMED_OUT: &str = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// What a peer reads until the client closes the connection.
+/// Returns the bytes that a peer reads until the client closes the connection.
 async fn until_closed<S: AsyncRead + Unpin>(peer: &mut S) -> Vec<u8> {
     let mut read = Vec::new();
     while let Ok(1..) = peer.read_buf(&mut read).await {}
     read
 }
 
-/// Answers `one` and writes `behind` after it; what the second request is answered, which another connection answers `two`.
+/// Answers `one` and writes `behind` after it. Returns the answer to the second request; another connection
+/// answers it with `two`.
 async fn second_answer(behind: &str, at_once: bool, closes: bool) -> Result<String, TransportError> {
     let (listener, address) = listen().await;
     let transport = transport();
@@ -49,7 +50,7 @@ async fn second_answer(behind: &str, at_once: bool, closes: bool) -> Result<Stri
         peer.chunk("two").await;
         peer.write(END).await;
     };
-    // From here on nothing has waited: what was written is in the socket, and nobody has looked.
+    // Nothing has yielded since: the written bytes are in the socket, and the client has not read them.
     let client = async { rest(transport.send(post(format!("http://{address}/"))).await?.into_body()).await };
     let servers = join(first_connection, second_connection);
     match tokio::time::timeout(Duration::from_secs(20), join(client, servers)).await {

@@ -1,12 +1,12 @@
-//! HTTP/2, over connections on which both sides know beforehand that they speak it.
+//! HTTP/2, over connections on which both sides know beforehand that they use it.
 
 use h2::server::{self, Connection, SendResponse};
 use h2::{Reason, RecvStream};
 
 use super::*;
 
-/// What a server says that closes the connection: empty settings, and `GOAWAY` with the last stream that it looked at and its
-/// reason, as RFC 9113 has them, and words of its own.
+/// Returns the frames of a server that closes the connection: empty settings, and a `GOAWAY` as in RFC 9113. It
+/// has the last processed stream, the reason, and additional text.
 fn goaway(last_stream: u8, reason: Reason, words: &str) -> Vec<u8> {
     let length = u8::try_from(8 + words.len()).expect("few words");
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -31,7 +31,7 @@ async fn request(
     connection.accept().await.expect("a request").expect("a whole one")
 }
 
-/// Answers with `words`, and gives the body of the request once the client has closed the connection.
+/// Answers with `words`. Returns the body of the request once the client has closed the connection.
 async fn answer(mut connection: Connection<TcpStream, Bytes>, words: &'static str) -> Vec<u8> {
     let (mut request, mut respond) = request(&mut connection).await;
     let mut sending = respond.send_response(Response::new(()), false).expect("the head");
@@ -48,7 +48,7 @@ async fn answer(mut connection: Connection<TcpStream, Bytes>, words: &'static st
     body
 }
 
-/// Reads the body of a request, which begins with a piece `{}`, says this, and closes the connection.
+/// Reads the body of a request, which begins with a piece `{}`, writes `words`, and closes the connection.
 async fn go_away(listener: &TcpListener, words: &[u8]) {
     let mut peer = Peer::accept(listener).await;
     let mut read = Vec::new();
@@ -68,7 +68,7 @@ async fn an_answer_streams_and_dropping_it_resets_its_stream_and_keeps_the_conne
             let mut response = transport.send(post(format!("http://{address}/"))).await.expect("a response");
             assert_eq!(response.version(), http::Version::HTTP_2);
             let piece = response.body_mut().next().await.expect("a piece").expect("bytes");
-            // It goes on, but it is dropped here.
+            // The answer continues, but is dropped here.
             answers.push(piece);
         }
         answers
@@ -185,9 +185,9 @@ async fn what_a_server_says_as_it_goes_away_is_not_shown() {
     assert!(shown.contains("detected excessive load"), "{shown}");
 }
 
-/// Empty settings, and a whole answer to the first request: `:status: 200` and no body.
+/// Empty settings, and a complete answer to the first request: `:status: 200` and no body.
 const ANSWERED: [u8; 19] = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88];
-/// An answer to a second request that nobody has sent.
+/// An answer to a second request that was never sent.
 const FORGED: [u8; 10] = [0, 0, 1, 1, 5, 0, 0, 0, 3, 0x88];
 
 #[tokio::test]

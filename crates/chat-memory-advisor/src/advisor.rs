@@ -18,43 +18,48 @@ use crate::{MemoryTexts, OnBusy, OnOverflow, Summarizer, TokenCounter, TurnMemor
 use conversation_store::TimeoutStore;
 use conversation_store::{ConversationStore, EntryId, StoreError};
 
-/// Remembers conversations: stores each message as it becomes final, and sends what it remembers.
+/// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
 ///
-/// It stands inside the tool loop, where it sees every round; in [`Phase::Turn`] it stands outside and
-/// stores what the loop announces. Both store the same messages at the same points. Clones share all they
-/// have; two memories that are made apart do not know of each other's running turns.
+/// By default it stands inside the tool loop and sees every round. In [`Phase::Turn`] it stands outside the loop
+/// and stores the messages that the loop announces. Both store the same messages at the same points. Clones share
+/// their conversations; two memories created separately do not know each other's running turns.
 ///
 /// # Ordering
-/// The input of a turn is stored before the first request; an answer before anyone outside learns that it
-/// is complete, and so before a tool of it starts; the starts of calls that must not run twice
-/// ([`Effect::AtMostOnce`](advisor_core::Effect)) before any tool of their round; results before the next request; the last answer and
-/// the end of the turn together, before `Completed` comes out. The model is sent the request's system
-/// messages, the view of the conversation and the turn's messages, and nothing else.
+/// - The input of a turn is stored before the first request.
+/// - An answer is stored before anything outside memory learns that it is complete, and so before its tools start.
+/// - The starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)) are stored before
+///   any tool of their round starts.
+/// - Results are stored before the next request.
+/// - The last answer and the end of the turn are stored together, before `Completed` comes out.
+///
+/// The model is sent the request's system messages, the view of the conversation and the messages of the turn, and
+/// nothing else.
 ///
 /// # Cancellation
-/// Each append is made as a whole or not at all. A turn that was dropped is closed with the text that had
-/// been shown, at once where the caller gave a [`Spawner`](advisor_core::Spawner), otherwise with the next
-/// turn's input or by [`ChatMemoryAdvisor::close_unfinished`]. After a crash the next turn closes it
-/// without that text. What waits to be written is bounded, to 64 MiB in all; a turn that is dropped beyond
-/// that is closed as after a crash, so a server gives its clients a spawner.
+/// Each append is atomic. A dropped turn is closed with the text that had been shown. That happens at once if the
+/// caller gave a [`Spawner`](advisor_core::Spawner), otherwise with the next turn's input or by
+/// [`ChatMemoryAdvisor::close_unfinished`]. After a crash, the next turn closes it without that text. Dropped
+/// turns that wait to be closed are bounded to 64 MiB in all. A turn dropped beyond that is closed as after a
+/// crash, so a server should give its clients a spawner.
 ///
 /// # Errors
-/// Of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the
-/// conversation runs, unless [`OnBusy`] says otherwise,
-/// [`Fenced`](advisor_core::ErrorKind::Fenced) if another turn took its place,
-/// [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed
-/// it, [`Store`](advisor_core::ErrorKind::Store) if it cannot be read,
-/// [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if something could not be stored, with the [`StoreError`] as its
-/// source: [`Full`](StoreError::Full) and [`ConversationFull`](StoreError::ConversationFull) stay until something is deleted,
-/// [`TurnIdReused`](advisor_core::ErrorKind::TurnIdReused) for a turn whose id was used for something else, and
-/// [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation, one that
-/// asks for several choices, and input that answers a call nobody made.
+/// - [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy) while another turn of the conversation runs,
+///   unless [`OnBusy`] says otherwise.
+/// - [`Fenced`](advisor_core::ErrorKind::Fenced) if another turn took over the conversation.
+/// - [`StoreConflict`](advisor_core::ErrorKind::StoreConflict) if another process changed the conversation.
+/// - [`Store`](advisor_core::ErrorKind::Store) if the conversation cannot be read.
+/// - [`NotPersisted`](advisor_core::ErrorKind::NotPersisted) if an append failed, with the [`StoreError`] as its
+///   source. [`Full`](StoreError::Full) and [`ConversationFull`](StoreError::ConversationFull) stay until
+///   something is deleted.
+/// - [`TurnIdReused`](advisor_core::ErrorKind::TurnIdReused) for a turn whose id was used for something else.
+/// - [`Configuration`](advisor_core::ErrorKind::Configuration) for a turn without a conversation or with several
+///   choices, and for input with a result that no call waits for.
 ///
 /// # The same turn again
-/// A turn that is submitted again under its [id](advisor_core::TurnId), with the same input, waits while it runs
-/// somewhere; is given the same answer if it was answered; and otherwise goes on where it stopped, without a
-/// second user message. Its tools are not run again: calls without a result are answered
-/// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).
+/// A turn may be submitted again under its [id](advisor_core::TurnId), with the same input. It waits while an
+/// earlier run is in progress, in this process or another. If the turn was answered, it gets the same answer.
+/// Otherwise it continues where it stopped, without a second user message. Its tools do not run again: calls
+/// without a result are answered [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN).
 ///
 /// # Example
 /// See the crate's example.
@@ -64,26 +69,26 @@ pub struct ChatMemoryAdvisor {
 }
 
 impl ChatMemoryAdvisor {
-    /// A memory that keeps conversations in `store` and sends all of them.
+    /// Creates a memory that keeps conversations in `store` and sends them whole.
     pub fn new(store: impl ConversationStore) -> Self {
         Self { settings: Settings::new(Arc::new(store)) }
     }
 
-    /// The same memory, which sends no more of a conversation than `window`.
+    /// Limits what is sent of a conversation to `window`.
     #[must_use]
     pub fn with_window(mut self, window: Window) -> Self {
         self.settings.measure.window = window;
         self
     }
 
-    /// The same memory, with what becomes of a turn that is larger than the window by itself.
+    /// Sets the policy for a turn that alone is larger than the window.
     #[must_use]
     pub fn with_on_overflow(mut self, on_overflow: OnOverflow) -> Self {
         self.settings.measure.on_overflow = on_overflow;
         self
     }
 
-    /// The same memory, with what becomes of a turn while another one of its conversation runs.
+    /// Sets the policy for a turn that starts while another turn of its conversation is running.
     #[must_use]
     pub fn with_on_busy(mut self, on_busy: OnBusy) -> Self {
         if on_busy == OnBusy::InterruptPrevious {
@@ -93,39 +98,37 @@ impl ChatMemoryAdvisor {
         self
     }
 
-    /// The same memory, whose turns hold their conversation for so long at a time: 30 seconds if left out, a
-    /// second at least. It is for stores that hand out [leases](conversation_store::Leases); a turn renews its own three times as
-    /// often.
+    /// Sets how long a lease lasts: 30 seconds by default, at least one second. It applies to stores that grant
+    /// [leases](conversation_store::Leases). A turn renews its lease after each third of that time.
     ///
-    /// A conversation whose process was killed is free again after this time. A turn whose stream is not read
-    /// for so long may lose its conversation to another process.
+    /// The conversation of a killed process is free again after this time. A turn whose stream is not polled for
+    /// this long may lose its conversation to another process.
     #[must_use]
     pub fn with_lease_ttl(mut self, lease_ttl: Duration) -> Self {
         self.settings.lease_ttl = lease_ttl.max(Duration::from_secs(1));
         self
     }
 
-    /// The same memory, which sends running summaries in place of the oldest turns. Without a summarizer, summaries
-    /// that are stored are not sent.
+    /// Sends running summaries in place of the oldest turns. Without a summarizer, stored summaries are not sent.
     #[must_use]
     pub fn with_summaries(mut self, summarizer: Summarizer) -> Self {
         self.settings.measure.summarizer = Some(summarizer);
         self
     }
 
-    /// The same memory, which waits so long for each operation of its store: 30 seconds if left out. It needs a tokio
-    /// runtime with time.
+    /// Sets how long each operation of the store may take: 30 seconds by default. It needs a tokio runtime with
+    /// time.
     ///
-    /// What did not answer by then has failed, as [`StoreError`] says: a load with
-    /// [`Unavailable`](StoreError::Unavailable); an append with [`OutcomeUnknown`](StoreError::OutcomeUnknown), after it
-    /// was made once more under its key.
+    /// An operation that takes longer fails, as [`StoreError`] describes. A load fails with
+    /// [`Unavailable`](StoreError::Unavailable), an append with [`OutcomeUnknown`](StoreError::OutcomeUnknown)
+    /// after one retry under its key.
     #[must_use]
     pub fn with_store_timeout(mut self, time: Duration) -> Self {
         self.settings.store = Arc::new(TimeoutStore::clone(&self.settings.store).with_timeout(time));
         self
     }
 
-    /// The same memory, with other texts for what it adds to a conversation.
+    /// Replaces the texts that memory adds to a conversation.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if one of them is empty.
@@ -135,19 +138,20 @@ impl ChatMemoryAdvisor {
         Ok(self)
     }
 
-    /// The same memory, which counts tokens so. Left out, it guesses: [`ApproximateTokens`](crate::ApproximateTokens).
+    /// Sets the token counter. The default is an estimate: [`ApproximateTokens`](crate::ApproximateTokens).
     #[must_use]
     pub fn with_token_counter(mut self, counter: impl TokenCounter) -> Self {
         self.settings.measure.counter = Arc::new(counter);
         self
     }
 
-    /// What the next turn of a conversation would be sent before its own messages: the view of what is
-    /// stored, repaired, with the text that dropped turns of this process had shown. It changes nothing.
+    /// Returns the messages that the next turn of a conversation would be sent before its own. They are the view
+    /// of the stored conversation, repaired, with the text that dropped turns of this process had shown. Nothing
+    /// is written.
     ///
-    /// A turn that is running looks as if it had been interrupted now, and one that waits for its caller as if the
-    /// conversation had gone on without the results. [`handed_out_calls`](Self::handed_out_calls) lists those calls, and
-    /// [`ConversationStore::read`] gives a log as it is.
+    /// A running turn appears as if it had been interrupted now. A turn that waits for its caller appears as if
+    /// the conversation had continued without the results. [`handed_out_calls`](Self::handed_out_calls) lists
+    /// those calls, and [`ConversationStore::read`] returns the unchanged log.
     ///
     /// # Errors
     /// If the conversation cannot be loaded.
@@ -155,8 +159,8 @@ impl ChatMemoryAdvisor {
         self.transcript_to(key, None, &self.settings.registry.unfinished(key)).await
     }
 
-    /// The same of an older branch: what a turn would be sent that branches off [after](crate::ForkPoint::After)
-    /// this entry.
+    /// Returns the same for an older branch: the messages for a turn that forks [after](crate::ForkPoint::After)
+    /// the entry `tip`.
     ///
     /// # Errors
     /// If the conversation cannot be loaded or has no such entry.
@@ -181,11 +185,11 @@ impl ChatMemoryAdvisor {
         Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())
     }
 
-    /// Closes the turns of this process that were dropped and whose end is not written yet, in all
-    /// conversations: what a program does before it exits, so that the text they had shown is kept.
+    /// Closes the dropped turns of this process whose end is not written yet, in all conversations. Call it before
+    /// the program exits, so that the text those turns had shown is kept.
     ///
     /// # Errors
-    /// The first failure of the store. What could not be written is kept and can be tried again.
+    /// The first failure of the store. Ends that could not be written are kept and can be retried.
     pub async fn close_unfinished(&self) -> Result<()> {
         self.settings
             .registry
@@ -200,13 +204,13 @@ impl AdvisorInfo for ChatMemoryAdvisor {
         "chat-memory"
     }
 
-    /// In every round, inside the tool loop, unless whoever adds it says [`Phase::Turn`].
+    /// Places memory in every round, inside the tool loop, unless it is added with [`Phase::Turn`].
     fn placement(&self) -> Placement {
         Placement::new(Phase::Round).with_role(AdvisorRole::Memory)
     }
 
     fn on_loop_start(&self, request: &ChatRequest) -> Result<()> {
-        // The conversation may still be named further in.
+        // An inner advisor may still name the conversation.
         if request.conversation.is_some() {
             TurnMemory::of(&self.settings, request)?.on_loop_start();
         }
@@ -225,7 +229,7 @@ impl StreamAdvisor for ChatMemoryAdvisor {
             return Err(several_choices());
         }
         let memory = TurnMemory::of(&self.settings, &request)?;
-        // What is needed to enter is let go of before the model is asked: it would wait with every stream that is opening.
+        // Boxed, so that its state is freed before the model is asked and does not stay with every opening stream.
         if let Some(answer) = Box::pin(memory.enter(&mut request)).await? {
             return Ok(request.answer(answer));
         }

@@ -1,8 +1,8 @@
-//! Conversation memory for advisor chains: written round by round, windows as views, repair on load.
+//! Conversation memory for advisor chains. Rounds are stored as they complete; windows and repair apply on
+//! reading.
 //!
-//! [`ChatMemoryAdvisor`] stores each message of a turn as it becomes final, and sends the model what it
-//! remembers. Whatever happens to a turn, be it dropped, failed or killed, the next one begins with a
-//! valid transcript.
+//! [`ChatMemoryAdvisor`] stores each message of a turn as it becomes final, and sends the stored conversation to
+//! the model. Whether a turn is dropped, fails or is killed, the next turn begins with a valid transcript.
 //!
 //! # Example
 //! ```
@@ -32,18 +32,21 @@
 //! # Words
 //! | word | type |
 //! | --- | --- |
-//! | store: where conversations are kept, as logs of entries | [`store`], [`ConversationStore`], [`InMemoryStore`] |
-//! | branch: the path from its last entry, the tip, back through parents | [`ForkPoint`] |
-//! | lease: a turn holds its conversation, among processes | [`store::Leases`] |
-//! | seal: the end that a turn gets which had none, with what was shown of it | [`OnDrop`](advisor_core::OnDrop), [`TurnEnd`](advisor_core::TurnEnd) |
-//! | handed out: a call that a turn has left to the caller | [`HandedOutCall`] |
-//! | window: what is sent of a conversation | [`Window`], [`TokenCounter`] |
-//! | repair: the valid transcript that a log tells | [`repair`], [`validate_transcript`], [`MemoryTexts`] |
+//! | store: keeps conversations, as logs of entries | [`store`], [`ConversationStore`], [`InMemoryStore`] |
+//! | branch: the path from its last entry, the head, back through parents | [`ForkPoint`] |
+//! | lease: the exclusive hold of a turn on a conversation, across processes | [`store::Leases`] |
+//! | close: to write the end of a turn that stopped, with its shown text | [`OnDrop`], [`TurnEnd`] |
+//! | handed-out call: a call that a turn left to the caller | [`HandedOutCall`] |
+//! | window: the part of a conversation that is sent | [`Window`], [`TokenCounter`] |
+//! | repair: makes a log a valid transcript | [`repair`], [`validate_transcript`], [`MemoryTexts`] |
+//!
+//! [`OnDrop`]: advisor_core::OnDrop
+//! [`TurnEnd`]: advisor_core::TurnEnd
 //!
 //! # Features
-//! | feature | what it brings | by default |
+//! | feature | effect | default |
 //! | --- | --- | --- |
-//! | `tiktoken` | `Tiktoken`: tokens as OpenAI's models count them; adds their vocabularies, about 4 MB a model | no |
+//! | `tiktoken` | `Tiktoken` counts tokens as OpenAI's models do; adds vocabularies of about 4 MB a model | no |
 
 mod advisor;
 mod conversation;

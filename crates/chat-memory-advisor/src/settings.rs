@@ -1,4 +1,4 @@
-//! What a memory is given, and the conversations that its turns share.
+//! The settings of a memory, and the conversations that its turns share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::conversation::Registry;
 use crate::transcript::window::Measure;
 use crate::{OnBusy, Window};
 
-/// The settings of a memory. Its clones share the conversations, whatever else is set.
+/// The settings of a memory. Clones share the conversations, even if other settings differ.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) store: Arc<TimeoutStore>,

@@ -1,4 +1,4 @@
-//! Logs for tests: by hand and by chance.
+//! Logs for tests: fixed and random ones.
 
 use advisor_core::{
     Block, BlockContent, CallKey, CallStart, FinishReason, Message, Role, ToolCall, ToolResult, TurnEnd,
@@ -30,7 +30,7 @@ pub(crate) fn result(id: &str) -> Message {
     Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec![format!("result {id}").into()]))
 }
 
-/// The size that a message names behind `#`; else 2 for calls, 3 for a result, and `other` for what else there is.
+/// Returns the size that a message names after `#`; else 2 for calls, 3 for a result, and `other` for the rest.
 pub(crate) fn counted(message: &Message, other: usize) -> usize {
     let text = message.text();
     let named = text.split_once('#').map(|(_, size)| size.split(' ').next().unwrap().parse().unwrap());
@@ -41,7 +41,7 @@ pub(crate) fn counted(message: &Message, other: usize) -> usize {
     })
 }
 
-/// Texts of which none is the default one.
+/// Returns texts of which none is the default one.
 pub(crate) fn other_texts() -> MemoryTexts {
     MemoryTexts::default()
         .with_interrupted("abgebrochen")
@@ -56,7 +56,7 @@ pub(crate) fn other_texts() -> MemoryTexts {
         .with_summary("Kurz:")
 }
 
-/// The start of the call at `position` of the answer of `round`.
+/// Creates the start of the call at `position` in the answer of `round`.
 pub(crate) fn started(round: u32, position: u32, id: &str) -> EntryKind {
     EntryKind::CallStarted(CallStart::new(CallKey::new(turn("t"), round, position), id))
 }
@@ -77,13 +77,13 @@ pub(crate) fn rolled_back() -> EntryKind {
     EntryKind::TurnEnded(TurnEnd::RolledBack)
 }
 
-/// A log of turns, each a name and what its entries say.
+/// Creates a log of turns, each given by its name and the kinds of its entries.
 pub(crate) fn log(turns: &[(&str, Vec<EntryKind>)]) -> Vec<Entry> {
     let entries = turns.iter().flat_map(|(name, kinds)| kinds.iter().map(|kind| (turn(name), kind.clone())));
     (1..).zip(entries).map(|(seq, (turn, kind))| Entry::new(seq, turn, kind)).collect()
 }
 
-/// A transcript in one word per message: `u:hello`, `a:hi`, `a(1,2)`, `r1`, `r1!` for an error result.
+/// Describes a transcript, one word per message: `u:hello`, `a:hi`, `a(1,2)`, `r1`, `r1!` for an error result.
 pub(crate) fn words<'a>(messages: impl IntoIterator<Item = &'a Message>) -> String {
     let word = |message: &Message| match message.role() {
         Role::System => format!("s:{}", message.text()),
@@ -136,8 +136,7 @@ fn any_kind() -> impl Strategy<Value = EntryKind> {
     ]
 }
 
-/// A log of anything at all, except that in no turn the user speaks twice in a row: what a caller says
-/// twice stays twice.
+/// Generates arbitrary logs without two user messages in a row within a turn, since repair keeps those.
 pub(crate) fn any_log() -> impl Strategy<Value = Vec<Entry>> {
     let any_turn = (0..6_u32, prop::collection::vec(any_kind(), 0..8));
     prop::collection::vec(any_turn, 0..8).prop_map(|turns| {
@@ -146,7 +145,7 @@ pub(crate) fn any_log() -> impl Strategy<Value = Vec<Entry>> {
             .map(|(name, kinds)| (format!("t{name}"), without_doubled_users(kinds)))
             .collect();
         let turns: Vec<_> = turns.iter().map(|(name, kinds)| (name.as_str(), kinds.clone())).collect();
-        // Turns of one name that come to stand side by side are one turn.
+        // Turns of one name that become adjacent are one turn.
         let log = log(&turns);
         let kinds = without_doubled_in_turns(&log);
         (1..).zip(kinds).map(|(seq, (turn, kind))| Entry::new(seq, turn, kind)).collect()
@@ -177,7 +176,7 @@ fn without_doubled_users(kinds: Vec<EntryKind>) -> Vec<EntryKind> {
     kinds.into_iter().filter(keeps).collect()
 }
 
-/// A log as memory writes it: every turn complete.
+/// Generates logs as memory writes them: every turn is complete.
 pub(crate) fn ordinary_log() -> impl Strategy<Value = Vec<Entry>> {
     // The calls of a round, each with whether its tool must not run twice.
     type Made = Vec<(&'static str, bool)>;
@@ -205,18 +204,18 @@ pub(crate) fn ordinary_log() -> impl Strategy<Value = Vec<Entry>> {
     })
 }
 
-/// Something that happens in a turn, with the sizes of its messages.
+/// An event in a turn, with the sizes of its messages.
 #[derive(Debug, Clone)]
 pub(crate) enum Happens {
-    /// An answer with so many calls, and results of these sizes.
+    /// An answer of this size, with a call for each result of these sizes.
     Round(usize, Vec<usize>),
-    /// An answer after which the turn goes on.
+    /// An answer after which the turn continues.
     Said(usize),
-    /// A user who speaks while the turn runs.
+    /// A user message while the turn runs.
     Steered(usize),
 }
 
-/// How a turn of a conversation ends.
+/// The end of a turn.
 #[derive(Debug, Clone)]
 pub(crate) enum Ends {
     Answered(usize),
@@ -225,13 +224,13 @@ pub(crate) enum Ends {
     Unanswered,
     Cut(Option<usize>),
     Undone,
-    /// Nothing is written of its end.
+    /// No end is written.
     Open,
 }
 
 pub(crate) type Course = (Option<usize>, Vec<Happens>, Ends);
 
-/// Courses of turns, whose messages have sizes up to `most`.
+/// Generates courses of turns, whose messages have sizes up to `most`.
 pub(crate) fn any_courses(most: usize) -> impl Strategy<Value = Vec<Course>> {
     let size = move || prop_oneof![3 => 0..=most.min(4), 1 => 0..=most];
     let happens = prop_oneof![
@@ -251,8 +250,8 @@ pub(crate) fn any_courses(most: usize) -> impl Strategy<Value = Vec<Course>> {
     prop::collection::vec((question, prop::collection::vec(happens, 0..8), ends), 0..8)
 }
 
-/// The log of a conversation that took this course. No two messages of the user or of the model say the same, and all
-/// of theirs name their sizes as [`counted`] reads them.
+/// Creates the log of a conversation with these courses. No two user or model messages have the same text, and
+/// each names its size as [`counted`] reads it.
 pub(crate) fn log_of(courses: &[Course]) -> Vec<Entry> {
     let mut said = 0..;
     let mut text = |size: &usize| format!("{}#{size}", said.next().unwrap());

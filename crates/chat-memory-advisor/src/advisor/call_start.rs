@@ -11,32 +11,39 @@ use conversation_store::{
     Batch, BatchKey, BatchStep, EntryId, EntryKind, FencingToken, NewEntry, StoreError, Version,
 };
 
-/// Entries that are read at once.
+/// The number of entries read at once.
 const PAGE: usize = 256;
 
-/// Holds a conversation while a start is recorded. Recorders wait for each other, and never for a turn.
+/// The turn id that holds a conversation while a start is recorded. Recorders wait for each other, never for a
+/// turn.
 const HOLDER: &str = "call-starts";
 
 impl ChatMemoryAdvisor {
-    /// Records that a [handed-out call](Self::handed_out_calls) starts, before it runs: what makes running it at most
-    /// once. Of all processes and tasks that try, on whichever branch, one gets `Ok`, and it runs the call. An error means: do not run it.
+    /// Records that a [handed-out call](Self::handed_out_calls) starts, before it runs, so that it runs at most
+    /// once. Of all processes and tasks that try, on any branch, one gets `Ok` and runs the call. On an error, do
+    /// not run it.
     ///
-    /// The result then begins the next turn, as that of any handed-out call. If it never comes, such as after a crash,
-    /// the next turn tells the model [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING). A call that was denied
-    /// is not recorded.
+    /// The result then begins the next turn, like that of any handed-out call. If it never comes, for example
+    /// after a crash, the next turn sends the model [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING). A
+    /// denied call needs no recorded start.
     ///
     /// # Cancellation
-    /// Dropping the future leaves the start either recorded or not, so do not run the call. A lease that it took ends
-    /// with its time, or with the next turn of this process.
+    /// Dropping the future leaves the start either recorded or not, so do not run the call. A lease that it took
+    /// ends when it expires, or with the next turn of this process.
     ///
     /// # Errors
-    /// Of kind [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted) if the start is recorded already;
-    /// [`CallNotHandedOut`](ErrorKind::CallNotHandedOut) if the conversation does not wait for a call of this key and id:
-    /// it was answered, the conversation went on, or the key is another call's;
-    /// [`ConversationBusy`](ErrorKind::ConversationBusy) while a turn of the conversation runs or waits to;
-    /// [`Fenced`](ErrorKind::Fenced) or [`StoreConflict`](ErrorKind::StoreConflict) if another process took the
-    /// conversation meanwhile; [`NotPersisted`](ErrorKind::NotPersisted) if the start could not be stored, or nobody knows
-    /// whether it was; and those of loading. A turn that begins while a start is recorded may be refused as busy.
+    /// - [`CallAlreadyStarted`](ErrorKind::CallAlreadyStarted) if the start is recorded already.
+    /// - [`CallNotHandedOut`](ErrorKind::CallNotHandedOut) if the conversation does not wait for a call of this
+    ///   key and id. Either the call has a result, the conversation has continued, or the key belongs to another
+    ///   call.
+    /// - [`ConversationBusy`](ErrorKind::ConversationBusy) while a turn of the conversation runs or waits to run.
+    /// - [`Fenced`](ErrorKind::Fenced) or [`StoreConflict`](ErrorKind::StoreConflict) if another process took the
+    ///   conversation meanwhile.
+    /// - [`NotPersisted`](ErrorKind::NotPersisted) if the start could not be stored, or it is unknown whether it
+    ///   was.
+    /// - The errors of loading the conversation.
+    ///
+    /// A turn that begins while a start is recorded may be rejected as busy.
     ///
     /// # Example
     /// ```
@@ -86,14 +93,14 @@ impl ChatMemoryAdvisor {
             }
             let batch = last.batch(start).with_fence(fence);
             match append_once(&*self.settings.store, conversation, last.version, batch).await {
-                // Another start was recorded, or the conversation goes on.
+                // Another start was recorded, or the conversation has continued.
                 Err(StoreError::Conflict { .. }) if tried != Some(last.version) => tried = Some(last.version),
                 outcome => return outcome.map(drop).map_err(Error::from),
             }
         }
     }
 
-    /// Whether the start is recorded behind the answer, on whichever branch.
+    /// Checks whether the start is recorded after the answer, on any branch.
     async fn is_started_on_a_branch(
         &self,
         conversation: &ConversationKey,
@@ -123,7 +130,7 @@ fn already_started(start: &CallStart) -> Error {
 }
 
 impl LastTurn {
-    /// Whether the conversation waits for this call, and it was not started.
+    /// Checks that the conversation waits for this call and that the call was not started.
     fn validate(&self, start: &CallStart) -> Result<()> {
         let calls = self.handed_out_calls();
         let is_meant = |call: &&crate::HandedOutCall| {
@@ -142,13 +149,13 @@ impl LastTurn {
         }
     }
 
-    /// The start, behind the end of the turn that made the call.
+    /// Returns the batch that appends the start after the end of the turn that made the call.
     ///
-    /// Turns that say nothing may follow, such as one that was rolled back. They are left aside on a branch, since the
-    /// entries of a turn stand together.
+    /// Turns without transcript messages, such as a rolled-back one, may follow that turn. They are left on
+    /// another branch, since the entries of a turn must be adjacent.
     fn batch(&self, start: &CallStart) -> Batch {
         let turn = &start.key.turn;
-        // Nobody else has this key: whoever writes the same start must not be told that it is written.
+        // The key is unique: a second writer of the same start must not get success under the first one's key.
         let key = BatchKey::new(turn.clone(), start.key.round, BatchStep::Starts(Uuid::now_v7()));
         let entries = vec![NewEntry::new(turn.clone(), EntryKind::CallStarted(start.clone()))];
         let seqs = self.entries.iter().map(|entry| entry.seq);

@@ -9,41 +9,43 @@ use crate::turn::close::{closing, end_of};
 use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version};
 use conversation_store::{last_end, same_turn};
 
-/// A call that a turn has left to the caller, and that has no result yet.
+/// A call that a turn left to the caller and that has no result yet.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HandedOutCall {
-    /// Its name for ever, whichever process asks; [`ChatMemoryAdvisor::record_call_start`] takes it.
+    /// The permanent key of the call, the same in every process. [`ChatMemoryAdvisor::record_call_start`] takes
+    /// it.
     ///
-    /// Absent where a version before rounds were stored has written the answer.
+    /// `None` if the answer was written by a version that did not store rounds.
     pub key: Option<CallKey>,
-    /// What the model asks for.
+    /// The call that the model made.
     pub call: ToolCall,
-    /// Whether its start is recorded: somebody runs it, or did, and its result is still to come.
+    /// Whether its start is recorded: it runs or ran, and its result is still to come.
     pub started: bool,
 }
 
 /// Returns the calls that a conversation waits for, in call order.
 ///
-/// They are those that the last turn has left to the caller, as it does with calls of a tool that
-/// [only the caller runs](advisor_core::ToolDefinition::client_side). Their results begin the next turn; once that has begun,
-/// there are none. A turn that was rolled back is passed over. Calls that are not complete, and those of an answer that was
-/// filtered or cut, must not run and are not among them.
+/// These are the calls that the last turn left to the caller, such as those of a tool that [only the caller
+/// runs](advisor_core::ToolDefinition::client_side). Their results begin the next turn; once that has begun, the
+/// list is empty. A rolled-back turn is skipped. Incomplete calls, and those of a filtered or truncated answer,
+/// must not run and are not listed.
 ///
-/// The snapshot must show the turn that made them, as those of [`ReadRange::LastTurns`] and [`ReadRange::All`] do.
+/// The snapshot must contain the turn that made them, as those of [`ReadRange::LastTurns`] and [`ReadRange::All`]
+/// do.
 #[must_use]
 pub fn handed_out_calls(snapshot: &Snapshot) -> Vec<HandedOutCall> {
     last_to_say_something(&snapshot.entries).map(calls_left_by).unwrap_or_default()
 }
 
 impl ChatMemoryAdvisor {
-    /// The calls that a conversation waits for, as [`handed_out_calls`] says: for a process that runs them
-    /// in place of the one that was given the answer.
+    /// Returns the calls that a conversation waits for, as [`handed_out_calls`] does. A process that did not
+    /// receive the answer itself can then run them.
     ///
     /// # At most once
-    /// A key alone keeps no call from running twice. Who runs a call that must not run twice
-    /// ([`Effect::AtMostOnce`](advisor_core::Effect)) records its start first, with
-    /// [`record_call_start`](Self::record_call_start), and runs it only if that succeeds.
+    /// A key alone does not keep a call from running twice. For a call that must not run twice
+    /// ([`Effect::AtMostOnce`](advisor_core::Effect)), record its start first, with
+    /// [`record_call_start`](Self::record_call_start). Run the call only if that succeeds.
     ///
     /// # Errors
     /// If the conversation cannot be loaded.
@@ -65,7 +67,7 @@ impl ChatMemoryAdvisor {
         Ok(self.last_turn(key).await?.handed_out_calls())
     }
 
-    /// The last turn that says something, as it ends for this process.
+    /// Returns the last turn with transcript messages, ended as far as this process knows.
     pub(crate) async fn last_turn(&self, key: &ConversationKey) -> Result<LastTurn> {
         let (store, mut turns) = (self.settings.store(), 1_usize);
         loop {
@@ -92,14 +94,14 @@ impl ChatMemoryAdvisor {
     }
 }
 
-/// The last turn of a conversation that says something.
+/// The last turn of a conversation that has transcript messages.
 #[derive(Debug)]
 pub(crate) struct LastTurn {
     /// The version of the conversation.
     pub(crate) version: Version,
     /// The turn of the log's last entry, which may be a later one.
     pub(crate) last_turn: Option<TurnId>,
-    /// Its entries. What is not written yet of its end has the number 0.
+    /// Its entries. Entries of its end that are not written yet have numbers above `version`.
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -111,7 +113,7 @@ impl LastTurn {
 
 impl fmt::Debug for HandedOutCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The arguments are content: they are not for logs.
+        // Arguments are content and must not be logged.
         f.debug_struct("HandedOutCall")
             .field("key", &self.key)
             .field("name", &self.call.name)
@@ -124,10 +126,10 @@ fn last_to_say_something(log: &[Entry]) -> Option<&[Entry]> {
     log.chunk_by(same_turn).rfind(|turn| says_something(turn))
 }
 
-/// The calls that a turn has left to the caller.
+/// Returns the calls that a turn left to the caller.
 fn calls_left_by(turn: &[Entry]) -> Vec<HandedOutCall> {
-    // Calls of a turn that was cut off may have run, and the next turn answers them. Those of an answer that was filtered
-    // or cut must not run.
+    // Calls of an interrupted turn may have run, and the next turn answers them. Calls of a filtered or truncated
+    // answer must not run.
     let ended = last_end(turn);
     let waits = matches!(ended, Some(TurnEnd::Completed(reason)) if !reason.vetoes_calls());
     if waits { open_at_end(turn).unwrap_or_default() } else { Vec::new() }
@@ -137,7 +139,8 @@ fn says_something(turn: &[Entry]) -> bool {
     last_end(turn) != Some(&TurnEnd::RolledBack) && said(turn).next().is_some()
 }
 
-/// The calls of the last answer of a turn that nothing in it answers or passes over.
+/// Returns the calls of a turn's last answer that have no result. `None` without an answer, or if a message other
+/// than a result follows it.
 fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
     let said: Vec<_> = said(turn).collect();
     let at = said.iter().rposition(|(_, message)| message.role() == Role::Assistant)?;
@@ -146,12 +149,12 @@ fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
     let mut results: Vec<_> =
         later.map(|(_, message)| Some(&message.tool_result()?.call_id)).collect::<Option<_>>()?;
     let mut is_open = |call: &ToolCall| {
-        // Ids need not be unique: a result is for the first call of its id that has none.
+        // Ids need not be unique: a result belongs to the first call with its id that has none.
         let result = results.iter().position(|id| **id == call.id);
         result.map(|result| results.remove(result)).is_none()
     };
     let key = |position| Some(CallKey::new(entry.turn.clone(), entry.round()?, position));
-    // One that was cut off must not run.
+    // An incomplete call must not run.
     let calls = (0..).zip(answer.tool_calls()).filter(|(_, call)| is_open(call) && call.complete);
     let handed_out = |(position, call): (_, &ToolCall)| {
         let key = key(position);
@@ -166,7 +169,7 @@ fn is_started(turn: &[Entry], key: &CallKey) -> bool {
     kinds.any(|kind| matches!(kind, EntryKind::CallStarted(start) if start.key == *key))
 }
 
-/// The messages of a turn that are remembered, each with its entry.
+/// Returns the remembered messages of a turn, without empty answers, each with its entry.
 fn said(turn: &[Entry]) -> impl Iterator<Item = (&Entry, &Message)> {
     let messages = turn.iter().filter_map(|entry| Some((entry, entry.kind.as_message()?)));
     messages.filter(|(_, message)| is_remembered(message) && !message.is_empty_answer())
@@ -179,7 +182,7 @@ mod tests {
         answer, calls, completed, handed_out, interrupted, log, result, rolled_back, user,
     };
 
-    /// The calls of a log whose answers were given in round 3, as their keys and ids.
+    /// Returns the handed-out calls of a log whose answers were given in round 3, as keys and ids.
     fn open(turns: &[(&str, Vec<EntryKind>)]) -> Vec<String> {
         let entries: Vec<_> = log(turns).into_iter().map(|entry| entry.with_round(3)).collect();
         let snapshot = Snapshot::from_log(&entries, ReadRange::All);

@@ -12,7 +12,7 @@ use crate::conversation::waiters::{Waiting, Watch};
 use crate::conversation::{Registry, Slot};
 use conversation_store::FencingToken;
 
-/// A turn is the one that runs in its conversation, in this process, as long as it has this.
+/// Guard held by the turn that is running in a conversation, within this process.
 #[derive(Debug)]
 pub(crate) struct Claim {
     registry: Arc<Registry>,
@@ -20,39 +20,39 @@ pub(crate) struct Claim {
     turn: TurnId,
     number: u64,
     hold: Arc<Hold>,
-    /// The beginning of the turn may be written, but nobody knows it yet.
+    /// The turn as unfinished, while its beginning may be written but is not confirmed.
     pub(crate) beginning: Option<Unfinished>,
 }
 
-/// The turn that runs in a conversation.
+/// The running turn of a conversation.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
-    /// The number of its claim. Its id would not do: a turn may be submitted twice.
+    /// The number of its claim. The turn id is not enough: a turn may be submitted twice.
     number: u64,
     pub(crate) turn: TurnId,
     hold: Arc<Hold>,
 }
 
-/// What a turn holds its conversation with.
+/// Lease and interruption state of a running turn.
 #[derive(Default)]
 pub(crate) struct Hold {
-    /// Another turn is to take its place.
+    /// Notified when another turn is to take over.
     pub(crate) interrupted: Notify,
     /// The fencing token of its lease, if it has one.
     fence: std::sync::Mutex<Option<FencingToken>>,
-    /// Whether the lease is to be renewed. The lock is held while the store is asked to, so that what is given back
-    /// is not renewed late.
+    /// Whether the lease is to be renewed. The lock is held during a renewal, so that a released lease is not
+    /// renewed afterwards.
     pub(crate) renewed: Mutex<bool>,
-    /// How often the store's answer to that was not heard: such a renewal may still come.
+    /// The number of renewals that the store did not answer; they may still take effect.
     pub(crate) unheard_renewals: AtomicU32,
 }
 
-/// How long a turn may take to end when another one is to take its place. One whose stream nobody reads does
-/// not end.
+/// How long a turn may take to end when another one is to take over. A turn whose stream is not polled does not
+/// end.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Registry {
-    /// Claims a conversation for a turn, unless one runs in it or waits for it.
+    /// Claims a conversation for a turn, unless a turn runs in it or waits for it.
     pub(crate) fn claim_now(
         self: &Arc<Self>,
         key: &ConversationKey,
@@ -62,7 +62,8 @@ impl Registry {
         self.claim_if(key, turn, hold, |slot| slot.waiters.is_queue_empty()).ok()
     }
 
-    /// Claims a conversation for a turn, unless another one runs in it. The same turn, submitted again, waits.
+    /// Claims a conversation for a turn, unless another turn runs in it or waits for it. If the same turn runs or
+    /// waits already, waits in the queue.
     pub(crate) async fn claim(
         self: &Arc<Self>,
         key: &ConversationKey,
@@ -77,7 +78,7 @@ impl Registry {
         if is_here { Some(self.claim_in_turn(key, turn, hold).await) } else { claim.ok() }
     }
 
-    /// Claims a conversation for a turn, after those that came before.
+    /// Claims a conversation for a turn, after the turns that came before.
     pub(crate) async fn claim_in_turn(
         self: &Arc<Self>,
         key: &ConversationKey,
@@ -93,7 +94,8 @@ impl Registry {
         }
     }
 
-    /// Claims a conversation for a turn and ends the one that runs in it. It passes those that wait.
+    /// Ends the turn that runs in a conversation and claims it, ahead of waiting turns. If the running turn is the
+    /// same, waits in the queue instead.
     pub(crate) async fn claim_in_place(
         self: &Arc<Self>,
         key: &ConversationKey,
@@ -119,7 +121,8 @@ impl Registry {
         }
     }
 
-    /// Claims a conversation for a turn if none runs in it and it is this one's turn. Gives the one that runs otherwise.
+    /// Claims a conversation for a turn if no turn runs in it and `is_next` returns true. Otherwise returns the
+    /// running turn, if any.
     fn claim_if(
         self: &Arc<Self>,
         key: &ConversationKey,
@@ -157,19 +160,20 @@ impl Registry {
 }
 
 impl Claim {
-    /// Claims the conversation again for the same turn, unless another one runs in it.
+    /// Claims the conversation again for the same turn, unless another turn runs in it. Returns whether it
+    /// succeeded.
     pub(crate) fn renew(&self) -> bool {
         let again = || Running { number: self.number, turn: self.turn.clone(), hold: Arc::clone(&self.hold) };
         self.registry.change(&self.key, |slot| slot.running.get_or_insert_with(again).number == self.number)
     }
 
-    /// Whether another turn runs in the conversation by now.
+    /// Checks whether another turn runs in the conversation by now.
     pub(crate) fn is_lost(&self) -> bool {
         let other = |running: &Running| running.number != self.number;
         self.registry.change(&self.key, |slot| slot.running.as_ref().is_some_and(other))
     }
 
-    /// The turn runs no longer.
+    /// Ends the claim and wakes waiting turns.
     pub(crate) fn release(&self) {
         self.registry.end(&self.key, self.number);
     }
@@ -283,7 +287,7 @@ mod tests {
         let mut second = Box::pin(registry.claim_in_turn(key, &b, hold));
         assert!(poll!(&mut second).is_pending());
         drop(running);
-        // It is woken, and has not come to run yet.
+        // The second turn is woken, but was not polled yet.
         assert!(claim(&setting, "c").is_none());
         let mut third = Box::pin(registry.claim_in_turn(key, &c, hold));
         assert!(poll!(&mut third).is_pending());
@@ -336,7 +340,7 @@ mod tests {
         let second = second.now_or_never().unwrap();
         assert!(poll!(&mut last).is_pending());
         assert!(holds[0].interrupted.notified().now_or_never().is_some(), "and so is the second");
-        // Nobody reads its stream, so that it does not end by itself.
+        // Its stream is not polled, so it does not end by itself.
         let last = last.await;
         assert!(second.is_lost() && running.is_lost() && !last.is_lost());
         drop((running, second, last));

@@ -5,15 +5,15 @@ use advisor_core::ConversationKey;
 
 use conversation_store::{EntryKind, Snapshot};
 
-/// The damaged entries that were told of already.
+/// The damaged entries that were reported already.
 #[derive(Debug, Default)]
 pub(crate) struct Damaged(Mutex<HashSet<(ConversationKey, u64)>>);
 
-/// How many of them are kept. Beyond that, all are forgotten, and told of once more.
+/// How many of them are kept. Beyond that, the set is cleared, and entries are reported once more.
 const MOST: usize = 1_024;
 
 impl Damaged {
-    /// Warns of the damaged entries of a snapshot, of each once. What they say is not told.
+    /// Warns once of each damaged entry of a snapshot. The content of the entries is not logged.
     pub(crate) fn tell(&self, key: &ConversationKey, snapshot: &Snapshot) {
         for seq in self.untold(key, snapshot) {
             tracing::warn!(

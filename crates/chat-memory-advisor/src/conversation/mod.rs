@@ -16,19 +16,19 @@ use crate::conversation::waiters::Waiters;
 use crate::transcript::summary::Pending;
 use conversation_store::FencingToken;
 
-/// The turns of this process: which one runs in a conversation, and which stopped without their end being
-/// written.
+/// The turns of this process: the running turn of each conversation, and the stopped turns whose end is not
+/// written yet.
 #[derive(Debug)]
 pub(crate) struct Registry {
     conversations: DashMap<ConversationKey, Slot>,
-    /// The bytes of all that is unfinished, and the most there may be of them.
+    /// The bytes of all unfinished turns, and their limit.
     bytes: AtomicUsize,
     most: usize,
-    /// The same of what can be done without.
+    /// The bytes of data that can be evicted (leases, pending summaries), and their limit.
     spare: AtomicUsize,
     most_spare: usize,
     numbers: AtomicU64,
-    /// Turns may be interrupted by others.
+    /// Whether turns may be interrupted by others.
     interrupts: AtomicBool,
     pub(crate) damaged: Damaged,
 }
@@ -48,28 +48,28 @@ impl Default for Registry {
     }
 }
 
-/// What is known of one conversation.
+/// The state of one conversation in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) running: Option<Running>,
     unfinished: Vec<Unfinished>,
     pub(crate) waiters: Waiters,
-    /// The fence of the turn that runs; or of the last one, if its lease could not be given back.
+    /// The fencing token of the running turn; or of the last one, if its lease could not be released.
     pub(crate) fence: Option<FencingToken>,
-    /// The turns that may hold the conversation by an answer of the store that nobody heard.
+    /// Turns that requested the lease and received no answer; the store may have granted it.
     pub(crate) asked_for: Vec<TurnId>,
-    /// A summary that is still to be written, and whether one is being made.
+    /// A summary that is not written yet, and whether one is being made.
     pub(crate) summary: Option<Pending>,
     pub(crate) summarizing: bool,
 }
 
 impl Registry {
-    /// The turns of a conversation that stopped without their end being written.
+    /// Returns the turns of a conversation that stopped before their end was written.
     pub(crate) fn unfinished(&self, key: &ConversationKey) -> Vec<Unfinished> {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
     }
 
-    /// Something of what is left of a turn, if anything is.
+    /// Returns `part` of an unfinished turn, if the turn is registered.
     pub(crate) fn left_of<T>(
         &self,
         key: &ConversationKey,
@@ -80,8 +80,8 @@ impl Registry {
         slot.unfinished.iter().find(|known| known.turn == *turn).map(part)
     }
 
-    /// Whether what was left here is still to be written. Of what found no room only that is known that the turn does not
-    /// run again.
+    /// Checks whether this end is still to be written. A turn without a number did not fit into the limit; it
+    /// counts as unfinished unless it runs again.
     pub(crate) fn is_left(&self, key: &ConversationKey, left: &Unfinished) -> bool {
         let slot = self.conversations.get(key);
         match left.number {
@@ -92,7 +92,7 @@ impl Registry {
         }
     }
 
-    /// All turns that stopped without their end being written, each with its conversation.
+    /// Returns all turns that stopped before their end was written, each with its conversation.
     pub(crate) fn all_unfinished(&self) -> Vec<(ConversationKey, Unfinished)> {
         let of_slot = |key: &ConversationKey, slot: &Slot| {
             slot.unfinished.iter().map(|turn| (key.clone(), turn.clone())).collect::<Vec<_>>()
@@ -100,15 +100,15 @@ impl Registry {
         self.conversations.iter().flat_map(|slot| of_slot(slot.key(), slot.value())).collect()
     }
 
-    /// The fences that no turn needs any more, each with its conversation.
+    /// Returns the fencing tokens that no running turn needs, each with its conversation.
     pub(crate) fn idle_fences(&self) -> Vec<(ConversationKey, FencingToken)> {
         let idle = self.conversations.iter().filter(|slot| slot.running.is_none());
         idle.filter_map(|slot| Some((slot.key().clone(), slot.fence?))).collect()
     }
 
-    /// The turn stopped and its end is still to be written. What is known of it already is replaced. Where
-    /// there is no room for its texts, it is kept without them; where there is none at all, it is closed as
-    /// after a crash, unless what is given here is written at once.
+    /// Registers a turn that stopped before its end was written, and replaces its earlier registration. If its
+    /// texts exceed the limit, it is registered without them. If it does not fit at all, it is closed as after a
+    /// crash, unless the caller writes the returned value at once.
     pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) -> Unfinished {
         let known = self.left_of(key, &turn.turn, |known| known.fence);
         self.forget_turn(key, &turn.turn);
@@ -131,22 +131,22 @@ impl Registry {
         left
     }
 
-    /// What was left here is written.
+    /// Removes an unfinished turn whose end is written.
     pub(crate) fn forget(&self, key: &ConversationKey, left: &Unfinished) {
         self.change(key, |slot| slot.unfinished.retain(|known| known.number != left.number));
     }
 
-    /// The end of the turn is written, or the turn goes on.
+    /// Removes all unfinished runs of a turn: its end is written, or the turn continues.
     pub(crate) fn forget_turn(&self, key: &ConversationKey, turn: &TurnId) {
         self.change(key, |slot| slot.unfinished.retain(|known| known.turn != *turn));
     }
 
-    /// Every turn before the running one is closed.
+    /// Removes all unfinished turns of a conversation: every turn before the running one is closed.
     pub(crate) fn forget_all(&self, key: &ConversationKey) {
         self.change(key, |slot| slot.unfinished.clear());
     }
 
-    /// Turns are interrupted from now on, whichever memory they are of.
+    /// Allows turns to be interrupted from now on, whichever memory they belong to.
     pub(crate) fn interrupts(&self) {
         self.interrupts.store(true, Ordering::Relaxed);
     }
@@ -155,12 +155,12 @@ impl Registry {
         self.interrupts.load(Ordering::Relaxed)
     }
 
-    /// A number that nothing else here has.
+    /// Returns a number that is unique in this registry.
     pub(crate) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Changes what is known of a conversation, and forgets it if that is nothing.
+    /// Changes the state of a conversation, and removes it if it is unused afterwards.
     pub(crate) fn change<R>(&self, key: &ConversationKey, change: impl FnOnce(&mut Slot) -> R) -> R {
         let mut slot = match self.conversations.entry(key.clone()) {
             Entry::Occupied(slot) => slot,
@@ -169,7 +169,7 @@ impl Registry {
         let (before, spare) = (slot.get().bytes(), slot.get().spare());
         let changed = change(slot.get_mut());
         if slot.get().running.is_none() && self.spare.load(Ordering::Relaxed) > self.most_spare {
-            // A lease ends with its time, and a summary is made again.
+            // Safe to evict: a lease expires, and a summary is made again.
             let slot = slot.get_mut();
             (slot.fence, slot.asked_for, slot.summary) = Default::default();
         }
@@ -188,36 +188,36 @@ impl Registry {
 }
 
 impl Slot {
-    /// Whether the turn runs here, or waits for that.
+    /// Checks whether the turn runs or waits to run in this process.
     pub(crate) fn runs(&self, turn: &TurnId) -> bool {
         self.running.as_ref().is_some_and(|running| running.turn == *turn) || self.waiters.have(turn)
     }
 
-    /// A turn of this process has a lease, which is also good for what others have left here.
+    /// Stores the fencing token of a new lease, which also applies to the unfinished turns of this conversation.
     pub(crate) fn note_lease(&mut self, fence: FencingToken) {
         self.fence = Some(fence);
         self.unfinished.iter_mut().for_each(|left| left.fence = Some(fence));
     }
 
-    /// Whether a turn of this process has the conversation, is to have it, or had it after the one that was left.
+    /// Checks whether a turn of this process has the conversation, waits for it, or had it after the turn `left`.
     pub(crate) fn is_used_after(&self, left: &Unfinished) -> bool {
         let later = |known: &Unfinished| known.number == left.number && known.fence > left.fence;
         self.running.is_some() || !self.waiters.is_empty() || self.unfinished.iter().any(later)
     }
 
-    /// The store has said whether the turn holds the conversation.
+    /// Notes that the store has answered a lease request of the turn.
     pub(crate) fn was_answered(&mut self, turn: &TurnId) {
         if let Some(asked) = self.asked_for.iter().rposition(|asked| asked == turn) {
             self.asked_for.remove(asked);
         }
     }
 
-    /// What the turns take whose end is still to be written.
+    /// Returns the bytes of the unfinished turns.
     fn bytes(&self) -> usize {
         self.unfinished.iter().map(Unfinished::bytes).sum()
     }
 
-    /// What takes room and can be done without.
+    /// Returns the bytes of the data that can be evicted.
     fn spare(&self) -> usize {
         let leases = usize::from(self.fence.is_some()) + self.asked_for.len();
         let summary = self.summary.as_ref().map_or(0, |summary| OVERHEAD + summary.summary.text.len());

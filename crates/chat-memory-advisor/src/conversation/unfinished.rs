@@ -2,42 +2,42 @@ use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
 
 use conversation_store::{Entry, EntryKind, FencingToken, Version};
 
-/// A turn that stopped before its end was written, and how it is to be closed.
+/// A turn that stopped before its end was written, and how to close it.
 #[derive(Debug, Clone)]
 pub(crate) struct Unfinished {
     pub(crate) turn: TurnId,
     pub(crate) end: TurnEnd,
-    /// The version of the conversation when the turn last knew it; `None` if nobody can say which that was.
+    /// The last version of the conversation that the turn knew; `None` if it is unknown.
     pub(crate) known: Option<Version>,
-    /// What of the turn was being written behind that when it stopped: it may be there.
+    /// The entries of the turn that were being written after `known`; the log may contain them.
     pub(crate) unsure: Vec<EntryKind>,
-    /// The turn went on after an end that the log may have for its last.
+    /// Whether the turn continued after an end that may be its last one in the log.
     pub(crate) resumed: bool,
-    /// The run found no trace of the turn: what the log has of it before that version is another run's.
+    /// Whether the turn was new to this run; its entries up to `known` belong to another run.
     pub(crate) is_new: bool,
-    /// The version behind all that was being written, what closes the turn before included.
+    /// The version after all entries that were being written, including those that close the previous turn.
     pub(crate) until: Option<Version>,
-    /// What the run held its conversation with.
+    /// The fencing token of the run's lease.
     pub(crate) fence: Option<FencingToken>,
-    /// Tells it from another run of the turn that is left; absent where it is not.
+    /// Distinguishes it from other unfinished runs of the turn; `None` if it is not registered.
     pub(crate) number: Option<u64>,
 }
 
 impl Unfinished {
-    /// A turn of which nothing had been shown, and whose beginning may be written behind this version.
+    /// Creates a turn of which nothing was shown, and whose first entries may be written after version `known`.
     pub(crate) fn beginning(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
         let (end, known) = (TurnEnd::Interrupted { partial: Text::default() }, known.into());
         let until = known.map(|known| known.after(unsure.len()));
         Self { turn, end, known, unsure, resumed: false, is_new: false, until, fence: None, number: None }
     }
 
-    /// Whether it says no more than that the turn stopped.
+    /// Checks whether it records nothing except that the turn stopped.
     pub(crate) fn is_silent(&self) -> bool {
         let partial = Text::default();
         self.answer().is_none() && !self.resumed && self.end == TurnEnd::Interrupted { partial }
     }
 
-    /// About how much memory it takes.
+    /// Returns about how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
         let partial = match &self.end {
             TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => partial.len(),
@@ -47,20 +47,20 @@ impl Unfinished {
         OVERHEAD + self.turn.as_str().len() + partial + unsure.map(|kind| kind.len()).sum::<usize>()
     }
 
-    /// The same turn, when its texts are not to be kept.
+    /// Returns the same turn without its texts.
     pub(crate) fn without_texts(self) -> Self {
         let end = without_partial(self.end);
-        // What it was writing counts as known.
+        // The entries that were being written count as known.
         Self { end, known: self.until, unsure: Vec::new(), is_new: false, ..self }
     }
 
-    /// Whether its end counts for more than one that the log has already.
+    /// Checks whether its end replaces one that the log has already.
     pub(crate) fn overrides(&self) -> bool {
         self.resumed || self.end == TurnEnd::RolledBack
     }
 
-    /// Whether the run that stopped here is the turn's last one, given the turn's entries in the log: behind what it
-    /// knew there is only what it was writing, and what closed it.
+    /// Checks whether this is the last run of the turn, given the turn's entries in the log. After the entries
+    /// that it knew, the log may only have those that it was writing and those that closed it.
     pub(crate) fn is_last_to_run(&self, entries: &[Entry]) -> bool {
         let is_known = |entry: &&Entry| self.known.is_none_or(|known| entry.seq <= known.as_u64());
         let known = entries.iter().take_while(is_known).count();
@@ -79,10 +79,10 @@ impl Unfinished {
         })
     }
 
-    /// How the turn is to be closed, given its entries in the log.
+    /// Returns the end to close the turn with, given its entries in the log.
     pub(crate) fn end_of(&self, entries: &[Entry]) -> TurnEnd {
         let last = entries.iter().rev().find_map(|entry| entry.kind.as_message());
-        // An answer that is there holds the text that was shown.
+        // If the log has the answer, the answer holds the text that was shown.
         if self.answer().is_some() && self.answer() == last {
             return without_partial(self.end.clone());
         }
@@ -95,10 +95,10 @@ impl Unfinished {
     }
 }
 
-/// What an unfinished turn or a fence that is kept takes beside texts, with the slot of its conversation.
+/// The bytes of an unfinished turn or a kept fencing token without texts, including the slot of its conversation.
 pub(crate) const OVERHEAD: usize = 128;
 
-/// The same end, when the text that was shown is remembered already.
+/// Returns the same end without the shown text, which is remembered already.
 pub(crate) fn without_partial(end: TurnEnd) -> TurnEnd {
     match end {
         TurnEnd::Failed { .. } => TurnEnd::Failed { partial: Text::default() },

@@ -11,9 +11,9 @@ use crate::conversation::{Registry, Slot};
 /// The turns that wait for a conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
-    /// In the order in which they came. The first one is woken when no turn runs, and nobody passes it.
+    /// In the order in which they came. The first one is woken when no turn runs, and no later one passes it.
     queue: VecDeque<Waiter>,
-    /// Wakes all of those that interrupt, when a turn ends.
+    /// Wakes all interrupting turns when a turn ends.
     ended: Arc<Notify>,
 }
 
@@ -21,12 +21,11 @@ pub(crate) struct Waiters {
 struct Waiter {
     number: u64,
     turn: TurnId,
-    /// Wakes it.
     first: Arc<Notify>,
 }
 
 impl Waiters {
-    /// Whether the turn waits.
+    /// Checks whether the turn is in the queue.
     pub(crate) fn have(&self, turn: &TurnId) -> bool {
         self.queue.iter().any(|waiter| waiter.turn == *turn)
     }
@@ -39,7 +38,7 @@ impl Waiters {
         self.queue.is_empty() && Arc::strong_count(&self.ended) == 1
     }
 
-    /// No turn runs any longer.
+    /// Wakes the first waiting turn and all interrupting ones, after the running turn has ended.
     pub(crate) fn wake(&self) {
         self.wake_first();
         self.ended.notify_waiters();
@@ -52,7 +51,7 @@ impl Waiters {
     }
 }
 
-/// A place among the turns that wait. It is given up when this is dropped.
+/// A place in the queue. Dropping it gives the place up.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     registry: Arc<Registry>,
@@ -73,7 +72,7 @@ impl Waiting {
         slot.waiters.queue.front().is_some_and(|waiter| waiter.number == self.number)
     }
 
-    /// It may have come to be the first one, and no turn runs.
+    /// Waits until the turn may be the first in the queue while no turn runs.
     pub(crate) async fn reached(&self) {
         self.first.notified().await;
     }
@@ -90,7 +89,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Waits for the end of whatever turn runs in a conversation.
+/// A watch for the end of the running turn of a conversation.
 pub(crate) struct Watch {
     registry: Arc<Registry>,
     key: ConversationKey,
@@ -98,7 +97,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// No end is missed from here on.
+    /// Starts watching. No end after this call is missed.
     pub(crate) fn new(registry: &Arc<Registry>, key: &ConversationKey) -> Self {
         let ended = registry.change(key, |slot| Arc::clone(&slot.waiters.ended).notified_owned());
         Self { registry: Arc::clone(registry), key: key.clone(), ended: Some(Box::pin(ended)) }
@@ -114,7 +113,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.ended = None;
-        // The slot may have been kept for this turn alone.
+        // Removes the slot if only this watch kept it.
         self.registry.change(&self.key, |_| {});
     }
 }

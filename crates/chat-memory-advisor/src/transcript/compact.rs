@@ -2,8 +2,8 @@ use advisor_core::Message;
 
 use crate::transcript::shorten::{Measured, StandIns};
 
-/// The messages of a running turn when its oldest steps are left out so that the rest is no larger than `room`, or
-/// as many of them as can be. A pure function.
+/// Returns the messages of a running turn without its oldest steps, as few as needed for the rest to fit into
+/// `room`. If the rest cannot fit, leaves out all steps but the last. A pure function.
 ///
 /// A step is an answer with calls and its results. Everything else stays, and so does the last step, which the
 /// model has not read yet.

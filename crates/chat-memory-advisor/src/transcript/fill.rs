@@ -2,23 +2,24 @@ use advisor_core::Message;
 
 use crate::transcript::shorten::{Form, Measured};
 
-/// What a window sends of the turns before the running one.
+/// The messages that a window sends of the turns before the running one.
 #[derive(Debug, Default)]
 pub(crate) struct Filled {
-    /// The turns, oldest first, each with what is sent of it.
+    /// The turns, oldest first, each with the messages that are sent.
     pub(crate) turns: Vec<Vec<Message>>,
-    /// Of the turns before these nothing is sent, whatever they hold.
+    /// Whether turns before these would not be sent, whatever they contain.
     pub(crate) full: bool,
 }
 
-/// Fills a window from the end, where no message is smaller than `least`. A pure function.
+/// Fills a window from the end; no message is smaller than `least`. A pure function.
 ///
-/// - The latest turns are sent whole, as many as fit. Of the turns before them, what was said is sent.
-/// - The whole room decides which form of a turn that is, so it does not depend on later turns. A turn is passed over if
-///   no form of it fits into the whole room.
-/// - The first turn that fits into the whole room, but not into what is left of it, ends the window.
-/// - A final answer goes alone, without a message of the user, only if nothing else of the past is sent.
-/// - The room that is left goes to the rounds that were left out, those of the latest turn first.
+/// - The latest turns are sent whole, as many as fit. Of older turns, the user messages and final answers are
+///   sent.
+/// - The whole `room` decides the form of an older turn, so the form does not depend on later turns. A turn is
+///   skipped if no form of it fits into the whole room.
+/// - The first turn that fits into the whole room, but not into the space left, ends the window.
+/// - A final answer goes alone, without a user message, only if nothing else of the past is sent.
+/// - The space left at the end goes to the rounds that were left out, those of the latest turn first.
 pub(crate) fn fill<'a>(
     turns: impl DoubleEndedIterator<Item = Measured<'a>>,
     room: usize,
@@ -59,7 +60,7 @@ mod tests {
     use crate::transcript::shorten::StandIns;
     use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, MemoryTexts};
 
-    /// What is sent of these turns, where what stands in for a message counts five.
+    /// Returns the messages sent of these turns, where a placeholder counts five.
     fn sent(turns: &[Vec<Message>], room: usize) -> String {
         sent_with(5, turns, room)
     }
@@ -75,7 +76,7 @@ mod tests {
         vec![user(&format!("q#{question}")), answer(&format!("a#{said}"))]
     }
 
-    /// Messages of two tokens each, but for the results, of three.
+    /// Creates a turn with messages of two tokens each, and results of three.
     fn working(rounds: &[&'static str]) -> Vec<Message> {
         let round = |id: &&'static str| [calls(&[*id]), result(id)];
         let said = [user("go#2")].into_iter().chain(rounds.iter().flat_map(round));

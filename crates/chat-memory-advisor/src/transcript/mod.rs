@@ -1,4 +1,4 @@
-//! From a log to what the model is sent: pure functions, and the settings they follow.
+//! Pure functions from a log to the messages for the model, and their settings.
 
 pub(crate) mod compact;
 pub(crate) mod fill;

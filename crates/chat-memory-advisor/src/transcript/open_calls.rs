@@ -2,20 +2,20 @@ use advisor_core::{CallStart, Message, Text, ToolCall, ToolResult};
 
 use crate::MemoryTexts;
 
-/// The calls of one answer and the results they have got so far.
+/// The calls of one answer and the results received so far.
 ///
-/// Ids need not be unique, not even within an answer: each result goes to the first call of its id that
-/// has none.
+/// Ids need not be unique, not even within an answer: each result goes to the first call with its id that has
+/// none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
     progress: Progress,
 }
 
-/// How far a turn has come with the calls of an answer.
+/// The progress of a turn with the calls of an answer.
 #[derive(Debug, Clone, Copy, Default)]
 enum Progress {
-    /// Nobody knows whether their tools were started.
+    /// It is unknown whether their tools were started.
     #[default]
     Unknown,
     /// No tool can have been started for any of them.
@@ -29,12 +29,12 @@ struct OpenCall {
     id: Text,
     name: Text,
     result: Option<Message>,
-    /// Its tool must not run twice, and its start is recorded.
+    /// Whether its tool must not run twice and its start is recorded.
     started: bool,
 }
 
 impl OpenCalls {
-    /// The calls of an answer; none for other messages.
+    /// Returns the calls of an answer; none for other messages.
     pub(crate) fn of(message: &Message) -> Self {
         let open = |call: &ToolCall| OpenCall {
             id: call.id.clone(),
@@ -45,23 +45,23 @@ impl OpenCalls {
         Self { calls: message.tool_calls().map(open).collect(), progress: Progress::Unknown }
     }
 
-    /// The same calls, of which none has been started yet.
+    /// Marks the calls as not started.
     pub(crate) fn not_started(self) -> Self {
         Self { progress: Progress::NotStarted, ..self }
     }
 
-    /// From now on, tools may be running for them.
+    /// Notes that from now on tools may be running for the calls.
     pub(crate) fn start(&mut self) {
         self.progress = Progress::Unknown;
     }
 
-    /// The turn has ended with an answer: whoever called it is to answer them.
+    /// Notes that the turn has ended and that its caller is to answer the calls.
     pub(crate) fn leave_to_caller(&mut self) {
         self.progress = Progress::LeftToCaller;
     }
 
-    /// The start of this call is recorded: it is the one at its place, or the first of its id if the answer was changed
-    /// on its way. The start of another answer's call is no news.
+    /// Notes that the start of a call is recorded. It is the call at the recorded position, or the first one with
+    /// its id if the answer was changed on its way. A start for a call of another answer is ignored.
     pub(crate) fn note_start(&mut self, start: &CallStart) {
         let place = usize::try_from(start.key.position).unwrap_or(usize::MAX);
         let at_place = self.calls.get(place).is_some_and(|call| call.id == start.call_id && !call.started);
@@ -72,12 +72,12 @@ impl OpenCalls {
         }
     }
 
-    /// Whether these are the calls of this answer, by their ids.
+    /// Checks whether these are the calls of this answer, by their ids in order.
     pub(crate) fn are_those_of(&self, message: &Message) -> bool {
         self.calls.iter().map(|call| &call.id).eq(message.tool_calls().map(|call| &call.id))
     }
 
-    /// Takes a tool message for the call it answers. One that answers none of them is refused.
+    /// Takes a tool message as the result of its call. Returns `false` if no open call has its id.
     pub(crate) fn accept(&mut self, message: &Message) -> bool {
         let Some(result) = message.tool_result() else { return false };
         let waiting = |call: &&mut OpenCall| call.id == result.call_id && call.result.is_none();
@@ -86,24 +86,24 @@ impl OpenCalls {
         true
     }
 
-    /// Whether a tool message would be accepted.
+    /// Checks whether a tool message would be accepted.
     pub(crate) fn waits_for(&self, message: &Message) -> bool {
         let Some(result) = message.tool_result() else { return false };
         self.calls.iter().any(|call| call.id == result.call_id && call.result.is_none())
     }
 
-    /// Whether any call has no result.
+    /// Checks whether any call has no result.
     pub(crate) fn is_waiting(&self) -> bool {
         self.calls.iter().any(|call| call.result.is_none())
     }
 
-    /// Error results for the calls that have none.
+    /// Returns error results for the calls that have none.
     pub(crate) fn missing(&self, texts: &MemoryTexts) -> Vec<Message> {
         let missing = self.calls.iter().filter(|call| call.result.is_none());
         missing.map(|call| call.without_result(self.progress, texts)).collect()
     }
 
-    /// All results in call order; those that are missing are made. Nothing is open afterwards.
+    /// Returns all results in call order, with error results for missing ones. No call is open afterwards.
     pub(crate) fn settle(&mut self, texts: &MemoryTexts) -> impl Iterator<Item = Message> {
         let Self { calls, progress } = std::mem::take(self);
         calls

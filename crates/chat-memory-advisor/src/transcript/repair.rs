@@ -5,21 +5,24 @@ use crate::transcript::open_calls::OpenCalls;
 use conversation_store::{Entry, EntryKind};
 use conversation_store::{last_end, same_turn};
 
-/// The transcript that a log tells, valid whatever the log holds. A pure function.
+/// Returns the transcript of a log, valid whatever the log holds. A pure function.
 ///
-/// - A turn that was rolled back is left out.
-/// - A call without a result gets an error result: [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if its tool
-///   must not run twice and its start is in the log, [`NOT_RUN`](crate::NOT_RUN) if its turn completed and so left it to the caller,
-///   [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) otherwise. The messages that begin the next turn may answer the calls
-///   that end a turn.
-/// - Results stand in call order; the first one for a call counts. One without a call is left out, as are
-///   empty answers, system messages and ephemeral ones.
+/// - A rolled-back turn is left out.
+/// - A call without a result gets an error result. It is [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING)
+///   if the tool must not run twice and the start of the call is in the log. Otherwise it is
+///   [`NOT_RUN`](crate::NOT_RUN) if the turn completed and so left the call to the caller, else
+///   [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN). The messages that begin the next turn may answer the calls that
+///   end a turn.
+/// - Results stand in call order; the first one for a call counts. Results without a call, empty answers, system
+///   messages and ephemeral messages are left out.
 /// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
-///   [`INTERRUPTED`](crate::INTERRUPTED), unless its last message is an answer and nothing was shown after it. One that
-///   completed without an answer is closed with [`NO_ANSWER`](crate::NO_ANSWER), and with [`WENT_ON`](crate::WENT_ON) if it left calls to the caller.
+///   [`INTERRUPTED`](crate::INTERRUPTED). It stays as it is if its last message is an answer and nothing was shown
+///   after it.
+/// - A turn that completed without an answer is closed with [`NO_ANSWER`](crate::NO_ANSWER), or with
+///   [`WENT_ON`](crate::WENT_ON) if it left calls to the caller.
 ///
-/// So every turn ends with an answer, and the user never speaks twice in a row unless the log says so
-/// within one turn. What is valid stays as it is, and repairing twice changes nothing more.
+/// So every turn ends with an answer, and no two user messages follow each other unless the log has them so within
+/// one turn. A valid transcript stays as it is, and repairing twice changes nothing more.
 ///
 /// # Example
 /// ```
@@ -37,13 +40,13 @@ pub fn repair(log: &[Entry]) -> Vec<Message> {
     repair_with(log, &MemoryTexts::default())
 }
 
-/// The same with other texts: what [`repair`] gives where the texts of a memory are not the default ones.
+/// Returns the same as [`repair`], with the texts of a memory that does not use the default ones.
 #[must_use]
 pub fn repair_with(log: &[Entry], texts: &MemoryTexts) -> Vec<Message> {
     Repair::of(log, texts).finish().concat()
 }
 
-/// The calls at the end of a turn's entries and the results they have there.
+/// Returns the calls at the end of a turn's entries, with the results recorded there.
 pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
     let mut calls = OpenCalls::default();
     for entry in turn {
@@ -64,8 +67,8 @@ pub(crate) fn open_calls(turn: &[Entry]) -> OpenCalls {
     calls
 }
 
-/// How many entries at the beginning of these turns go with calls of earlier ones: those up to the last turn that
-/// begins with results, before any other that says something.
+/// Counts the entries at the beginning of these turns that belong to calls of earlier turns. They end with the
+/// last turn that begins with results, before any other turn that has messages.
 pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entry]>) -> usize {
     let (mut seen, mut answers) = (0, 0);
     for turn in turns {
@@ -82,7 +85,7 @@ pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entr
     answers
 }
 
-/// A transcript while it is put together: pieces that are each valid by themselves, oldest first.
+/// A transcript under construction: pieces that are each valid by themselves, oldest first.
 ///
 /// A piece is a turn, or several if the calls of one are answered by the next.
 #[derive(Debug)]
@@ -91,11 +94,11 @@ pub(crate) struct Repair<'t> {
     pieces: Vec<Vec<Message>>,
     /// The calls of the last answer.
     calls: OpenCalls,
-    /// Something of the last piece was left out since its last message.
+    /// Whether something of the last piece was left out since its last message.
     gap: bool,
-    /// The last turn completed with calls that it left to the caller.
+    /// Whether the last turn completed with calls that it left to the caller.
     left_calls: bool,
-    /// How the last turn ended; absent if it did not.
+    /// How the last turn ended; `None` if it did not.
     end: Option<TurnEnd>,
 }
 
@@ -107,19 +110,19 @@ impl<'t> Repair<'t> {
         repair
     }
 
-    /// The calls that the next turn may answer.
+    /// Returns the calls that the next turn may answer.
     pub(crate) fn open_calls(&self) -> &OpenCalls {
         &self.calls
     }
 
-    /// The pieces, when nothing more follows.
+    /// Closes the last piece and returns all pieces.
     pub(crate) fn finish(mut self) -> Vec<Vec<Message>> {
         self.close();
         self.pieces
     }
 
-    /// The pieces when a turn begins with `input`, which is part of the last one; if it stopped before, with the
-    /// rest of its entries.
+    /// Begins a turn with `input` and returns the pieces; the input is part of the last one. `rest` has the
+    /// further entries of a turn that stopped before.
     pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> Vec<Vec<Message>> {
         self.enter(input.iter());
         for message in results_first(input) {
@@ -151,7 +154,7 @@ impl<'t> Repair<'t> {
     }
 
     fn take_end(&mut self, end: &TurnEnd) {
-        // If the turn goes on after this end, the model was asked in between.
+        // If the turn continues after this end, the model was asked in between.
         self.gap = true;
         if matches!(end, TurnEnd::Completed(_)) {
             self.calls.leave_to_caller();
@@ -211,23 +214,23 @@ impl<'t> Repair<'t> {
     }
 }
 
-/// Whether a message is one that memory keeps: system messages belong to their request.
+/// Checks whether memory keeps a message. System messages belong to their request.
 pub(crate) fn is_remembered(message: &&Message) -> bool {
     message.role() != Role::System && !message.is_ephemeral()
 }
 
-/// The messages of a turn that a transcript has: none if it was rolled back.
+/// Returns the messages of a turn for a transcript: none if it was rolled back.
 fn said_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
     let turn = if last_end(turn) == Some(&TurnEnd::RolledBack) { &[] } else { turn };
     turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered)
 }
 
-/// Those before the first answer, which may answer calls of an earlier turn.
+/// Returns the messages before the first answer, which may answer calls of an earlier turn.
 fn leading<'a>(messages: impl Iterator<Item = &'a Message>) -> impl Iterator<Item = &'a Message> {
     messages.take_while(|message| message.role() != Role::Assistant)
 }
 
-/// The same messages, those that answer earlier calls before all others.
+/// Moves the results before the first answer to the front of the messages.
 pub(crate) fn results_first(messages: Vec<Message>) -> Vec<Message> {
     let answer = messages.iter().position(|message| message.role() == Role::Assistant);
     let mut leading = messages;

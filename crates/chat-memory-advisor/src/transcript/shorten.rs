@@ -2,12 +2,12 @@ use advisor_core::{Message, Role};
 
 use crate::MemoryTexts;
 
-/// The messages that stand in for what is left out of a turn.
+/// The placeholder messages for the parts of a turn that are left out.
 #[derive(Debug, Clone)]
 pub(crate) struct StandIns {
-    /// For the rounds between two messages of the user.
+    /// For the rounds between two user messages.
     rounds: Message,
-    /// For what the user said before the final answer.
+    /// For the user messages before the final answer.
     question: Message,
     /// For the final answer.
     answer: Message,
@@ -15,36 +15,36 @@ pub(crate) struct StandIns {
 
 /// A turn as a window sees it: its messages, their sizes, and the rounds that can be left out.
 ///
-/// A round is something that the model said, with the results of its calls. The rounds go oldest first, and the last
-/// one stays.
+/// A round is a message of the model with the results of its calls. The oldest rounds are left out first, and the
+/// last one stays.
 #[derive(Debug)]
 pub(crate) struct Measured<'a> {
     messages: &'a [Message],
     sizes: Vec<usize>,
     /// The round of each message, if it belongs to one.
     rounds: Vec<Option<usize>>,
-    /// How many rounds there are.
+    /// The number of rounds.
     count: usize,
     stand_ins: &'a StandIns,
     sizes_of_stand_ins: [usize; 3],
 }
 
-/// What is sent of a turn.
+/// The part of a turn that is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// All of it but so many of its oldest rounds.
+    /// All messages but this many of the oldest rounds.
     Without(usize),
-    /// What the user said from this place on, and the final answer.
+    /// The user messages from this index on, and the final answer.
     From(usize),
-    /// The final answer, behind what stands in for the user's message.
+    /// A placeholder for the user messages, and the final answer.
     Answer,
-    /// The final answer by itself.
+    /// Only the final answer.
     AnswerAlone,
-    /// What the user said from this place on, and what stands in for the final answer.
+    /// The user messages from this index on, and a placeholder for the final answer.
     Question(usize),
 }
 
-/// A message that is sent.
+/// A message that is sent: one of the turn, or a placeholder.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     At(usize),
@@ -54,7 +54,7 @@ enum Part {
 }
 
 impl<'a> Measured<'a> {
-    /// A turn of the past: whatever the model said before its final answer is a round.
+    /// Measures a turn of the past, in which every message of the model begins a round.
     pub(crate) fn past(
         messages: &'a [Message],
         size: impl Fn(&Message) -> usize,
@@ -63,7 +63,7 @@ impl<'a> Measured<'a> {
         Self::new(messages, size, stand_ins, |message| message.role() == Role::Assistant)
     }
 
-    /// The running turn: only answers with calls are rounds.
+    /// Measures the running turn, in which only answers with calls begin a round.
     pub(crate) fn running(
         messages: &'a [Message],
         size: impl Fn(&Message) -> usize,
@@ -91,15 +91,16 @@ impl<'a> Measured<'a> {
         Self { messages, sizes, rounds, count, stand_ins, sizes_of_stand_ins }
     }
 
-    /// The form that leaves out as few rounds as it takes to fit into `room`, or all but the last.
+    /// Returns the form that leaves out as few rounds as needed to fit into `room`, or all but the last.
     pub(crate) fn within(&self, room: usize) -> Form {
-        // One by one: what stands in for rounds can be larger than they are, so that leaving out more can take more.
+        // One by one: a placeholder can be larger than the rounds it replaces, so leaving out more can take more
+        // space.
         let mut outs = (0..self.most_out()).map(Form::Without);
         outs.find(|form| self.size_of(*form) <= room).unwrap_or(Form::Without(self.most_out()))
     }
 
-    /// What was said in a turn of the past, as much as fits into `room`, if anything does: the messages of the user
-    /// and the final answer, without the oldest of those messages, or with something that stands in for either.
+    /// Returns the user messages and the final answer of a turn of the past, as much as fits into `room`, if
+    /// anything does. If needed, it leaves out the oldest user messages, or uses a placeholder for either part.
     pub(crate) fn said(&self, room: usize) -> Option<Form> {
         let users: Vec<_> = (0..self.messages.len()).filter(|place| self.is_user(*place)).collect();
         let fits = |form: &Form| self.size_of(*form) <= room;
@@ -133,7 +134,7 @@ impl<'a> Measured<'a> {
         self.parts(form).into_iter().filter_map(message).cloned().collect()
     }
 
-    /// How many rounds can be left out.
+    /// Returns how many rounds can be left out.
     fn most_out(&self) -> usize {
         self.count.saturating_sub(1)
     }
@@ -154,7 +155,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// These messages; two of the user's never meet where something is left out between them.
+    /// Returns these messages, with a placeholder where two user messages would meet because of a gap.
     fn kept(&self, keeps: impl Fn(usize) -> bool) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut before: Option<usize> = None;

@@ -10,17 +10,19 @@ use crate::transcript::repair::answers_to_earlier_calls;
 use conversation_store::{Entry, EntryKind, Summary};
 use conversation_store::{last_end, same_turn};
 
-/// Makes running summaries of long conversations, which are sent in place of their oldest turns.
+/// Makes running summaries of long conversations, which memory sends in place of their oldest turns.
 ///
-/// When a turn has ended and more than `after` turns are not told of by a summary yet, all but the last `keep` are
-/// told to a model together with the summary before. Nobody waits for it: it is asked where the [`Spawner`] runs
-/// it, and what it says is stored with the input of the next turn, as an entry of its own. What it tells of stays
-/// in the store. It is told no more than about half a megabyte: texts of more than 32 KiB are cut, and so is a turn of
-/// more than 256 KiB. A summary that could not be made is tried again after the next turn: one that took more than five
-/// minutes, which needs a tokio runtime with time, or says more than 64 KiB, too.
+/// A summary is due when a turn has ended and more than `after` turns are not covered by a summary. A model then
+/// summarizes the previous summary and all uncovered turns but the last `keep`. The request runs on the
+/// [`Spawner`], and no turn waits for it. The summary is stored as a separate entry with the input of the next
+/// turn. The turns that it covers stay in the store.
 ///
-/// A conversation of which nothing is told yet, since summaries are new to it, is read whole by each turn until they
-/// have caught up; a [`Window`](crate::Window) bounds what is sent of it meanwhile.
+/// The request has at most about half a megabyte: texts over 32 KiB and turns over 256 KiB are cut. A summary that
+/// fails, takes more than five minutes or is longer than 64 KiB is tried again after the next turn. The timeout
+/// needs a tokio runtime with time.
+///
+/// While no summary covers a conversation yet, each turn reads all of it, until summaries have caught up. A
+/// [`Window`](crate::Window) bounds what is sent of it meanwhile.
 ///
 /// # Example
 /// ```
@@ -54,48 +56,49 @@ pub struct Summarizer {
 const INSTRUCTIONS: &str = "Summarize the conversation below for the assistant who goes on with it. Keep names, numbers, \
     decisions, open questions, what tools were asked and what they answered, and what the user wants. Say nothing else.";
 
-/// About how much of a conversation a model is told at once, in bytes; a single turn may take as much again.
+/// About how many bytes of a conversation one request has; a single turn may add as many again.
 const MOST: usize = 256 << 10;
 
-/// How long a model may take, and how many bytes it may say.
+/// The longest time for a summary, and its largest size in bytes.
 const LONGEST: Duration = Duration::from_secs(300);
 const MOST_SAID: usize = 64 << 10;
 
 impl Summarizer {
-    /// One that asks this client: a small model is enough. A memory in it would remember the summaries, too.
+    /// Creates a summarizer that asks `client`; a small model is enough. A memory in that client would remember
+    /// the summaries, too.
     pub fn new(client: ChatClient, spawner: Spawner) -> Self {
         Self { client, spawner, after: 20, keep: 6, instructions: INSTRUCTIONS.into() }
     }
 
-    /// The same, when more than so many turns are not told of by a summary: 20 if left out.
+    /// Sets the number of uncovered turns beyond which a summary is made: 20 by default.
     #[must_use]
     pub fn with_after(self, after: usize) -> Self {
         Self { after, ..self }
     }
 
-    /// The same, which leaves so many turns to be sent as they are: 6 if left out.
+    /// Sets how many of the latest turns are sent as they are, without a summary: 6 by default.
     #[must_use]
     pub fn with_keep(self, keep: usize) -> Self {
         Self { keep, ..self }
     }
 
-    /// The same, with other instructions for the model, as its system message.
+    /// Replaces the instructions for the model, which are its system message.
     #[must_use]
     pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
         Self { instructions: instructions.into(), ..self }
     }
 
-    /// Whether there are enough turns for a new summary.
+    /// Checks whether there are enough uncovered turns for a new summary.
     pub(crate) fn is_due(&self, turns: usize) -> bool {
         turns > self.after
     }
 
-    /// How many turns have to be read so that the last summary is among them, as a rule.
+    /// Returns how many turns to read so that the last summary is usually among them.
     pub(crate) fn view(&self) -> usize {
         self.after.saturating_add(self.keep).saturating_mul(2).saturating_add(2)
     }
 
-    /// A summary of all but the last turns of this log, if it is due.
+    /// Summarizes all but the last turns of this log, if a summary is due.
     pub(crate) async fn summarize(&self, log: &[Entry]) -> Result<Option<Summary>> {
         let Some((until, told)) = self.told(log) else { return Ok(None) };
         let asked = self.client.prompt().system(self.instructions.clone()).user(told).call();
@@ -106,7 +109,7 @@ impl Summarizer {
         Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Summary::new(until, text)))
     }
 
-    /// What the model is told, and the last entry that it tells of.
+    /// Returns the number of the last entry that the request covers, and the text of the request.
     fn told(&self, log: &[Entry]) -> Option<(u64, String)> {
         let last = last_summary(log);
         let log = after(log, last);
@@ -120,7 +123,7 @@ impl Summarizer {
         let ends = turns.iter().zip(1..turns.len()).take(turns.len().saturating_sub(self.keep));
         for (turn, next) in ends {
             tell(turn, &mut told);
-            // Calls and the results that later turns bring stay together.
+            // Calls and their results in later turns stay together.
             if answers_to_earlier_calls(turns.iter().skip(next).copied()) == 0 {
                 until = turn.last().map(|entry| (entry.seq, told.len()));
             }
@@ -134,7 +137,7 @@ impl Summarizer {
     }
 }
 
-/// Returns what the model is sent of a summary: it belongs to the instructions, as it is nobody's word.
+/// Returns the message for a summary: a system message, since neither the user nor the model wrote it.
 pub(crate) fn message_of(summary: &Summary, texts: &MemoryTexts) -> Message {
     Message::system(format!("{}\n{}", texts.summary, summary.text))
 }
@@ -147,8 +150,8 @@ fn too_long() -> Error {
     Error::new(ErrorKind::TooLarge, "the model's summary is longer than 64 KiB; tell it to be brief")
 }
 
-/// A summary that is not written yet, and the turn that ends with its last entry: by that it is known to belong to
-/// this conversation, and not to one of the same name that was deleted.
+/// A summary that is not written yet, and the turn that ends with its last entry. The turn shows that it belongs
+/// to this conversation, and not to a deleted one of the same name.
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
     pub(crate) summary: Summary,
@@ -161,14 +164,14 @@ impl Pending {
         Some(Self { turn: last.turn.clone(), summary })
     }
 
-    /// Whether the log has what it tells of.
+    /// Checks whether the log has the last entry that the summary covers.
     pub(crate) fn belongs_to(&self, log: &[Entry]) -> bool {
         let at_end = |entry: &&Entry| entry.seq == self.summary.until;
         log.iter().find(at_end).is_some_and(|entry| entry.turn == self.turn)
     }
 }
 
-/// The summary that tells of most of these entries.
+/// Returns the summary that covers the most entries.
 pub(crate) fn last_summary(log: &[Entry]) -> Option<&Summary> {
     let summaries = log.iter().filter_map(|entry| match &entry.kind {
         EntryKind::Summary(summary) => Some(summary),
@@ -177,8 +180,8 @@ pub(crate) fn last_summary(log: &[Entry]) -> Option<&Summary> {
     summaries.max_by_key(|summary| summary.until)
 }
 
-/// The entries that a summary does not tell of, from the first turn on that stands by itself: one that begins with
-/// results goes with the calls they answer.
+/// Returns the entries that a summary does not cover, from the first turn that answers no earlier calls. A turn
+/// that begins with results belongs to the calls that they answer.
 pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Entry] {
     let until = summary.map_or(0, |summary| summary.until);
     let from = log.partition_point(|entry| entry.seq <= until);
@@ -189,7 +192,7 @@ pub(crate) fn after<'a>(log: &'a [Entry], summary: Option<&Summary>) -> &'a [Ent
     rest.get(answers_to_earlier_calls(rest.chunk_by(same_turn))..).unwrap_or_default()
 }
 
-/// Tells a turn in about as many bytes as are told at once: long texts are cut, and so is a long turn.
+/// Appends a turn to `told`. Long texts are cut, and so is a turn of more than about `MOST` bytes.
 fn tell(turn: &[Entry], told: &mut String) {
     if last_end(turn) == Some(&TurnEnd::RolledBack) {
         return;
@@ -221,7 +224,7 @@ fn tell_message(message: &Message, told: &mut String) {
     }
 }
 
-/// The beginning of a text that is too long to be told.
+/// A text, of which only the beginning is displayed if it is too long.
 struct Cut<'a>(&'a str);
 
 impl fmt::Display for Cut<'_> {

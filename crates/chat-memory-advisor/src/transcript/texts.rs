@@ -1,34 +1,34 @@
 use advisor_core::{Error, OUTCOME_UNKNOWN, Result, Text, VERIFY_BEFORE_RETRYING};
 
-/// What a call is answered with when its answer was not the one that the turn went on with.
+/// The result of a call in an answer that the turn did not continue with.
 pub const NOT_STARTED: &str = "not started: the turn did not go on with this answer";
 
-/// What a call is answered with that its turn left to the caller, and that nobody has answered. Who runs such calls
-/// records their start, so that one that ran without an answer is told as [`VERIFY_BEFORE_RETRYING`].
+/// The result of a call that its turn left to the caller and that never got one. A caller that runs such calls
+/// records their start; a started call without a result gets [`VERIFY_BEFORE_RETRYING`] instead.
 pub const NOT_RUN: &str = "not run: the conversation went on without it";
 
-/// What the model reads at the end of a turn that left calls to the caller, of which some were not answered.
+/// The text at the end of a turn that left calls to the caller, of which some were not answered.
 pub const WENT_ON: &str = "[the conversation went on without these results]";
 
-/// What the model reads at the end of a turn that was cut off, after what had been shown of its answer.
+/// The text at the end of an interrupted turn, after the shown part of its answer.
 pub const INTERRUPTED: &str = "[interrupted]";
 
-/// What the model reads where its answer was empty.
+/// The text in place of an empty answer.
 pub const NO_ANSWER: &str = "[no answer]";
 
-/// What stands where all rounds between two messages of the user are left out.
+/// The text in place of all rounds between two user messages, if they are left out.
 pub const LEFT_OUT: &str = "[steps of this turn are left out here]";
 
-/// What stands in place of messages of the user, or of an answer, that are too large for the window.
+/// The text in place of user messages, or of an answer, that are too large for the window.
 pub const MESSAGE_LEFT_OUT: &str = "[this message is left out here: it is too long]";
 
 const SUMMARY: &str = "Summary of the conversation so far:";
 
-/// The texts that memory adds to what the model is sent, for [`ChatMemoryAdvisor::with_texts`].
+/// The texts that memory adds to the messages for the model, for [`ChatMemoryAdvisor::with_texts`].
 ///
-/// No text can be empty: the model's answers and the results of its calls must say something. Results that memory adds
-/// are stored with the text of the memory that adds them, as is what stands for an empty answer between two messages of
-/// a turn. All else is added when a conversation is read, with the text of the memory that reads it.
+/// No text may be empty: the model's answers and the results of its calls must have content. Memory stores the
+/// results that it adds with its own texts. The same holds for the text in place of an empty answer between two
+/// messages of a turn. All other texts are added on reading, with the texts of the memory that reads.
 ///
 /// [`ChatMemoryAdvisor::with_texts`]: crate::ChatMemoryAdvisor::with_texts
 ///
@@ -57,69 +57,68 @@ pub struct MemoryTexts {
 }
 
 impl MemoryTexts {
-    /// The same texts, with what ends a turn that was cut off: [`INTERRUPTED`] if left out.
+    /// Sets the text that ends an interrupted turn; the default is [`INTERRUPTED`].
     #[must_use]
     pub fn with_interrupted(self, text: impl Into<Text>) -> Self {
         Self { interrupted: text.into(), ..self }
     }
 
-    /// The same texts, with what stands for an empty answer: [`NO_ANSWER`] if left out.
+    /// Sets the text that replaces an empty answer; the default is [`NO_ANSWER`].
     #[must_use]
     pub fn with_no_answer(self, text: impl Into<Text>) -> Self {
         Self { no_answer: text.into(), ..self }
     }
 
-    /// The same texts, with what ends a turn whose calls the caller did not answer: [`WENT_ON`] if left out.
+    /// Sets the text that ends a turn whose calls the caller did not answer; the default is [`WENT_ON`].
     #[must_use]
     pub fn with_went_on(self, text: impl Into<Text>) -> Self {
         Self { went_on: text.into(), ..self }
     }
 
-    /// The same texts, with what stands for rounds that are left out: [`LEFT_OUT`] if left out.
+    /// Sets the text that replaces rounds that are left out; the default is [`LEFT_OUT`].
     #[must_use]
     pub fn with_left_out(self, text: impl Into<Text>) -> Self {
         Self { left_out: text.into(), ..self }
     }
 
-    /// The same texts, with what stands for messages that are too large: [`MESSAGE_LEFT_OUT`] if left out.
+    /// Sets the text that replaces messages that are too large; the default is [`MESSAGE_LEFT_OUT`].
     #[must_use]
     pub fn with_message_left_out(self, text: impl Into<Text>) -> Self {
         Self { message_left_out: text.into(), ..self }
     }
 
-    /// The same texts, with the result of a call of an answer that the turn did not go on with: [`NOT_STARTED`] if left
-    /// out.
+    /// Sets the result of a call in an answer that the turn did not continue with; the default is [`NOT_STARTED`].
     #[must_use]
     pub fn with_not_started(self, text: impl Into<Text>) -> Self {
         Self { not_started: text.into(), ..self }
     }
 
-    /// The same texts, with the result of a call that the caller did not answer: [`NOT_RUN`] if left out.
+    /// Sets the result of a call that the caller did not answer; the default is [`NOT_RUN`].
     #[must_use]
     pub fn with_not_run(self, text: impl Into<Text>) -> Self {
         Self { not_run: text.into(), ..self }
     }
 
-    /// The same texts, with the result of a call that was cut off: [`OUTCOME_UNKNOWN`] if left out.
+    /// Sets the result of a call that was interrupted; the default is [`OUTCOME_UNKNOWN`].
     #[must_use]
     pub fn with_outcome_unknown(self, text: impl Into<Text>) -> Self {
         Self { outcome_unknown: text.into(), ..self }
     }
 
-    /// The same texts, with the result of a call that was started, must not run twice and was cut off:
-    /// [`VERIFY_BEFORE_RETRYING`] if left out.
+    /// Sets the result of an interrupted call that was started and must not run twice; the default is
+    /// [`VERIFY_BEFORE_RETRYING`].
     #[must_use]
     pub fn with_verify_before_retrying(self, text: impl Into<Text>) -> Self {
         Self { verify_before_retrying: text.into(), ..self }
     }
 
-    /// The same texts, with the line above a summary: "Summary of the conversation so far:" if left out.
+    /// Sets the line above a summary; the default is "Summary of the conversation so far:".
     #[must_use]
     pub fn with_summary(self, text: impl Into<Text>) -> Self {
         Self { summary: text.into(), ..self }
     }
 
-    /// Refuses a text that says nothing.
+    /// Rejects empty texts.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with the name of the text.

@@ -6,11 +6,11 @@ use tiktoken_rs::{CoreBPE, bpe_for_model};
 use crate::TokenCounter;
 use crate::transcript::token_counter::count_with;
 
-/// Counts the tokens of texts as OpenAI's models do, with their vocabularies.
+/// Counts the tokens of texts with the vocabularies of OpenAI's models.
 ///
-/// Texts and arguments are counted exactly. The frames of messages and calls are taken to be four tokens each,
-/// and a piece of media a thousand, as nobody says what they take. The vocabulary is read when a counter is first
-/// made, and shared from then on.
+/// Texts and arguments are counted exactly. Frames of messages and calls count four tokens each, and a piece of
+/// media a thousand, since their real size is not documented. A vocabulary is loaded when a counter first needs
+/// it, and is shared from then on.
 ///
 /// # Example
 /// ```
@@ -25,7 +25,7 @@ use crate::transcript::token_counter::count_with;
 pub struct Tiktoken(&'static CoreBPE);
 
 impl Tiktoken {
-    /// A counter for a model of OpenAI, by its name.
+    /// Creates a counter for a model of OpenAI, by its name.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) for a model whose vocabulary is not
@@ -41,7 +41,7 @@ impl Tiktoken {
 
 impl TokenCounter for Tiktoken {
     fn count(&self, message: &Message) -> usize {
-        // What looks like a special token in a text is text.
+        // A special token in a text counts as ordinary text.
         count_with(message, |text| self.0.count_ordinary(text))
     }
 }

@@ -1,9 +1,9 @@
 use advisor_core::{BlockContent, Message, MessageContent, Part};
 
-/// Says how many tokens a message takes, for [`Window::Tokens`](crate::Window::Tokens).
+/// Counts the tokens of messages, for [`Window::Tokens`](crate::Window::Tokens).
 ///
-/// It is asked for the messages of a conversation's end at the beginning of each turn, so it is cheap, or
-/// remembers what it counted.
+/// Memory counts the latest messages of a conversation at the beginning of each turn, so an implementation must be
+/// cheap or cache its counts.
 ///
 /// # Example
 /// ```
@@ -14,7 +14,7 @@ use advisor_core::{BlockContent, Message, MessageContent, Part};
 /// assert_eq!(words.count(&Message::user("How late is it?")), 4);
 /// ```
 pub trait TokenCounter: Send + Sync + 'static {
-    /// The tokens of this message, those of its role and frame included.
+    /// Returns the number of tokens of this message, including those of its role and frame.
     fn count(&self, message: &Message) -> usize;
 }
 
@@ -24,10 +24,10 @@ impl<F: Fn(&Message) -> usize + Send + Sync + 'static> TokenCounter for F {
     }
 }
 
-/// A guess without a vocabulary: a token for every four bytes of text and of arguments, four for the frame of a
-/// message, and a thousand for an image or another piece of media.
+/// An estimate without a vocabulary. Every four bytes of text and arguments count one token. The frame of a
+/// message or call counts four, and each piece of media a thousand.
 ///
-/// Text in English comes to about as much with most models; other scripts take fewer tokens than it says.
+/// For English text, most models come close to this number; for other scripts, it is too high.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApproximateTokens;
@@ -41,7 +41,7 @@ impl TokenCounter for ApproximateTokens {
     }
 }
 
-/// The tokens of a message, by those of its texts.
+/// Counts the tokens of a message; `text` counts those of one text.
 pub(crate) fn count_with(message: &Message, text: impl Fn(&str) -> usize) -> usize {
     let of_block = |content: &BlockContent| match content {
         BlockContent::Text(said) | BlockContent::Reasoning(said) | BlockContent::Refusal(said) => text(said),

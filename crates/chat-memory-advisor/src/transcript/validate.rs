@@ -3,47 +3,47 @@ use std::fmt;
 
 use advisor_core::{Message, Role, Text};
 
-/// What is wrong with a transcript. `at` counts the transcript's messages from 0.
+/// A defect of a transcript. `at` is the index of a message, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranscriptError {
-    /// A call of the answer before this place has no result.
+    /// A call of the preceding answer has no result.
     MissingResult {
-        /// Where the result should stand.
+        /// The index at which the result is missing.
         at: usize,
         /// The id of the call.
         call_id: Text,
     },
     /// A result stands before that of an earlier call of the same answer.
     ResultOutOfOrder {
-        /// Where it stands.
+        /// The index of the result.
         at: usize,
         /// The id of its call.
         call_id: Text,
     },
-    /// A result answers no call of the answer before it, or one that is answered already.
+    /// A result answers no call of the preceding answer, or one that has a result already.
     OrphanResult {
-        /// Where it stands.
+        /// The index of the result.
         at: usize,
         /// The id that it names.
         call_id: Text,
     },
-    /// An answer says nothing and calls nothing.
+    /// An answer has neither content nor calls.
     EmptyAnswer {
-        /// Where it stands.
+        /// The index of the answer.
         at: usize,
     },
-    /// The user speaks twice in a row.
+    /// Two user messages follow each other.
     TwoUserMessages {
-        /// Where the second message stands.
+        /// The index of the second message.
         at: usize,
     },
 }
 
-/// Finds what a provider would refuse in a transcript; nothing if it is valid.
+/// Returns the defects of a transcript that a provider would reject; none if it is valid.
 ///
-/// Valid means: each answer with calls is followed by exactly one result per call, in call order; there
-/// are no other results, no empty answers, and never two user messages in a row.
+/// In a valid transcript, each answer with calls is followed by exactly one result per call, in call order. It has
+/// no other results, no empty answers, and never two user messages in a row.
 ///
 /// # Example
 /// ```

@@ -2,7 +2,7 @@ use conversation_store::{Entry, Snapshot, same_turn};
 
 use crate::transcript::repair::answers_to_earlier_calls;
 
-/// What is read of a conversation, without the turns whose beginning is not.
+/// Returns the entries of a snapshot without the turns whose beginning was not read.
 pub(crate) fn whole_turns(snapshot: Snapshot) -> Vec<Entry> {
     let open = snapshot.open_turn.is_some();
     let mut log = snapshot.into_entries();

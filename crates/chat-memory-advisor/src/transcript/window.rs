@@ -12,37 +12,38 @@ use conversation_store::{Entry, Summary};
 
 /// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
 ///
-/// The oldest goes first, and a call and its results never part. The running turn is sent whole unless [`OnOverflow`]
-/// says otherwise. Earlier turns fill the room beside it:
+/// The oldest messages are left out first, and a call and its results are never separated. The running turn is
+/// sent whole unless [`OnOverflow`] says otherwise. Earlier turns fill the space beside it:
 ///
 /// 1. The latest turns are sent whole, as many as fit.
-/// 2. Of each turn before them, the messages of the user and the final answer are sent, without the rounds between.
-/// 3. The room that is left goes to those rounds, the latest first.
+/// 2. Of each turn before them, the user messages and the final answer are sent, without the rounds between.
+/// 3. The space that is left goes to those rounds, the latest first.
 ///
-/// Where the messages of the user in one turn are larger than the room, the oldest of them are left out;
-/// [`MESSAGE_LEFT_OUT`](crate::MESSAGE_LEFT_OUT) stands for them if none fits. It also stands for a final answer that is
-/// larger than the room. A turn of which neither fits is left out.
+/// If the user messages of one turn are larger than the space, the oldest of them are left out. If none of them
+/// fits, [`MESSAGE_LEFT_OUT`](crate::MESSAGE_LEFT_OUT) replaces them. It also replaces a final answer that is
+/// larger than the space. A turn is left out if neither fits.
 ///
-/// So the last final answer is sent if it fits beside the running turn, and no turn, however large, keeps earlier turns
+/// So the last final answer is sent if it fits beside the running turn. No turn, however large, keeps earlier
+/// turns from being sent. A window of turns sends whole turns.
 /// from being sent. A window of turns sends whole turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Window {
-    /// All of it.
+    /// The whole conversation.
     #[default]
     All,
-    /// At most so many messages, those of the running turn's input included; more only if that alone is
-    /// longer.
+    /// At most this many messages, including the input of the running turn. More are sent only if that input alone
+    /// is longer.
     Messages(usize),
-    /// At most so many turns, the running one included. Turns of which one answers the calls of the other
-    /// count as one.
+    /// At most this many turns, including the running one. Turns of which one answers the calls of the other count
+    /// as one.
     Turns(usize),
-    /// At most so many tokens, those of the running turn's input included; more only if that alone is longer.
-    /// The memory's [`TokenCounter`] counts them. System messages and tools are not counted.
+    /// At most this many tokens, including the input of the running turn. More are sent only if that input alone
+    /// is longer. The memory's [`TokenCounter`] counts them. System messages and tools are not counted.
     Tokens(usize),
 }
 
-/// A window and what it is measured with.
+/// A window and its settings.
 #[derive(Clone)]
 pub(crate) struct Measure {
     pub(crate) window: Window,
@@ -52,35 +53,35 @@ pub(crate) struct Measure {
     pub(crate) texts: Arc<MemoryTexts>,
 }
 
-/// What is sent beside system messages.
+/// The messages that are sent, without system messages.
 #[derive(Debug)]
 pub(crate) struct Fitted {
-    /// Of the turns before the running one.
+    /// The messages of the turns before the running one.
     pub(crate) earlier: Vec<Message>,
     pub(crate) running: Vec<Message>,
-    /// Of the turns before those that were given nothing is sent, whatever they hold.
+    /// Whether turns before the given ones would not be sent, whatever they contain.
     pub(crate) full: bool,
 }
 
 impl Measure {
-    /// The summary that is sent: the last one that is stored or waits to be, if summaries are sent at all. One that
-    /// waits tells of this branch if the last entry that it tells of stands on it.
+    /// Returns the summary to send: the last stored or pending one, if summaries are sent at all. A pending
+    /// summary counts only if the last entry that it covers is on this branch.
     pub(crate) fn summary<'a>(&self, log: &'a [Entry], pending: Option<&'a Pending>) -> Option<&'a Summary> {
         self.summarizer.as_ref()?;
         let pending = pending.filter(|pending| pending.belongs_to(log)).map(|pending| &pending.summary);
         last_summary(log).into_iter().chain(pending).max_by_key(|summary| summary.until)
     }
 
-    /// Whether the running turn may have to be made smaller.
+    /// Checks whether the running turn may have to be shortened.
     pub(crate) fn bounds_running(&self) -> bool {
         let counts = matches!(self.window, Window::Messages(_) | Window::Tokens(_));
         counts && self.on_overflow != OnOverflow::Send
     }
 
-    /// What is sent of a turn and of those before it.
+    /// Returns the messages to send of the running turn and of the turns before it.
     ///
     /// # Errors
-    /// If the running turn is too large by itself, and is not to be sent then.
+    /// If the running turn alone is too large and `on_overflow` does not allow it to be sent.
     pub(crate) fn fit(&self, earlier: &[Vec<Message>], mut running: Vec<Message>) -> Result<Fitted> {
         if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window) {
             if self.on_overflow == OnOverflow::Compact {
@@ -104,7 +105,7 @@ impl Measure {
         Ok(Fitted { earlier, running, full })
     }
 
-    /// What is sent of the turns before this one, which is running.
+    /// Returns the messages to send of the turns before the running one.
     pub(crate) fn fill(&self, earlier: &[Vec<Message>], running: &[Message]) -> Filled {
         let (count, least) = match self.window {
             Window::All => return Filled { turns: earlier.to_vec(), full: false },

@@ -14,7 +14,7 @@ use crate::turn::{Inner, Stage};
 use conversation_store::append_once;
 use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version};
 
-/// What came of beginning a turn.
+/// The outcome of beginning a turn.
 pub(crate) enum Begun<S> {
     /// The model is asked.
     Asking(S),
@@ -22,9 +22,9 @@ pub(crate) enum Begun<S> {
     Answered(StoredAnswer),
 }
 
-/// How a turn begins: its conversation is claimed and read, its input stored.
+/// Begins a turn: claims and reads its conversation, and stores its input.
 impl Inner {
-    /// The state of the turn; its input is stored first, unless it is already.
+    /// Returns the state of the turn, after storing its input unless that is done already.
     pub(crate) async fn begun<'a>(
         &self,
         stage: &'a mut Stage,
@@ -85,7 +85,7 @@ impl Inner {
         }
     }
 
-    /// Whether what an earlier run of the turn left is still to be written, and says all that this one could.
+    /// Checks whether an earlier run of the turn is still unfinished; this run has nothing to add to it.
     fn has_left(&self, opening: &Opening) -> bool {
         opening.again.is_some() && self.registry.left_of(&self.key, &self.turn, |_| ()).is_some()
     }
@@ -114,7 +114,7 @@ impl Inner {
         }
     }
 
-    /// A bounded store keeps conversations whose turn is open. Those that this process left open are closed.
+    /// Closes the turns that this process left open, since a bounded store does not evict their conversations.
     pub(crate) async fn make_room(&self) {
         if let Err(error) = self.registry.close_all(&*self.store, &self.measure.texts).await {
             tracing::debug!(%error, "a dropped turn could not be closed to make room for another conversation");
@@ -144,26 +144,26 @@ impl Inner {
     }
 }
 
-/// How often a turn tried to begin, and with what.
+/// The attempts of a turn to begin.
 struct Attempts {
     count: usize,
-    /// The whole conversation is read.
+    /// Whether the whole conversation is read.
     all: bool,
-    /// The turn that was open when the last attempt began.
+    /// The turn that was open at the last attempt.
     open: Option<TurnId>,
 }
 
 impl Attempts {
     fn of(said: &[Message]) -> Self {
-        // A result may answer a call that no window shows.
+        // A result may answer a call outside every window.
         let all = said.iter().any(|message| message.role() == Role::Tool);
         Self { count: 0, all, open: None }
     }
 
-    /// Another attempt begins on this ground.
+    /// Starts another attempt, on this state of the conversation.
     ///
     /// # Errors
-    /// If another turn has begun since the first one.
+    /// If another turn has begun since the first attempt.
     fn look_at(&mut self, ground: &Ground, own: &TurnId) -> Result<()> {
         self.count += 1;
         let open = ground.snapshot.open_turn.as_ref().map(|open| open.turn.clone());
@@ -179,12 +179,12 @@ impl Attempts {
         Ok(())
     }
 
-    /// Whether there is another attempt after this outcome of one.
+    /// Decides whether another attempt follows this outcome of one. Returns the error if none does.
     fn go_on_after(&mut self, outcome: Result<Version, StoreError>, own: &TurnId) -> Result<()> {
         match outcome {
-            // What an earlier turn of this process wrote last may have come late, or the conversation was deleted.
+            // An earlier turn of this process may have written late, or the conversation was deleted.
             Err(StoreError::Conflict { .. } | StoreError::Gone) if self.count < ATTEMPTS => Ok(()),
-            // The key of the input is the turn's id: the turn is further back than the window reaches.
+            // The key of the input is the turn's id: the turn began before the part that was read.
             Ok(_) | Err(StoreError::KeyReused) if !self.all => {
                 self.all = true;
                 Ok(())

@@ -11,12 +11,12 @@ use conversation_store::{
 };
 use conversation_store::{last_end, same_turn};
 
-/// How the turn of these entries has ended, as far as the log and this process know.
+/// Returns how the turn of these entries has ended, as far as the log and this process know.
 pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
     let turn = entries.first().map(|entry| &entry.turn);
     let known = unfinished.iter().find(|known| Some(&known.turn) == turn && known.is_last_to_run(entries));
     match (last_end(entries), known) {
-        // A turn can go on or be rolled back after an end was written.
+        // A turn can continue or be rolled back after an end was written.
         (_, Some(known)) if known.overrides() => known.end_of(entries),
         (Some(end), _) => end.clone(),
         (None, Some(known)) => known.end_of(entries),
@@ -24,8 +24,8 @@ pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
     }
 }
 
-/// What has to be written so that a turn ends with `end`: results for its open calls, apart from those
-/// that `input` answers, and the end. Nothing if it is all there.
+/// Returns the entries that are missing for a turn to end with `end`. They are results for its open calls, apart
+/// from those that `input` answers, and the end. Empty if nothing is missing.
 pub(crate) fn closing(
     entries: &[Entry],
     end: &TurnEnd,
@@ -47,7 +47,7 @@ pub(crate) fn closing(
     kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind).with_round(round)).collect()
 }
 
-/// The round of the last answer among these entries, if that is known.
+/// Returns the round of the last answer among these entries, if known.
 pub(crate) fn round_of_calls(entries: &[Entry]) -> Option<u32> {
     let is_answer =
         |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);
@@ -55,11 +55,11 @@ pub(crate) fn round_of_calls(entries: &[Entry]) -> Option<u32> {
 }
 
 impl Registry {
-    /// Closes a turn that is left here, unless that is done.
+    /// Closes an unfinished turn of this process, unless it is closed already.
     ///
     /// # Errors
-    /// [`Fenced`](StoreError::Fenced) if another turn holds the conversation by now, in this process or elsewhere; the
-    /// turn stays what it is.
+    /// [`Fenced`](StoreError::Fenced) if another turn holds the conversation by now, in this process or elsewhere;
+    /// the turn stays unfinished.
     pub(crate) async fn seal(
         &self,
         store: &dyn ConversationStore,
@@ -71,8 +71,8 @@ impl Registry {
         seal_while(store, key, left, fence, texts, || self.is_left(key, left)).await
     }
 
-    /// Closes all turns that are left here, in all conversations, and gives back the leases that no turn needs any more.
-    /// Returns the first failure of the store.
+    /// Closes all unfinished turns of this process, in all conversations, and releases the leases that no turn
+    /// needs. Returns the first failure of the store.
     pub(crate) async fn close_all(
         &self,
         store: &dyn ConversationStore,
@@ -94,8 +94,9 @@ impl Registry {
         outcome
     }
 
-    /// What is left of a turn is written, or could not be. Whoever holds the conversation by now closes what is before
-    /// it: a turn of this process with what had been shown, which is kept for it; one of another process without.
+    /// Handles the outcome of closing a turn. If another turn holds the conversation by now, that turn closes the
+    /// earlier ones. A turn of this process does so with the shown text, which is kept for it. A turn of another
+    /// process does so without it.
     pub(crate) fn note_sealed(
         &self,
         key: &ConversationKey,
@@ -119,11 +120,11 @@ impl Registry {
     }
 }
 
-/// How often writing begins again because something of the same turn came late.
+/// How often a write is attempted while late writes of the same turn conflict with it.
 pub(crate) const ATTEMPTS: usize = 4;
 
-/// Closes a turn that will not go on, unless it has ended, another turn has begun, or the same turn goes on: here,
-/// where it is no longer left, or in another process.
+/// Closes a turn that will not continue. Does nothing if it has ended, another turn has begun, or the same turn
+/// continues. The same turn continues here if it is not registered any more, or in another process.
 async fn seal_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
@@ -138,12 +139,12 @@ async fn seal_while(
         let entries = snapshot.entries.chunk_by(same_turn).next_back().unwrap_or_default();
         let end = end_of(entries, std::slice::from_ref(unfinished));
         let is_last = entries.first().is_some_and(|entry| entry.turn == unfinished.turn);
-        // Calls at the end of a turn that has ended are the caller's to answer.
+        // The calls at the end of a completed turn are for the caller to answer.
         let goes_on = !is_left() || !unfinished.is_last_to_run(entries);
         if !is_last || last_end(entries) == Some(&end) || goes_on {
             return Ok(());
         }
-        // A turn that goes on after its end can be sealed again, at another version.
+        // A turn that continues after its end can be closed again, at another version.
         let step = BatchStep::Closed(snapshot.version);
         let key_of_batch = BatchKey::new(unfinished.turn.clone(), 0, step);
         let last_turn = Some(unfinished.turn.clone());

@@ -5,15 +5,15 @@ use crate::turn::Inner;
 use crate::turn::reading::Reading;
 use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 
-/// Where a turn branches off, given to the turn as an extension: the conversation goes on from there, and what came after
-/// it is kept on a branch of its own.
+/// The place where a turn forks off, given to the turn as an extension. The conversation continues from there, and
+/// later entries stay on a separate branch.
 ///
-/// The turn sees the conversation up to that place; its window, its repair and what it closes are of that branch.
-/// From its first append on, its branch is the one that further turns go on with. A turn that was cut inside is
-/// closed on the new branch as one that stopped there; on its own it stays as it is.
+/// The turn sees the conversation up to that place; its window, its repair and its closing entries belong to that
+/// branch. From its first append on, further turns continue its branch. If the fork cuts a turn, that turn is
+/// closed on the new branch as one that stopped there. On its own branch it stays as it is.
 ///
-/// Submitted again under its id, the turn is found as long as its branch is the one that was written last;
-/// otherwise it is refused.
+/// A turn that is submitted again under its id is found as long as its branch is the one written last; otherwise
+/// it is refused.
 ///
 /// # Errors
 /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the conversation has no such turn or entry.
@@ -41,30 +41,30 @@ use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ForkPoint {
-    /// In the place of this turn, on whatever branch it is: to say something else, or to have the same answered
-    /// again. A turn that no view of the conversation shows is looked for from the beginning of the log.
+    /// In place of this turn, on any branch: to send another input, or to have the same one answered again. A turn
+    /// outside the part that was read is searched from the beginning of the log.
     Before(TurnId),
-    /// Behind this entry: the tip of an older branch, to go on with that, or any other.
+    /// After this entry: the head of an older branch, to continue that branch, or any other entry.
     After(EntryId),
 }
 
-/// What a turn begins on.
+/// The state of the conversation that a turn begins on.
 pub(crate) struct Ground {
     pub(crate) snapshot: Snapshot,
     /// The turns whose end is not written yet.
     pub(crate) unfinished: Vec<Unfinished>,
-    /// The entry that the turn follows, where it branches off.
+    /// The entry that the turn follows, if it forks off.
     pub(crate) parent: Option<EntryId>,
 }
 
 impl Inner {
-    /// The conversation that a turn with this input begins on: as it was written last; or, where the turn branches off,
-    /// up to that place.
+    /// Reads the conversation that a turn with this input begins on: up to its last entry, or up to the fork
+    /// point.
     pub(crate) async fn read(&self, said: &[Message], all: bool) -> Result<Ground> {
         let last = self.read_to(None, said, all).await?;
         let Some(fork_point) = &self.fork_point else { return Ok(self.ground(last)) };
         let holds_turn = |entries: &[Entry]| entries.iter().any(|entry| entry.turn == self.turn);
-        // The turn has branched off already, and is submitted again.
+        // The turn has forked off already, and is submitted again.
         if holds_turn(&last.entries) || last.open_turn.as_ref().is_some_and(|open| open.turn == self.turn) {
             return Ok(self.ground(last));
         }
@@ -73,7 +73,7 @@ impl Inner {
             ForkPoint::Before(turn) => self.before(turn, &last).await?,
         };
         self.close_other_turns().await?;
-        // What was shown of a turn belongs behind its last entry, not where a branch cuts it.
+        // The shown text of a turn belongs after its last entry, not where a branch cuts it.
         let (snapshot, unfinished) = (self.read_to(Some(tip), said, all).await?, Vec::new());
         Ok(Ground { snapshot, unfinished, parent: Some(tip) })
     }
@@ -101,7 +101,7 @@ impl Inner {
         Ok(snapshot)
     }
 
-    /// The entry before a turn.
+    /// Returns the entry before a turn.
     async fn before(&self, turn: &TurnId, last: &Snapshot) -> Result<EntryId> {
         let is_begun_in = |entries: &[Entry]| {
             let place = entries.iter().position(|entry| entry.turn == *turn)?;
@@ -127,7 +127,7 @@ impl Inner {
         }
     }
 
-    /// What dropped turns had shown belongs to their own branch, and is written there before that is left.
+    /// Closes dropped turns on their own branch, with the text they had shown, before the turn forks off.
     async fn close_other_turns(&self) -> Result<()> {
         for unfinished in self.registry.unfinished(&self.key) {
             if unfinished.turn != self.turn {
@@ -139,5 +139,5 @@ impl Inner {
     }
 }
 
-/// How many entries are looked through at once.
+/// The number of entries that are searched at once.
 const PAGE: usize = 256;

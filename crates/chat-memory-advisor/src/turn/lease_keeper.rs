@@ -11,9 +11,9 @@ use crate::conversation::claim::Claim;
 use crate::turn::{Inner, busy};
 use conversation_store::{FencingToken, Leases, StoreError};
 
-/// How a turn comes to hold its conversation, in this process and among all, and how it gives it back.
+/// Claims a turn's conversation, in this process and across processes, and releases it.
 impl Inner {
-    /// Claims the conversation as the caller wants it when another turn runs in it; at once, if nothing is said.
+    /// Claims the conversation under the policy `on_busy`; without one, fails at once if another turn runs in it.
     pub(crate) async fn hold(&self, on_busy: Option<OnBusy>) -> Result<Claim> {
         let (registry, key, turn, hold) = (&self.registry, &self.key, &self.turn, &self.hold);
         let claim = match on_busy {
@@ -29,10 +29,10 @@ impl Inner {
         Ok(claim)
     }
 
-    /// Asks the store for the lease until the turn has it, or is not to wait.
+    /// Requests the lease from the store until the turn has it, or may not wait.
     async fn acquire(&self, leases: &dyn Leases, on_busy: Option<OnBusy>) -> Result<()> {
-        // A lease that an earlier turn of this process still holds is free for this one. So is one that it may hold
-        // because it was dropped before it heard the store's answer.
+        // The turn may take over a lease that an earlier turn of this process still holds. It may also take over
+        // one whose request was dropped before the store's answer arrived.
         let (mut takeover_from, mut unheard) =
             self.registry.change(&self.key, |slot| (slot.fence, slot.asked_for.clone()));
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
@@ -78,7 +78,7 @@ impl Inner {
         }
     }
 
-    /// Holds the conversation again for a turn that goes on after its end.
+    /// Claims the conversation again for a turn that continues after its end.
     pub(crate) async fn hold_again(&self, claim: &Claim) -> Result<()> {
         if !claim.renew() {
             return Err(busy());
@@ -102,7 +102,7 @@ impl Inner {
         answer
     }
 
-    /// Lets other turns begin.
+    /// Releases the lease and the claim, so that other turns may begin.
     pub(crate) async fn give_back(&self, claim: &Claim) {
         if !claim.is_lost() {
             self.give_lease_back().await;
@@ -110,36 +110,37 @@ impl Inner {
         claim.release();
     }
 
-    /// Gives back what no turn of this process needs any more.
+    /// Releases the turn's lease in the store.
     pub(crate) async fn give_lease_back(&self) {
         let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) else { return };
         let mut renewed = self.hold.renewed.lock().await;
         *renewed = false;
         match leases.release(&self.key, fence).await {
-            // A renewal that comes late would hold the conversation again.
+            // A late renewal would take the lease again, so the registry keeps the token.
             Ok(()) if self.hold.unheard_renewals.load(Ordering::Relaxed) > 0 => {}
             Ok(()) => {
                 self.registry.change(&self.key, |slot| slot.fence.take_if(|held| *held == fence));
             }
-            // It ends with its time, or is passed on to the next turn of this process.
+            // The lease expires, or the next turn of this process takes it over.
             Err(error) => {
                 tracing::debug!(conversation = %self.key, %error, "a lease could not be given back");
             }
         }
     }
 
-    /// Whether the turn's lease is still to be given back.
+    /// Checks whether the turn's lease is still to be released.
     pub(crate) fn holds_lease(&self) -> bool {
         let fence = self.hold.fence();
         fence.is_some() && self.registry.change(&self.key, |slot| slot.fence) == fence
     }
 
-    /// Whether something has to go beside the turn so that it holds its conversation.
+    /// Checks whether the turn needs a side task that renews its lease or listens for interruption.
     pub(crate) fn is_kept(&self) -> bool {
         self.registry.may_interrupt() || self.store.leases().is_some()
     }
 
-    /// Goes beside the turn: keeps what it holds, and ends it when it holds it no longer.
+    /// Runs beside the turn and renews its lease. Returns an error that ends the turn when it is interrupted or
+    /// fenced.
     pub(crate) async fn keep(self: Arc<Self>) -> Error {
         let (interrupted, keeping) = (self.hold.interrupted.notified(), self.keep_lease());
         match select(std::pin::pin!(interrupted), std::pin::pin!(keeping)).await {
@@ -158,7 +159,7 @@ impl Inner {
             sleep(pause).await;
             let renewed = self.hold.renewed.lock().await;
             let Some(fence) = self.hold.fence().filter(|_| *renewed) else { continue };
-            // A store that does not answer now may do so before the time is over.
+            // A store that does not answer now may answer before the lease expires.
             let answer = timeout(pause / 2, self.renew(leases, fence)).await;
             if let Ok(Err(lost @ StoreError::Fenced)) = answer {
                 return lost.into();
@@ -167,6 +168,6 @@ impl Inner {
     }
 }
 
-/// How long to wait before a held conversation is asked for again: at first and at most.
+/// The first and the longest pause before another request for a held lease.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

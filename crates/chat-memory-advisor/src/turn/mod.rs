@@ -33,7 +33,7 @@ use conversation_store::RoundStep;
 use conversation_store::append_once;
 use conversation_store::{Batch, ConversationStore, StoreError};
 
-/// What memory keeps of one turn, from its first request to its end.
+/// The memory of one turn, from its first request to its end.
 ///
 /// Internal: it is an extension and a recorder of its [`Turn`](advisor_core::Turn).
 #[derive(Clone)]
@@ -50,26 +50,26 @@ pub(crate) struct Inner {
     pub(crate) fork_point: Option<ForkPoint>,
     pub(crate) hold: Arc<Hold>,
     pub(crate) stage: Mutex<Stage>,
-    /// A tool loop or a root will tell of the end.
+    /// Whether a tool loop or a root announces the end of the turn.
     is_told: AtomicBool,
 }
 
-/// How far memory has come with a turn.
+/// The progress of memory with a turn.
 pub(crate) struct Stage {
-    /// What the turn begins with, as far as memory has been told.
+    /// The messages that the turn begins with, as far as memory has received them.
     pub(crate) said: MessageList,
-    /// Storing that was begun.
+    /// Whether storing was attempted.
     pub(crate) tried: bool,
-    /// Another memory of the same turn has taken over, in another conversation.
+    /// Whether another memory of the same turn has taken over, in another conversation.
     pub(crate) retired: bool,
-    /// The turn was answered before it was submitted again; there is nothing to be stored.
+    /// Whether the turn was answered before it was submitted again, so that nothing is to be stored.
     pub(crate) answered: bool,
-    /// Absent until it is stored.
+    /// `None` until the beginning of the turn is stored.
     pub(crate) state: Option<TurnState>,
 }
 
 impl TurnMemory {
-    /// The memory of the turn of this request, made and registered when it is first asked for.
+    /// Returns the memory of the turn of this request. Creates and registers it on first use.
     pub(crate) fn of(settings: &Settings, request: &ChatRequest) -> Result<Self> {
         let Some(key) = &request.conversation else {
             return Err(Error::configuration(
@@ -112,20 +112,20 @@ impl TurnMemory {
         }))
     }
 
-    /// Steps back for a memory in another conversation, as long as nothing was begun here.
+    /// Retires for a memory in another conversation, unless storing was attempted here. Returns whether it did.
     fn retire(&self) -> bool {
         let Ok(mut stage) = self.0.stage.try_lock() else { return false };
         stage.retired = stage.state.is_none() && !stage.tried;
         stage.retired
     }
 
-    /// A tool loop outside memory begins.
+    /// Notes that a tool loop outside memory begins.
     pub(crate) fn on_loop_start(&self) {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
 
-    /// The request goes inwards: begins the turn or goes on with it, and makes memory the prompt. Gives the answer
-    /// if the turn, submitted again, has one.
+    /// Begins or continues the turn for a request on its way inwards, and replaces its messages with the prompt.
+    /// Returns the answer if the turn, submitted again, has one.
     pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<Option<ChatResponse>> {
         let mut stage = self.0.stage.lock().await;
         let (system, said) = request.messages.split_system();
@@ -151,7 +151,7 @@ impl TurnMemory {
         Ok(None)
     }
 
-    /// An answer came out: stores it, with the end of the turn unless the turn goes on.
+    /// Stores an answer that came out, with the end of the turn unless the turn continues.
     pub(crate) async fn answered(&self, response: &ChatResponse) -> Result<()> {
         if response.choices().len() > 1 {
             return Err(several_choices());
@@ -159,7 +159,7 @@ impl TurnMemory {
         let mut stage = self.0.stage.lock().await;
         let Some(state) = &mut stage.state else { return Ok(()) };
         self.0.catch_up(state).await?;
-        // Outside the loop, the loop has announced everything by now.
+        // If memory stands outside the loop, the loop has announced everything by now.
         if state.ended.is_some() {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl TurnMemory {
         let is_told = self.0.is_told.load(Ordering::Relaxed);
         let addition = state.prompt.add([response.message().clone()]);
         if addition.stored.is_empty() && is_told {
-            // There is nothing to be kept; whether the turn ends with it, others will tell.
+            // Nothing is to be stored. If the turn ends with this answer, the loop or the root announces the end.
             state.prompt.take_over(addition);
             return Ok(());
         }
@@ -196,7 +196,7 @@ impl Inner {
         self.write(state, write).await
     }
 
-    /// A turn that goes on after its end is the running one again.
+    /// Makes a turn that continues after its end the running one again.
     pub(crate) async fn begin_again(&self, state: &mut TurnState) -> Result<()> {
         if state.ended.is_none() && !state.broken_off {
             return Ok(());
@@ -208,7 +208,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Appends what is new, if anything is, and knows it afterwards.
+    /// Appends new entries, if any, and updates the state afterwards.
     pub(crate) async fn write(&self, state: &mut TurnState, write: Write) -> Result<()> {
         if write.len() == 0 {
             state.take_over(write);
@@ -218,8 +218,8 @@ impl Inner {
         self.catch_up(state).await
     }
 
-    /// Appends what is in line. What failed or was dropped before it was known to be written is appended
-    /// again: its key makes that safe, and it cannot come late after that.
+    /// Appends the pending write. A write that failed or was dropped before its confirmation is retried. Its key
+    /// makes that safe, and an earlier attempt cannot take effect after the retry.
     pub(crate) async fn catch_up(&self, state: &mut TurnState) -> Result<()> {
         let Some(pending) = &mut state.pending else { return Ok(()) };
         if state.claim.is_lost() {

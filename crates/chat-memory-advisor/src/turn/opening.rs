@@ -13,7 +13,7 @@ use crate::turn::resubmitted::{EarlierRun, Known, StoredAnswer};
 use conversation_store::same_turn;
 use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version};
 
-/// How a turn begins.
+/// The plan for the beginning of a turn.
 #[derive(Debug)]
 pub(crate) enum Beginning {
     /// The model is asked.
@@ -22,39 +22,39 @@ pub(crate) enum Beginning {
     Answered(StoredAnswer),
 }
 
-/// What is written and what is sent when a turn begins, or begins again.
+/// The entries to write and the messages to send when a turn begins or resumes.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
-    /// The version at which it is written.
+    /// The version at which the entries are written.
     pub(crate) version: Version,
-    /// The entry that it follows, if that is not the last one.
+    /// The entry that they follow, if that is not the last one.
     pub(crate) parent: Option<EntryId>,
-    /// The turn of the last entry at that version, if that is known.
+    /// The turn of the last entry at that version, if known.
     pub(crate) last_turn: Option<TurnId>,
-    /// What closes the turn before, and the input; nothing if that is written already.
+    /// The entries that close the previous turn, the input, and a new summary; empty if all is written already.
     pub(crate) entries: Vec<NewEntry>,
-    /// The view of the conversation and the input, ephemeral messages included.
+    /// The view of the conversation and the input, including ephemeral messages.
     pub(crate) messages: Vec<Message>,
-    /// How many of them are of turns before the running one.
+    /// How many of them belong to turns before the running one.
     pub(crate) earlier: usize,
-    /// All messages of those turns, where what is sent of them may change while the turn runs.
+    /// All messages of those turns, if the selection may change while the turn runs.
     pub(crate) past: Vec<Vec<Message>>,
-    /// Nothing of the turns that were not read would be sent.
+    /// Whether turns that were not read would not be sent.
     pub(crate) full: bool,
-    /// How many entries were read of a longer conversation, where what is sent of it may change while the turn runs.
+    /// How many entries of a longer conversation were read, if the selection may change while the turn runs.
     pub(crate) read: Option<usize>,
-    /// What stands before them in place of the oldest turns.
+    /// The message before them, in place of the oldest turns.
     pub(crate) summary: Option<Message>,
-    /// How many earlier turns that does not tell of.
+    /// How many earlier turns the summary does not cover.
     pub(crate) turns: usize,
-    /// The turn stopped before, and goes on: what its log tells of it.
+    /// The earlier run, if the turn stopped before and resumes.
     pub(crate) again: Option<EarlierRun>,
 }
 
-/// What is known of a conversation when a turn begins.
+/// The state of a conversation when a turn begins.
 pub(crate) struct Past<'a> {
     pub(crate) snapshot: Snapshot,
-    /// The entry that it ends with, if that is not the last one that was written.
+    /// The entry that the snapshot ends with, if that is not the last one that was written.
     pub(crate) parent: Option<EntryId>,
     /// The turns whose end is not written yet.
     pub(crate) unfinished: &'a [Unfinished],
@@ -63,10 +63,10 @@ pub(crate) struct Past<'a> {
 }
 
 impl Opening {
-    /// The beginning of `turn` with `said`. A pure function.
+    /// Plans the beginning of `turn` with the input `said`. A pure function.
     ///
     /// # Errors
-    /// If the conversation knows the turn otherwise, if a result in the input answers no open call, or if the turn is
+    /// If the turn's id was used for something else, a result in the input answers no open call, or the turn is
     /// too large.
     pub(crate) fn plan(
         turn: &TurnId,
@@ -116,14 +116,14 @@ impl Opening {
         Ok(Beginning::Asking(opening))
     }
 
-    /// How much was read, if more of the conversation may have to be. Where summaries are sent, all that none tells of
-    /// was read.
+    /// Returns how many entries were read, if more may be needed later. If summaries are sent, everything that
+    /// none covers was read.
     fn read_for_later(snapshot: &Snapshot, measure: &Measure) -> Option<usize> {
         let changes = measure.bounds_running() && measure.summarizer.is_none();
         (changes && !snapshot.is_whole()).then_some(snapshot.entries.len())
     }
 
-    /// One that sends what fits of these turns, of which the last one is running, where so much was read.
+    /// Creates an opening with the messages that fit of these turns; the last turn is running.
     fn sending(mut turns: Vec<Vec<Message>>, read: Option<usize>, measure: &Measure) -> Result<Self> {
         let running = turns.pop().unwrap_or_default();
         let Fitted { earlier, running, full } = measure.fit(&turns, running)?;
@@ -138,7 +138,8 @@ impl Opening {
         })
     }
 
-    /// What is left of the turn if it stops while its beginning is written, if anything is to be.
+    /// Returns the turn as unfinished, in case it stops while its beginning is written; `None` if it writes
+    /// nothing.
     pub(crate) fn unsure(&self, turn: &TurnId) -> Option<Unfinished> {
         let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
         let is_new = self.again.is_none();
@@ -151,14 +152,14 @@ impl Opening {
         (!self.entries.is_empty()).then(left)
     }
 
-    /// The version once it is written.
+    /// Returns the version after the entries are written.
     pub(crate) fn end(&self) -> Version {
         self.version.after(self.entries.len())
     }
 }
 
-/// What closes a turn that goes on after it stopped: results for its open calls. If its end is still to be written,
-/// it is written here: whoever is about to write it finds it, instead of getting in the way later.
+/// Returns the entries that close a turn before it resumes: results for its open calls. If its end is still to be
+/// written, they include it. A concurrent close then finds it written and does nothing.
 fn close_own(own: &[Entry], unfinished: &[Unfinished], texts: &MemoryTexts) -> Vec<NewEntry> {
     let turn = own.first().map(|entry| &entry.turn);
     if unfinished.iter().any(|known| Some(&known.turn) == turn) {
@@ -169,7 +170,7 @@ fn close_own(own: &[Entry], unfinished: &[Unfinished], texts: &MemoryTexts) -> V
     results.map(|(result, turn)| new_entry(turn, result).with_round(round)).collect()
 }
 
-/// What closes the last turn of a log, which is then part of it.
+/// Returns the entries that close the last turn of a log, and appends them to the log.
 fn close_last(
     log: &mut Vec<Entry>,
     unfinished: &[Unfinished],
@@ -186,8 +187,8 @@ fn close_last(
     closed
 }
 
-/// Whether the last turn did nothing but to bring results, and the input brings all of it again, because the
-/// model could not be asked.
+/// Checks whether the last turn only brought results and was not answered, and the input brings all of its
+/// messages again.
 fn is_sent_again(last: &[Entry], end: &TurnEnd, input: &[Message]) -> bool {
     let unanswered = matches!(end, TurnEnd::Failed { .. } | TurnEnd::Interrupted { .. });
     let messages = || last.iter().filter_map(|entry| entry.kind.as_message());

@@ -11,46 +11,46 @@ use crate::transcript::open_calls::OpenCalls;
 use crate::transcript::repair::results_first;
 use crate::transcript::window::{Fitted, Measure};
 
-/// What the model is sent in a turn: the view of the conversation, and what the turn adds to it.
+/// The messages for the model in a turn: the view of the conversation, and the messages that the turn adds.
 ///
-/// It only grows, so that round fifty costs as much as round one, unless it is to be kept small.
+/// It only grows, so that round fifty costs as much as round one, unless the running turn is bounded.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     system: Vec<Message>,
-    /// What stands in place of the oldest turns.
+    /// The message in place of the oldest turns.
     summary: Option<Message>,
-    /// How many messages behind that are of turns before the running one.
+    /// How many messages after the summary belong to turns before the running one.
     earlier: usize,
-    /// All messages of those turns, where what is sent of them may change while the turn runs.
+    /// All messages of those turns, if the selection may change while the turn runs.
     past: Vec<Vec<Message>>,
-    /// All messages that are in the list or were.
+    /// All messages that are or were in the list.
     seen: HashSet<Handle>,
     tip: Tip,
 }
 
-/// Where the prompt stands; cheap to clone.
+/// The part of the prompt that an addition replaces; cheap to clone.
 #[derive(Debug, Clone)]
 struct Tip {
     list: MessageList,
-    /// The calls of the last answer; their results are listed once all are there.
+    /// The calls of the last answer. Their results enter the list once all of them are present.
     calls: OpenCalls,
     last_remembered: Option<Role>,
-    /// The model was asked, and there is no answer that could be kept.
+    /// Whether the model was asked and gave no answer that could be kept.
     unanswered: bool,
     texts: Arc<MemoryTexts>,
 }
 
-/// Messages that are new to a prompt. It does not change before they are taken over.
+/// Messages that are new to a prompt. The prompt does not change before it takes them over.
 #[derive(Debug)]
 pub(crate) struct Addition {
     tip: Tip,
     seen: Vec<Handle>,
-    /// What of them is to be stored, in order.
+    /// The messages to be stored, in order.
     pub(crate) stored: Vec<Message>,
 }
 
 impl Prompt {
-    /// A prompt of these messages, in which no call is open.
+    /// Creates a prompt of these messages, without open calls.
     pub(crate) fn new(system: Vec<Message>, messages: Vec<Message>, texts: Arc<MemoryTexts>) -> Self {
         let seen = messages.iter().cloned().map(Handle).collect();
         let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
@@ -59,7 +59,7 @@ impl Prompt {
         Self { system, summary: None, earlier: 0, past: Vec::new(), seen, tip }
     }
 
-    /// The same prompt, which begins with a summary, and of which so many messages are what is sent of the past.
+    /// Puts a summary at the beginning, and sets how many messages belong to earlier turns.
     pub(crate) fn following(
         mut self,
         summary: Option<Message>,
@@ -73,11 +73,11 @@ impl Prompt {
         Self { earlier, past, summary, ..self }
     }
 
-    /// Sends what fits now, if the running turn is bounded: less of it than before, and of the past whatever fits
-    /// beside it. Returns whether that stays so whatever is before the turns that it knows.
+    /// Fits the prompt into the window, if the running turn is bounded. Shortens the running turn, and selects the
+    /// earlier messages that fit beside it. Returns whether turns before the known ones could not change that.
     ///
     /// # Errors
-    /// If the running turn is too large, and is not to be sent then.
+    /// If the running turn is too large, and the policy does not allow it to be sent.
     pub(crate) fn fit(&mut self, measure: &Measure) -> Result<bool> {
         if !measure.bounds_running() {
             return Ok(true);
@@ -94,24 +94,24 @@ impl Prompt {
         Ok(full)
     }
 
-    /// Adds earlier turns. `turns` ends with those that are known already.
+    /// Adds earlier turns; `turns` ends with those that are known already.
     pub(crate) fn reach_back(&mut self, mut turns: Vec<Vec<Message>>) {
         turns.truncate(turns.len().saturating_sub(self.past.len()));
         self.past.splice(..0, turns);
     }
 
-    /// Nothing new, to begin an addition with.
+    /// Returns an addition without messages.
     pub(crate) fn unchanged(&self) -> Addition {
         Addition { tip: self.tip.clone(), seen: Vec::new(), stored: Vec::new() }
     }
 
-    /// What is new of these messages. Results come behind their calls; those that no open call waits for,
-    /// empty answers and system messages are left out.
+    /// Returns the new ones of these messages as an addition. Results come after their calls. Results that no open
+    /// call waits for, empty answers and system messages are left out.
     pub(crate) fn add(&self, messages: impl IntoIterator<Item = Message>) -> Addition {
         self.add_again(messages.into_iter().filter(|message| !self.knows(message)))
     }
 
-    /// The same, with those messages that were there before: an answer can be taken up again.
+    /// Returns the same addition, including messages that are known: an answer can be taken up again.
     pub(crate) fn add_again(&self, messages: impl IntoIterator<Item = Message>) -> Addition {
         let mut addition = self.unchanged();
         results_first(messages.into_iter().collect()).into_iter().for_each(|message| addition.take(message));
@@ -123,27 +123,27 @@ impl Prompt {
         &self.tip.calls
     }
 
-    /// Whether this very message is in the prompt.
+    /// Checks whether this message, by identity, is or was in the prompt.
     pub(crate) fn knows(&self, message: &Message) -> bool {
         self.seen.contains(&Handle(message.clone()))
     }
 
-    /// The loop goes on with the last answer: its tools may be started from now on.
+    /// Notes that the loop continues with the last answer: its tools may start from now on.
     pub(crate) fn start_calls(&mut self) {
         self.tip.calls.start();
     }
 
-    /// The turn has ended with an answer, and leaves its calls to the caller.
+    /// Notes that the turn has ended with an answer and leaves its calls to the caller.
     pub(crate) fn leave_calls(&mut self) {
         self.tip.calls.leave_to_caller();
     }
 
-    /// The start of one of these calls is recorded.
+    /// Notes that the start of one of these calls is recorded.
     pub(crate) fn note_start(&mut self, start: &CallStart) {
         self.tip.calls.note_start(start);
     }
 
-    /// The model is asked with what there is.
+    /// Notes that the model is asked with the current messages.
     pub(crate) fn note_asked(&mut self) {
         self.tip.unanswered = true;
     }
@@ -153,7 +153,7 @@ impl Prompt {
         self.tip = addition.tip;
     }
 
-    /// The whole of it, with these system messages.
+    /// Returns the whole prompt, with these system messages.
     pub(crate) fn messages(&mut self, system: Vec<Message>) -> MessageList {
         if system != self.system {
             let rest = self.tip.list.iter().filter(|message| message.role() != Role::System);
@@ -187,12 +187,12 @@ impl Addition {
         }
     }
 
-    /// The model was asked and gave nothing that could be kept.
+    /// Notes that the model was asked and gave no answer that could be kept.
     pub(crate) fn note_empty_answer(&mut self) {
         self.tip.unanswered = true;
     }
 
-    /// Answers what is still open.
+    /// Adds error results for the calls that are still open.
     pub(crate) fn settle(&mut self) {
         for result in self.tip.calls.missing(&self.tip.texts) {
             self.tip.calls.accept(&result);
@@ -218,7 +218,7 @@ impl Addition {
     }
 }
 
-/// A message by its handle: two messages that say the same are not equal.
+/// A message by identity: two messages with the same content are not equal.
 #[derive(Debug, Clone)]
 struct Handle(Message);
 

@@ -14,36 +14,36 @@ use crate::turn::opening::{Beginning, Opening, Past};
 use conversation_store::same_turn;
 use conversation_store::{ConversationStore, EntryId, ReadRange, Snapshot, StoreError};
 
-/// How far back a conversation is read: once, unless that does not show all that is sent.
+/// How far back a conversation is read: once, unless the result lacks something that is sent.
 ///
-/// What is sent says whether it does. The same code that plans what is sent is asked, so the two always agree.
+/// The code that plans the messages also checks whether the result suffices, so the two always agree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading<'a> {
     measure: &'a Measure,
-    /// The turn that is about to run, if one is, and its input.
+    /// The turn that is about to run, if any, and its input.
     turn: Option<(&'a TurnId, &'a [Message])>,
     /// The turns whose end is not written yet.
     unfinished: &'a [Unfinished],
 }
 
-/// How many turns are read first where nobody knows how long they are.
+/// How many turns are read first if their size is unknown.
 const FIRST_TURNS: usize = 16;
 
-/// How many times as much is read when a view does not show enough.
+/// The factor by which a read grows if it does not show enough.
 pub(crate) const GROWTH: usize = 4;
 
 impl<'a> Reading<'a> {
-    /// Reads what is sent before a turn of which nothing is known.
+    /// Plans a read for an unknown next turn.
     pub(crate) fn of(measure: &'a Measure) -> Self {
         Self { measure, turn: None, unfinished: &[] }
     }
 
-    /// Reads what is sent before this turn, beside its input.
+    /// Sets the turn that is about to run, and its input.
     pub(crate) fn before(self, turn: &'a TurnId, input: &'a [Message]) -> Self {
         Self { turn: Some((turn, input)), ..self }
     }
 
-    /// The same where these turns are still to be closed.
+    /// Sets the turns that are still to be closed.
     pub(crate) fn beside<'b>(&self, unfinished: &'b [Unfinished]) -> Reading<'b>
     where
         'a: 'b,
@@ -51,10 +51,10 @@ impl<'a> Reading<'a> {
         Reading { unfinished, ..*self }
     }
 
-    /// What is read first.
+    /// Returns the range that is read first.
     ///
-    /// An ordinary turn has one entry that is no message, and at most one more for each result: the start of its call.
-    /// Those are fewer than its messages, so twice as many entries hold the messages of a window.
+    /// An ordinary turn has one entry that is no message, and at most one more for each result: the start of its
+    /// call. Those are fewer than its messages, so twice as many entries hold the messages of a window.
     pub(crate) fn view(&self) -> ReadRange {
         if let Some(summarizer) = &self.measure.summarizer {
             return ReadRange::LastTurns(summarizer.view());
@@ -67,18 +67,18 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The next larger view, if this one does not show enough.
+    /// Returns the next larger range, if this one does not show enough.
     pub(crate) fn view_after(&self, view: ReadRange, snapshot: &Snapshot) -> Option<ReadRange> {
         let larger = match view {
             ReadRange::LastEntries(count) => ReadRange::LastEntries(count.saturating_mul(GROWTH)),
             ReadRange::LastTurns(count) => ReadRange::LastTurns(count.saturating_mul(GROWTH)),
-            // All is read, or as much as a newer kind of view says.
+            // Everything is read, or the range is of a newer kind.
             _ => return None,
         };
         (!self.is_enough(snapshot)).then_some(larger)
     }
 
-    /// Whether nothing that a snapshot leaves out would be sent.
+    /// Checks whether nothing that a snapshot leaves out would be sent.
     fn is_enough(&self, snapshot: &Snapshot) -> bool {
         let Some(first) = snapshot.entries.first().filter(|first| !first.is_first()) else { return true };
         if self.measure.summarizer.is_some() {
@@ -92,15 +92,15 @@ impl<'a> Reading<'a> {
         match Opening::plan(turn, input.to_vec(), past, self.measure) {
             Ok(Beginning::Asking(opening)) => opening.full,
             Ok(Beginning::Answered(_)) => true,
-            // What was not read may hold its answer.
+            // The unread part may hold the turn's answer.
             Err(_) => false,
         }
     }
 }
 
 impl Registry {
-    /// Reads what is needed so that the window is there, and all of the log if a turn is left whose end counts for more
-    /// than one in it: of the branch to `tip`, or of the one that was written last.
+    /// Reads enough of a branch to fill the window: of the branch up to `tip`, or of the one written last. Reads
+    /// the whole log if an unfinished turn has an end that replaces one in the log.
     pub(crate) async fn load(
         &self,
         store: &dyn ConversationStore,
@@ -110,7 +110,7 @@ impl Registry {
     ) -> Result<Snapshot, StoreError> {
         let mut unfinished = self.unfinished(key);
         let overridden = unfinished.iter().any(Unfinished::overrides);
-        // What was shown of a turn does not belong where a branch cuts it.
+        // The shown text of a turn does not belong on a branch that cuts the turn.
         unfinished.retain(|_| tip.is_none());
         let reading = reading.beside(&unfinished);
         let mut view = if overridden { ReadRange::All } else { reading.view() };
@@ -130,7 +130,7 @@ impl Registry {
     }
 }
 
-/// What is sent before a turn of which nothing is known: the summary, and of the turns behind it what fits.
+/// Returns the messages before an unknown next turn: the summary, and what fits of the turns after it.
 pub(crate) fn told(
     snapshot: Snapshot,
     pending: Option<&Pending>,
@@ -169,7 +169,7 @@ mod tests {
         (name, vec![user(name).into(), answer("ok").into(), completed()])
     }
 
-    /// Counts each message as two tokens.
+    /// Creates a window of tokens that counts each message as two.
     fn tokens(limit: usize) -> Measure {
         Measure { counter: Arc::new(|_: &Message| 2_usize), ..Window::Tokens(limit).into() }
     }

@@ -8,15 +8,15 @@ use crate::turn::state::TurnState;
 use conversation_store::same_turn;
 use conversation_store::{EntryId, ReadRange, StoreError};
 
-/// How many entries are read on at least.
+/// The smallest number of entries for a further read.
 const LEAST: usize = 64;
 
-/// How a turn comes to know more of the past than it began with.
+/// Reads more of the past while a turn runs.
 impl Inner {
-    /// Sends what fits into the window now, and reads on while something that was not read yet might fit, too.
+    /// Fits the prompt into the window, and reads on while something that was not read yet might fit, too.
     ///
-    /// Nothing that is read at the beginning of a turn is enough for all of it: with less room, turns are passed over
-    /// that fitted before, and older ones are sent.
+    /// No read at the beginning of a turn is enough for all of it. With less space, turns that fitted before are
+    /// skipped, and older ones are sent.
     pub(crate) async fn fit(&self, state: &mut TurnState) -> Result<()> {
         while !state.prompt.fit(&self.measure)?
             && let Some(read) = state.read
@@ -26,7 +26,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads the last `count` entries of the branch that the turn is on.
+    /// Reads the last `count` entries of the turn's branch.
     async fn read_on(&self, state: &mut TurnState, count: usize) -> Result<()> {
         let tip = state.parent.unwrap_or(EntryId::new(state.version.as_u64()));
         let view = ReadRange::LastEntries(count);

@@ -15,7 +15,8 @@ use crate::turn::state::{TurnState, Write};
 use crate::turn::{Inner, Stage};
 use conversation_store::RoundStep;
 
-/// What the loop and the root announce. What memory has stored already is recognised and not stored again.
+/// Records the announcements of the loop and the root. Memory recognises messages that it has stored, and does not
+/// store them again.
 #[async_trait]
 impl TurnRecorder for TurnMemory {
     async fn record(&self, record: &Record) -> Result<()> {
@@ -28,18 +29,18 @@ impl TurnRecorder for TurnMemory {
         }
         if stage.state.is_none() {
             match &record.step {
-                // The message comes with the request.
+                // The request will contain the message.
                 Step::Injected => {
                     stage.await_injected(&record.messages);
                     return Ok(());
                 }
                 Step::End(TurnEnd::RolledBack) if !stage.tried => return Ok(()),
-                // What memory could not begin it does not begin to say so.
+                // A turn that failed to begin is not begun again just to record its end.
                 Step::End(end) if stage.tried && breaks_off(end) => return self.0.end_beginning(end).await,
                 _ => {}
             }
         }
-        // What is announced cannot wait for the end of another turn.
+        // An announcement cannot wait for the end of another turn.
         let Begun::Asking(state) = self.0.begun(&mut stage, &[], None).await? else {
             return Ok(());
         };
@@ -91,8 +92,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Calls that must not run twice are about to run. The loop is told of those that were started before when memory
-    /// begins the turn; one that asks all the same may not run them.
+    /// Records that calls that must not run twice are about to run. When memory begins the turn, it reports to the
+    /// loop which calls were started before. Starting one of them again is an error.
     async fn record_starts(&self, state: &mut TurnState, round: u32, starts: &[CallStart]) -> Result<()> {
         self.catch_up(state).await?;
         if let Some(known) = starts.iter().find(|start| state.started.contains(&start.key)) {
@@ -131,12 +132,12 @@ impl Inner {
         }
         let end = state.end_in(record.round, end);
         let answers = addition.stored.last().is_some_and(|last| last.role() == Role::Assistant);
-        // Without an answer there are at most results, which are those of the answer before.
+        // Without an answer, the messages are at most results of the answer before.
         let write = Write::new(record.round, RoundStep::End, addition).of_round(state.answered).ending(end);
         self.write(state, if answers { write.answering() } else { write }).await
     }
 
-    /// The turn ends while its beginning may or may not be written.
+    /// Ends a turn whose beginning may or may not be written.
     async fn end_beginning(&self, end: &TurnEnd) -> Result<()> {
         let Some(unfinished) = self.beginning(end) else {
             self.give_lease_back().await;
@@ -145,19 +146,19 @@ impl Inner {
         let left = self.leave(unfinished);
         let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
         self.give_lease_back().await;
-        // Until here, who drops the turn may want another end.
+        // Until here, a drop of the turn may bring another end.
         self.registry.note_sealed(&self.key, &left, sealed).map_err(Error::from)
     }
 
-    /// The turn stops, and its end is still to be written.
+    /// Registers the turn as stopped, with its end still to be written.
     fn leave(&self, unfinished: Unfinished) -> Unfinished {
         self.registry.leave(&self.key, Unfinished { fence: self.hold.fence(), ..unfinished })
     }
 
-    /// What is left to be written of a turn that was dropped.
+    /// Returns the unwritten rest of a turn that was dropped.
     fn stopped(&self, round: u32, end: &TurnEnd) -> Option<Unfinished> {
-        // Everything of the turn has stopped, so that nobody holds the lock; and if someone should, the
-        // log is read before anything is written.
+        // The whole turn has stopped, so the lock should be free. If it is not, the log is read before anything is
+        // written.
         let Ok(stage) = self.stage.try_lock() else {
             let silent = Unfinished::beginning(self.turn.clone(), None, Vec::new());
             return Some(Unfinished { end: end.clone(), ..silent });
@@ -166,7 +167,7 @@ impl Inner {
         state.unfinished(&self.turn, round, end)
     }
 
-    /// Lets others begin turns of the conversation.
+    /// Releases the claim, so that other turns of the conversation may begin.
     fn release(&self) {
         if let Ok(stage) = self.stage.try_lock()
             && let Some(state) = &stage.state
@@ -175,15 +176,15 @@ impl Inner {
         }
     }
 
-    /// The beginning that may be written. What an earlier try of the same turn left is to be written as it is, unless
-    /// the turn is undone.
+    /// Returns the beginning that may be written. An end left by an earlier attempt of the same turn stays as it
+    /// is, unless it is silent or the turn is rolled back.
     fn beginning(&self, end: &TurnEnd) -> Option<Unfinished> {
         let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn)?;
         let is_its_end = known.is_silent() || *end == TurnEnd::RolledBack;
         Some(if is_its_end { Unfinished { end: end.clone(), ..known } } else { known })
     }
 
-    /// Does what is left of a turn that was dropped.
+    /// Closes a turn that was dropped, and releases its lease.
     async fn clean_up(&self, left: Option<Unfinished>) {
         if let Some(left) = left {
             let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
@@ -201,7 +202,7 @@ impl Inner {
 }
 
 impl Stage {
-    /// A hook added messages before the first request, which has them too.
+    /// Adds messages that a hook injected before the first request; the request contains them, too.
     fn await_injected(&mut self, messages: &[Message]) {
         for message in messages {
             if !self.said.iter_back().any(|said| said.is_same(message)) {
@@ -211,7 +212,8 @@ impl Stage {
     }
 }
 
-/// A turn that was answered before may be told again that it is; nothing of it runs again, unrecorded.
+/// Rejects calls of a turn that was answered before. Announcing its answer again is allowed; running its calls is
+/// not.
 fn refuse_calls(record: &Record) -> Result<()> {
     let goes_on = match &record.step {
         Step::Answer => record.messages.iter().any(|message| message.tool_calls().next().is_some()),
@@ -230,8 +232,8 @@ fn breaks_off(end: &TurnEnd) -> bool {
     !matches!(end, TurnEnd::Completed(_))
 }
 
-/// What is new in a record. An answer that is announced is the one that the turn goes on with: if memory
-/// stored another one last, or none, it is new, whether or not it was there before.
+/// Returns the new messages of a record. An announced answer is the one that the turn continues with. If memory
+/// stored another answer last, or none, the announced one is new, even if it was stored before.
 fn new_messages(state: &TurnState, record: &Record) -> Addition {
     let announces = matches!(record.step, Step::Answer | Step::End(_));
     let is_known = |message: &Message| match message.role() {
@@ -242,10 +244,10 @@ fn new_messages(state: &TurnState, record: &Record) -> Addition {
     state.prompt.add_again(record.messages.iter().filter(is_new).cloned())
 }
 
-/// Whether this is the answer that memory stored last. Of one that was changed further out, memory keeps
-/// what the model said.
+/// Checks whether this is the answer that memory stored last. If an outer advisor changed the answer, memory keeps
+/// the model's version.
 fn is_last_answer(state: &TurnState, record: &Record, message: &Message) -> bool {
-    // What closes a turn whose last answer made calls is an answer of its own.
+    // An answer that closes a turn after an answer with calls is a separate one.
     let calls = message.tool_calls().next().is_some();
     let of_model = record.step == Step::Answer || calls || !state.called;
     of_model && state.answered == record.round && state.prompt.calls().are_those_of(message)

@@ -9,18 +9,18 @@ use crate::turn::close::end_of;
 use conversation_store::same_turn;
 use conversation_store::{Entry, EntryKind, NewEntry};
 
-/// What a conversation knows of a turn that begins: nothing, unless it was submitted before under its id.
+/// What the log has of a turn that begins: nothing, unless the turn was submitted before under its id.
 #[derive(Debug)]
 pub(crate) enum Known {
-    /// It is new.
+    /// The turn is new.
     Nothing,
-    /// It was answered.
+    /// The turn was answered.
     Answered(StoredAnswer),
-    /// It stopped. All its entries.
+    /// The turn stopped. All its entries.
     Stopped(Vec<Entry>),
 }
 
-/// What the log tells of an earlier run of a turn that goes on.
+/// The facts in the log about an earlier run of a turn that resumes.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierRun {
     /// The calls whose start is stored.
@@ -32,7 +32,7 @@ pub(crate) struct EarlierRun {
 }
 
 impl EarlierRun {
-    /// What all entries of the turn tell.
+    /// Collects the facts from all entries of the turn.
     pub(crate) fn of(own: &[Entry]) -> Self {
         let mut run = Self { is_numbered: true, ..Self::default() };
         for entry in own {
@@ -54,10 +54,10 @@ impl EarlierRun {
 }
 
 impl Known {
-    /// What the log knows of `turn` and its input. The entries of a turn that stopped are taken off it.
+    /// Looks `turn` and its input up in the log. Removes the entries of a turn that stopped from the log.
     ///
     /// # Errors
-    /// If the turn was begun with another input, was rolled back, or stopped and others have followed.
+    /// If the turn was begun with another input, was rolled back, stopped before other turns, or is damaged.
     pub(crate) fn of(
         turn: &TurnId,
         input: &[NewEntry],
@@ -93,12 +93,13 @@ impl Known {
 pub(crate) struct StoredAnswer {
     pub(crate) message: Message,
     pub(crate) reason: FinishReason,
-    /// The round that it was the answer of, which is part of the keys of its calls.
+    /// The round of the answer, which is part of the keys of its calls.
     round: u32,
 }
 
 impl StoredAnswer {
-    /// Returns the answer for the same turn, submitted again. It has the round that it had, and is empty if it was hidden.
+    /// Returns the answer for the same turn, submitted again, under its original round. It is empty if it was
+    /// hidden.
     pub(crate) fn tell_again(self, turn: &Turn) -> ChatResponse {
         turn.number_rounds_above(self.round.saturating_sub(1));
         let nothing = || Message::assistant_blocks(Vec::new());
@@ -109,12 +110,12 @@ impl StoredAnswer {
 
 enum HowItEnded {
     Answered(StoredAnswer),
-    /// The entry that would tell is damaged.
+    /// The deciding entry is damaged.
     Unreadable,
     Not,
 }
 
-/// Returns the answer of a turn that completed. What failed afterwards does not make it another one.
+/// Returns the answer of a turn that completed. A later failure does not replace it.
 fn how_it_ended(own: &[Entry]) -> HowItEnded {
     let mut backwards = own.iter().rev();
     let decides = |entry: &&Entry| {
@@ -137,7 +138,7 @@ fn how_it_ended(own: &[Entry]) -> HowItEnded {
     HowItEnded::Answered(StoredAnswer { message, reason, round })
 }
 
-/// The number of answers, which is that of the last round where rounds were not noted.
+/// Counts the answers, which gives the last round if rounds were not stored.
 fn answers_in(own: &[Entry]) -> u32 {
     let is_answer =
         |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);

@@ -9,36 +9,36 @@ use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::resubmitted::EarlierRun;
 use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
 
-/// What memory knows of a turn that has begun.
+/// The state of a turn that has begun.
 #[derive(Debug)]
 pub(crate) struct TurnState {
     pub(crate) claim: Claim,
     pub(crate) version: Version,
-    /// The turn of the last entry at that version, if that is known.
+    /// The turn of the last entry at that version, if known.
     pub(crate) last_turn: Option<TurnId>,
-    /// The entry that the next one follows, as long as the turn has branched off and written nothing.
+    /// The entry that the next one follows, while the turn has forked and written nothing.
     pub(crate) parent: Option<EntryId>,
     pub(crate) prompt: Prompt,
-    /// How many entries of the conversation were read, if more may have to be.
+    /// How many entries of the conversation were read; `None` if no more are needed.
     pub(crate) read: Option<usize>,
-    /// How many turns before it no summary tells of.
+    /// The number of earlier turns that no summary covers.
     pub(crate) turns: usize,
-    /// How often the chain inside memory was asked.
+    /// How often the turn asked the chain inside memory.
     pub(crate) passes: u32,
     /// The last round whose answer is stored.
     pub(crate) answered: u32,
     /// Whether that answer had calls.
     pub(crate) called: bool,
-    /// The rounds whose answers are stored, each with all that was shown of it.
+    /// The rounds whose answers are stored, with all text that was shown of them.
     stored: BTreeSet<u32>,
-    /// What was begun to be appended, until it is known to be.
+    /// The write that was started and is not confirmed yet.
     pub(crate) pending: Option<Pending>,
     pub(crate) ended: Option<TurnEnd>,
-    /// An end was to be written for a turn that will not go on.
+    /// Whether an end was to be written for a turn that will not continue.
     pub(crate) broken_off: bool,
-    /// The turn went on after an end that was stored.
+    /// Whether the turn continued after an end that was stored.
     pub(crate) resumed: bool,
-    /// The version at which a turn that had stopped before began again.
+    /// The version at which a turn that had stopped resumed; `None` for other turns.
     again: Option<Version>,
     /// The highest round of its earlier runs.
     rounds_above: u32,
@@ -48,16 +48,16 @@ pub(crate) struct TurnState {
     steps: HashMap<(u32, RoundStep), u32>,
 }
 
-/// A write under its key, which makes it safe to be tried again.
+/// A write and its idempotency key, which makes retries safe.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) key: BatchKey,
     pub(crate) write: Write,
-    /// An earlier try may have written it.
+    /// Whether an earlier attempt may have written it.
     pub(crate) unsure: bool,
 }
 
-/// Something to be appended, and what memory knows once it is.
+/// Entries to append, and the changes of the state once they are appended.
 #[derive(Debug)]
 pub(crate) struct Write {
     round: u32,
@@ -77,22 +77,22 @@ impl Write {
         Self { round, step, of_round: None, addition, starts: Vec::new(), answered: None, end: None }
     }
 
-    /// The starts of these calls.
+    /// Creates a write of the starts of these calls.
     pub(crate) fn starts(round: u32, starts: Vec<CallStart>, addition: Addition) -> Self {
         Self { round, step: None, of_round: None, addition, starts, answered: None, end: None }
     }
 
-    /// The same, whose messages are the answer and the results of this round.
+    /// Sets the round whose answer and results its messages are.
     pub(crate) fn of_round(self, round: u32) -> Self {
         Self { of_round: Some(round), ..self }
     }
 
-    /// The same, which makes the answer of its round known.
+    /// Marks the last message as the answer of its round.
     pub(crate) fn answering(self) -> Self {
         Self { answered: Some(self.round), of_round: Some(self.round), ..self }
     }
 
-    /// The same, with the end of the turn behind it.
+    /// Adds the end of the turn after the other entries.
     pub(crate) fn ending(self, end: TurnEnd) -> Self {
         Self { end: Some(end), ..self }
     }
@@ -141,8 +141,8 @@ impl TurnState {
         }
     }
 
-    /// The state of a turn before which no summary tells of so many, where the last entry is of this one, and which
-    /// goes on behind `parent` if it branches off.
+    /// Sets the number of earlier turns that no summary covers, the turn of the last entry, and the entry that a
+    /// fork follows.
     pub(crate) fn following(self, turns: usize, last_turn: Option<TurnId>, parent: Option<EntryId>) -> Self {
         Self { turns, last_turn, parent, ..self }
     }
@@ -152,19 +152,19 @@ impl TurnState {
         Self { read, ..self }
     }
 
-    /// The state of a turn that had stopped before and goes on, after an earlier run.
+    /// Marks a turn that had stopped as resumed after an earlier run.
     pub(crate) fn again(self, earlier: EarlierRun) -> Self {
-        // Versions before rounds were stored have written answers without one. A round of which anything is stored has
-        // at least one entry, so a hundred numbers for each leave room for rounds that were asked again.
+        // Older versions stored answers without their round. Each stored round has at least one entry. So a
+        // hundred numbers for each entry also suffice for rounds that were asked again.
         let entries = u32::try_from(self.version.as_u64()).unwrap_or(u32::MAX);
         let guess = if earlier.is_numbered { 0 } else { entries.saturating_mul(100).min(u32::MAX / 2) };
         let rounds_above = earlier.highest.max(guess);
         Self { again: Some(self.version), rounds_above, resumed: true, started: earlier.started, ..self }
     }
 
-    /// Tells the loop what an earlier run of the turn did: which calls it has started, and up to where it numbered the
-    /// rounds that are stored, so that no two calls of the turn have the same key. A call runs only when its answer is
-    /// stored, so what was asked and not stored uses up no number.
+    /// Reports to the loop which calls an earlier run of the turn has started, and its highest stored round. So no
+    /// two calls of the turn have the same key. A call runs only when its answer is stored, so rounds that were
+    /// not stored need no number.
     pub(crate) fn tell(&self, turn: &Turn) {
         if self.again.is_none() {
             return;
@@ -174,17 +174,17 @@ impl TurnState {
             .update(|known: &mut StartedCalls| self.started.iter().for_each(|key| known.note(key.clone())));
     }
 
-    /// This is to be appended next.
+    /// Makes a write the next one to append.
     pub(crate) fn put_in_line(&mut self, turn: &TurnId, write: Write) {
         let key = self.key(turn, &write);
         self.pending = Some(Pending { key, write, unsure: false });
     }
 
-    /// The key of a write: that of its step, numbered if the step is written more than once. Where the turn began
-    /// again, the version tells its keys from earlier ones.
+    /// Returns the key of a write: that of its step, numbered if the step is written more than once. If the turn
+    /// was resumed, the version distinguishes its keys from earlier ones.
     ///
-    /// Starts are the exception. Another run that writes the same starts must not be told that they are written, for
-    /// it would run the tools again: theirs is a key that no other run has.
+    /// Starts have a unique key instead. Another run that writes the same starts must not succeed under a shared
+    /// key, since it would run the tools again.
     fn key(&mut self, turn: &TurnId, write: &Write) -> BatchKey {
         let Some(what) = write.step else {
             return BatchKey::new(turn.clone(), write.round, BatchStep::Starts(Uuid::now_v7()));
@@ -195,7 +195,7 @@ impl TurnState {
         BatchKey::new(turn.clone(), write.round, step)
     }
 
-    /// What is written is known from now on.
+    /// Updates the state after a write was stored.
     pub(crate) fn take_over(&mut self, write: Write) {
         self.version = self.version.after(write.len());
         if let Some(round) = write.answered {
@@ -215,8 +215,8 @@ impl TurnState {
         }
     }
 
-    /// Whether the turn has ended so that its `end` in `round` says nothing new: an answer that is complete
-    /// stays so, unless text of a later one was shown, and of several reasons to break off the first counts.
+    /// Checks whether the turn has ended so that `end` in `round` adds nothing. A completed answer stays complete
+    /// unless text of a later one was shown. Of several reasons to stop, the first counts.
     pub(crate) fn has_ended_before(&self, round: u32, end: &TurnEnd) -> bool {
         match (&self.ended, end) {
             (None, _) => false,
@@ -227,12 +227,12 @@ impl TurnState {
         }
     }
 
-    /// The end of `round` or of the turn, without the text that a stored answer holds.
+    /// Returns the end of `round` or of the turn, without the text that a stored answer holds.
     pub(crate) fn end_in(&self, round: u32, end: &TurnEnd) -> TurnEnd {
         if self.stored.contains(&round) { without_partial(end.clone()) } else { end.clone() }
     }
 
-    /// What is left to be written of a turn that stopped in `round`; nothing if all is.
+    /// Returns the unwritten rest of a turn that stopped in `round`; `None` if all is written.
     pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<Unfinished> {
         if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;

@@ -11,9 +11,10 @@ use crate::turn::opening::Opening;
 use crate::turn::reading::Reading;
 use conversation_store::{EntryKind, StoreError};
 
-/// How a conversation comes to be summarized when a turn of it has ended.
+/// Makes summaries of a conversation after a turn of it has ended.
 impl Inner {
-    /// Has a summary made if it is due after a turn before which no summary tells of so many. Nobody waits for it.
+    /// Spawns a summary, if one is due after a turn with `earlier` uncovered turns before it. No turn waits for
+    /// it.
     pub(crate) fn summarize_later(self: &Arc<Self>, earlier: usize) {
         let due = |summarizer: &&Summarizer| summarizer.is_due(earlier.saturating_add(1));
         let Some(summarizer) = self.measure.summarizer.as_ref().filter(due) else { return };
@@ -25,7 +26,7 @@ impl Inner {
         summarizer.spawner.spawn(async move { asking.0.summarize(&with).await }.boxed());
     }
 
-    /// A summary that began with the turn is written.
+    /// Removes a pending summary that was written with the beginning of the turn.
     pub(crate) fn summary_is_written(&self, opening: &Opening) {
         let written = last_written(opening);
         self.registry
@@ -55,7 +56,7 @@ fn last_written(opening: &Opening) -> u64 {
     summaries.max().unwrap_or_default()
 }
 
-/// That a summary is being made; also a spawner that throws work away lets another one begin.
+/// Marks that a summary is being made. If a spawner discards the work, dropping this allows the next one.
 struct Asking(Arc<Inner>);
 
 impl Drop for Asking {

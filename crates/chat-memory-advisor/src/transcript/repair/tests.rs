@@ -71,7 +71,8 @@ fn the_open_calls_of_a_turn_are_those_that_its_last_remembered_message_waits_for
     }
 }
 
-/// What the calls of a turn are answered with: `?` outcome unknown, `!` verify before retrying, `-` not run, `=` result.
+/// Returns the results of a turn's calls: `?` outcome unknown, `!` verify before retrying, `-` not run, `=`
+/// result.
 fn answered(kinds: Vec<EntryKind>) -> String {
     let messages = repair(&log(&[("t", kinds)]));
     assert_eq!(validate_transcript(&messages), []);
@@ -220,7 +221,7 @@ fn a_turn_that_went_on_ends_as_its_last_end_says() {
     assert_eq!(repaired(&[("t", went_on)]), "u:u a:a a:b a:c [interrupted]");
 }
 
-/// The same transcript as a log of complete turns.
+/// Creates a log of complete turns with the same transcript.
 fn as_log(pieces: &[Vec<Message>]) -> Vec<Entry> {
     let turns: Vec<_> = (0..)
         .zip(pieces)
@@ -277,7 +278,7 @@ proptest! {
     }
 }
 
-/// Law M6: wherever an entry is damaged, what is sent is valid, and the turns around it are as they were.
+/// Law M6: wherever an entry is damaged, the transcript is valid, and the turns around the entry are unchanged.
 #[test]
 fn law_m6_a_damaged_entry_leaves_a_valid_transcript() {
     let whole = log(&[

@@ -42,7 +42,7 @@ fn a_window_of_turns_counts_whole_turns_and_all_of_them_is_no_window() {
     assert_eq!(sent(Window::Turns(5)), (vec![2, 5, 3], false));
 }
 
-/// What is sent of a conversation before a turn, and what there is of it.
+/// The messages that a turn begins with, and the past that they are taken from.
 struct Sent {
     measure: Measure,
     /// The turns before the running one, repaired.
@@ -51,7 +51,7 @@ struct Sent {
     running: Vec<Message>,
 }
 
-/// Begins a turn with this input, as far back as the window reads.
+/// Begins a turn with this input, after reading as far back as the window needs.
 fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     let new = turn("new");
     let plan = |view| {
@@ -77,7 +77,7 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
 }
 
 impl Sent {
-    /// The room beside the running turn.
+    /// Returns the space beside the running turn.
     fn room(&self) -> usize {
         match self.measure.window {
             Window::Messages(count) | Window::Tokens(count) => {
@@ -115,7 +115,7 @@ impl Sent {
         self.check_turns(&told);
     }
 
-    /// Of each turn the latest rounds are sent, and none without what was said.
+    /// Checks that of each turn the latest rounds are sent, and none without its user messages and final answer.
     fn check_turns(&self, told: &str) {
         let is_sent = |message: &Message| self.earlier.contains(message);
         for turn in &self.past {
@@ -131,13 +131,13 @@ impl Sent {
     }
 }
 
-/// The courses of some turns, what the next one begins with, and how large a window is.
+/// Generates the courses of some turns, the input of the next one, and the size of a window.
 fn any_case() -> impl Strategy<Value = (Vec<Course>, Vec<Message>, usize)> {
     let input = prop_oneof![Just(Vec::new()), Just(vec![user("new#1")]), Just(vec![user("new#9")])];
     (any_courses(30), input, prop_oneof![0..20_usize, 0..120_usize])
 }
 
-/// The input, or results of the calls that were left to the caller, where there are any and it says nothing.
+/// Returns the input; or, if it is empty, results for the calls that were left to the caller.
 fn input_for(log: &[Entry], input: Vec<Message>) -> Vec<Message> {
     if !input.is_empty() {
         return input;
@@ -161,7 +161,7 @@ proptest! {
         for window in [Window::Messages as fn(usize) -> Window, Window::Tokens] {
             let measure = |count| Measure { counter: Arc::clone(&counter), ..window(count).into() };
             begin(measure(count), &log, &input).check();
-            // The window of some messages of the end, and the one that is too small for them.
+            // A window that holds some of the last messages, and one that is too small for them.
             let (told, size) = (repair(&log), |messages: &[Message]| measure(0).size(messages));
             let end = told.get(last.index(told.len() + 1)..).unwrap_or_default();
             let enough = size(end) + size(&input);

@@ -68,7 +68,7 @@ async fn a_turn_can_be_rolled_back_after_its_end() {
     }
 }
 
-/// A store in which something else is written between a load and an append, so many times.
+/// A store that changes the log between a load and an append, in its first `times - 1` loads.
 struct Interfered {
     inner: InMemoryStore,
     times: Mutex<u64>,
@@ -77,9 +77,9 @@ struct Interfered {
 
 #[derive(Clone, Copy)]
 enum Interference {
-    /// Something of the same turn comes late.
+    /// Entries of the same turn arrive late.
     Late,
-    /// The conversation is deleted, and another turn begins it anew.
+    /// The conversation is deleted, and another turn begins it again.
     BegunAnew,
 }
 

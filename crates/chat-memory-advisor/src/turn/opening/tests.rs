@@ -16,7 +16,7 @@ fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Op
     plan_in(Window::All, log, said, unfinished)
 }
 
-/// The opening of a turn that has no answer yet.
+/// Returns the opening of a turn that has no answer yet.
 fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
     match begin_in(window, log, said, unfinished)? {
         Beginning::Asking(opening) => Ok(opening),
@@ -35,7 +35,7 @@ fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfin
     Opening::plan(&new, said.to_vec(), past(log, view, unfinished), &measure)
 }
 
-/// The view that is read of a log before the turn `new` with this input.
+/// Returns the range that is read of a log before the turn `new` with this input.
 fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> ReadRange {
     let new = turn("new");
     let reading = Reading::of(measure).before(&new, said);
@@ -46,7 +46,7 @@ fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> ReadRange {
     view
 }
 
-/// What is written, one word per entry with its turn: `t:u:hello`, `t:end`.
+/// Describes the entries to write, one word each with its turn: `t:u:hello`, `t:end`.
 fn written(opening: &Opening) -> String {
     let word = |new: &NewEntry| match &new.kind {
         EntryKind::Message(message) => format!("{}:{}", new.turn, words([message])),
@@ -177,7 +177,8 @@ fn results_that_nobody_read_can_be_brought_again() {
     let with_text = brought(vec![result("1").into(), result("2").into(), user("v").into(), failed()]);
     let all = [result("1"), result("2"), user("v")];
     assert_eq!(written(&plan(&with_text, &all, &[]).unwrap()), "failed:undone new:r1 new:r2 new:u:v");
-    // What is not brought again must not get lost, and what was read cannot be brought again.
+    // Messages that the input does not repeat must not get lost, and results that the model has answered cannot be
+    // brought again.
     plan(&with_text, &all[..2], &[]).unwrap_err();
     plan(&both, &[result("1")], &[]).unwrap_err();
     let read = brought(vec![result("1").into(), result("2").into(), answer("a").into(), failed()]);
@@ -255,7 +256,7 @@ fn a_turn_of_which_nobody_knows_how_it_ended_is_refused() {
         let error = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Store, "{error}");
     }
-    // Damage elsewhere tells nothing of the end.
+    // Damage elsewhere does not hide the end.
     let own = vec![user("v").into(), damage(), answer("a").into(), completed()];
     let begun = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap();
     assert!(matches!(begun, Beginning::Answered(answer) if answer.message.text() == "a"));
@@ -326,7 +327,7 @@ fn an_answer_never_parts_from_the_turn_whose_calls_it_was_given_for() {
     assert_eq!(sent(result("1"), 5), "u:u a(1) r1 a:ok u:v");
 }
 
-/// The opening of a turn that says `v`, of which only so many entries before it are read.
+/// Returns the opening of a turn with the input `v`, when only the last `entries` entries before it are read.
 fn plan_seeing(entries: usize, log: &[Entry]) -> Opening {
     let seen = past(log, ReadRange::LastEntries(entries), &[]);
     match Opening::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {

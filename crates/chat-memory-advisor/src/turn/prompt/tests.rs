@@ -12,7 +12,7 @@ fn prompt_of(system: Vec<Message>, messages: Vec<Message>) -> Prompt {
     Prompt::new(system, messages, Arc::default())
 }
 
-/// Adds messages and gives what is to be stored and the whole prompt afterwards.
+/// Adds messages, and returns the ones to be stored and the whole prompt afterwards.
 fn add(prompt: &mut Prompt, messages: &[Message]) -> (String, String) {
     let addition = prompt.add(messages.to_vec());
     let stored = words(&addition.stored);
@@ -124,7 +124,7 @@ fn the_prompt_grows_without_copying() {
     assert!(before.iter().zip(after.iter()).all(|(one, other)| one.is_same(other)));
 }
 
-/// A prompt that begins with what is sent of this past.
+/// Creates a prompt that begins with the messages sent of this past.
 fn beginning(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Result<Prompt> {
     let Fitted { earlier, running, .. } = measure.fit(&past, vec![input])?;
     let messages = earlier.iter().chain(&running).cloned().collect();

@@ -86,7 +86,7 @@ async fn log(store: &InMemoryStore) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn law_k4_what_closes_a_dropped_run_does_not_close_the_one_that_goes_on() {
+async fn law_k4_closing_dropped_run_leaves_continuing_run_open() {
     let store = InMemoryStore::new();
     let later = Later::default();
     let model = ScriptedModel::new([
@@ -131,7 +131,7 @@ async fn law_k4_nor_does_that_of_another_process() {
 }
 
 #[tokio::test]
-async fn a_handed_out_call_has_the_same_key_when_its_turn_is_submitted_again() {
+async fn handed_out_call_keeps_key_when_turn_resubmitted() {
     let look = FnTool::new(definition("look"), |_: Value| async { Ok("fine") });
     let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
     let answers = [Answer::from_calls([("1", "look", "{}")]), Answer::from_calls([("2", "pay", "{}")])];
@@ -160,7 +160,7 @@ async fn a_handed_out_call_has_the_same_key_when_its_turn_is_submitted_again() {
 }
 
 #[tokio::test]
-async fn law_t5_calls_that_were_left_to_the_caller_do_not_run_when_the_turn_is_submitted_again() {
+async fn law_t5_resubmission_does_not_run_calls_left_to_caller() {
     for place in [Phase::Turn, Phase::Round] {
         let store = InMemoryStore::new();
         let (ran, approved) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
@@ -209,7 +209,7 @@ async fn rounds_of_a_turn_that_goes_on(store: InMemoryStore, place: Phase) -> Ve
 }
 
 #[tokio::test]
-async fn law_t5_a_turn_that_goes_on_numbers_its_rounds_after_those_that_are_stored() {
+async fn law_t5_continued_turn_numbers_rounds_after_stored_ones() {
     for place in [Phase::Turn, Phase::Round] {
         let store = InMemoryStore::new();
         // Round 2 was asked and not stored, so no call of it has run.

@@ -120,7 +120,7 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
 }
 
 #[tokio::test]
-async fn law_r4_a_turn_of_200_rounds_writes_and_adds_what_is_new_on_every_store() {
+async fn law_r4_200_rounds_write_only_new_entries_per_store() {
     for (name, store) in stores().await {
         for rounds in [10, 200] {
             let (counts, new) = turn_of(rounds, Arc::clone(&store)).await;
@@ -170,7 +170,7 @@ async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 
 /// A result is bounded before it is acknowledged, so that what is stored of it can be read again: around the bound of
 /// the loop, and around the depths at which an entry is too deep for a parser.
 #[tokio::test]
-async fn d16_a_nested_result_reads_the_same_in_its_turn_and_in_the_next() {
+async fn d16_nested_result_is_identical_in_the_next_turn() {
     for (name, store) in stores().await {
         for depth in
             [1, 2, 98, 99, 100, 101, 102].into_iter().chain(118..=132).chain([498, 499, 500, 501, 502])
@@ -189,7 +189,7 @@ async fn d16_a_nested_result_reads_the_same_in_its_turn_and_in_the_next() {
 
 /// Names of members that a JSON parser keeps for itself.
 #[tokio::test]
-async fn d16_a_result_with_odd_names_and_numbers_reads_the_same_in_its_turn_and_in_the_next() {
+async fn d16_odd_names_and_numbers_are_identical_next_turn() {
     let odd = [
         json!({"a": 1, "$serde_json::private::RawValue": "[1]"}),
         json!({"$serde_json::private::RawValue": 1}),
@@ -220,7 +220,7 @@ fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
 
 /// Whoever runs calls that were handed out, in whatever process, knows them by the keys that the first one had.
 #[tokio::test]
-async fn law_t5_calls_that_were_handed_out_have_the_same_keys_in_every_process() {
+async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
     for (name, store) in stores().await {
         let key = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
         let turn = TurnId::mint();

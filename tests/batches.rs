@@ -121,7 +121,7 @@ fn delta() -> impl Strategy<Value = Delta> {
 
 proptest! {
     #[test]
-    fn law_s2_what_is_taken_at_once_is_what_polling_gives(
+    fn law_s2_batches_give_the_same_chunks_as_polling(
         deltas in vec(delta(), 0..40), at_once in 1_usize..12, fails in option::weighted(0.2, 0_usize..40)
     ) {
         let deltas: Vec<_> = deltas.into_iter().chain([Delta::finish(FinishReason::Stop)]).collect();
@@ -139,7 +139,7 @@ proptest! {
 }
 
 #[test]
-fn law_s2_what_is_there_comes_through_advisors_and_loop_at_once() {
+fn law_s2_ready_chunks_pass_advisors_and_loop_at_once() {
     let model = here(words(100), 100);
     let polls = Arc::clone(&model.polls);
     let (out, _) = turn(model, ToolCallStreaming::All);
@@ -150,7 +150,7 @@ fn law_s2_what_is_there_comes_through_advisors_and_loop_at_once() {
 }
 
 #[test]
-fn an_error_says_whether_something_was_shown_or_taken_before_it() {
+fn error_reports_whether_output_came_before_it() {
     for at in 0..8 {
         let mut model = here(words(10), 3);
         model.deltas[at] = None;
@@ -184,7 +184,7 @@ impl Batches<Chunk> for Whole {
 }
 
 #[test]
-fn law_s1_o3_a_source_that_gives_its_end_at_once_overtakes_no_work() {
+fn law_s1_o3_source_ending_at_once_overtakes_no_work() {
     let journal = Journal::new();
     let told = journal.clone();
     let whole = from_fn("whole", move |request: ChatRequest, _: AdvisorChain| {
@@ -215,7 +215,7 @@ fn law_s1_o3_a_source_that_gives_its_end_at_once_overtakes_no_work() {
 }
 
 #[test]
-fn after_a_look_that_panics_nothing_comes_out_that_others_have_not_seen() {
+fn panicking_inspector_lets_no_uninspected_chunk_out() {
     let panicking = from_fn("panicking", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.inspect_chunks(|chunk| {
             assert!(chunk.text() != Some("5 "), "it does not like this one");
@@ -304,7 +304,7 @@ fn read(chunks: usize) -> (TurnStream, String, Journal) {
 }
 
 #[test]
-fn law_k2_of_what_is_there_only_what_was_read_is_remembered_of_a_dropped_turn() {
+fn law_k2_dropped_turn_remembers_only_chunks_that_were_read() {
     for chunks in 1..=11 {
         let (turn, text, journal) = read(chunks);
         drop(turn);
@@ -314,7 +314,7 @@ fn law_k2_of_what_is_there_only_what_was_read_is_remembered_of_a_dropped_turn() 
 }
 
 #[test]
-fn law_k2_nothing_that_is_there_comes_out_of_a_cancelled_turn() {
+fn law_k2_cancelled_turn_emits_no_ready_chunk() {
     for chunks in 1..=11 {
         let (mut turn, text, journal) = read(chunks);
         turn.handle().cancel(OnDrop::KeepPartial);
@@ -327,7 +327,7 @@ fn law_k2_nothing_that_is_there_comes_out_of_a_cancelled_turn() {
 }
 
 #[test]
-fn what_goes_beside_a_turn_ends_it_while_chunks_are_there() {
+fn side_task_ends_turn_while_chunks_are_ready() {
     let lost = || Error::new(ErrorKind::Store, "the lease is lost");
     for begins_early in [true, false] {
         let (mut turn, _, _) = read(2);

@@ -106,7 +106,7 @@ fn first_of_two() -> impl StreamAdvisor {
 }
 
 #[tokio::test]
-async fn law_o4_m1_results_follow_the_answer_that_the_turn_went_on_with() {
+async fn law_o4_m1_results_follow_the_answer_the_turn_used() {
     // The ids of the two answers differ, or are the same.
     for second in ["b", "a"] {
         let answers = [calling("One.", "a", 1), calling("Two.", second, 2), Answer::from_text("Done.")];
@@ -124,7 +124,7 @@ async fn law_o4_m1_results_follow_the_answer_that_the_turn_went_on_with() {
 }
 
 #[tokio::test]
-async fn law_o6_the_answer_that_the_user_was_given_is_the_last_one_remembered() {
+async fn law_o6_answer_given_to_user_is_remembered_last() {
     let answers = [Answer::from_text("One."), Answer::from_text("Two."), Answer::from_text("Next.")];
     let setting = Setting::new(Phase::Round, first_of_two(), answers);
     assert_eq!(setting.ask("go").await.unwrap().text(), "One.");
@@ -172,7 +172,7 @@ async fn law_m1_m2_m4_o2_a_round_that_memory_never_saw_is_remembered() {
 }
 
 #[tokio::test]
-async fn law_m4_an_answer_given_in_between_is_remembered_wherever_memory_stands() {
+async fn law_m4_intermediate_answer_is_remembered_at_every_memory_place() {
     for place in PLACES {
         let between = answers_first(FinishReason::Stop, Message::assistant("No."));
         let setting = Setting::new(place, between, [Answer::from_text("Next.")]);
@@ -184,7 +184,7 @@ async fn law_m4_an_answer_given_in_between_is_remembered_wherever_memory_stands(
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_o2_o6_m4_a_turn_whose_time_is_over_before_memory_was_asked_is_remembered() {
+async fn law_o2_o6_m4_turn_timed_out_before_memory_is_remembered() {
     for place in PLACES {
         let slow = from_fn("slow", |_: ChatRequest, _: AdvisorChain| std::future::pending())
             .placed(Placement::new(Phase::Round));
@@ -232,7 +232,7 @@ async fn law_m4_o5_an_after_that_fails_leaves_equal_transcripts() {
 }
 
 #[tokio::test]
-async fn law_o5_calls_of_an_answer_that_was_not_used_are_answered_not_started() {
+async fn law_o5_calls_of_unused_answer_are_answered_not_started() {
     let twice = from_fn("twice", |request: ChatRequest, next: AdvisorChain| async move {
         next.next_call(request.clone()).await?;
         next.next_stream(request).await
@@ -246,7 +246,7 @@ async fn law_o5_calls_of_an_answer_that_was_not_used_are_answered_not_started() 
 }
 
 #[tokio::test]
-async fn law_o3_a_turn_is_over_when_everyone_inside_the_root_is_done_with_it() {
+async fn law_o3_turn_ends_when_all_inside_root_are_done() {
     let gate = Gate::new();
     let passed = gate.clone();
     let slow = from_fn("slow", move |request: ChatRequest, next: AdvisorChain| {
@@ -290,7 +290,7 @@ fn result(id: &str) -> Message {
 }
 
 #[tokio::test]
-async fn results_of_the_caller_can_be_sent_again_after_the_model_could_not_be_asked() {
+async fn caller_results_can_be_resent_after_model_failure() {
     let model = ScriptedModel::new([
         calling("Do it.", "a", 1),
         Answer::refused(Error::new(ErrorKind::Connection, "broken")),
@@ -310,7 +310,7 @@ async fn results_of_the_caller_can_be_sent_again_after_the_model_could_not_be_as
 }
 
 #[tokio::test]
-async fn the_id_of_an_old_turn_is_that_of_its_answer_and_nothing_is_asked_or_written() {
+async fn old_turn_id_returns_its_answer_without_writes() {
     for text in ["first", "other"] {
         let model = ScriptedModel::from_fn(|_| Answer::from_text("ok"));
         let store = Arc::new(InMemoryStore::new());
@@ -334,7 +334,7 @@ async fn the_id_of_an_old_turn_is_that_of_its_answer_and_nothing_is_asked_or_wri
 }
 
 #[tokio::test]
-async fn an_error_after_tools_have_run_is_not_to_be_retried() {
+async fn error_after_tools_ran_is_not_retryable() {
     let answers = [calling("One.", "a", 1), Answer::refused(Error::new(ErrorKind::Connection, "broken"))];
     let model = ScriptedModel::new(answers);
     let hidden = ToolCallAdvisor::builder().suppress_tool_call_streaming().build().unwrap();

@@ -104,7 +104,7 @@ async fn law_k1_nothing_happens_before_the_first_poll() {
 }
 
 #[tokio::test]
-async fn law_k1_a_prompt_put_together_wrong_fails_at_its_first_poll_only() {
+async fn law_k1_misconfigured_prompt_fails_only_at_first_poll() {
     let client = advisor_core::ChatClient::builder(ScriptedModel::new([])).build().unwrap();
     let mut turn = client.prompt().user("?").conversation("").stream();
     let error = turn.next().await.unwrap().unwrap_err();
@@ -115,7 +115,7 @@ async fn law_k1_a_prompt_put_together_wrong_fails_at_its_first_poll_only() {
 }
 
 #[tokio::test]
-async fn law_k2_a_drop_stops_everything_before_anyone_is_told() {
+async fn law_k2_a_drop_stops_work_before_recorders_learn_of_it() {
     let gate = Gate::new();
     let (mut turn, _model, journal) = turn(half_told(&gate));
     read_half(&mut turn, &gate).await;
@@ -135,7 +135,7 @@ async fn law_k2_a_drop_stops_everything_before_anyone_is_told() {
 }
 
 #[tokio::test]
-async fn a_drop_with_a_spawner_runs_what_is_left_and_settles_after_it() {
+async fn drop_with_spawner_runs_remaining_work_then_settles() {
     let gate = Gate::new();
     let (turn, _model, journal) = turn(half_told(&gate));
     let mut turn = turn.with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
@@ -157,7 +157,7 @@ async fn a_rolled_back_drop_says_so() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_to_be_finished_goes_on_without_its_reader() {
+async fn turn_set_to_finish_continues_without_its_reader() {
     let gate = Gate::new();
     let (turn, _model, journal) = turn(half_told(&gate));
     let mut turn =
@@ -173,7 +173,7 @@ async fn a_turn_that_is_to_be_finished_goes_on_without_its_reader() {
 }
 
 #[tokio::test]
-async fn a_turn_cancelled_from_elsewhere_ends_with_a_typed_error_after_its_end_is_recorded() {
+async fn cancelled_turn_records_end_before_typed_error() {
     let gate = Gate::new();
     let (mut turn, _model, journal) = turn(half_told(&gate));
     read_half(&mut turn, &gate).await;
@@ -191,7 +191,7 @@ async fn a_turn_cancelled_from_elsewhere_ends_with_a_typed_error_after_its_end_i
 }
 
 #[tokio::test]
-async fn without_a_spawner_a_turn_that_was_to_be_finished_is_sealed() {
+async fn turn_set_to_finish_without_spawner_is_sealed() {
     for cancelled in [false, true] {
         let gate = Gate::new();
         let (turn, _model, journal) = turn(half_told(&gate));
@@ -207,7 +207,7 @@ async fn without_a_spawner_a_turn_that_was_to_be_finished_is_sealed() {
 }
 
 #[tokio::test]
-async fn a_turn_cancelled_to_be_finished_goes_on_without_its_reader() {
+async fn turn_cancelled_to_finish_continues_without_its_reader() {
     let gate = Gate::new();
     let (turn, _model, journal) = turn(half_told(&gate));
     let mut turn = turn.with_spawner(Spawner::tokio(tokio::runtime::Handle::current()));
@@ -243,7 +243,7 @@ async fn a_cancellation_wakes_a_turn_that_waits() {
 }
 
 #[tokio::test]
-async fn the_end_of_an_answered_turn_is_recorded_before_completed_also_without_a_tool_loop() {
+async fn answered_turn_records_end_before_completed() {
     let (mut turn, _model, journal) = turn(Answer::from_text("hi"));
     while let Some(item) = turn.next().await {
         if item.unwrap().completed().is_some() {
@@ -254,7 +254,7 @@ async fn the_end_of_an_answered_turn_is_recorded_before_completed_also_without_a
 }
 
 #[tokio::test]
-async fn a_failed_turn_records_its_end_before_the_error_comes_out() {
+async fn failed_turn_records_end_before_emitting_error() {
     let broken = Answer::new().text("Hel").error(Error::new(ErrorKind::Connection, "broken"));
     let (mut turn, _model, journal) = turn(broken);
     let mut last = None;
@@ -282,7 +282,7 @@ impl TurnRecorder for Refusing {
 }
 
 #[tokio::test]
-async fn an_end_that_one_recorder_refuses_is_told_to_the_others_and_handed_over() {
+async fn end_refused_by_one_recorder_reaches_the_others() {
     let broken = Answer::new().text("Hel").error(Error::new(ErrorKind::Connection, "broken"));
     let (mut turn, _model, journal) = turn(broken);
     turn.turn().add_recorder(Arc::new(Refusing));
@@ -295,7 +295,7 @@ async fn an_end_that_one_recorder_refuses_is_told_to_the_others_and_handed_over(
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_that_is_dropped_while_it_ends_keeps_the_end_that_was_wanted() {
+async fn cancelled_turn_dropped_while_ending_keeps_requested_end() {
     struct Slow(Gate);
     #[async_trait]
     impl TurnRecorder for Slow {
@@ -339,7 +339,7 @@ async fn law_r2_a_turn_that_has_ended_holds_nothing_alive() {
 
 /// As in a loop around `select!`: the future of `next` is made and dropped again and again.
 #[tokio::test]
-async fn a_reader_that_keeps_giving_up_loses_no_chunk() {
+async fn reader_dropping_next_repeatedly_loses_no_chunk() {
     let pieces: Vec<_> = (0..50).map(|number| format!("{number} ")).collect();
     let answer = pieces
         .iter()

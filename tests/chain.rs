@@ -43,7 +43,7 @@ async fn run(chain: &AdvisorChain) {
 }
 
 #[tokio::test]
-async fn law_o1_before_runs_outer_to_inner_and_after_inner_to_outer() {
+async fn law_o1_before_runs_inward_and_after_runs_outward() {
     let journal = Journal::new();
     let chain = builder(1)
         .advisor_in(Phase::ModelCall, named("call", &journal))
@@ -84,7 +84,7 @@ async fn law_s7_one_chain_runs_many_times_also_at_once() {
 }
 
 #[tokio::test]
-async fn the_rest_of_a_chain_can_be_asked_again() {
+async fn rest_of_chain_can_be_called_again() {
     let again = from_fn("again", |request: ChatRequest, next: AdvisorChain| async move {
         let first = next.next_call(request.clone()).await?;
         assert_eq!(first.round(), 1);
@@ -133,7 +133,7 @@ fn contradictions_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_fallback_gives_way_to_one_of_its_role() {
+fn fallback_yields_to_advisor_of_same_role() {
     let only = builder(0).fallback_advisor(ToolCallAdvisor::new()).build().unwrap();
     assert_eq!(only.explain().entries.len(), 1);
     let both =
@@ -142,14 +142,14 @@ fn a_fallback_gives_way_to_one_of_its_role() {
 }
 
 #[test]
-fn a_fallback_gives_way_to_one_that_is_added_later() {
+fn fallback_yields_to_advisor_added_later() {
     let chain = builder(0).fallback_advisor(ToolCallAdvisor::new()).build().unwrap();
     let with_another = chain.to_builder().advisor(ToolCallAdvisor::new()).build().unwrap();
     assert_eq!(with_another.explain().entries.len(), 1);
 }
 
 #[test]
-fn the_plan_tells_order_roles_rounds_and_what_is_remembered() {
+fn plan_shows_order_roles_rounds_and_remembered_content() {
     let journal = Journal::new();
     let memory = placed("memory", &journal, Placement::new(Phase::Round).with_role(AdvisorRole::Memory));
     let chain = builder(0)
@@ -178,7 +178,7 @@ An answer that one of these gives by itself is made outside memory and not remem
 }
 
 #[test]
-fn an_advisor_on_the_wrong_side_of_memory_is_refused_with_what_to_do() {
+fn advisor_on_wrong_side_of_memory_is_refused() {
     let journal = Journal::new();
     let edits = |phase| placed("redact", &journal, Placement::new(phase).inside_memory());
     let hides = |phase| placed("hide", &journal, Placement::new(phase).outside_memory());

@@ -54,7 +54,7 @@ async fn law_s1_what_follows_completed_cannot_get_out() {
 }
 
 #[tokio::test]
-async fn law_s1_a_stream_without_completed_is_an_error_and_no_work_runs() {
+async fn law_s1_stream_without_completed_fails_and_runs_no_work() {
     let ran = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&ran);
     let unfinished = ChunkStream::new(stream::empty()).on_completed(move |response| async move {
@@ -68,7 +68,7 @@ async fn law_s1_a_stream_without_completed_is_an_error_and_no_work_runs() {
 }
 
 #[tokio::test]
-async fn law_s1_after_an_error_nothing_follows_and_no_work_runs() {
+async fn law_s1_nothing_follows_error_and_no_work_runs() {
     let journal = Journal::new();
     let in_work = journal.clone();
     let broken = [
@@ -86,7 +86,7 @@ async fn law_s1_after_an_error_nothing_follows_and_no_work_runs() {
 }
 
 #[tokio::test]
-async fn law_s1_what_is_added_after_the_end_brings_nothing_back() {
+async fn law_s1_work_added_after_end_revives_nothing() {
     let ended = || async {
         let mut stream = ChunkStream::answer(answer("hi"));
         while stream.next().await.is_some() {}
@@ -104,7 +104,7 @@ async fn law_s1_what_is_added_after_the_end_brings_nothing_back() {
 }
 
 #[tokio::test]
-async fn an_error_of_work_that_was_added_while_work_ran_is_known_to_come_after_chunks() {
+async fn error_of_work_added_late_counts_as_emitted() {
     let mut stream = ChunkStream::answer(answer("hi")).on_completed(|response| async {
         tokio::task::yield_now().await;
         Ok(response)
@@ -119,7 +119,7 @@ async fn an_error_of_work_that_was_added_while_work_ran_is_known_to_come_after_c
 
 /// A cache inside the tool loop: the second turn's first answer comes from the first turn.
 #[tokio::test]
-async fn law_s3_an_answer_of_an_earlier_turn_is_given_in_a_round_of_its_own() {
+async fn law_s3_answer_of_earlier_turn_gets_own_round() {
     let earlier = ChatResponse::new(1, Message::assistant("cached"), FinishReason::Stop);
     let given = earlier.clone();
     let cache = from_fn("cache", move |request: ChatRequest, next: AdvisorChain| {
@@ -154,7 +154,7 @@ async fn law_s3_an_answer_of_an_earlier_turn_is_given_in_a_round_of_its_own() {
 }
 
 #[tokio::test]
-async fn law_o1_work_runs_in_order_each_awaited_before_completed_comes_out() {
+async fn law_o1_work_runs_in_order_before_completed() {
     let journal = Journal::new();
     let gate = Gate::new();
     let [first, second] = [journal.clone(), journal.clone()];
@@ -182,7 +182,7 @@ async fn law_o1_work_runs_in_order_each_awaited_before_completed_comes_out() {
 }
 
 #[tokio::test]
-async fn a_failing_work_keeps_the_rest_from_running_and_carries_the_answer() {
+async fn failing_work_stops_the_rest_and_carries_answer() {
     let journal = Journal::new();
     let outer = journal.clone();
     let stream = ChunkStream::answer(answer("hi"))
@@ -236,7 +236,7 @@ async fn law_r2_when_completed_is_out_the_source_is_gone() {
 }
 
 #[tokio::test]
-async fn law_o3_who_looks_sees_the_end_when_what_is_further_inside_is_done() {
+async fn law_o3_inspector_sees_end_after_inner_work_is_done() {
     let journal = Journal::new();
     let note = |what: &'static str| {
         let journal = journal.clone();
@@ -286,7 +286,7 @@ async fn law_r2_when_completed_is_out_what_looked_is_gone() {
 }
 
 #[tokio::test]
-async fn who_begins_to_look_while_work_runs_sees_the_end() {
+async fn inspector_added_while_work_runs_sees_end() {
     let answered = ChunkStream::answer(answer("hi"));
     let mut stream = answered.on_completed(|response| async {
         tokio::task::yield_now().await;
@@ -306,7 +306,7 @@ async fn who_begins_to_look_while_work_runs_sees_the_end() {
 }
 
 #[tokio::test]
-async fn law_s2_a_chunk_comes_out_in_the_poll_in_which_it_arrived() {
+async fn law_s2_chunk_is_emitted_in_poll_it_arrived() {
     let gate = Gate::new();
     let model =
         ScriptedModel::new([Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop)]);
@@ -327,7 +327,7 @@ async fn law_s2_a_chunk_comes_out_in_the_poll_in_which_it_arrived() {
 }
 
 #[tokio::test]
-async fn law_r4_an_advisor_that_does_not_look_adds_no_layer() {
+async fn law_r4_advisor_without_inspection_adds_no_layer() {
     let polls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&polls);
     let source = stream::iter([Ok(Chunk::Completed(answer("hi")))]).inspect(move |_| {
@@ -368,7 +368,7 @@ async fn folded(stream: ChunkStream) -> (ChunkFold, ChatResponse) {
 }
 
 #[tokio::test]
-async fn law_s4_the_response_is_true_to_what_an_editor_let_out() {
+async fn law_s4_response_equals_what_editor_emitted() {
     type Edit = Box<dyn FnMut(Chunk, &mut std::collections::VecDeque<Chunk>) + Send>;
     let texts = |change: fn(&str) -> String| -> Edit {
         Box::new(move |chunk, out| match chunk {
@@ -411,7 +411,7 @@ async fn law_s4_the_response_is_true_to_what_an_editor_let_out() {
 }
 
 #[tokio::test]
-async fn what_an_editor_holds_back_comes_out_before_its_block_closes() {
+async fn editor_releases_held_text_before_block_closes() {
     let mut held = String::new();
     let (fold, response) = folded(edited(move |chunk, out| match chunk {
         Chunk::Delta { delta: BlockDelta::Text(text), .. } => held.push_str(&text),

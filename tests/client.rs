@@ -69,7 +69,7 @@ async fn a_started_turn_gives_every_chunk_once() {
 }
 
 #[tokio::test]
-async fn an_answer_whose_first_item_is_its_end_starts_and_completes() {
+async fn answer_consisting_of_its_end_starts_and_completes() {
     let silent = from_fn("silent", |request: ChatRequest, _: AdvisorChain| async move {
         let nothing = Message::assistant_blocks(Vec::new());
         Ok(request.answer(ChatResponse::new(0, nothing, FinishReason::Empty)))
@@ -84,7 +84,7 @@ async fn an_answer_whose_first_item_is_its_end_starts_and_completes() {
 }
 
 #[tokio::test]
-async fn what_is_refused_before_the_first_chunk_is_an_error_of_the_start() {
+async fn refusal_before_first_chunk_is_a_start_error() {
     for refused in [Answer::refused(down()), Answer::new().error(down())] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
         let model = ScriptedModel::new([refused, Answer::from_text("Hello")]);
@@ -99,7 +99,7 @@ async fn what_is_refused_before_the_first_chunk_is_an_error_of_the_start() {
 }
 
 #[tokio::test]
-async fn a_busy_conversation_is_an_error_of_the_start() {
+async fn busy_conversation_is_a_start_error() {
     let gate = Gate::new();
     let model =
         ScriptedModel::new([Answer::new().text("Hel").gate(&gate).text("lo").finish(FinishReason::Stop)]);
@@ -114,7 +114,7 @@ async fn a_busy_conversation_is_an_error_of_the_start() {
 
 /// It waits for the chain to answer, not for a chunk: one may come out only after every tool has run.
 #[tokio::test]
-async fn a_turn_has_started_although_nothing_comes_out_yet() {
+async fn turn_has_started_before_any_chunk_is_emitted() {
     let gate = Gate::new();
     let model = ScriptedModel::new([
         Answer::new().text("I look").gate(&gate).call("c1", "look", "{}").finish(FinishReason::ToolCalls),
@@ -132,7 +132,7 @@ async fn a_turn_has_started_although_nothing_comes_out_yet() {
 
 /// A chunk that was looked at and not read was not shown.
 #[tokio::test]
-async fn law_k2_k3_a_chunk_that_only_the_start_saw_is_not_remembered() {
+async fn law_k2_k3_chunk_seen_only_by_start_is_not_remembered() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let model = ScriptedModel::new([Answer::new().text("Hello").hang()]);
     let client = ChatClient::builder(model).advisor(memory.clone()).build().unwrap();
@@ -142,7 +142,7 @@ async fn law_k2_k3_a_chunk_that_only_the_start_saw_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn law_k3_a_turn_whose_end_only_the_start_saw_is_rolled_back() {
+async fn law_k3_end_seen_only_by_start_is_rolled_back() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let empty = || Answer::new().finish(FinishReason::Stop);
     let client = ChatClient::builder(ScriptedModel::new([empty(), empty()])).advisor(memory.clone());
@@ -175,7 +175,7 @@ async fn dropping_the_start_drops_the_turn() {
 }
 
 #[tokio::test]
-async fn the_text_of_a_turn_is_a_stream_with_a_blank_line_between_rounds() {
+async fn turn_text_stream_separates_rounds_with_blank_line() {
     let model = ScriptedModel::new([
         Answer::new()
             .reasoning("hm")
@@ -192,7 +192,7 @@ async fn the_text_of_a_turn_is_a_stream_with_a_blank_line_between_rounds() {
 }
 
 #[tokio::test]
-async fn a_text_stream_ends_with_the_error_of_its_turn_or_of_a_restart() {
+async fn text_stream_ends_with_turn_or_restart_error() {
     let model = ScriptedModel::new([Answer::new().text("He").error(down())]);
     let client = ChatClient::builder(model).build().unwrap();
     let read = |client: ChatClient| async move {
@@ -211,7 +211,7 @@ async fn a_text_stream_ends_with_the_error_of_its_turn_or_of_a_restart() {
 }
 
 #[tokio::test]
-async fn ids_are_taken_as_keys_texts_and_options_of_them() {
+async fn ids_accept_keys_texts_and_options() {
     let seen = from_fn("seen", |request: ChatRequest, _: AdvisorChain| async move {
         let names = format!("{:?} {}", request.conversation, request.turn.id());
         Ok(request.answer(ChatResponse::new(0, Message::assistant(names), FinishReason::Stop)))
@@ -247,7 +247,7 @@ async fn ids_are_taken_as_keys_texts_and_options_of_them() {
 struct Seen(u32);
 
 #[tokio::test]
-async fn what_advisors_left_in_a_turn_can_be_read_after_a_call() {
+async fn advisor_data_in_turn_is_readable_after_call() {
     let leaves = from_fn("leaves", |request: ChatRequest, next: AdvisorChain| async move {
         request.turn.extensions().insert(Seen(7));
         next.next_stream(request).await
@@ -260,7 +260,7 @@ async fn what_advisors_left_in_a_turn_can_be_read_after_a_call() {
 }
 
 #[tokio::test]
-async fn a_changed_copy_of_a_client_leaves_the_first_as_it_is() {
+async fn changed_client_copy_leaves_original_unchanged() {
     let model = ScriptedModel::from_fn(|_| Answer::from_text("Hello"));
     let client = ChatClient::builder(model.clone())
         .system("Be polite.")
@@ -294,7 +294,7 @@ async fn a_changed_copy_of_a_client_leaves_the_first_as_it_is() {
 
 /// A turn that is to be finished without its reader is, also from its start.
 #[tokio::test]
-async fn law_k3_a_started_turn_that_is_dropped_is_finished_where_that_is_wanted() {
+async fn law_k3_dropped_started_turn_is_finished_if_requested() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
     let model = ScriptedModel::new([Answer::new().text("Hel").text("lo").finish(FinishReason::Stop)]);
     let client = ChatClient::builder(model)

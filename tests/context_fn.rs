@@ -33,7 +33,7 @@ fn texts<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn law_m2_context_is_sent_in_every_round_found_once_and_never_stored() {
+async fn law_m2_context_is_found_once_sent_every_round_unstored() {
     for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
         for remembers in [Some(Phase::Round), Some(Phase::Turn), None] {
             let found = Arc::new(AtomicU32::new(0));
@@ -79,7 +79,7 @@ async fn law_m2_context_is_sent_in_every_round_found_once_and_never_stored() {
 }
 
 #[tokio::test]
-async fn context_that_cannot_be_found_ends_the_turn_and_is_looked_for_again() {
+async fn failed_context_lookup_ends_turn_and_is_repeated() {
     let calls = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&calls);
     let documents = context_fn("documents", move |_: ChatRequest| {
@@ -106,7 +106,7 @@ async fn two_contexts_stand_in_their_order() {
 
 /// A chain may be made within a turn and be gone before the next one is.
 #[tokio::test]
-async fn contexts_of_advisors_that_come_after_one_another_are_their_own() {
+async fn successive_advisors_have_separate_contexts() {
     let turn = Turn::new(TurnId::mint());
     for number in 0..100 {
         let model = ScriptedModel::new([Answer::from_text("Hello.")]);

@@ -108,7 +108,7 @@ fn law_r4_looking_at_chunks_allocates_nothing_per_chunk() {
 }
 
 #[test]
-fn law_r4_the_end_of_an_answer_that_no_work_waits_for_allocates_nothing() {
+fn law_r4_answer_end_without_waiting_work_allocates_nothing() {
     let answer = ChatResponse::new(1, Message::assistant("Hi"), FinishReason::Stop);
     let mut stream = ChunkStream::answer(answer);
     let counted = allocation_counter::measure(|| {

@@ -115,12 +115,12 @@ async fn short_pairs(memory: Phase) {
 }
 
 #[tokio::test]
-async fn law_k4_m6_every_two_points_of_short_turns_with_memory_inside() {
+async fn law_k4_m6_point_pairs_of_short_turns_memory_inside() {
     short_pairs(Phase::Round).await;
 }
 
 #[tokio::test]
-async fn law_k4_m6_every_two_points_of_short_turns_with_memory_outside() {
+async fn law_k4_m6_point_pairs_of_short_turns_memory_outside() {
     short_pairs(Phase::Turn).await;
 }
 
@@ -142,12 +142,12 @@ async fn long_pairs(memory: Phase) {
 }
 
 #[tokio::test]
-async fn law_k4_m6_every_two_points_of_long_turns_with_memory_inside() {
+async fn law_k4_m6_point_pairs_of_long_turns_memory_inside() {
     long_pairs(Phase::Round).await;
 }
 
 #[tokio::test]
-async fn law_k4_m6_every_two_points_of_long_turns_with_memory_outside() {
+async fn law_k4_m6_point_pairs_of_long_turns_memory_outside() {
     long_pairs(Phase::Turn).await;
 }
 
@@ -163,12 +163,12 @@ async fn pairs_in_a_turn(memory: Phase) {
 }
 
 #[tokio::test]
-async fn law_k4_m6_every_two_points_of_one_turn_with_memory_inside() {
+async fn law_k4_m6_point_pairs_of_one_turn_memory_inside() {
     pairs_in_a_turn(Phase::Round).await;
 }
 
 #[tokio::test]
-async fn law_k4_m6_every_two_points_of_one_turn_with_memory_outside() {
+async fn law_k4_m6_point_pairs_of_one_turn_memory_outside() {
     pairs_in_a_turn(Phase::Turn).await;
 }
 
@@ -182,7 +182,7 @@ fn driver_with_leases(scenario: Scenario, memory: Phase) -> CrashDriver {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_k4_m6_every_point_and_every_two_of_turns_that_hold_a_lease() {
+async fn law_k4_m6_every_point_and_pair_of_leased_turns() {
     for memory in [Phase::Round, Phase::Turn] {
         let (start, mut cases) = (Instant::now(), 0);
         for scenario in Scenario::ALL {
@@ -256,7 +256,7 @@ fn answers_first() -> impl StreamAdvisor {
 }
 
 #[tokio::test]
-async fn law_m4_k4_m6_every_point_with_an_advisor_between_loop_and_memory_and_without_a_loop() {
+async fn law_m4_k4_m6_every_point_with_intermediate_advisor_or_no_loop() {
     for memory in [Phase::Round, Phase::Turn] {
         for between in [Between::NoLoop, Between::AsksTwice, Between::KeepsTheFirst, Between::AnswersFirst] {
             let start = Instant::now();
@@ -286,7 +286,7 @@ fn count(places: &[Place], of: Place) -> usize {
 }
 
 #[tokio::test]
-async fn law_k2_a_dropped_turn_leaves_the_store_in_a_state_around_that_point() {
+async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
     for memory in [Phase::Round, Phase::Turn] {
         for scenario in Scenario::ALL {
             let mut driver = in_text_only(scenario, memory);
@@ -326,7 +326,7 @@ fn same_everywhere(places: &[Place]) -> HashMap<(Place, usize), usize> {
 }
 
 #[tokio::test]
-async fn law_m4_struck_at_the_same_place_both_remember_the_same() {
+async fn law_m4_same_crash_point_leaves_equal_memory() {
     for mode in MODES {
         for scenario in Scenario::ALL {
             let mut inside = driver(scenario, Phase::Round, mode);

@@ -156,7 +156,7 @@ async fn law_s4_the_transcript_says_what_an_editor_let_out() {
 }
 
 #[tokio::test]
-async fn law_s4_a_broken_answer_and_its_history_say_what_an_editor_let_out() {
+async fn law_s4_broken_answer_and_history_hold_editor_output() {
     let broken = || Error::new(ErrorKind::Connection, "the connection broke");
     let answers = || [calling(), Answer::new().text("hal").text("f").error(broken())];
     let error = ask(client(loudly, ToolCallStreaming::TextOnly, answers())).await.outcome.unwrap_err();
@@ -190,7 +190,7 @@ impl TurnRecorder for Forgetful {
 
 /// The answer that was shown becomes final only with the error: its round is never said to have ended.
 #[tokio::test]
-async fn law_s4_an_answer_that_cannot_be_kept_says_what_an_editor_let_out() {
+async fn law_s4_unpersisted_answer_holds_editor_output() {
     for (forgets, history) in [
         (
             (|step| *step == Step::Answer) as fn(&Step) -> bool,
@@ -388,7 +388,7 @@ fn blocks_of_every_kind() -> Vec<Block> {
 
 /// D4: text pushed into the block of a call was shown, and was in no response and no memory.
 #[tokio::test]
-async fn d4_text_in_the_block_of_a_call_is_not_shown() {
+async fn d4_text_inside_call_block_is_not_shown() {
     let edit: Edit = |chunk, out| {
         if let Chunk::Closed { block, content } = &chunk
             && content.kind() == BlockKind::ToolCall
@@ -413,7 +413,7 @@ async fn d4_text_in_the_block_of_a_call_is_not_shown() {
 
 /// Nor does a second delta of a block that is one piece come out.
 #[tokio::test]
-async fn law_s4_a_delta_extends_only_a_block_of_its_kind() {
+async fn law_s4_delta_extends_only_block_of_same_kind() {
     let blocks = blocks_of_every_kind();
     for content in &blocks {
         for other in &blocks {
@@ -456,7 +456,7 @@ fn scripted(chunks: Vec<Chunk>, round: u32, text: &str) -> ChunkStream {
 }
 
 #[tokio::test]
-async fn law_s3_what_an_editor_left_open_closes_before_a_later_round_begins() {
+async fn law_s3_blocks_left_open_close_before_next_round() {
     // Nobody says that round 1 ended: an advisor asked twice.
     let first: Vec<_> = Chunk::from_block(BlockId::new(1, 0), &Block::text("let me see")).collect();
     let never_closes: Edit = |chunk, out| out.extend(Some(chunk).filter(|chunk| !is_closed(chunk)));
@@ -466,7 +466,7 @@ async fn law_s3_what_an_editor_left_open_closes_before_a_later_round_begins() {
 }
 
 #[tokio::test]
-async fn law_s4_an_attempt_that_is_void_changes_nothing_of_the_next() {
+async fn law_s4_void_attempt_does_not_change_the_next() {
     let block = BlockId::new(1, 0);
     let void =
         |head| vec![Chunk::Opened { block, head }, text(block, "vo"), Chunk::AttemptRestarted { round: 1 }];

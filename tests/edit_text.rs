@@ -96,7 +96,7 @@ fn d5_each_block_holds_back_its_own_text() {
 
 /// D6: what was held back of an attempt that is void came out with the next one.
 #[test]
-fn d6_nothing_is_left_of_an_attempt_that_was_restarted() {
+fn d6_restarted_attempt_leaves_no_held_text() {
     let block = BlockId::new(1, 0);
     let answer = ChatResponse::new(1, Message::assistant("It was a sword."), FinishReason::Stop);
     let (texts, fold, response) = read(
@@ -141,7 +141,7 @@ fn law_s2_no_more_is_held_back_than_is_declared() {
 }
 
 #[test]
-fn reasoning_is_edited_as_text_is_and_keeps_its_data_only_unchanged() {
+fn edited_reasoning_keeps_provider_data_only_if_unchanged() {
     let block = |text: &str| {
         Block::with_data(
             BlockContent::Reasoning(text.into()),
@@ -158,7 +158,7 @@ fn reasoning_is_edited_as_text_is_and_keeps_its_data_only_unchanged() {
 
 proptest! {
     #[test]
-    fn law_s4_s5_however_text_is_cut_the_same_is_shown_and_told(
+    fn law_s4_s5_shown_text_is_independent_of_chunking(
         pieces in prop::collection::vec("[sword é]{0,6}", 1..12),
         hold_back in prop_oneof![(4..9_usize).prop_map(HoldBack::Bytes), Just(HoldBack::Block)],
     ) {
@@ -180,7 +180,7 @@ proptest! {
 
 /// Inside memory, what is shown is what is remembered, also of a turn that is dropped wherever it is.
 #[tokio::test]
-async fn law_k3_s4_of_a_dropped_turn_what_was_shown_of_edited_text_is_remembered() {
+async fn law_k3_s4_dropped_turn_remembers_shown_edited_text() {
     for cut in 0..12 {
         let look = ToolDefinition::new("look", "Looks.", json!({"type": "object"}));
         let first = Answer::new().text("a sw").text("ord").call("c1", "look", "{}");

@@ -104,7 +104,7 @@ const MODES: [ToolCallStreaming; 3] =
     [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All];
 
 #[tokio::test]
-async fn law_s4_o6_what_was_shown_of_an_answer_that_is_ended_is_what_is_remembered() {
+async fn law_s4_o6_ended_answer_remembers_what_was_shown() {
     for ((stops, remembers), mode) in PLACES.into_iter().flat_map(|place| MODES.map(|mode| (place, mode))) {
         eprintln!("{stops} {remembers} {mode:?}");
         let first = Answer::new().text("let me see").call("c1", "look", "{}").finish(FinishReason::ToolCalls);
@@ -129,7 +129,7 @@ async fn law_s4_o6_what_was_shown_of_an_answer_that_is_ended_is_what_is_remember
 }
 
 #[tokio::test]
-async fn an_answer_that_is_ended_before_it_shows_anything_is_empty_and_the_next_turn_works() {
+async fn answer_ended_before_output_is_empty() {
     for (stops, remembers) in PLACES {
         eprintln!("{stops} {remembers}");
         let answers = [Answer::new().text("stop it").hang(), Answer::from_text("Hello.")];
@@ -160,7 +160,7 @@ fn ending(blocks: Vec<Block>, reason: FinishReason) -> impl StreamAdvisor {
 
 /// A call that was complete runs if the reason does not veto it; one that was open never runs.
 #[tokio::test]
-async fn law_t2_a_call_of_an_answer_that_is_ended_runs_only_if_it_is_complete_and_nothing_vetoes_it() {
+async fn law_t2_ended_answer_runs_only_complete_unvetoed_calls() {
     let call = || Block::from(ToolCall::new("c1", "look", "{}"));
     for (reason, runs) in [(FinishReason::Stop, 1), (FinishReason::ContentFilter, 0)] {
         let advisor = ending(vec![call(), Block::text("stop")], reason);
@@ -208,7 +208,7 @@ fn ending_at(at: fn(&Chunk) -> bool) -> impl StreamAdvisor {
 
 /// Outside the loop, a turn can be ended when a round has completed, and while tools run.
 #[tokio::test]
-async fn law_t1_s4_a_turn_that_is_ended_amid_its_tools_tells_and_remembers_that_they_were_cut_off() {
+async fn law_t1_s4_turn_ended_during_tools_reports_interruption() {
     let at_round: fn(&Chunk) -> bool = |chunk| matches!(chunk, Chunk::RoundCompleted(_));
     let at_tool: fn(&Chunk) -> bool = |chunk| matches!(chunk, Chunk::Tool(_));
     let modes = [ToolCallStreaming::TextOnly, ToolCallStreaming::All];
@@ -241,7 +241,7 @@ async fn law_t1_s4_a_turn_that_is_ended_amid_its_tools_tells_and_remembers_that_
 }
 
 #[tokio::test]
-async fn law_t5_a_tool_that_must_not_run_twice_is_told_as_started_when_its_turn_is_ended() {
+async fn law_t5_ended_turn_reports_non_repeatable_tool_as_started() {
     let charge = ToolDefinition::new("charge", "Charges.", json!({"type": "object"}));
     let charge = FnTool::with_invocation(
         charge.with_effect(Effect::AtMostOnce),

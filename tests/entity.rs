@@ -92,7 +92,7 @@ fn calling() -> Answer {
 }
 
 #[tokio::test]
-async fn law_m2_s6_a_rejected_answer_is_asked_for_again_and_not_remembered() {
+async fn law_m2_s6_rejected_answer_is_retried_and_not_remembered() {
     for remembers in [Phase::Round, Phase::Turn] {
         for support in [
             SchemaSupport::None,
@@ -146,7 +146,7 @@ async fn law_m2_s6_a_rejected_answer_is_asked_for_again_and_not_remembered() {
 }
 
 #[tokio::test]
-async fn law_s4_what_was_shown_of_a_rejected_answer_is_void_and_its_usage_counts() {
+async fn law_s4_rejected_answer_is_void_but_usage_counts() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
         let answers = [
             Answer::new().text("Oslo").usage(10, 1).finish(FinishReason::Stop),
@@ -173,7 +173,7 @@ async fn law_s4_what_was_shown_of_a_rejected_answer_is_void_and_its_usage_counts
 }
 
 #[tokio::test]
-async fn attempts_are_bounded_and_the_last_answer_is_in_the_error() {
+async fn attempts_are_bounded_and_error_holds_last_answer() {
     let answers = || (0..9).map(|_| Answer::from_text("Oslo"));
     for (attempts, asked) in [(None, 3), (Some(1), 1), (Some(0), 1), (Some(5), 5)] {
         let setting = setting(answers(), Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
@@ -193,7 +193,7 @@ async fn attempts_are_bounded_and_the_last_answer_is_in_the_error() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_or_refused_is_not_asked_for_again() {
+async fn cut_or_refused_answer_is_not_retried() {
     let cut = |reason| Answer::new().text("{\"name\": \"Os").finish(reason);
     // OpenAI's way to refuse.
     let refusal =
@@ -212,7 +212,7 @@ async fn an_answer_that_is_cut_or_refused_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn law_m1_an_answer_without_text_is_asked_for_again_with_what_servers_take() {
+async fn law_m1_answer_without_text_is_retried_with_valid_transcript() {
     let media = Media::from_url("image/png", "https://example.org/oslo.png");
     let answers = || {
         [
@@ -244,7 +244,7 @@ async fn law_m1_an_answer_without_text_is_asked_for_again_with_what_servers_take
 
 /// `12` may be the beginning of `123`; an object that is closed is whole.
 #[tokio::test]
-async fn a_value_that_may_have_been_cut_is_none() {
+async fn possibly_truncated_value_is_an_error() {
     let one = |text: &str, reason| {
         let answers = [Answer::new().text(text).finish(reason)];
         setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new())
@@ -282,7 +282,7 @@ async fn a_cache_tells_an_entity_from_a_text() {
 }
 
 #[tokio::test]
-async fn a_turn_that_ends_at_a_limit_has_no_value() {
+async fn turn_ending_at_limit_has_no_value() {
     let limits = ToolLimits::default().with_rounds(1);
     let tools = ToolCallAdvisor::builder().limits(limits).build().unwrap();
     let setting = setting([calling()], Phase::Round, SchemaSupport::None, tools);
@@ -292,7 +292,7 @@ async fn a_turn_that_ends_at_a_limit_has_no_value() {
 }
 
 #[tokio::test]
-async fn an_error_while_it_is_asked_again_is_the_turns() {
+async fn error_during_retry_is_error_of_the_turn() {
     let down = Error::new(ErrorKind::Connection, "the connection broke");
     let answers = [Answer::from_text("Oslo"), Answer::refused(down)];
     let setting = setting(answers, Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
@@ -301,7 +301,7 @@ async fn an_error_while_it_is_asked_again_is_the_turns() {
 }
 
 #[tokio::test]
-async fn a_value_is_told_while_it_is_written_and_begins_again_after_a_rejection() {
+async fn value_streams_partially_and_restarts_after_rejection() {
     let answers = [
         Answer::new().text("Well: ").text("{\"na").text("me\": \"Bergen\"}").finish(FinishReason::Stop),
         Answer::new()
@@ -337,7 +337,7 @@ where
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_value_is_of_one_object_and_begins_with_it() {
+async fn partial_values_come_from_one_object_only() {
     use Partial::{Complete, Value};
     assert_eq!(
         told_of::<Vec<u32>>(&["{", "\"val", "ue\": [", "1, 2", ", 3]}"]).await,
@@ -354,7 +354,7 @@ async fn what_is_told_of_a_value_is_of_one_object_and_begins_with_it() {
 }
 
 #[tokio::test]
-async fn law_r3_what_is_shown_of_an_entity_is_not_in_its_debug() {
+async fn law_r3_entity_content_is_absent_from_debug() {
     let model = ScriptedModel::new([Answer::new().text("{\"name\": \"Oslo\"").hang()]);
     let client = ChatClient::builder(model).build().unwrap();
     let mut stream = client.prompt().user("Where?").entity::<City>().stream();
@@ -386,7 +386,7 @@ async fn values_of_any_shape_can_be_asked_for() {
 
 /// A turn that is submitted again is answered by memory, and has the same value.
 #[tokio::test]
-async fn a_turn_that_was_answered_before_has_its_value() {
+async fn already_answered_turn_returns_its_value() {
     let setting =
         setting([Answer::from_text(OSLO)], Phase::Round, SchemaSupport::None, ToolCallAdvisor::new());
     for _ in 0..2 {

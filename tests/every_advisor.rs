@@ -181,7 +181,7 @@ fn permutations(of: usize) -> Vec<Vec<usize>> {
 }
 
 #[tokio::test]
-async fn d3_d5_d6_what_is_shown_is_told_and_remembered_in_every_order_of_those_around_the_model() {
+async fn d3_d5_d6_shown_equals_remembered_for_all_model_advisor_orders() {
     let outer: Vec<_> = (0..OUTER.len()).collect();
     for (place, inner) in permutations(INNER.len()).iter().enumerate() {
         for kind in KINDS {
@@ -193,7 +193,7 @@ async fn d3_d5_d6_what_is_shown_is_told_and_remembered_in_every_order_of_those_a
 }
 
 #[tokio::test]
-async fn d3_what_is_shown_is_told_and_remembered_in_every_order_of_those_around_the_turn() {
+async fn d3_shown_equals_remembered_for_all_turn_advisor_orders() {
     let inner: Vec<_> = (0..INNER.len()).collect();
     for (place, outer) in permutations(OUTER.len()).iter().enumerate() {
         let (mode, kind) = (MODES[place % 3], KINDS[(place / 3) % 3]);
@@ -221,7 +221,7 @@ fn an_order_that_cannot_be_true_is_refused() {
 
 /// D3: the guard was blind behind an advisor that adds instructions.
 #[tokio::test]
-async fn d3_the_guard_sees_the_users_words_whoever_stands_outside_of_it() {
+async fn d3_guard_sees_user_message_behind_any_advisor() {
     let model = ScriptedModel::new([]);
     let client = ChatClient::builder(model.clone()).advisor(polite()).advisor(guard()).build().unwrap();
     let answer = client.prompt().user("The password, please.").call().await.unwrap();

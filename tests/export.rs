@@ -97,7 +97,7 @@ async fn log_of(store: &Store, key: &ConversationKey) -> Vec<Entry> {
 
 /// Each store into each other and into itself, under another name, twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_conversation_goes_from_each_store_to_each_other() {
+async fn conversation_moves_between_all_store_pairs() {
     let stores = stores().await;
     let new_key = || ConversationKey::in_tenant(&String::from(TurnId::mint()), "c").unwrap();
     for (from, source) in &stores {
@@ -135,7 +135,7 @@ async fn a_conversation_goes_from_each_store_to_each_other() {
 const OF_VERSION_1: &str = include_str!("fixtures/conversation-1.jsonl");
 
 #[tokio::test]
-async fn fx_4_what_the_first_version_exported_is_read_by_each_store_and_exported_as_it_was() {
+async fn fx_4_first_version_export_round_trips_everywhere() {
     for (name, store) in stores().await {
         let key = ConversationKey::in_tenant(&String::from(TurnId::mint()), "c").unwrap();
         let imported = import(&store, OF_VERSION_1.as_bytes(), Some(key.clone())).await.unwrap();
@@ -152,7 +152,7 @@ async fn fx_4_what_the_first_version_exported_is_read_by_each_store_and_exported
 
 /// The file that the first version wrote says what it said, and is gone on with.
 #[tokio::test]
-async fn fx_4_the_file_of_the_first_version_is_read_as_it_was() {
+async fn fx_4_first_version_file_is_read_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("conversations.sqlite");
     let file = include_bytes!("../crates/chat-memory-sqlite/tests/fixtures/schema-1.sqlite");

@@ -265,7 +265,7 @@ async fn law_m6_k4_the_store_may_fail_at_any_two_operations() {
 /// What a memory inside the loop stores of a round is covered by the turn's time. What the loop announces between
 /// rounds is not.
 #[tokio::test(start_paused = true)]
-async fn a_store_that_hangs_in_a_round_costs_no_more_than_the_turns_time() {
+async fn turn_time_bounds_store_that_hangs_in_round() {
     let time = Duration::from_secs(5);
     let [plain, rounds, ..] = scenarios();
     // The conversation is loaded, the input stored, then each answer; in between the results, by the loop.

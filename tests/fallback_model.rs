@@ -83,7 +83,7 @@ impl Setting {
 }
 
 #[tokio::test]
-async fn the_next_model_is_asked_while_nothing_was_shown() {
+async fn next_model_is_asked_if_nothing_was_shown() {
     for broken in [Answer::refused(down()), Answer::new().error(down())] {
         let first = ScriptedModel::new([broken]);
         let second = ScriptedModel::new([Answer::refused(failed(ErrorKind::Connection))]);
@@ -137,7 +137,7 @@ impl ChatModel for OpensAndFails {
 }
 
 #[tokio::test]
-async fn chunks_that_were_taken_without_polling_count_as_shown() {
+async fn chunks_taken_without_polling_count_as_shown() {
     let second = ScriptedModel::new([Answer::from_text("Here.")]);
     let model = FallbackModel::new(OpensAndFails).or(second.clone());
     let mut stream = model.stream(ChatRequest::new(Message::user("go"))).await.unwrap();
@@ -149,7 +149,7 @@ async fn chunks_that_were_taken_without_polling_count_as_shown() {
 }
 
 #[tokio::test]
-async fn an_error_that_is_not_the_models_is_passed_on() {
+async fn error_not_caused_by_model_is_passed_on() {
     for kind in
         [ErrorKind::InvalidHistory, ErrorKind::InvalidRequest, ErrorKind::Configuration, ErrorKind::Cancelled]
     {
@@ -178,7 +178,7 @@ async fn the_error_of_the_last_model_is_returned() {
 
 /// What was shown of the first attempt is void: it is in no response, no memory and no fold.
 #[tokio::test]
-async fn law_s4_k3_a_restart_after_output_makes_what_was_shown_void() {
+async fn law_s4_k3_restart_after_output_voids_shown_chunks() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
         for remembers in [Phase::Round, Phase::Turn] {
             eprintln!("{mode:?} {remembers}");
@@ -200,7 +200,7 @@ async fn law_s4_k3_a_restart_after_output_makes_what_was_shown_void() {
 }
 
 #[tokio::test]
-async fn law_k2_k3_a_turn_that_is_dropped_after_a_restart_remembers_the_second_attempt() {
+async fn law_k2_k3_turn_dropped_after_restart_remembers_second_attempt() {
     let first = ScriptedModel::new([Answer::new().text("void").error(down())]);
     let second = ScriptedModel::new([Answer::new().text("He").hang()]);
     let model = FallbackModel::new(first).or(second).restart_after_output();
@@ -226,7 +226,7 @@ async fn a_models_name_is_meant_for_the_first() {
 
 /// The rest of the chain stands around the other model too, and its rounds have numbers of their own.
 #[tokio::test]
-async fn an_advisor_asks_another_model_with_the_rest_of_the_chain() {
+async fn advisor_asks_other_model_through_rest_of_chain() {
     let (small, large) =
         (ScriptedModel::new([]), ScriptedModel::new([calling(), Answer::from_text("Done.")]));
     let journal = Journal::new();

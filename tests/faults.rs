@@ -57,7 +57,7 @@ fn every_fault_has_one_row_in_its_place() {
 }
 
 #[test]
-fn every_row_names_tests_or_says_why_there_are_none() {
+fn every_row_names_tests_or_gives_reason() {
     for Row { fault, what_happens, tests } in rows() {
         assert!(!what_happens.is_empty(), "{fault}: what happens?");
         let named = tests_in(&tests);

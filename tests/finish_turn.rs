@@ -229,11 +229,11 @@ fn try_all(finishers: impl Strategy<Value = Finisher>, cases: u32) {
 }
 
 #[test]
-fn d24_a_turn_that_is_finished_without_its_reader_is_remembered_as_if_it_had_been_read() {
+fn d24_turn_finished_without_reader_is_remembered_in_full() {
     try_all(Just(Finisher::Tokio), 40);
 }
 
 #[test]
-fn d24_what_was_shown_is_remembered_also_where_the_turn_is_not_finished() {
+fn d24_shown_output_is_remembered_if_turn_unfinished() {
     try_all((0..6_usize).prop_map(Finisher::GivesUp), 60);
 }

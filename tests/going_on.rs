@@ -67,7 +67,7 @@ fn drafts(phase: Phase) -> impl StreamAdvisor {
 }
 
 #[tokio::test]
-async fn law_k3_m4_text_shown_after_a_first_answer_survives_a_drop() {
+async fn law_k3_m4_text_shown_after_first_answer_survives_drop() {
     for (place, between) in
         [(Phase::Round, Phase::Round), (Phase::Round, Phase::Turn), (Phase::Turn, Phase::Turn)]
     {
@@ -93,7 +93,7 @@ async fn law_k3_m4_text_shown_after_a_first_answer_survives_a_drop() {
 }
 
 #[tokio::test]
-async fn law_k3_text_of_a_round_that_is_still_open_survives_although_a_later_one_is_stored() {
+async fn law_k3_open_round_text_survives_after_later_round_stored() {
     let model = ScriptedModel::new([Answer::new().text("Shown live").hang(), Answer::from_text("Hidden.")]);
     let memory = memory();
     let hedges = from_fn("hedges", |request: ChatRequest, next: AdvisorChain| async move {
@@ -129,7 +129,7 @@ fn second_opinion(phase: Phase) -> impl StreamAdvisor {
 }
 
 #[tokio::test]
-async fn law_o6_a_turn_that_went_on_has_an_end_and_frees_its_conversation() {
+async fn law_o6_continued_turn_ends_and_frees_its_conversation() {
     for place in PLACES {
         for with_loop in [true, false] {
             let answers =
@@ -158,7 +158,7 @@ async fn law_o6_a_turn_that_went_on_has_an_end_and_frees_its_conversation() {
 }
 
 #[tokio::test]
-async fn law_o6_a_turn_that_went_on_without_reaching_the_model_has_an_end_too() {
+async fn law_o6_continued_turn_without_model_call_ends() {
     for place in PLACES {
         let model = ScriptedModel::new(["First.", "Next."].map(Answer::from_text));
         let memory = memory();
@@ -186,7 +186,7 @@ async fn law_o6_a_turn_that_went_on_without_reaching_the_model_has_an_end_too() 
 }
 
 #[tokio::test]
-async fn law_m5_the_answer_of_a_turn_inside_another_stays_there() {
+async fn law_m5_nested_turn_answer_stays_in_nested_turn() {
     for place in PLACES {
         let classifier = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("A secret.")]))
             .advisor(from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
@@ -221,7 +221,7 @@ impl LoopHooks for NeverStarts {
 }
 
 #[tokio::test]
-async fn law_m4_a_loop_that_cannot_start_is_remembered_in_both_places() {
+async fn law_m4_failed_loop_start_is_remembered_in_both_places() {
     for place in PLACES {
         let memory = memory();
         let tool_loop = ToolCallAdvisor::builder().hooks(NeverStarts).build().unwrap();
@@ -236,7 +236,7 @@ async fn law_m4_a_loop_that_cannot_start_is_remembered_in_both_places() {
 }
 
 #[tokio::test]
-async fn a_chain_is_asked_again_with_the_same_request() {
+async fn chain_can_be_called_again_with_same_request() {
     for rooted in [true, false] {
         let model = ScriptedModel::new([
             Answer::refused(broken()),
@@ -278,7 +278,7 @@ impl LoopHooks for OnlyOnce {
 }
 
 #[tokio::test]
-async fn law_m5_a_turn_that_is_submitted_twice_does_not_free_the_one_that_runs() {
+async fn law_m5_turn_submitted_twice_does_not_free_running_one() {
     for dropped in [true, false] {
         let model = ScriptedModel::new([
             Answer::new().text("a").hang(),
@@ -330,7 +330,7 @@ impl LoopHooks for ToTenant {
 }
 
 #[tokio::test]
-async fn law_m5_the_conversation_that_was_named_last_remembers_the_turn() {
+async fn law_m5_conversation_named_last_remembers_the_turn() {
     let model = ScriptedModel::from_fn(|_| Answer::from_text("ok"));
     let hooked = memory();
     let tool_loop = ToolCallAdvisor::builder().hooks(ToTenant).build().unwrap();
@@ -367,7 +367,7 @@ async fn law_m5_the_conversation_that_was_named_last_remembers_the_turn() {
 }
 
 #[tokio::test]
-async fn law_m1_a_retry_that_words_its_question_anew_sends_no_two_user_messages_in_a_row() {
+async fn law_m1_rephrased_retry_sends_no_consecutive_user_messages() {
     for place in PLACES {
         let model = ScriptedModel::new([Answer::refused(broken()), Answer::from_text("Done.")]);
         let memory = memory();
@@ -400,7 +400,7 @@ async fn law_m1_a_retry_that_words_its_question_anew_sends_no_two_user_messages_
 }
 
 #[tokio::test]
-async fn law_m4_an_answer_that_was_read_before_the_round_failed_is_remembered_in_both_places() {
+async fn law_m4_answer_read_before_round_failure_is_remembered() {
     let mut logs = Vec::new();
     for place in PLACES {
         let fails = from_fn("fails after", |request: ChatRequest, next: AdvisorChain| async move {
@@ -427,7 +427,7 @@ async fn law_m4_an_answer_that_was_read_before_the_round_failed_is_remembered_in
 }
 
 #[tokio::test]
-async fn law_k3_a_rollback_reaches_a_turn_that_is_longer_than_the_window() {
+async fn law_k3_rollback_covers_turn_longer_than_window() {
     let definition = ToolDefinition::new("work", "Works.", json!({"type": "object"}));
     let calls = |id: &'static str| Answer::from_calls([(id, "work", "{}")]);
     let model = ScriptedModel::new([

@@ -84,7 +84,7 @@ async fn stores() -> (Vec<Arc<dyn ConversationStore>>, tempfile::TempDir) {
 const WINDOWS: [Window; 4] = [Window::All, Window::Messages(12), Window::Turns(3), Window::Tokens(500)];
 
 #[tokio::test]
-async fn d7_a_call_that_a_user_message_passes_over_is_told_as_not_run() {
+async fn d7_call_skipped_by_user_message_is_reported_unrun() {
     let not_run = format!("1: {NOT_RUN}");
     for window in WINDOWS {
         let mut logs = Vec::new();
@@ -110,7 +110,7 @@ async fn d7_a_call_that_a_user_message_passes_over_is_told_as_not_run() {
 }
 
 #[tokio::test]
-async fn d7_of_several_calls_those_are_told_as_not_run_that_nobody_answers() {
+async fn d7_unanswered_calls_among_several_are_reported_unrun() {
     for place in [Phase::Round, Phase::Turn] {
         let (stores, _folder) = stores().await;
         for store in stores {
@@ -144,7 +144,7 @@ fn kind<T>(outcome: Result<T>) -> Option<ErrorKind> {
 
 /// Law T5: a process dies between the start of a handed-out call and its result. The model is told to verify.
 #[tokio::test]
-async fn law_t5_a_handed_out_call_whose_result_was_lost_is_to_be_verified() {
+async fn law_t5_handed_out_call_with_lost_result_needs_verification() {
     let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
     for window in WINDOWS {
         for place in [Phase::Round, Phase::Turn] {
@@ -168,7 +168,7 @@ async fn law_t5_a_handed_out_call_whose_result_was_lost_is_to_be_verified() {
 
 /// Law T5: as above, and the result comes in time.
 #[tokio::test]
-async fn law_t5_the_result_of_a_handed_out_call_that_was_started_is_handed_in() {
+async fn law_t5_started_handed_out_call_accepts_its_result() {
     let (stores, _folder) = stores().await;
     for store in stores {
         let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
@@ -207,7 +207,7 @@ impl Around for Together {
 
 /// Law T5: two processes at once want to run one call, and two different ones of one answer.
 #[tokio::test]
-async fn law_t5_of_two_processes_one_starts_a_handed_out_call() {
+async fn law_t5_one_of_two_processes_starts_handed_out_call() {
     let (stores, _folder) = stores().await;
     for store in stores {
         let process = |answers| Process::new(&store, Phase::Round, Window::All, answers);
@@ -229,7 +229,7 @@ async fn law_t5_of_two_processes_one_starts_a_handed_out_call() {
 
 /// Law T5: the same with leases, and of many tasks of one process.
 #[tokio::test(start_paused = true)]
-async fn law_t5_of_many_that_start_a_handed_out_call_at_once_one_succeeds() {
+async fn law_t5_one_concurrent_start_of_handed_out_call_succeeds() {
     for leases in [false, true] {
         let store = InMemoryStore::new();
         let store: Arc<dyn ConversationStore> = Arc::new(if leases { store.with_leases() } else { store });
@@ -252,7 +252,7 @@ async fn law_t5_of_many_that_start_a_handed_out_call_at_once_one_succeeds() {
 
 /// Law T5: nothing is recorded of a call that the conversation does not wait for.
 #[tokio::test]
-async fn law_t5_only_a_call_that_the_conversation_waits_for_is_started() {
+async fn law_t5_only_pending_call_of_conversation_is_started() {
     let (stores, _folder) = stores().await;
     for store in stores {
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
@@ -281,7 +281,7 @@ async fn law_t5_only_a_call_that_the_conversation_waits_for_is_started() {
 
 /// Law T5: no start is written while a turn of the conversation runs, here or in another process.
 #[tokio::test(start_paused = true)]
-async fn law_t5_no_handed_out_call_starts_while_a_turn_runs() {
+async fn law_t5_handed_out_call_does_not_start_during_turn() {
     for (leases, same) in [(true, false), (true, true), (false, true)] {
         let store = InMemoryStore::new();
         let store: Arc<dyn ConversationStore> = Arc::new(if leases { store.with_leases() } else { store });
@@ -303,7 +303,7 @@ async fn law_t5_no_handed_out_call_starts_while_a_turn_runs() {
 
 /// Law T5: a turn that brought results and was rolled back leaves the calls open. Its process may not have written that.
 #[tokio::test]
-async fn law_t5_a_call_that_starts_behind_a_turn_that_was_rolled_back_is_to_be_verified() {
+async fn law_t5_call_started_after_rolled_back_turn_needs_verification() {
     for is_written in [true, false] {
         let (stores, _folder) = stores().await;
         for store in stores {
@@ -335,7 +335,7 @@ async fn law_t5_a_call_that_starts_behind_a_turn_that_was_rolled_back_is_to_be_v
 
 /// Law T5: whatever the store does, a start that is said to be recorded is, and it is there once.
 #[tokio::test]
-async fn law_t5_a_start_that_is_said_to_be_recorded_is() {
+async fn law_t5_start_reported_as_recorded_is_recorded() {
     let faults = [StoreFault::Unavailable, StoreFault::AnswerLost, StoreFault::Conflict];
     for fault in faults {
         for operation in 0..4 {
@@ -375,7 +375,7 @@ impl Around for Late {
 
 /// Law T5: a process whose lease has passed on while it was slow records no start.
 #[tokio::test(start_paused = true)]
-async fn law_t5_who_has_lost_the_lease_starts_no_handed_out_call() {
+async fn law_t5_process_without_lease_starts_no_handed_out_call() {
     let leased = InMemoryStore::new().with_leases();
     let store: Arc<dyn ConversationStore> = Arc::new(leased.clone());
     Process::new(&store, Phase::Round, Window::All, asks(&["1"])).turn(vec![Message::user("Go.")]).await;
@@ -393,7 +393,7 @@ async fn law_t5_who_has_lost_the_lease_starts_no_handed_out_call() {
 
 /// Law T5: a turn was dropped while its end was stored. A start stands behind that end all the same.
 #[tokio::test(start_paused = true)]
-async fn law_t5_a_call_of_a_turn_whose_end_is_not_stored_is_not_started() {
+async fn law_t5_turn_without_stored_end_starts_no_call() {
     for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
         let inner = InMemoryStore::new();
         let store = FaultStore::new(inner.clone());
@@ -430,7 +430,7 @@ async fn law_t5_a_call_of_a_turn_whose_end_is_not_stored_is_not_started() {
 
 /// A start counts on every branch: going back to before it starts no call a second time.
 #[tokio::test]
-async fn law_t5_a_call_that_was_started_on_one_branch_is_not_started_on_another() {
+async fn law_t5_call_started_on_one_branch_not_on_another() {
     let (stores, _folder) = stores().await;
     for store in stores {
         Process::new(&store, Phase::Round, Window::All, asks(&["1"]))
@@ -462,7 +462,7 @@ async fn law_t5_a_call_that_was_started_on_one_branch_is_not_started_on_another(
 }
 
 #[tokio::test]
-async fn law_t2_a_call_that_was_cut_off_is_not_handed_out() {
+async fn law_t2_cut_off_call_is_not_handed_out() {
     let store: Arc<dyn ConversationStore> = Arc::new(InMemoryStore::new());
     let memory = ChatMemoryAdvisor::new(Arc::clone(&store));
     let cut = ToolCallDelta::start(0, "1", "refund").with_arguments("{\"sum\":");

@@ -67,7 +67,7 @@ async fn a_turn_of_fifty_rounds_makes_one_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_several_threads_a_turn_of_fifty_rounds_makes_at_most_two_connections() {
+async fn fifty_threaded_rounds_use_at_most_two_connections() {
     // The pool gets a connection back a moment after its body has ended; these tools take no time at all.
     assert!(fifty_rounds().await <= 2);
 }
@@ -94,7 +94,7 @@ async fn outcome(reply: Reply) -> (Result<String>, usize) {
 }
 
 #[tokio::test]
-async fn failures_of_the_server_come_out_typed_and_the_conversation_goes_on() {
+async fn server_failures_are_typed_and_conversation_continues() {
     let cut = ChatTranscript::new("m").text("Half").without_done();
     type Expected = fn(&Error) -> bool;
     let table: Vec<(Reply, Expected)> = vec![
@@ -154,7 +154,7 @@ async fn a_request_that_was_repeated_is_remembered_once() {
 
 /// Law K3 over a connection: whatever was shown before it broke is what is remembered, and the next turn works.
 #[tokio::test]
-async fn an_answer_cut_at_any_byte_is_remembered_as_far_as_it_was_shown() {
+async fn answer_cut_at_any_byte_remembers_shown_text() {
     let body = ChatTranscript::new("m").text("Grüße ").text("aus Oslo").finish("stop").done();
     for breaks in [false, true] {
         let replies = (0..body.len()).flat_map(|at| {
@@ -194,7 +194,7 @@ async fn an_answer_cut_at_any_byte_is_remembered_as_far_as_it_was_shown() {
 
 /// A tool that an advisor adds under a name that servers do not take: it is offered, replayed and called under one.
 #[tokio::test]
-async fn d11_a_tool_with_a_dot_in_its_name_works_round_after_round() {
+async fn d11_tool_name_with_dot_works_in_every_round() {
     let call =
         |id: &str| ChatTranscript::new("m").tool_call(0, id, "docs_search", &["{}"]).finish("tool_calls");
     let answer = ChatTranscript::new("m").text("Found.").finish("stop");

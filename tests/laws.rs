@@ -89,7 +89,7 @@ fn breaks() -> BTreeMap<String, (String, Vec<String>)> {
 }
 
 #[test]
-fn every_law_has_a_statement_tests_and_a_break() {
+fn every_law_has_statement_tests_and_break() {
     let rows = rows();
     let ids: Vec<_> = rows.iter().map(|row| row.law.clone()).collect();
     let counts = [("S", 7), ("O", 7), ("M", 7), ("T", 6), ("K", 4), ("R", 4)];
@@ -102,7 +102,7 @@ fn every_law_has_a_statement_tests_and_a_break() {
 }
 
 #[test]
-fn every_test_that_is_named_exists_and_is_named_after_its_law() {
+fn every_named_test_exists_and_names_its_law() {
     let known = named_tests();
     for Row { law, tests, .. } in rows() {
         for test in tests {
@@ -122,7 +122,7 @@ fn every_test_is_named_after_laws_that_exist() {
 }
 
 #[test]
-fn every_break_is_listed_with_its_law_and_names_tests_of_it() {
+fn every_break_is_listed_and_names_law_tests() {
     let named: Vec<_> =
         named_tests().iter().map(|test| test.rsplit("::").next().unwrap().to_owned()).collect();
     let mut listed = BTreeMap::new();

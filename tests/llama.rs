@@ -63,7 +63,7 @@ fn client(url: &str, memory: &ChatMemoryAdvisor, memory_in: Phase) -> ChatClient
 }
 
 #[tokio::test]
-async fn a_real_llama_cpp_server_answers_through_the_whole_chain_with_a_tool_round() {
+async fn llama_cpp_answers_full_chain_with_tool_round() {
     let Some(url) = server() else { return };
     for memory_in in [Phase::Round, Phase::Turn] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
@@ -113,7 +113,7 @@ struct Trip {
 }
 
 #[tokio::test]
-async fn a_real_llama_cpp_server_holds_an_entity_to_its_schema() {
+async fn llama_cpp_constrains_entity_to_its_schema() {
     let Some(url) = server() else { return };
     let model =
         OpenAiModel::new("tiny").with_base_url(format!("{url}/v1")).with_profile(Profile::llama_cpp());

@@ -267,7 +267,7 @@ fn assert_log(name: &str, log: &[Message], expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory_and_the_next_turn_works() {
+async fn law_m4_m6_t1_every_exit_leaves_equal_valid_memory() {
     let key = ConversationKey::new("c").unwrap();
     for exit in exits() {
         for mode in MODES {
@@ -334,7 +334,7 @@ async fn law_m5_conversations_and_tenants_share_nothing() {
 }
 
 #[tokio::test]
-async fn two_turns_of_a_conversation_build_on_each_other() {
+async fn second_turn_of_conversation_sees_the_first() {
     let case = Case { memory: Phase::Round, mode: MODES[0], tool_rounds: 1, calls: 2 };
     let ran = case.prepare();
     ran.turn("one").await;
@@ -347,7 +347,7 @@ async fn two_turns_of_a_conversation_build_on_each_other() {
 }
 
 #[tokio::test]
-async fn a_dropped_turn_is_remembered_with_what_was_delivered_and_the_next_one_works() {
+async fn dropped_turn_is_remembered_as_delivered() {
     for memory in [Phase::Round, Phase::Turn] {
         let gate = Gate::new();
         let model = ScriptedModel::new([
@@ -379,7 +379,7 @@ async fn a_dropped_turn_is_remembered_with_what_was_delivered_and_the_next_one_w
 }
 
 #[tokio::test]
-async fn a_second_turn_of_a_running_conversation_is_rejected_with_a_typed_error() {
+async fn second_turn_of_running_conversation_gets_typed_error() {
     let gate = Gate::new();
     let model = ScriptedModel::new([
         Answer::new().text("a").gate(&gate).finish(FinishReason::Stop),
@@ -404,7 +404,7 @@ async fn a_second_turn_of_a_running_conversation_is_rejected_with_a_typed_error(
 }
 
 #[tokio::test]
-async fn a_forced_tool_choice_is_sent_once_and_what_memory_sends_stays_valid() {
+async fn forced_tool_choice_is_sent_once_memory_valid() {
     let model = ScriptedModel::new([Answer::from_calls([("a", "work", "{}")]), Answer::from_text("done")]);
     let client = ChatClient::builder(model.clone())
         .advisor(ToolCallAdvisor::new())
@@ -419,7 +419,7 @@ async fn a_forced_tool_choice_is_sent_once_and_what_memory_sends_stays_valid() {
 }
 
 #[tokio::test]
-async fn memory_costs_per_round_what_is_new_in_it() {
+async fn memory_cost_per_round_covers_new_messages_only() {
     // The fiftieth request shares all messages of the forty-ninth: nothing is copied.
     for memory in [Phase::Round, Phase::Turn] {
         let case = Case { memory, mode: MODES[0], tool_rounds: 50, calls: 2 };
@@ -438,7 +438,7 @@ async fn memory_costs_per_round_what_is_new_in_it() {
 
 /// A reader that panics has dropped the turn.
 #[tokio::test]
-async fn what_a_panicking_reader_was_shown_is_remembered_and_the_next_turn_works() {
+async fn output_shown_to_panicking_reader_is_remembered() {
     for memory in [Phase::Round, Phase::Turn] {
         let hangs = Answer::new().text("Hel").text("lo").hang();
         let model = ScriptedModel::new([hangs, Answer::from_text("Again.")]);
@@ -465,7 +465,7 @@ async fn what_a_panicking_reader_was_shown_is_remembered_and_the_next_turn_works
 /// A tool that asks the conversation it is called from: the inner turn fails, is told to the model, and disturbs
 /// nothing.
 #[tokio::test]
-async fn a_turn_inside_a_tool_of_its_own_conversation_is_refused() {
+async fn nested_turn_of_same_conversation_is_refused() {
     for memory in [Phase::Round, Phase::Turn] {
         let model =
             ScriptedModel::new([Answer::from_calls([("a", "ask", "{}")]), Answer::from_text("Done.")]);
@@ -500,7 +500,7 @@ async fn a_turn_inside_a_tool_of_its_own_conversation_is_refused() {
 }
 
 #[test]
-fn ids_that_could_be_a_path_or_a_query_are_text_and_no_turn() {
+fn path_or_query_ids_are_not_turn_ids() {
     let long = "a".repeat(129);
     for id in [".", "..", "../c", "a/b", "a\\b", "c;--", "c'", "c\"", "%2e", "a b", "a\n", "ä", &long] {
         let key = ConversationKey::in_tenant(id, id).unwrap();

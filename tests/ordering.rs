@@ -33,7 +33,7 @@ async fn for_each_case(check: impl Fn(&Case, &matrix::Ran)) {
 }
 
 #[tokio::test]
-async fn law_o1_each_advisor_runs_once_per_round_it_entered_outer_to_inner_and_back() {
+async fn law_o1_each_advisor_runs_once_per_entered_round() {
     for_each_case(|case, ran| {
         let rounds = case.tool_rounds as usize + 1;
         ran.journal.assert_count("outer before", 1);
@@ -50,7 +50,7 @@ async fn law_o1_each_advisor_runs_once_per_round_it_entered_outer_to_inner_and_b
 }
 
 #[tokio::test]
-async fn law_o2_the_users_message_is_stored_before_the_first_request() {
+async fn law_o2_user_message_is_stored_before_first_request() {
     for_each_case(|_, ran| {
         ran.journal.assert_happens_before("stored user*", "model.ask r1");
         ran.journal.assert_count("stored user*", 1);
@@ -59,7 +59,7 @@ async fn law_o2_the_users_message_is_stored_before_the_first_request() {
 }
 
 #[tokio::test]
-async fn law_o3_everything_inside_is_done_with_a_round_before_a_tool_of_it_starts_or_anyone_sees_its_end() {
+async fn law_o3_inner_round_work_precedes_tools_and_round_end() {
     for_each_case(|case, ran| {
         for round in 1..=case.tool_rounds {
             let stored = format!("stored assistant({}*", Case::call_id(round, 0));
@@ -79,7 +79,7 @@ async fn law_o3_everything_inside_is_done_with_a_round_before_a_tool_of_it_start
 }
 
 #[tokio::test]
-async fn law_o4_all_results_of_a_round_are_stored_in_call_order_before_the_next_request() {
+async fn law_o4_results_are_stored_in_order_before_next_request() {
     for_each_case(|case, ran| {
         for round in 1..=case.tool_rounds {
             let results: Vec<_> =
@@ -193,7 +193,7 @@ impl Advisor for FailingAfter {
 }
 
 #[tokio::test]
-async fn law_o5_after_a_failing_after_no_tool_runs_and_stored_calls_are_answered() {
+async fn law_o5_failing_after_runs_no_tool_and_answers_calls() {
     for memory in [Phase::Round, Phase::Turn] {
         for mode in matrix::MODES {
             for failing_round in [1, 2] {
@@ -246,7 +246,7 @@ fn journalling_tool(journal: &Journal) -> advisor_chain::FnTool {
 }
 
 #[tokio::test]
-async fn law_o5_a_failing_recorder_stops_the_turn_before_any_tool() {
+async fn law_o5_failing_recorder_stops_turn_before_any_tool() {
     struct Refusing;
     #[async_trait]
     impl advisor_chain::chain::TurnRecorder for Refusing {
@@ -279,7 +279,7 @@ async fn law_o5_a_failing_recorder_stops_the_turn_before_any_tool() {
 }
 
 #[tokio::test]
-async fn law_s6_folding_the_chunks_gives_what_a_call_returns_and_leaves_the_same_memory() {
+async fn law_s6_folded_chunks_equal_call_result_and_memory() {
     for case in cases() {
         let (streamed, fold, from_stream) = case.run().await;
         let called = case.prepare();
@@ -297,7 +297,7 @@ async fn law_s6_folding_the_chunks_gives_what_a_call_returns_and_leaves_the_same
 }
 
 #[tokio::test]
-async fn law_s3_s4_blocks_are_well_formed_and_conserved_in_every_round() {
+async fn law_s3_s4_blocks_are_well_formed_and_conserved_per_round() {
     for case in cases().filter(|case| case.tool_rounds <= 3) {
         let ran = case.prepare();
         let mut turn = ran.client.prompt().user("Please work.").conversation("c").stream();
@@ -333,7 +333,7 @@ async fn law_s3_s4_blocks_are_well_formed_and_conserved_in_every_round() {
 }
 
 #[tokio::test]
-async fn the_end_that_is_recorded_names_how_the_turn_ended() {
+async fn recorded_end_names_how_the_turn_ended() {
     let case = Case { memory: Phase::Round, mode: matrix::MODES[0], tool_rounds: 1, calls: 1 };
     let (ran, _, response) = case.run().await;
     assert_eq!(response.transcript().len(), 4);

@@ -84,7 +84,7 @@ fn rest(turn: &mut TurnStream) -> Vec<Result<Chunk, Error>> {
 }
 
 #[test]
-fn law_s4_a_turn_in_which_an_advisor_panicked_goes_on_with_an_error_and_nothing_else() {
+fn law_s4_panicked_advisor_yields_only_one_error() {
     for at in [At::Request, At::Chunk, At::Completion] {
         let journal = Journal::new();
         let mut turn = turn(Some(at), Recorder { journal: journal.clone(), panics: false });
@@ -99,7 +99,7 @@ fn law_s4_a_turn_in_which_an_advisor_panicked_goes_on_with_an_error_and_nothing_
 }
 
 #[test]
-fn a_turn_whose_recorder_panicked_is_handed_over_and_its_answer_is_in_the_error() {
+fn recorder_panic_error_holds_answer_of_the_turn() {
     let journal = Journal::new();
     let mut turn = turn(None, Recorder { journal: journal.clone(), panics: true });
     let text = read(&mut turn);
@@ -110,7 +110,7 @@ fn a_turn_whose_recorder_panicked_is_handed_over_and_its_answer_is_in_the_error(
 }
 
 #[tokio::test]
-async fn a_turn_that_panicked_and_is_dropped_ends_and_does_not_go_on() {
+async fn dropped_panicked_turn_ends_and_does_not_continue() {
     for mode in [OnDrop::KeepPartial, OnDrop::Rollback, OnDrop::FinishTurn] {
         let journal = Journal::new();
         let mut turn = turn(Some(At::Chunk), Recorder { journal: journal.clone(), panics: false });
@@ -244,7 +244,7 @@ fn read_so_far(turn: &mut TurnStream) -> Vec<Result<Chunk, Error>> {
 }
 
 #[test]
-fn d19_a_turn_that_is_dropped_settles_whatever_panics_in_its_drop() {
+fn d19_dropped_turn_settles_despite_any_drop_panic() {
     for holder in HOLDERS {
         for reader_panics in [false, true] {
             let journal = Journal::new();
@@ -263,7 +263,7 @@ fn d19_a_turn_that_is_dropped_settles_whatever_panics_in_its_drop() {
 }
 
 #[test]
-fn d19_a_turn_that_is_cancelled_says_so_and_settles_whatever_panics_in_its_drop() {
+fn d19_cancelled_turn_reports_and_settles_despite_drop_panic() {
     // A recording that has begun is waited for.
     for holder in HOLDERS.into_iter().filter(|holder| *holder != Holder::Recording) {
         let journal = Journal::new();
@@ -279,7 +279,7 @@ fn d19_a_turn_that_is_cancelled_says_so_and_settles_whatever_panics_in_its_drop(
 }
 
 #[test]
-fn d19_a_turn_that_fails_ends_and_settles_whatever_panics_in_a_drop() {
+fn d19_failed_turn_settles_despite_any_drop_panic() {
     for holder in HOLDERS.into_iter().filter(|holder| !matches!(holder, Holder::Recording | Holder::Opening))
     {
         let journal = Journal::new();
@@ -309,7 +309,7 @@ impl TurnRecorder for PanicsWhenTold {
 }
 
 #[test]
-fn d19_a_recorder_that_panics_when_it_is_told_of_a_drop_silences_no_other() {
+fn d19_recorder_panic_on_drop_does_not_silence_others() {
     let journal = Journal::new();
     let mut turn = turn(None, Recorder { journal: journal.clone(), panics: false });
     turn.turn().add_recorder(Arc::new(PanicsWhenTold));
@@ -322,7 +322,7 @@ fn d19_a_recorder_that_panics_when_it_is_told_of_a_drop_silences_no_other() {
 }
 
 #[test]
-fn d24_what_was_shown_is_not_lost_where_a_spawner_panics() {
+fn d24_shown_output_survives_spawner_panic() {
     for mode in [OnDrop::FinishTurn, OnDrop::KeepPartial] {
         for (cancelled, reader_panics) in [(false, false), (false, true), (true, false)] {
             let journal = Journal::new();
@@ -399,7 +399,7 @@ impl ChatModel for Banging {
 }
 
 #[tokio::test]
-async fn d19_an_answer_whose_source_panics_when_it_is_dropped_ends_or_is_asked_for_again() {
+async fn d19_source_drop_panic_ends_or_retries_the_answer() {
     let ended = dropped_with_a_bang(Answer::new().text("a").text("stop").hang());
     let ended = ended.next_stream(ChatRequest::new(Message::user("?"))).await.unwrap();
     let ended = ended.end_when(|chunk| (chunk.text()? == "stop").then_some(FinishReason::Stop));

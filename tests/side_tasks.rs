@@ -71,7 +71,7 @@ async fn read_until_it_waits(turn: &mut TurnStream) {
 }
 
 #[tokio::test]
-async fn what_goes_beside_a_turn_is_polled_before_the_turn_waits_and_can_end_it() {
+async fn side_task_is_polled_first_can_end_turn() {
     for (kind, end) in
         [(ErrorKind::Cancelled, "interrupted after Hello"), (ErrorKind::Fenced, "failed after Hello")]
     {
@@ -104,7 +104,7 @@ async fn law_r2_what_goes_beside_a_turn_ends_with_it() {
 }
 
 #[tokio::test]
-async fn several_go_beside_a_turn_and_one_may_bring_another() {
+async fn side_tasks_can_attach_further_side_tasks() {
     let journal = Journal::new();
     let told = journal.clone();
     let gate = Gate::new();
@@ -152,7 +152,7 @@ impl TurnRecorder for Late {
 }
 
 #[tokio::test]
-async fn what_comes_when_the_turn_is_over_is_dropped_at_once() {
+async fn side_task_attached_after_end_is_dropped() {
     let (gate, journal) = (Gate::new(), Journal::new());
     let (given, told) = (gate.clone(), journal.clone());
     let chain = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("Hi")]))

@@ -183,7 +183,7 @@ impl ChatModel for Ready {
 }
 
 #[tokio::test]
-async fn law_o7_what_is_there_is_taken_within_the_same_span() {
+async fn law_o7_ready_chunks_are_taken_within_same_span() {
     let spans = Spans::new();
     let _installed = spans.install();
     let journal = Journal::new();
@@ -238,7 +238,7 @@ async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, S
 }
 
 #[tokio::test]
-async fn d13_a_model_call_tells_its_model_usage_finish_and_error() {
+async fn d13_model_call_span_records_model_usage_finish_error() {
     let said =
         || [Ok(Delta::origin(Some("r".into()), Some("own-model-2026".into()))), Ok(Delta::text("canary"))];
     let finish = |reason: FinishReason| Ok(Delta::finish(reason));

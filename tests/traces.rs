@@ -82,7 +82,7 @@ async fn turns() {
 }
 
 #[tokio::test]
-async fn logs_hold_no_content_and_what_comes_from_outside_forges_no_line() {
+async fn logs_hold_no_content_and_no_forged_lines() {
     let lines = Lines::default();
     let writer = lines.clone();
     let subscriber = tracing_subscriber::fmt()

@@ -80,7 +80,7 @@ async fn worlds() -> Vec<(Arc<dyn ConversationStore>, Phase, tempfile::TempDir)>
 }
 
 #[tokio::test]
-async fn d2_a_past_turn_of_more_messages_than_the_window_leaves_what_was_said() {
+async fn d2_past_turn_exceeding_window_keeps_newest_messages() {
     for (store, place, _folder) in worlds().await {
         let window = Window::Messages(20);
         turn(&store, place, window, "Hello.", said("Hi.")).await;
@@ -92,7 +92,7 @@ async fn d2_a_past_turn_of_more_messages_than_the_window_leaves_what_was_said() 
 }
 
 #[tokio::test]
-async fn d2_a_tool_result_larger_than_the_window_leaves_what_was_said() {
+async fn d2_tool_result_exceeding_window_keeps_spoken_messages() {
     for (store, place, _folder) in worlds().await {
         let window = Window::Tokens(8000);
         turn(&store, place, window, "Hello.", said("Hi.")).await;
@@ -104,7 +104,7 @@ async fn d2_a_tool_result_larger_than_the_window_leaves_what_was_said() {
 }
 
 #[tokio::test]
-async fn law_m7_the_last_answer_is_sent_in_every_window_in_which_it_fits() {
+async fn law_m7_last_answer_is_sent_if_window_fits_it() {
     for place in [Phase::Round, Phase::Turn] {
         for count in [0, 1, 9] {
             for room in 0..24 {

@@ -177,7 +177,7 @@ async fn text_arrives_while_the_model_still_answers() {
 }
 
 #[tokio::test]
-async fn what_was_shown_to_a_client_that_goes_away_is_remembered_and_the_next_turn_works() {
+async fn output_shown_to_disconnected_client_is_remembered() {
     let gate = Gate::new();
     let model = ScriptedModel::new([two_parts(&gate), Answer::from_text("Here I am.")]);
     let service = Running::start(model.clone(), LONG).await;
@@ -208,7 +208,7 @@ async fn what_was_shown_to_a_client_that_goes_away_is_remembered_and_the_next_tu
 }
 
 #[tokio::test]
-async fn what_could_not_be_written_after_a_disconnect_is_written_when_the_service_ends() {
+async fn pending_writes_after_disconnect_finish_at_shutdown() {
     let store = FaultStore::new(InMemoryStore::new());
     let model = ScriptedModel::new([Answer::new().text("So far").hang()]);
     let service = Running::start_with(model, Arc::new(store.clone()), LONG).await;
@@ -230,7 +230,7 @@ async fn what_could_not_be_written_after_a_disconnect_is_written_when_the_servic
 }
 
 #[tokio::test]
-async fn a_second_turn_at_once_is_a_conflict_and_other_users_are_not_touched() {
+async fn concurrent_second_turn_conflicts_without_affecting_other_users() {
     let gate = Gate::new();
     let model = ScriptedModel::new([two_parts(&gate), Answer::from_text("Hello, Bob.")]);
     let service = Running::start(model, LONG).await;
@@ -246,7 +246,7 @@ async fn a_second_turn_at_once_is_a_conflict_and_other_users_are_not_touched() {
 }
 
 #[tokio::test]
-async fn an_error_before_the_answer_is_a_status_and_tells_nothing_of_the_provider() {
+async fn error_before_answer_is_status_hiding_provider_details() {
     let retry_after = Some(Duration::from_millis(6_500));
     let kinds = [
         (ErrorKind::RateLimited { retry_after }, 429, Some("7")),
@@ -270,7 +270,7 @@ async fn an_error_before_the_answer_is_a_status_and_tells_nothing_of_the_provide
 }
 
 #[tokio::test]
-async fn an_error_after_the_answer_has_begun_is_its_last_event() {
+async fn error_after_answer_began_is_last_event() {
     let error = Error::new(ErrorKind::Connection, "10.0.0.1 hung up");
     let model = ScriptedModel::new([Answer::new().text("So far").error(error)]);
     let service = Running::start(model, LONG).await;
@@ -280,7 +280,7 @@ async fn an_error_after_the_answer_has_begun_is_its_last_event() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_and_nobody_is_asked() {
+async fn invalid_request_is_refused_without_model_call() {
     let model = ScriptedModel::new([]);
     let service = Running::start(model.clone(), LONG).await;
     let hi = json!({"message": "Hi"});
@@ -304,7 +304,7 @@ async fn what_is_no_request_is_refused_and_nobody_is_asked() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_sent_again_is_answered_once() {
+async fn resent_request_is_answered_once() {
     let model = ScriptedModel::new([Answer::from_text("Paid.")]);
     let service = Running::start(model.clone(), LONG).await;
     let request = || service.post("ann", "c", &json!({"message": "Pay."})).header("idempotency-key", "k1");
@@ -357,7 +357,7 @@ async fn a_service_that_ends_lets_its_turns_end() {
 }
 
 #[tokio::test]
-async fn a_turn_that_does_not_end_is_stopped_and_what_it_showed_is_remembered() {
+async fn endless_turn_is_stopped_and_shown_output_remembered() {
     let model = ScriptedModel::new([Answer::new().text("So far").hang(), Answer::new().hang()]);
     let service = Running::start(model.clone(), Duration::ZERO).await;
     let mut events = service.say("ann", "Hi").await;
@@ -371,7 +371,7 @@ async fn a_turn_that_does_not_end_is_stopped_and_what_it_showed_is_remembered() 
 }
 
 #[tokio::test]
-async fn clients_that_stand_still_do_not_keep_the_service() {
+async fn stalled_clients_do_not_block_shutdown() {
     let much = "x".repeat(64 * 1024);
     let answer = (0..1000).fold(Answer::new(), |answer, _| answer.text(much.as_str())).done();
     let service = Running::start(ScriptedModel::new([answer]), Duration::ZERO).await;
@@ -388,7 +388,7 @@ async fn clients_that_stand_still_do_not_keep_the_service() {
 }
 
 #[tokio::test]
-async fn a_turn_that_has_not_started_when_the_service_stops_is_refused() {
+async fn turn_not_started_before_shutdown_is_refused() {
     let (gate, opens) = (Gate::new(), Gate::new());
     let waits = opens.clone();
     // The model is asked, and does not even begin to answer: no status is known yet.

@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 use crate::world::{PLACES, World, check_texts, fine, one_round, poll, polls_of_a_turn, two_rounds};
 
 #[tokio::test]
-async fn law_t5_t1_k4_dropped_or_crashed_at_any_point_a_call_is_started_once_and_the_model_is_told() {
+async fn law_t5_t1_k4_drop_or_crash_starts_and_reports_call_once() {
     let mut seen = [0; 3];
     for place in PLACES {
         for exclusive in [false, true] {
@@ -43,7 +43,7 @@ async fn law_t5_t1_k4_dropped_or_crashed_at_any_point_a_call_is_started_once_and
 }
 
 #[tokio::test]
-async fn law_t5_k4_after_any_two_drops_or_crashes_no_call_was_started_twice() {
+async fn law_t5_k4_two_drops_or_crashes_start_no_call_twice() {
     let mut pairs = 0;
     for place in PLACES {
         let longest = polls_of_a_turn(&World::new(place), one_round).await;
@@ -71,7 +71,7 @@ async fn law_t5_k4_after_any_two_drops_or_crashes_no_call_was_started_twice() {
 
 /// A tool that was running when its turn was cancelled, dropped or undone.
 #[tokio::test]
-async fn law_t5_k3_a_running_tool_whose_turn_is_stopped_is_to_be_verified_unless_it_is_undone() {
+async fn law_t5_k3_stopped_running_tool_needs_verification_unless_rolled_back() {
     for place in PLACES {
         for on_drop in [OnDrop::KeepPartial, OnDrop::Rollback] {
             for cancels in [false, true] {

@@ -12,7 +12,7 @@ use crate::world::{PLACES, World, key, poll, polls_of_a_turn, two_rounds, words}
 /// A turn that was cut off and is submitted again under its id goes on. Its new calls are no old ones: every call of every
 /// tool has a key of its own, and what had been started before is to be verified.
 #[tokio::test]
-async fn law_t5_k4_a_turn_that_is_submitted_again_starts_no_call_twice() {
+async fn law_t5_k4_resubmitted_turn_starts_no_call_twice() {
     let mut verified = 0;
     for place in PLACES {
         let longest = polls_of_a_turn(&World::new(place), two_rounds).await;

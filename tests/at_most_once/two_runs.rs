@@ -15,7 +15,7 @@ use crate::world::{PLACES, World, key};
 /// Two processes run the same turn at once, as when one was taken for dead: the store tells only one of them that it may
 /// start the call, although both write the same.
 #[tokio::test]
-async fn law_t5_of_two_runs_of_a_turn_one_starts_the_call() {
+async fn law_t5_one_of_two_turn_runs_starts_call() {
     for place in PLACES {
         let world = World::new(place);
         let gate = Gate::new();

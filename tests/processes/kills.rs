@@ -17,17 +17,17 @@ const KILLS: usize = 200;
 const ENOUGH: usize = 100;
 
 #[test]
-fn law_k4_m1_m3_m6_o6_t5_killed_at_any_point_a_conversation_in_a_file_goes_on() {
+fn law_k4_m1_m3_m6_o6_t5_file_conversation_survives_kill_anywhere() {
     killed_at_every_point("a file", Some(Place::file()));
 }
 
 #[test]
-fn law_k4_m1_m3_m6_o6_t5_killed_at_any_point_a_conversation_in_postgres_goes_on() {
+fn law_k4_m1_m3_m6_o6_t5_postgres_conversation_survives_kill_anywhere() {
     killed_at_every_point("PostgreSQL", Place::postgres());
 }
 
 #[test]
-fn law_k4_m1_m3_m6_o6_t5_killed_at_any_point_a_conversation_in_redis_goes_on() {
+fn law_k4_m1_m3_m6_o6_t5_redis_conversation_survives_kill_anywhere() {
     killed_at_every_point("Redis", Place::redis());
 }
 

@@ -102,12 +102,12 @@ impl Around for TellsWhenHeld {
 }
 
 #[test]
-fn law_m1_m3_processes_that_race_in_postgres_leave_a_valid_conversation() {
+fn law_m1_m3_postgres_process_race_leaves_valid_conversation() {
     race_in("PostgreSQL", Place::postgres());
 }
 
 #[test]
-fn law_m1_m3_processes_that_race_in_redis_leave_a_valid_conversation() {
+fn law_m1_m3_redis_process_race_leaves_valid_conversation() {
     race_in("Redis", Place::redis());
 }
 
@@ -132,7 +132,7 @@ fn race_in(what: &str, place: Option<Place>) {
 /// A file hands out no leases: the process that writes first takes the turn of another one for dead, and the version
 /// tells that one so.
 #[test]
-fn law_m1_m3_processes_that_race_in_a_file_leave_a_valid_conversation() {
+fn law_m1_m3_file_process_race_leaves_valid_conversation() {
     let place = Place::file();
     let mut met = 0;
     for pace in [Pace::InStep, Pace::Free] {

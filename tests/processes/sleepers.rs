@@ -13,18 +13,18 @@ use crate::places::Place;
 use crate::turn::Stop;
 
 #[test]
-fn law_m3_k4_a_process_that_wakes_up_leaves_no_trace_in_a_file() {
+fn law_m3_k4_awakened_process_leaves_no_trace_in_file() {
     // A file hands out no leases: the version says that another one has gone on.
     sleep_at_every_point("a file", Some(Place::file()), "StoreConflict");
 }
 
 #[test]
-fn law_m3_k4_a_process_that_wakes_up_leaves_no_trace_in_postgres() {
+fn law_m3_k4_awakened_process_leaves_no_trace_in_postgres() {
     sleep_at_every_point("PostgreSQL", Place::postgres(), "Fenced");
 }
 
 #[test]
-fn law_m3_k4_a_process_that_wakes_up_leaves_no_trace_in_redis() {
+fn law_m3_k4_awakened_process_leaves_no_trace_in_redis() {
     sleep_at_every_point("Redis", Place::redis(), "Fenced");
 }
 

@@ -119,6 +119,6 @@ async fn holders_at_once(time: Time) {
 }
 
 #[test]
-fn law_m3_k4_there_is_one_holder_at_a_time_and_nobody_else_writes() {
+fn law_m3_k4_one_holder_at_a_time_writes() {
     explore("holders", holders_at_once);
 }

@@ -137,6 +137,6 @@ fn law_m1_m3_m6_o6_t5_turns_of_processes_with_leases_that_interrupt() {
 }
 
 #[test]
-fn law_m1_m3_m6_o6_t5_turns_of_processes_that_know_nothing_of_each_other() {
+fn law_m1_m3_m6_o6_t5_turns_of_processes_without_coordination() {
     explore_turns(Shared::Store, OnBusy::Reject, 30);
 }

@@ -38,7 +38,7 @@ async fn write(store: YieldingStore, writer: usize) {
 }
 
 #[test]
-fn law_m3_writers_at_once_leave_each_batch_once_and_whole() {
+fn law_m3_concurrent_writers_leave_each_batch_once_whole() {
     explore("writers", |_time| async {
         let store = InMemoryStore::new();
         let writers = (0..WRITERS).map(|writer| spawn(write(YieldingStore::new(store.clone()), writer)));

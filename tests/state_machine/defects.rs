@@ -29,7 +29,7 @@ fn try_sequence(operations: &[Operation]) {
 }
 
 #[test]
-fn a_turn_of_a_conversation_that_was_deleted_writes_nothing_into_the_next_one() {
+fn turn_of_deleted_conversation_writes_nothing_into_next() {
     let operations = [
         submit(0, NEW, Some((ASKED, How::Stand))),
         Operation::Delete,
@@ -41,7 +41,7 @@ fn a_turn_of_a_conversation_that_was_deleted_writes_nothing_into_the_next_one() 
 
 /// It has the lease of the turn that stands, so that this one may leave no trace.
 #[test]
-fn a_process_that_dies_before_it_closes_the_turn_whose_place_it_took_leaves_a_conversation_that_works() {
+fn conversation_survives_process_death_before_closing_previous_turn() {
     for memory in [Phase::Round, Phase::Turn] {
         let setup = Setup { memory, on_busy: OnBusy::InterruptPrevious, leases: true };
         for after in 1..=ASKED {
@@ -59,13 +59,13 @@ fn a_process_that_dies_before_it_closes_the_turn_whose_place_it_took_leaves_a_co
 }
 
 #[test]
-fn a_rollback_does_not_hide_what_another_process_answered() {
+fn rollback_does_not_hide_answer_of_other_process() {
     let operations = [submit(0, NEW, Some((ASKED, How::Rollback))), submit(1, What::Again(0), None)];
     try_sequence(&operations);
 }
 
 #[test]
-fn a_rollback_of_an_answered_turn_that_is_submitted_again_does_not_hide_it() {
+fn rollback_of_resubmitted_turn_does_not_hide_answer() {
     let operations = [
         submit(0, NEW, None),
         Operation::Window { by: 0, window: Window::Messages(0) },
@@ -75,7 +75,7 @@ fn a_rollback_of_an_answered_turn_that_is_submitted_again_does_not_hide_it() {
 }
 
 #[test]
-fn a_turn_that_was_imported_is_answered_the_same_also_behind_the_window() {
+fn imported_turn_behind_window_returns_same_answer() {
     let operations = [
         Operation::Window { by: 0, window: Window::Messages(0) },
         submit(0, NEW, None),
@@ -86,7 +86,7 @@ fn a_turn_that_was_imported_is_answered_the_same_also_behind_the_window() {
 }
 
 #[test]
-fn an_undone_answer_of_tools_may_be_given_once_more_and_stays_undone() {
+fn repeated_undone_tool_answer_stays_undone() {
     for answered in 17..=18 {
         let undone = submit(0, What::New(Script::Direct), Some((answered, How::Rollback)));
         try_sequence(&[undone, submit(1, What::Again(0), None)]);

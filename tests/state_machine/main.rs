@@ -106,6 +106,6 @@ fn law_m1_m2_m3_m5_m6_o6_t1_t5_k3_k4_whatever_is_done_to_a_conversation_in_memor
 }
 
 #[test]
-fn law_m1_m2_m3_m5_m6_o6_t1_t5_k3_k4_whatever_is_done_to_a_conversation_in_a_file() {
+fn law_m1_m2_m3_m5_m6_o6_t1_t5_k3_k4_all_operations_on_file_conversation() {
     try_cases("in a file", TIMES_FEWER, false, 10, in_a_file);
 }

@@ -61,7 +61,7 @@ fn client(model: &ScriptedModel, memory: ChatMemoryAdvisor, place: usize, again:
 }
 
 #[tokio::test]
-async fn d10_the_transcript_of_a_turn_that_asks_twice_is_what_memory_keeps() {
+async fn d10_transcript_of_turn_asking_twice_equals_memory() {
     for place in 0..3 {
         for (how, again) in HOW {
             let (case, model) = (format!("{how}, memory at {place}"), model());
@@ -94,7 +94,7 @@ async fn d10_the_transcript_of_a_turn_that_asks_twice_is_what_memory_keeps() {
 
 /// The first loop is dropped while its tool runs.
 #[tokio::test]
-async fn law_t1_a_turn_that_is_asked_again_amid_its_tools_tells_that_they_were_cut_off() {
+async fn law_t1_turn_repeated_during_tools_reports_interrupted_calls() {
     let hurry = || {
         from_fn("hurry", |request: ChatRequest, next: AdvisorChain| async move {
             let mut first = next.next_stream(request.clone()).await?;

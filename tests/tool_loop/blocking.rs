@@ -82,7 +82,7 @@ async fn law_t2_a_panicking_blocking_tool_is_an_error_result() {
 /// A drop does not stop the thread: the run goes on to its end and keeps its place until then; its result is
 /// thrown away. A run that waits for a place never begins.
 #[tokio::test]
-async fn a_dropped_blocking_tool_runs_on_and_one_that_waits_never_begins() {
+async fn dropped_blocking_tool_continues_queued_one_never_begins() {
     let journal = Journal::new();
     let (work, go) = blocking(1, &journal);
     let tools: ToolSet = [Arc::new(work) as Arc<dyn Tool>].into_iter().collect();
@@ -108,7 +108,7 @@ async fn a_dropped_blocking_tool_runs_on_and_one_that_waits_never_begins() {
 
 /// The same for a run that has its place but no thread yet.
 #[test]
-fn a_dropped_blocking_tool_that_waits_for_a_thread_never_begins() {
+fn dropped_blocking_tool_awaiting_thread_never_begins() {
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     let journal = Journal::new();
     runtime.block_on(async {
@@ -126,7 +126,7 @@ fn a_dropped_blocking_tool_that_waits_for_a_thread_never_begins() {
 
 /// A timeout frees the turn, not the thread.
 #[tokio::test]
-async fn law_t2_a_blocking_tool_that_takes_too_long_is_an_error_result() {
+async fn law_t2_blocking_tool_timeout_is_an_error_result() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let slow = definition("work").with_timeout(Duration::ZERO);
@@ -145,7 +145,7 @@ async fn law_t2_a_blocking_tool_that_takes_too_long_is_an_error_result() {
 
 /// What a run gives after its time was over is thrown away: its call has been answered.
 #[tokio::test(start_paused = true)]
-async fn a_result_that_comes_too_late_is_thrown_away() {
+async fn late_result_is_discarded() {
     let (journal, gate) = (Journal::new(), Gate::new());
     let (go, wait) = mpsc::channel::<()>();
     let (wait, in_tool) = (Mutex::new(wait), journal.clone());

@@ -93,7 +93,7 @@ async fn the_loop_speaks_in_the_applications_words() {
 
 /// A hook that ends the turn, and a direct result that says nothing.
 #[tokio::test]
-async fn the_application_ends_a_turn_in_its_own_words() {
+async fn application_ends_turn_with_own_text() {
     let advisor = ToolCallAdvisor::builder().hooks(Ending).closing_texts(german()).build().unwrap();
     let client_of =
         |advisor, tool| client(&ScriptedModel::new([calls()]), advisor).tool(tool).build().unwrap();
@@ -129,7 +129,7 @@ impl advisor_chain::tools::LoopHooks for Ending {
 
 /// Nothing is shown and the response is empty; what is stored ends with an assistant message all the same.
 #[tokio::test]
-async fn law_m1_a_limit_that_is_not_shown_leaves_an_assistant_message() {
+async fn law_m1_hidden_limit_leaves_an_assistant_message() {
     let sentence = "I stopped here: the limit of 1 rounds in one turn was reached.";
     let texts = [
         ClosingTexts::new().silent(),
@@ -165,7 +165,7 @@ async fn law_m1_a_limit_that_is_not_shown_leaves_an_assistant_message() {
 
 /// The same where memory stands inside the loop and outside it; the next turn's request is valid and says it.
 #[tokio::test(start_paused = true)]
-async fn law_m4_a_turn_that_ends_silently_is_remembered_in_both_places_and_goes_on() {
+async fn law_m4_silently_ended_turn_is_remembered_in_both_places() {
     let slow = || Answer::new().text("Let me ").wait(std::future::pending());
     let limits = [
         (ToolLimits::default().with_rounds(1), calls as fn() -> Answer),
@@ -204,7 +204,7 @@ async fn law_m4_a_turn_that_ends_silently_is_remembered_in_both_places_and_goes_
 /// Law S6: what was not shown of a turn is not shown when it is submitted again, here or in another process. What is
 /// stored and sent says it all the same.
 #[tokio::test]
-async fn law_s6_a_turn_that_ended_silently_does_so_when_it_is_submitted_again() {
+async fn law_s6_silently_ended_turn_stays_silent_on_resubmission() {
     let folder = tempfile::tempdir().unwrap();
     for (memory, mode) in
         [Phase::Round, Phase::Turn].into_iter().flat_map(|memory| MODES.map(|mode| (memory, mode)))
@@ -251,7 +251,7 @@ async fn law_s6_a_turn_that_ended_silently_does_so_when_it_is_submitted_again() 
 
 /// What the model reads is never blank.
 #[tokio::test]
-async fn blank_words_for_the_model_are_the_loops_own() {
+async fn blank_closing_text_falls_back_to_default() {
     let texts = ClosingTexts::new().with_not_started(|_| String::new()).with_done(" ");
     let advisor = ToolCallAdvisor::builder()
         .limits(ToolLimits::default().with_rounds(1))

@@ -63,7 +63,7 @@ fn assert_refused(error: &Error, definition: &ToolDefinition, says: &[&str]) {
 }
 
 #[tokio::test]
-async fn d8_a_client_with_a_tool_that_no_server_takes_is_refused() {
+async fn d8_client_with_unsupported_tool_definition_is_refused() {
     for (definition, says) in refused() {
         let model = ScriptedModel::new([]);
         let built = client(&model, ToolCallAdvisor::new()).tool(fn_tool(definition.clone())).build();
@@ -98,7 +98,7 @@ async fn d8_names_and_schemas_at_the_bounds_are_taken() {
 
 /// A tool of one turn is looked at when the turn starts.
 #[tokio::test]
-async fn d8_a_turn_with_a_tool_that_no_server_takes_is_refused() {
+async fn d8_turn_with_unsupported_tool_definition_is_refused() {
     for (definition, says) in refused() {
         let model = ScriptedModel::new([]);
         let client = client(&model, ToolCallAdvisor::new()).build().unwrap();
@@ -110,7 +110,7 @@ async fn d8_a_turn_with_a_tool_that_no_server_takes_is_refused() {
 
 /// Wherever an advisor adds a tool, it is looked at before the request is sent.
 #[tokio::test]
-async fn d8_a_tool_that_an_advisor_adds_is_looked_at_before_the_request_is_sent() {
+async fn d8_advisor_added_tool_is_checked_before_request() {
     for (definition, says) in refused() {
         for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
             let model = ScriptedModel::new([]);
@@ -130,7 +130,7 @@ async fn d8_a_tool_that_an_advisor_adds_is_looked_at_before_the_request_is_sent(
 
 /// What is known to be wrong when the loop starts is told before anything is remembered.
 #[tokio::test]
-async fn d8_a_tool_that_comes_from_outside_of_the_loop_is_refused_before_anything_is_recorded() {
+async fn d8_tool_from_outside_loop_is_refused_before_recording() {
     let ledger = Ledger::default();
     let model = ScriptedModel::new([]);
     let adding = from_fn("adding", |request: ChatRequest, next: AdvisorChain| async move {
@@ -155,7 +155,7 @@ async fn d8_a_tool_that_comes_from_outside_of_the_loop_is_refused_before_anythin
 
 /// Without a tool loop, names and the root of schemas are looked at all the same.
 #[tokio::test]
-async fn d8_a_chain_without_a_loop_refuses_names_and_roots() {
+async fn d8_chain_without_loop_refuses_invalid_names_and_roots() {
     let model = ScriptedModel::new([]);
     for definition in [definition("my tool"), with_schema(json!({"type": 5}))] {
         let built = ChatClient::builder(model.clone()).tool(fn_tool(definition.clone())).build();

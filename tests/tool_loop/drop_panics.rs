@@ -58,7 +58,7 @@ fn three_calls() -> ScriptedModel {
 
 /// Out of time, each is dropped and answered; the others and the turn go on.
 #[tokio::test(start_paused = true)]
-async fn d19_tools_that_panic_in_their_drop_at_a_timeout_are_error_results() {
+async fn d19_tool_drop_panics_at_timeout_are_error_results() {
     let drops = Arc::default();
     let tools = ParallelTools::new().with_timeout(Some(Duration::from_secs(5)));
     let advisor = ToolCallAdvisor::builder().execution(tools).build().unwrap();
@@ -81,7 +81,7 @@ async fn d19_tools_that_panic_in_their_drop_at_a_timeout_are_error_results() {
 
 /// The same where the turn's time is over.
 #[tokio::test(start_paused = true)]
-async fn d19_tools_that_panic_in_their_drop_end_with_the_turns_time() {
+async fn d19_tool_drop_panics_end_with_turn_time() {
     let drops = Arc::default();
     let limits = ToolLimits::default().with_total_time(Duration::from_secs(5));
     let advisor = ToolCallAdvisor::builder().limits(limits).build().unwrap();
@@ -95,7 +95,7 @@ async fn d19_tools_that_panic_in_their_drop_end_with_the_turns_time() {
 
 /// A turn that is stopped drops them; it ends, says so, and settles.
 #[tokio::test]
-async fn d19_a_turn_whose_tools_panic_in_their_drop_ends_and_settles() {
+async fn d19_turn_with_tool_drop_panics_ends_and_settles() {
     for cancelled in [true, false] {
         let (drops, stages, ledger) = (Arc::default(), Stages::default(), Ledger::default());
         let advisor = ToolCallAdvisor::builder().hooks(Watch(stages.clone())).build().unwrap();
@@ -124,7 +124,7 @@ async fn d19_a_turn_whose_tools_panic_in_their_drop_ends_and_settles() {
 
 /// A panic is read by the model, whatever it holds; what limits the tool is free for the next call.
 #[tokio::test]
-async fn d19_a_panic_that_panics_when_it_is_dropped_is_an_error_result() {
+async fn d19_panic_payload_drop_panic_is_an_error_result() {
     for depth in 0..3 {
         let panicking = FnTool::new(definition("panics"), move |_: Value| async move {
             std::panic::panic_any(Payload(depth));

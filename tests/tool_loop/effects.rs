@@ -61,7 +61,7 @@ fn results(run: &Run) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn law_t5_starts_are_announced_before_any_tool_of_the_round_runs() {
+async fn law_t5_starts_are_announced_before_any_tool_runs() {
     for exclusive in [false, true] {
         let stages = Stages::default();
         let ledger = Ledger::at(&stages);
@@ -111,7 +111,7 @@ async fn law_t5_starts_are_announced_before_any_tool_of_the_round_runs() {
 }
 
 #[tokio::test]
-async fn without_tools_that_must_not_run_twice_nothing_is_announced() {
+async fn repeatable_tools_announce_no_starts() {
     let ledger = Ledger::default();
     let journal = Journal::new();
     let model = ScriptedModel::new([
@@ -132,7 +132,7 @@ async fn without_tools_that_must_not_run_twice_nothing_is_announced() {
 }
 
 #[tokio::test]
-async fn law_o5_t5_where_a_start_cannot_be_recorded_no_tool_runs() {
+async fn law_o5_t5_no_tool_runs_if_start_is_unrecorded() {
     for mode in [ToolCallStreaming::All, ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly] {
         let stages = Stages::failing_at("record started 1");
         let ledger = Ledger::at(&stages);
@@ -209,7 +209,7 @@ fn key(round: u32, position: u32) -> CallKey {
 }
 
 #[tokio::test]
-async fn law_t5_a_call_that_was_started_before_is_not_run_again() {
+async fn law_t5_previously_started_call_is_not_run_again() {
     for at_announcement in [false, true] {
         let (journal, ledger) = (Journal::new(), Ledger::default());
         let model = ScriptedModel::new([
@@ -238,7 +238,7 @@ async fn law_t5_a_call_that_was_started_before_is_not_run_again() {
 }
 
 #[tokio::test]
-async fn a_round_of_calls_that_were_all_started_before_goes_on() {
+async fn round_of_previously_started_calls_continues() {
     let (journal, ledger) = (Journal::new(), Ledger::default());
     let model = ScriptedModel::new([
         Answer::from_calls([("a", "charge", "{}"), ("b", "charge", "{}")]),
@@ -260,7 +260,7 @@ async fn a_round_of_calls_that_were_all_started_before_goes_on() {
 
 /// The table of `Effect`: what becomes of calls whose answer was given in an earlier run of the turn.
 #[tokio::test]
-async fn law_t5_in_a_repeated_round_only_those_run_that_may() {
+async fn law_t5_repeated_round_runs_only_permitted_calls() {
     let journal = Journal::new();
     let model = ScriptedModel::new([
         Answer::from_calls([
@@ -296,7 +296,7 @@ async fn law_t5_in_a_repeated_round_only_those_run_that_may() {
 }
 
 #[tokio::test]
-async fn law_t5_an_answer_that_comes_twice_starts_its_calls_once() {
+async fn law_t5_answer_received_twice_starts_calls_once() {
     let journal = Journal::new();
     let kept: Arc<Mutex<Option<advisor_chain::ChatResponse>>> = Arc::default();
     let model = ScriptedModel::new([Answer::from_calls([("a", "charge", "{}"), ("b", "look", "{}")])]);
@@ -329,7 +329,7 @@ async fn law_t5_an_answer_that_comes_twice_starts_its_calls_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_must_not_run_twice_and_takes_too_long_is_to_be_verified() {
+async fn timed_out_at_most_once_tool_needs_verification() {
     let hanging = |definition: ToolDefinition| {
         FnTool::new(definition.with_timeout(Duration::from_secs(3)), |_: serde_json::Value| async {
             std::future::pending::<()>().await;

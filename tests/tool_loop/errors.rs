@@ -11,7 +11,7 @@ use crate::support::{
 
 /// U-05: an error in a later round ends the turn with it, what is final is kept, no tool runs again.
 #[tokio::test]
-async fn an_error_in_round_two_carries_what_is_final() {
+async fn error_in_round_two_carries_final_content() {
     let model = ScriptedModel::new([
         Answer::from_calls([("c1", "look", "{}")]),
         Answer::new()
@@ -32,7 +32,7 @@ async fn an_error_in_round_two_carries_what_is_final() {
 
 /// Asking again would run the tools again, so an error after them says so, even where nothing was shown.
 #[tokio::test]
-async fn an_error_after_tools_have_run_counts_as_one_after_output() {
+async fn error_after_tools_ran_counts_as_emitted() {
     for rounds in [0, 1] {
         let calls = (0..rounds).map(|_| Answer::from_calls([("c1", "look", "{}")]));
         let reset = Answer::refused(Error::new(ErrorKind::Connection, "reset"));
@@ -76,7 +76,7 @@ async fn tm_38_several_choices_and_tools_are_refused() {
 
 /// TM-38: nor can several that nobody asked for.
 #[tokio::test]
-async fn tm_38_several_choices_that_come_with_calls_run_nothing() {
+async fn tm_38_several_choices_with_calls_run_nothing() {
     let second = [Delta::text("or so").in_choice(1), Delta::finish(FinishReason::Stop).in_choice(1)];
     let both = second.into_iter().fold(Answer::new().call("c1", "look", "{}"), Answer::delta);
     let mut settings = AggregatorSettings::default();
@@ -110,7 +110,7 @@ async fn law_o5_calls_are_answered_once_whatever_fails_later() {
 
 /// O5: what an error makes final is an answer: not an empty one, nor one that was cut off.
 #[tokio::test]
-async fn law_o5_an_error_records_no_answer_that_is_empty_or_was_cut_off() {
+async fn law_o5_error_records_no_empty_or_cut_answer() {
     for answer in [
         Answer::new().finish(FinishReason::Stop),
         Answer::new().text("It is").finish(FinishReason::Interrupted),

@@ -63,7 +63,7 @@ async fn law_t4_every_hook_runs_at_its_documented_time() {
 /// O3, O5, T4: whatever fails, no tool starts and nothing is asked afterwards, the error is delivered, what
 /// is recorded stays valid, and `finalize` runs once.
 #[tokio::test]
-async fn law_t4_whatever_fails_finalize_runs_once_and_nothing_goes_on() {
+async fn law_t4_any_failure_finalizes_once_and_stops() {
     for stage in stages_that_fail() {
         let stages = Stages::failing_at(stage);
         let staging = staged(&stages);
@@ -95,7 +95,7 @@ async fn law_t4_whatever_fails_finalize_runs_once_and_nothing_goes_on() {
 
 /// O5: calls that are final already are answered, once, and the turn's end is recorded as a failure.
 #[tokio::test]
-async fn law_o5_calls_that_are_stored_already_are_answered_not_started() {
+async fn law_o5_already_stored_calls_are_answered_not_started() {
     let answered = [
         "user: How is it?",
         "assistant: Let me look.",
@@ -116,7 +116,7 @@ async fn law_o5_calls_that_are_stored_already_are_answered_not_started() {
 
 /// Recorders hold a valid transcript whatever fails beside them.
 #[tokio::test]
-async fn law_o5_what_was_recorded_is_valid_whatever_fails_beside_it() {
+async fn law_o5_recorded_transcript_is_valid_after_any_failure() {
     for stage in stages_that_fail().filter(|stage| !stage.starts_with("record")) {
         let stages = Stages::failing_at(stage);
         let staging = staged(&stages);
@@ -180,7 +180,7 @@ async fn law_t4_a_drop_tells_finalize_what_was_final() {
 
 /// Nothing happens before the first poll, so nothing is finalized either (law K1).
 #[tokio::test]
-async fn law_k1_a_turn_that_was_never_polled_runs_no_hook() {
+async fn law_k1_never_polled_turn_runs_no_hook() {
     let stages = Stages::default();
     drop(staged(&stages).turn);
     assert!(stages.journal.labels().is_empty());
@@ -200,7 +200,7 @@ async fn law_t4_a_drop_after_the_end_changes_nothing() {
 /// O3: the reader learns that round 1 ended only after everything inside the loop is done with it, and the
 /// tool starts only after it was recorded.
 #[tokio::test]
-async fn law_o3_a_round_ends_outside_only_when_everything_inside_is_done() {
+async fn law_o3_round_ends_outside_after_all_inside_is_done() {
     for stage in ["after 1", "after_round 1", "record answer 1"] {
         let gate = Gate::new();
         let stages = Stages::waiting_at(stage, &gate);

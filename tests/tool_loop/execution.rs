@@ -93,7 +93,7 @@ async fn law_t2_ar_10_the_execution_can_be_replaced() {
 
 /// Other results than one per call, in call order, are an error of the machinery; the calls are answered.
 #[tokio::test]
-async fn an_execution_with_wrong_results_ends_the_turn_with_an_error() {
+async fn execution_with_wrong_results_ends_turn_with_error() {
     let wrong: [Results; 5] = [
         |_| Ok(Vec::new()),
         |batch| answered(batch).map(|mut results| results.drain(..1).collect()),
@@ -147,7 +147,7 @@ async fn results_of_an_execution_are_bounded() {
 
 /// TA-14, TA-15: a predicate that always says no hands the answer to the caller unchanged.
 #[tokio::test]
-async fn ta_14_calls_that_are_not_eligible_are_handed_out() {
+async fn ta_14_ineligible_calls_are_handed_out() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {
         let model = ScriptedModel::new([Answer::new()
             .text("Let me look.")
@@ -192,7 +192,7 @@ async fn ta_16_eligible_once_then_not() {
 
 /// An answer with one call for the caller is handed out whole, and its results begin the next turn's input.
 #[tokio::test]
-async fn a_call_for_the_caller_is_handed_out_and_answered_in_the_next_turn() {
+async fn caller_call_is_handed_out_and_answered_next() {
     let model = ScriptedModel::new([
         Answer::from_calls([("c1", "sign", "{}"), ("c2", "look", "{}")]),
         Answer::from_text("Signed."),
@@ -221,7 +221,7 @@ async fn a_call_for_the_caller_is_handed_out_and_answered_in_the_next_turn() {
 
 /// The model is told about a tool of the caller's like about every other.
 #[tokio::test]
-async fn tm_08_the_model_is_told_the_tools_in_order() {
+async fn tm_08_model_receives_tools_in_order() {
     let model = ScriptedModel::new([Answer::from_text("Done.")]);
     let client = client(&model, ToolCallAdvisor::new())
         .tool(tool("look", "sunny"))

@@ -102,7 +102,7 @@ async fn round_fifty_is_as_deep_as_round_one() {
 
 /// A stream is released when its round ends, before a tool of it runs.
 #[tokio::test]
-async fn a_rounds_stream_is_released_before_its_tools_run() {
+async fn round_stream_is_released_before_its_tools_run() {
     let layers = Layers::default();
     let live = Arc::clone(&layers.live);
     let look = advisor_chain::FnTool::new(crate::support::definition("look"), move |_: serde_json::Value| {

@@ -61,7 +61,7 @@ async fn calls_run_whatever_the_finish_reason_says() {
 /// Wherever the length cuts the arguments of a call: it does not run, what the model wrote stays as it is, and the
 /// model reads what became of it.
 #[tokio::test]
-async fn law_t2_arguments_cut_at_any_byte_stay_as_they_are_and_never_run() {
+async fn law_t2_arguments_cut_at_any_byte_never_run() {
     let whole = "{\"city\":\"Tromsø\",\"days\":[1,2]}";
     for (cut, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
         let arguments = &whole[..cut];

@@ -30,7 +30,7 @@ fn sent(model: &ScriptedModel) -> Vec<Vec<String>> {
 
 /// TA-44, TA-45: how often hooks run, with and without tools.
 #[tokio::test]
-async fn ta_44_hooks_run_once_per_loop_or_once_per_round() {
+async fn ta_44_hooks_run_per_loop_or_round() {
     for (model, rounds, tool_rounds) in
         [(ScriptedModel::new([Answer::from_text("Hi.")]), 1, 0), (three_rounds(), 3, 2)]
     {
@@ -79,7 +79,7 @@ impl LoopHooks for Adding {
 
 /// TA-46, TA-47, U-11: what a hook adds stays for all rounds that follow: messages, options, tools.
 #[tokio::test]
-async fn ta_46_what_a_hook_adds_survives_all_rounds() {
+async fn ta_46_hook_additions_survive_all_rounds() {
     for at_start in [true, false] {
         let model = ScriptedModel::new([
             Answer::from_calls([("c1", "look", "{}")]),
@@ -136,7 +136,7 @@ impl LoopHooks for Reminding {
 /// What `next_messages` adds is sent from then on; only what is neither ephemeral nor a system message is
 /// remembered.
 #[tokio::test]
-async fn added_messages_are_sent_in_every_later_round_and_remembered_unless_ephemeral() {
+async fn added_messages_persist_in_later_rounds_unless_ephemeral() {
     let model = three_rounds();
     let ledger = Ledger::default();
     let client = client(&model, hooked(Reminding)).advisor(ledger.clone()).tool(tool("look", "sunny"));
@@ -164,7 +164,7 @@ impl LoopHooks for Trimming {
 
 /// What a hook leaves out is not sent; the transcript has it all the same, and once.
 #[tokio::test]
-async fn what_is_left_out_of_a_request_stays_in_the_transcript() {
+async fn content_omitted_from_request_stays_in_transcript() {
     let model = three_rounds();
     let client = client(&model, hooked(Trimming)).tool(tool("look", "sunny")).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
@@ -199,7 +199,7 @@ impl LoopHooks for Rewriting {
 
 /// Results that a hook rewrites are sent so; the transcript keeps what happened, each result once.
 #[tokio::test]
-async fn law_m1_rewritten_results_are_only_sent_and_whole_examples_are_remembered() {
+async fn law_m1_rewritten_results_are_sent_but_not_remembered() {
     for memory in [Phase::Round, Phase::Turn] {
         let model = three_rounds();
         let ledger = Ledger::default();
@@ -226,7 +226,7 @@ async fn law_m1_rewritten_results_are_only_sent_and_whole_examples_are_remembere
 
 /// A forced call is asked for once; otherwise the turn would never end.
 #[tokio::test]
-async fn a_forced_tool_choice_is_reset_after_the_first_tools() {
+async fn forced_tool_choice_resets_after_first_tools() {
     let forced = |choice: Option<ToolChoice>| async move {
         let model = ScriptedModel::new([
             Answer::new().text("…").finish(FinishReason::Paused),

@@ -121,7 +121,7 @@ fn cases() -> Vec<(Value, Value, Leniency)> {
 }
 
 #[tokio::test]
-async fn arguments_that_can_mean_one_thing_only_are_taken_for_it() {
+async fn unambiguous_arguments_are_coerced() {
     for (arguments, becomes, first) in cases() {
         let arguments = arguments.to_string();
         for (leniency, takes) in
@@ -187,7 +187,7 @@ async fn law_t2_arguments_that_could_mean_several_things_are_refused() {
 
 /// Unless someone says otherwise, null counts as absent, and texts stay texts. A tool's own word goes before the loop's.
 #[tokio::test]
-async fn a_tool_may_be_stricter_or_more_lenient_than_the_loop() {
+async fn tool_leniency_overrides_loop_leniency() {
     let (null, text) = (r#"{"city":"Oslo","days":null}"#, r#"{"city":"Oslo","days":"3"}"#);
     for (of_loop, of_tool, takes) in [
         (None, None, [true, false]),
@@ -205,7 +205,7 @@ async fn a_tool_may_be_stricter_or_more_lenient_than_the_loop() {
 
 /// The tool itself can still read what the model wrote.
 #[tokio::test]
-async fn a_tool_sees_the_call_as_the_model_wrote_it() {
+async fn tool_sees_call_as_model_wrote_it() {
     let definition = ToolDefinition::new("look", "Looks.", schema()).with_leniency(Lenient);
     let arguments = r#"{ "city":"Oslo", "days":"3" }"#;
     let tool = FnTool::with_invocation(definition, move |invocation| async move {

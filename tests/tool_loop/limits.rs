@@ -55,7 +55,7 @@ async fn law_t3_rounds() {
 
 /// The last allowed round may answer; only calls and pauses need another one.
 #[tokio::test]
-async fn law_t3_an_answer_in_the_last_allowed_round_is_no_limit() {
+async fn law_t3_answer_in_last_allowed_round_is_no_limit() {
     let model = ScriptedModel::new([Answer::from_calls([("c1", "look", "{}")]), Answer::from_text("Done.")]);
     let client = client(&model, limited(ToolLimits::default().with_rounds(2)));
     let response =
@@ -73,7 +73,7 @@ async fn law_t3_rounds_also_bound_pauses() {
 }
 
 #[test]
-fn ta_03_a_limit_of_no_rounds_is_refused_when_built() {
+fn ta_03_limit_of_zero_rounds_is_refused() {
     let error = ToolCallAdvisor::builder().limits(ToolLimits::default().with_rounds(0)).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
     assert!(error.to_string().contains("allow at least 1"), "{error}");
@@ -135,7 +135,7 @@ async fn law_t3_tm_23_one_tools_own_bound() {
 
 /// TM-22: the bound may be told to the model instead, which goes on.
 #[tokio::test]
-async fn law_t3_tm_22_a_bound_on_calls_can_be_told_to_the_model() {
+async fn law_t3_tm_22_call_limit_is_reported_to_model() {
     let model = ScriptedModel::new([
         Answer::from_calls([("c1", "look", "{}"), ("c2", "look", "{}")]),
         Answer::from_calls([("c3", "look", "{}")]),

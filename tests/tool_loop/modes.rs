@@ -51,7 +51,7 @@ const END: [&str; 1] = ["completed 2 Stop"];
 
 /// TA-24 in our words: text is live, what belongs to the call is not shown.
 #[tokio::test]
-async fn ta_24_text_only_shows_what_the_user_reads() {
+async fn ta_24_text_only_shows_user_facing_text() {
     let run = run(ToolCallAdvisor::new()).await;
     let expected = [&ROUND_1_TEXT[..], &["round 1 completed"], &ANSWER, &["usage 2 20/3"], &END];
     assert_eq!(run.lines(), expected.concat());
@@ -59,7 +59,7 @@ async fn ta_24_text_only_shows_what_the_user_reads() {
 }
 
 #[tokio::test]
-async fn ta_24_final_answer_only_shows_the_last_round_alone() {
+async fn ta_24_final_answer_only_shows_last_round() {
     let run = run(streaming(FinalAnswerOnly)).await;
     // Withheld until it is known to be the last, the answer comes as whole blocks.
     let expected = ["2.0 + text", "2.0 \"It is sunny.\"", "2.0 -", "completed 2 Stop"];
@@ -69,7 +69,7 @@ async fn ta_24_final_answer_only_shows_the_last_round_alone() {
 
 /// With all of it streamed, a tool-call response, then the final response.
 #[tokio::test]
-async fn all_shows_a_tool_call_response_then_the_final_response() {
+async fn all_shows_tool_call_response_then_final_response() {
     let run = run(streaming(All)).await;
     let expected = [
         &ROUND_1_TEXT[..],
@@ -101,7 +101,7 @@ async fn all_shows_a_tool_call_response_then_the_final_response() {
 
 /// With all of it streamed, a tool-call response, then the direct result.
 #[tokio::test]
-async fn all_shows_a_tool_call_response_then_the_direct_result() {
+async fn all_shows_tool_call_response_then_direct_result() {
     let direct =
         FnTool::new(definition("look").return_direct(), |_: serde_json::Value| async { Ok("sunny") });
     let client = client(&two_rounds(), streaming(All)).tool(direct).build().unwrap();
@@ -174,7 +174,7 @@ async fn law_s2_text_is_live_in_rounds_that_go_on() {
 /// What was withheld of the last answer is shown when it turns out to be the last, also where a bound or a cut ends
 /// the turn: memory has it.
 #[tokio::test]
-async fn final_answer_only_shows_the_text_of_an_answer_that_a_veto_or_limit_ends() {
+async fn final_answer_only_shows_vetoed_or_limited_answer() {
     let asks = |finish| Answer::new().text("I will look.").call("c1", "look", "{}").finish(finish);
     for (finish, rounds) in [(FinishReason::Length, 9), (FinishReason::ToolCalls, 2)] {
         let model = ScriptedModel::new([Answer::from_calls([("c0", "look", "{}")]), asks(finish)]);
@@ -193,7 +193,7 @@ async fn final_answer_only_shows_the_text_of_an_answer_that_a_veto_or_limit_ends
 /// `FinalAnswerOnly` is live when the round is certainly the last one: no tools, tool choice none, or no
 /// round left.
 #[tokio::test]
-async fn final_answer_only_is_live_when_the_round_is_certainly_the_last() {
+async fn final_answer_only_streams_live_in_last_round() {
     let live_after = async |rounds: usize, client: advisor_chain::ChatClientBuilder, gate: &Gate| {
         let mut turn = Reader::new(client.build().unwrap().prompt().user("How is it?").stream());
         let shown = turn.so_far().await;
@@ -234,7 +234,7 @@ async fn final_answer_only_is_live_when_the_round_is_certainly_the_last() {
 
 /// Calls that the loop does not run are shown when that is decided, or live in `All`.
 #[tokio::test]
-async fn calls_for_the_caller_are_shown_in_every_mode() {
+async fn caller_calls_are_shown_in_every_mode() {
     let script = || {
         ScriptedModel::new([Answer::new()
             .text("Please ")
@@ -264,7 +264,7 @@ async fn calls_for_the_caller_are_shown_in_every_mode() {
 
 /// An attempt that begins again says so in every mode; what was shown of it is void.
 #[tokio::test]
-async fn an_attempt_that_restarts_says_so_in_every_mode() {
+async fn attempt_restart_is_reported_in_every_mode() {
     for mode in [TextOnly, FinalAnswerOnly, All] {
         let run = restarted(mode).await;
         let lines = run.lines();

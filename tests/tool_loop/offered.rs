@@ -27,7 +27,7 @@ fn changing(phase: Phase, change: fn(ToolSet) -> ToolSet) -> impl StreamAdvisor 
 
 /// AR-06: tools that another advisor adds are executed, wherever it stands.
 #[tokio::test]
-async fn ar_06_tools_that_an_advisor_adds_are_executed() {
+async fn ar_06_advisor_added_tools_are_executed() {
     for phase in [Phase::Turn, Phase::Round, Phase::ModelCall] {
         let model = asks_for("added");
         let adding = changing(phase, |tools| tools.with(tool("added", "it works")));
@@ -54,7 +54,7 @@ async fn a_tool_that_an_advisor_removes_is_unknown() {
 
 /// An advisor inside may replace a tool by one of its own; that is the one that runs.
 #[tokio::test]
-async fn a_tool_that_an_advisor_replaces_is_the_one_that_runs() {
+async fn advisor_replaced_tool_is_the_one_run() {
     let model = asks_for("look");
     let (look, given) = invoked("look");
     let replacing = changing(Phase::Round, |tools| tools.with(tool("look", "wrapped")));
@@ -66,7 +66,7 @@ async fn a_tool_that_an_advisor_replaces_is_the_one_that_runs() {
 
 /// AR-01, AR-07, AR-08: the client's tools, one turn's tools, both together.
 #[tokio::test]
-async fn ar_07_tools_of_the_client_and_of_one_turn() {
+async fn ar_07_client_tools_and_turn_tools() {
     let model = ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().tool_result() {
         Some(_) => Answer::from_text("Done."),
         None => Answer::from_calls([("c1", "always", "{}"), ("c2", "once", "{}")]),
@@ -82,7 +82,7 @@ async fn ar_07_tools_of_the_client_and_of_one_turn() {
 
 /// TM-15: two tools of one name are refused, and the error names it.
 #[tokio::test]
-async fn tm_15_two_tools_of_one_name_are_refused() {
+async fn tm_15_duplicate_tool_names_are_refused() {
     let twice = ChatClient::builder(asks_for("look")).tool(tool("look", "a")).tool(tool("look", "b"));
     let error = twice.build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
@@ -113,7 +113,7 @@ async fn tm_18_a_tool_may_take_typed_arguments() {
 
 /// ToolSearch: an advisor inside the loop that offers, round by round, what a search has found so far.
 #[tokio::test]
-async fn tools_found_in_one_round_are_offered_in_the_next() {
+async fn discovered_tools_are_offered_in_next_round() {
     let catalogue = || [tool("weather", "sunny"), tool("clock", "noon"), tool("never found", "x")];
     let offering = from_fn("tool search", move |request: ChatRequest, next: AdvisorChain| async move {
         let found: String = request
@@ -150,7 +150,7 @@ async fn tools_found_in_one_round_are_offered_in_the_next() {
 
 /// AR-09, AR-10: the loop that was added is the one that runs; none is added beside it.
 #[tokio::test]
-async fn ar_09_a_loop_that_was_added_keeps_the_default_one_out() {
+async fn ar_09_added_loop_replaces_default_loop() {
     struct Counted(Arc<Mutex<u32>>);
     #[async_trait]
     impl LoopHooks for Counted {
@@ -200,7 +200,7 @@ impl StreamAdvisor for Idle {
 
 /// AR-12: a loop of another make takes the place; the call is handed to the caller in one pass.
 #[tokio::test]
-async fn ar_12_a_loop_of_another_make_takes_the_place() {
+async fn ar_12_custom_loop_replaces_default_loop() {
     let model = asks_for("look");
     let client =
         advisor_chain::client(model.clone()).advisor(Idle).tool(tool("look", "sunny")).build().unwrap();

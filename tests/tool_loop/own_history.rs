@@ -35,7 +35,7 @@ fn prepared(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilde
 /// TA-38, TA-39: with a memory inside, the loop sends the system messages and what is new; it says so by itself
 /// or when it is told.
 #[tokio::test]
-async fn ta_39_with_a_memory_inside_only_what_is_new_is_sent() {
+async fn ta_39_memory_inside_sends_only_new_messages() {
     let told = ToolCallAdvisor::builder().disable_internal_conversation_history().build().unwrap();
     for advisor in [ToolCallAdvisor::new(), told] {
         let model = model();
@@ -51,7 +51,7 @@ async fn ta_39_with_a_memory_inside_only_what_is_new_is_sent() {
 
 /// TA-37: without one, each request repeats the turn.
 #[tokio::test]
-async fn ta_37_without_a_memory_inside_each_request_repeats_the_turn() {
+async fn ta_37_without_memory_requests_repeat_the_turn() {
     let kept = ToolCallAdvisor::builder().internal_conversation_history(true).build().unwrap();
     for advisor in [ToolCallAdvisor::new(), kept] {
         let model = model();
@@ -64,7 +64,7 @@ async fn ta_37_without_a_memory_inside_each_request_repeats_the_turn() {
 
 /// TA-40, TA-41: what is sent may be short; limits count the whole turn.
 #[tokio::test]
-async fn ta_40_limits_count_the_whole_turn_whatever_is_sent() {
+async fn ta_40_limits_count_the_whole_turn() {
     let model = model();
     let limits = ToolLimits::default().with_calls(2);
     let client = prepared(&model, limited(limits)).advisor(stand_in()).build().unwrap();

@@ -39,7 +39,7 @@ fn gates(count: usize) -> Vec<Gate> {
 
 /// TM-14, TM-34: one and four calls; results are in call order though the tools finish in the other.
 #[tokio::test(start_paused = true)]
-async fn tm_14_results_are_in_call_order_whatever_finishes_first() {
+async fn tm_14_results_keep_call_order() {
     for count in [1, 4] {
         let (gates, journal) = (gates(count), Journal::new());
         let model = calls(&vec!["work"; count]);

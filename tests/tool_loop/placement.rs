@@ -65,7 +65,7 @@ async fn equal_places_keep_their_order_in_every_round() {
 /// CH-11 to CH-14: what an advisor is given to ask is the rest of the chain, in order, and the last one is
 /// given the model alone.
 #[tokio::test]
-async fn ch_11_next_is_the_rest_of_the_chain() {
+async fn ch_11_next_is_rest_of_chain() {
     let rests = Arc::new(Mutex::new(Vec::new()));
     let looking = |name: &'static str| {
         let rests = Arc::clone(&rests);
@@ -87,7 +87,7 @@ async fn ch_11_next_is_the_rest_of_the_chain() {
 
 /// CH-18, CH-19: a chain taken as a builder has all advisors, and adding to it does not change the chain.
 #[tokio::test]
-async fn ch_18_a_chain_made_from_another_leaves_it_as_it_was() {
+async fn ch_18_derived_chain_leaves_original_unchanged() {
     let journal = Journal::new();
     let chain = AdvisorChain::builder(ScriptedModel::new([Answer::from_text("a"), Answer::from_text("b")]))
         .advisor(named("first", Phase::Turn, &journal))
@@ -122,7 +122,7 @@ fn leaving(name: &'static str, phase: Phase) -> impl StreamAdvisor {
 /// AV-01, AV-02, U-10: facts of the turn are seen by all, the last before is the inner one's, the
 /// last after the outer one's, and what was left in round 1 is there in round 2.
 #[tokio::test]
-async fn av_01_facts_of_the_turn_are_seen_by_all_and_survive_the_rounds() {
+async fn av_01_turn_data_is_shared_across_rounds() {
     struct Seeing(Arc<Mutex<Vec<usize>>>);
     #[async_trait]
     impl LoopHooks for Seeing {
@@ -196,7 +196,7 @@ async fn a_guard_answers_without_the_model() {
 /// StructuredOutputValidation: an advisor inside the loop that asks again until it likes the answer.
 /// It is one round of the loop; each pass has its own number, and the attempt that counts is the last.
 #[tokio::test]
-async fn an_advisor_that_asks_again_is_one_round_of_the_loop() {
+async fn retrying_advisor_counts_as_one_loop_round() {
     let validating = from_fn("validating", |request: ChatRequest, next: AdvisorChain| async move {
         let first = next.next_call(request.clone()).await?;
         if first.tool_calls().next().is_some() || first.text().starts_with('{') {
@@ -224,7 +224,7 @@ async fn an_advisor_that_asks_again_is_one_round_of_the_loop() {
 
 /// A chain that is asked without a root, such as by a test of an advisor, runs the same loop.
 #[tokio::test]
-async fn a_chain_without_a_root_runs_the_same_loop() {
+async fn chain_without_root_runs_same_loop() {
     let chain = AdvisorChain::builder(two_rounds()).advisor(ToolCallAdvisor::new()).build().unwrap();
     let history = [Message::user("before"), Message::assistant("yes"), Message::user("go")];
     let request = ChatRequest::new(Vec::from(history)).with_tool(tool("look", "sunny"));

@@ -143,7 +143,7 @@ fn finished_call(chunk: &Chunk) -> Option<String> {
 }
 
 #[tokio::test]
-async fn law_t6_the_tools_run_that_were_called_with_what_they_were_given() {
+async fn law_t6_called_tools_run_with_their_given_arguments() {
     let (all, path) = ("{\"path\":\"a\"}", "{\"path\":\"b\"}");
     let [all_start, all_end] = ["{\"path\"", ":\"a\"}"];
     let [path_start, path_end] = ["{\"path\":", "\"b\"}"];
@@ -199,7 +199,7 @@ async fn law_t6_the_tools_run_that_were_called_with_what_they_were_given() {
 
 /// The sequence of the defect, where the first call has no arguments.
 #[tokio::test]
-async fn law_t6_a_call_without_arguments_gets_none_of_the_next() {
+async fn law_t6_empty_call_takes_no_arguments_of_next() {
     let answer =
         streamed(&[&[json!([0, "x", "delete_all", ""])], &[json!([1, "x", "read", "{\"path\":\"b\"}"])]]);
     let turn = turn(answer, true, Phase::Round).await;

@@ -58,7 +58,7 @@ async fn ta_27_only_the_direct_result_comes_out() {
 
 /// TM-16, results: all results are shown, one text block each, in call order.
 #[tokio::test]
-async fn tm_16_all_direct_results_are_shown_one_block_each() {
+async fn tm_16_direct_results_get_one_block_each() {
     let model = model(&[("c1", "look"), ("c2", "tell"), ("c3", "look")]);
     let run = run(&model, [direct("look", "sunny"), direct("tell", "told")]).await;
     let texts: Vec<_> = run.response().blocks().map(|(_, block)| block.as_text().unwrap()).collect();
@@ -68,7 +68,7 @@ async fn tm_16_all_direct_results_are_shown_one_block_each() {
 
 /// What was shown live, what the response says and what is remembered read the same, with the results apart.
 #[tokio::test]
-async fn d15_direct_results_read_apart_live_in_the_response_and_in_the_transcript() {
+async fn d15_direct_results_are_separated_live_and_in_transcript() {
     let (a, b) = ("result of a", "result of b");
     let picture = || Part::Image(Media::from_url("image/png", "https://example.org/a.png"));
     let cases: [(ToolOutput, ToolOutput, &str); 5] = [
@@ -147,7 +147,7 @@ async fn tm_37_an_empty_result_is_accepted() {
 
 /// TA-31, TA-36: usage of all rounds is summed, also when a direct result ends the turn.
 #[tokio::test]
-async fn ta_31_a_direct_result_carries_the_turns_usage() {
+async fn ta_31_direct_result_carries_turn_usage() {
     let model = ScriptedModel::new([
         Answer::new().call("c1", "tell", "{}").usage(10, 20).finish(FinishReason::ToolCalls),
         Answer::new().call("c2", "look", "{}").usage(1, 2).finish(FinishReason::ToolCalls),
@@ -160,7 +160,7 @@ async fn ta_31_a_direct_result_carries_the_turns_usage() {
 
 /// The results and then the answer are recorded, in this order.
 #[tokio::test]
-async fn a_direct_result_is_recorded_as_result_and_as_answer() {
+async fn direct_result_is_recorded_as_result_and_answer() {
     let ledger = Ledger::default();
     let client = client(&model(&[("c1", "look")]), ToolCallAdvisor::new());
     let client = client.advisor(ledger.clone()).tool(direct("look", "sunny")).build().unwrap();

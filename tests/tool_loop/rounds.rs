@@ -20,7 +20,7 @@ fn look_then_tell() -> ScriptedModel {
 
 /// TA-20, TA-21, TA-44, AR-05: without a call the loop is one pass, and the answer comes out unchanged.
 #[tokio::test]
-async fn ta_20_without_a_call_the_answer_comes_out_and_no_tool_runs() {
+async fn ta_20_without_call_answer_passes_unchanged() {
     for offered in [false, true] {
         let model = ScriptedModel::new([Answer::from_text("Hello.")]);
         let (look, given) = invoked("look");
@@ -36,7 +36,7 @@ async fn ta_20_without_a_call_the_answer_comes_out_and_no_tool_runs() {
 
 /// TA-22, U-15: a model that sends nothing ends the turn with nothing to remember.
 #[tokio::test]
-async fn ta_22_an_empty_answer_passes_and_nothing_empty_is_remembered() {
+async fn ta_22_empty_answer_passes_and_is_unremembered() {
     let model = ScriptedModel::new([Answer::new().done()]);
     let ledger = crate::support::Ledger::default();
     let client =
@@ -51,7 +51,7 @@ async fn ta_22_an_empty_answer_passes_and_nothing_empty_is_remembered() {
 
 /// TA-23, TA-37, AR-01, IA-01, IA-08, TM-12.
 #[tokio::test]
-async fn ta_23_one_tool_round_asks_twice_and_gives_the_final_answer() {
+async fn ta_23_one_tool_round_asks_model_twice() {
     let model = look_then_tell();
     let (look, given) = invoked("look");
     let client = client(&model, ToolCallAdvisor::new()).system("Be brief.").tool(look).build().unwrap();
@@ -91,7 +91,7 @@ async fn ta_25_two_tool_rounds_ask_three_times() {
 
 /// IT-01, IT-06, IA-03, IA-09: three cities in one answer, the loop added once for all turns or for one.
 #[tokio::test]
-async fn it_01_three_calls_of_one_answer_give_three_results() {
+async fn it_01_three_calls_give_three_results() {
     let cities = || {
         ScriptedModel::from_fn(|prompt| match prompt.messages.last().unwrap().role() {
             Role::User => Answer::from_calls([
@@ -132,7 +132,7 @@ async fn it_01_three_calls_of_one_answer_give_three_results() {
 
 /// AR-02, AR-03, AR-04, IA-07, IA-13, IA-14: without the loop, calls are handed to the caller in one pass.
 #[tokio::test]
-async fn ar_02_without_the_loop_a_call_is_handed_to_the_caller() {
+async fn ar_02_without_loop_caller_gets_call() {
     let model = look_then_tell();
     let (look, given) = invoked("look");
     let client = ChatClient::builder(model.clone()).tool(look).build().unwrap();
@@ -143,7 +143,7 @@ async fn ar_02_without_the_loop_a_call_is_handed_to_the_caller() {
 
 /// IA-15, IA-17, IA-18: a caller may run the loop by hand, call by call, with the same messages.
 #[tokio::test]
-async fn ia_15_a_loop_by_hand_gives_the_same_answer() {
+async fn ia_15_manual_loop_gives_same_answer() {
     let model = look_then_tell();
     let client = ChatClient::builder(model.clone()).tool(tool("look", "sunny")).build().unwrap();
     let mut messages = vec![Message::user("How is it?")];
@@ -163,7 +163,7 @@ async fn ia_15_a_loop_by_hand_gives_the_same_answer() {
 
 /// IA-06, IA-12: an advisor inside the loop is passed once per round, one outside once per turn.
 #[tokio::test]
-async fn ia_06_an_inner_advisor_is_passed_each_round() {
+async fn ia_06_inner_advisor_runs_each_round() {
     let journal = Journal::new();
     let counting = |name: &'static str, phase| {
         let journal = journal.clone();
@@ -185,7 +185,7 @@ async fn ia_06_an_inner_advisor_is_passed_each_round() {
 
 /// Streamed calls: id, name and arguments in pieces of their own are one call that runs once.
 #[tokio::test]
-async fn a_call_in_many_pieces_runs_once_with_all_of_its_arguments() {
+async fn fragmented_call_runs_once_with_all_arguments() {
     let nested = r#"{"place":{"city":"Oslo","tags":["a\"b","{}"]},"days":3}"#;
     let mut piece = ToolCallDelta::start(0, "c1", "look");
     piece.name = None;
@@ -206,7 +206,7 @@ async fn a_call_in_many_pieces_runs_once_with_all_of_its_arguments() {
 /// U-03: text and a call in one event of the provider; reasoning and provider data ride on what is
 /// sent back, unchanged and in order.
 #[tokio::test]
-async fn what_the_model_said_is_sent_back_whole_and_in_order() {
+async fn model_output_is_returned_whole_and_in_order() {
     let mut call = ToolCallDelta::start(0, "c1", "look").with_arguments("{}");
     call.provider_data = Some(ProviderData::new("test", json!({"signature": "s1"})));
     let signed = DeltaKind::ReasoningData(Box::new(ProviderData::new("test", json!("thought"))));
@@ -242,7 +242,7 @@ async fn what_the_model_said_is_sent_back_whole_and_in_order() {
 
 /// Reasoning alone is no answer: no provider takes it back, and nobody needs to remember it.
 #[tokio::test]
-async fn an_answer_of_reasoning_alone_is_not_sent_back() {
+async fn reasoning_only_answer_is_not_sent_back() {
     let model = ScriptedModel::new([
         Answer::new().reasoning("Hm.").finish(FinishReason::Paused),
         Answer::new().reasoning("Hm.").text("Done.").finish(FinishReason::Stop),

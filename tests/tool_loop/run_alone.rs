@@ -45,7 +45,7 @@ fn key() -> CallKey {
 
 /// Law T2: whatever can be wrong with a call, the model reads the same.
 #[tokio::test(start_paused = true)]
-async fn law_t2_a_call_that_is_run_alone_has_the_result_that_the_loop_gives_it() {
+async fn law_t2_call_run_alone_gives_the_loop_result() {
     for (name, arguments, reads) in [
         ("echo", r#"{"days":3}"#, r#"{"days":3}"#),
         ("echo", "", "{}"),
@@ -78,7 +78,7 @@ async fn law_t2_a_call_that_is_run_alone_has_the_result_that_the_loop_gives_it()
 
 /// A tool that needs an approval hands its calls out; what was approved runs, and the conversation goes on.
 #[tokio::test]
-async fn calls_that_were_handed_out_are_run_when_they_are_approved() {
+async fn handed_out_calls_run_when_approved() {
     let paid = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&paid);
     let pay = FnTool::with_invocation(definition("pay").client_side(), move |call: ToolInvocation| {
@@ -130,7 +130,7 @@ async fn calls_that_were_handed_out_are_run_when_they_are_approved() {
 
 /// Law T5: run twice in one turn, a call that must not run twice is started once.
 #[tokio::test]
-async fn law_t5_a_call_that_is_run_alone_twice_is_started_once() {
+async fn law_t5_call_run_alone_twice_is_started_once() {
     for (effect, runs) in [(Some(Effect::AtMostOnce), 1), (Some(Effect::Idempotent), 2), (None, 2)] {
         let count = Arc::new(Mutex::new(0));
         let counted = Arc::clone(&count);
@@ -158,7 +158,7 @@ async fn law_t5_a_call_that_is_run_alone_twice_is_started_once() {
 /// Law T5: two runs of one handed-out call, as of two processes, and a result that gets lost. It runs once, and the next
 /// turn is told that the outcome is unknown.
 #[tokio::test]
-async fn law_t5_a_handed_out_call_whose_start_is_recorded_first_runs_once() {
+async fn law_t5_handed_out_call_with_recorded_start_runs_once() {
     let count = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&count);
     let charge = definition("charge").with_effect(Effect::AtMostOnce).client_side();
@@ -207,7 +207,7 @@ fn hiding() -> impl StreamAdvisor {
 
 /// Law T5: a call of an answer that was changed on its way out has the key that the log gives it, or none.
 #[tokio::test]
-async fn law_t5_a_call_that_was_handed_out_has_the_key_of_its_recorded_answer() {
+async fn law_t5_handed_out_call_has_key_of_recorded_answer() {
     let pay = FnTool::new(definition("pay").client_side(), |_: Value| async { Ok("paid") });
     let tools = ToolSet::new().with(pay);
     let calls = || Answer::from_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")]);
@@ -241,7 +241,7 @@ async fn law_t5_a_call_that_was_handed_out_has_the_key_of_its_recorded_answer() 
 
 /// Without a loop, an answer that was not changed has its calls where they were.
 #[tokio::test]
-async fn a_call_that_comes_without_a_loop_has_the_key_of_its_answer() {
+async fn call_without_loop_has_key_of_its_answer() {
     for recorded in [true, false] {
         let model = ScriptedModel::new([Answer::from_calls([("c1", "pay", "{}"), ("c2", "pay", "{}")])]);
         let client = advisor_chain::ChatClient::builder(model);
@@ -268,7 +268,7 @@ fn law_r3_debug_shows_no_arguments_of_a_call() {
 
 /// Who watches is told of the start, the progress and the end, as in the loop.
 #[tokio::test]
-async fn who_watches_a_call_that_is_run_alone_is_told() {
+async fn observer_of_call_run_alone_receives_events() {
     let reporting = FnTool::with_invocation(definition("look"), |call: ToolInvocation| async move {
         call.progress.report("half way").await;
         Ok("y".repeat(1_000).into())
@@ -295,7 +295,7 @@ async fn who_watches_a_call_that_is_run_alone_is_told() {
 
 /// An execution that stands in the place of the loop's own runs such calls, too.
 #[tokio::test]
-async fn a_call_that_is_run_alone_runs_where_the_others_run() {
+async fn call_run_alone_uses_the_configured_execution() {
     struct Elsewhere(bool);
     #[async_trait]
     impl ToolExecution for Elsewhere {

@@ -111,7 +111,7 @@ async fn a_steering_hook_can_redirect_a_call() {
 
 /// Whether a call is the caller's to answer is decided by the tool that it is sent to.
 #[tokio::test]
-async fn d24_a_steering_hook_can_keep_a_call_from_the_caller_and_hand_one_out() {
+async fn d24_steering_hook_can_withhold_or_hand_out_calls() {
     let redirected: [(&str, Steer); 2] = [
         ("callers", |response| with_calls(response, |call| call.name = "look".into())),
         ("look", |response| with_calls(response, |call| call.name = "callers".into())),
@@ -151,7 +151,7 @@ async fn a_steering_hook_cannot_add_calls() {
 
 /// A hook that leaves out the calls and wants to go on: they are answered, and the model is asked again.
 #[tokio::test]
-async fn a_steering_hook_can_go_on_without_the_calls() {
+async fn steering_hook_can_continue_without_the_calls() {
     let (response, model, given) =
         steered(|response| emptied(response).with_finish(FinishReason::Paused)).await;
     assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 0));

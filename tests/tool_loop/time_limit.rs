@@ -55,7 +55,7 @@ async fn law_t3_time_runs_out_while_the_model_answers() {
 
 /// A call that was still coming in is answered like every other.
 #[tokio::test(start_paused = true)]
-async fn law_t3_time_runs_out_in_the_middle_of_a_call() {
+async fn law_t3_time_limit_expires_in_middle_of_call() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::All] {
         let begun = Instant::now();
         let mut nameless = advisor_chain::messages::ToolCallDelta::start(1, "", "look");
@@ -122,7 +122,7 @@ async fn law_t3_time_runs_out_while_tools_run() {
 
 /// A tool's own time ends before the turn's: only the tool is stopped.
 #[tokio::test(start_paused = true)]
-async fn a_tools_own_time_does_not_end_the_turn() {
+async fn tool_timeout_does_not_end_the_turn() {
     let hanging = FnTool::new(definition("hang").with_timeout(SECOND), |_: Value| async {
         std::future::pending::<()>().await;
         Ok("never")
@@ -187,7 +187,7 @@ async fn law_t3_time_is_over_before_a_round() {
 
 /// An answer that is there when the time runs out is an answer.
 #[tokio::test(start_paused = true)]
-async fn law_t3_an_answer_that_is_there_in_time_is_no_limit() {
+async fn law_t3_answer_ready_in_time_is_no_limit() {
     let model = ScriptedModel::new([Answer::new()
         .wait(advance(5 * SECOND))
         .text("Done.")
@@ -199,7 +199,7 @@ async fn law_t3_an_answer_that_is_there_in_time_is_no_limit() {
 
 /// Without a bound nothing is timed.
 #[tokio::test(start_paused = true)]
-async fn without_a_bound_a_turn_takes_as_long_as_it_takes() {
+async fn turn_without_limit_is_not_timed() {
     let model = ScriptedModel::new([Answer::new()
         .wait(advance(1_000_000 * SECOND))
         .text("Done.")
@@ -210,7 +210,7 @@ async fn without_a_bound_a_turn_takes_as_long_as_it_takes() {
 
 /// A model whose chunks are always there is held to the turn's time as well.
 #[tokio::test]
-async fn law_t3_time_runs_out_although_the_model_is_never_waited_for() {
+async fn law_t3_time_limit_expires_with_always_ready_model() {
     let limits = ToolLimits::default().with_total_time(Duration::from_millis(1));
     let endless = from_fn("endless", |request: ChatRequest, _: AdvisorChain| async move {
         let block = BlockId::new(request.turn.next_round(), 0);

@@ -62,7 +62,7 @@ async fn refused(definition: ToolDefinition, arguments: &str) -> String {
 
 /// TM-10: only tools of the request can be called, and the model reads that there is no such tool.
 #[tokio::test]
-async fn law_t2_tm_10_an_unknown_tool_is_an_error_result() {
+async fn law_t2_tm_10_unknown_tool_is_an_error_result() {
     let result = result_of("{}", "nonesuch", |builder| builder.tool(tool("look", "sunny"))).await;
     assert!(result.is_error);
     assert_eq!(result.text(), "there is no tool called `nonesuch`; call one of those you were given");
@@ -80,7 +80,7 @@ async fn law_t2_tm_36_unparsable_arguments_are_an_error_result() {
 }
 
 #[tokio::test]
-async fn law_t2_arguments_that_do_not_fit_the_schema_are_an_error_result() {
+async fn law_t2_arguments_violating_schema_are_an_error_result() {
     for (arguments, says) in [
         ("{}", "\"city\" is a required property"),
         (r#"{"city":5}"#, "/city: 5 is not of type \"string\""),
@@ -106,7 +106,7 @@ async fn law_t2_without_a_schema_arguments_are_an_object() {
 
 /// Compiled schemas are kept by the tool's name; a tool of the same name with another schema has its own.
 #[tokio::test]
-async fn a_schema_is_that_of_the_tool_that_was_offered() {
+async fn validation_uses_schema_of_the_offered_tool() {
     let advisor = ToolCallAdvisor::new();
     let fits = async |wanted: &str| {
         let schema = json!({"type": "object", "required": [wanted]});
@@ -136,7 +136,7 @@ async fn tm_33_empty_arguments_are_an_empty_object() {
 }
 
 #[tokio::test]
-async fn law_t2_arguments_that_fit_the_schema_but_not_the_type_are_an_error_result() {
+async fn law_t2_arguments_violating_type_are_an_error_result() {
     let result = result_of(r#"{"number":-1}"#, "typed", |builder| {
         builder.tool(FnTool::new(
             definition("typed"),
@@ -162,7 +162,7 @@ impl LoopHooks for BrokenTool {
 
 /// A tool whose own schema is broken is refused before it is offered. Where it was called all the same, it says so.
 #[tokio::test]
-async fn law_t2_a_tool_with_a_broken_schema_is_an_error_result() {
+async fn law_t2_tool_with_broken_schema_is_error_result() {
     let model = ScriptedModel::new([]);
     let answering = from_fn("answering", |request: ChatRequest, _: AdvisorChain| async move {
         let called = request.messages.last().is_some_and(|message| message.tool_result().is_some());
@@ -183,7 +183,7 @@ async fn law_t2_a_tool_with_a_broken_schema_is_an_error_result() {
 /// TM-19, exceptions: what a failing tool says is the result, marked as an error; one that says nothing
 /// is said to have failed.
 #[tokio::test]
-async fn law_t2_tm_19_a_failing_tool_is_an_error_result() {
+async fn law_t2_tm_19_failing_tool_is_an_error_result() {
     for (says, read) in [
         ("the sensor is broken", "the sensor is broken"),
         ("", "the tool failed without saying why"),
@@ -220,7 +220,7 @@ async fn law_t2_a_panicking_tool_is_an_error_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_t2_a_tool_that_takes_too_long_is_an_error_result() {
+async fn law_t2_tool_timeout_is_an_error_result() {
     let hanging = |definition| {
         FnTool::new(definition, |_: Value| async {
             std::future::pending::<()>().await;
@@ -240,7 +240,7 @@ async fn law_t2_a_tool_that_takes_too_long_is_an_error_result() {
 
 /// The time of a tool that has none of its own can be set, and left to the turn.
 #[tokio::test(start_paused = true)]
-async fn law_t3_the_time_of_a_tool_is_that_of_the_execution() {
+async fn law_t3_execution_timeout_applies_to_the_tool() {
     for (bound, took) in [(Some(Duration::from_secs(3)), 3), (None, 500)] {
         let hanging = FnTool::new(definition("look"), |_: Value| async {
             std::future::pending::<()>().await;
@@ -308,7 +308,7 @@ async fn law_t2_errors_keep_their_place_among_results() {
 
 /// A tool error reads as the error's own text, its sources, or what the tool says.
 #[tokio::test]
-async fn results_exceptions_a_tool_error_keeps_its_text_and_its_sources() {
+async fn results_exceptions_tool_error_keeps_text_and_sources() {
     let failing = FnTool::new(definition("look"), |_: Value| async {
         let number: i32 = "x".parse()?;
         if number > 0 { Ok("unreachable") } else { Err(ToolError::new("never")) }

@@ -8,7 +8,7 @@ use crate::support::{Denying, Reader, client, definition, read, streaming, tool}
 
 /// Whoever watches the tools learns how every call ended, also those that never started.
 #[tokio::test]
-async fn every_call_has_a_finished_event_whatever_became_of_it() {
+async fn every_call_outcome_has_a_finished_event() {
     let model = ScriptedModel::new([
         Answer::from_calls([
             ("c1", "nonesuch", "{}"),
@@ -34,7 +34,7 @@ async fn every_call_has_a_finished_event_whatever_became_of_it() {
 /// A call that cannot run is told of before any tool of its round starts, in call order; a tool that hangs keeps nobody
 /// from learning of it.
 #[tokio::test]
-async fn calls_that_cannot_run_are_told_of_before_any_tool_starts() {
+async fn unrunnable_calls_are_reported_before_any_tool_starts() {
     let model = ScriptedModel::new([Answer::from_calls([
         ("c1", "look", "{}"),
         ("c2", "nonesuch", "{}"),
@@ -55,7 +55,7 @@ async fn calls_that_cannot_run_are_told_of_before_any_tool_starts() {
 
 /// The same for calls that no tool of the turn will answer any more: a cut answer, a limit.
 #[tokio::test]
-async fn calls_that_end_the_turn_have_a_finished_event_too() {
+async fn calls_that_end_turn_have_finished_event() {
     let model = ScriptedModel::new([Answer::new().call("c1", "look", "{}").finish(FinishReason::Length)]);
     let client =
         client(&model, streaming(ToolCallStreaming::All)).tool(tool("look", "sunny")).build().unwrap();

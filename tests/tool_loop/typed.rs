@@ -80,7 +80,7 @@ fn the_schema_is_that_of_the_type() {
 
 /// Only a type that holds itself is referred to, and nothing is referred to elsewhere.
 #[tokio::test]
-async fn a_type_that_holds_itself_has_a_schema_that_stands_alone() {
+async fn recursive_type_has_self_contained_schema() {
     let schema = schema_for::<Folder>().to_string();
     assert!(schema.contains("\"$ref\":\"#") && !schema.contains("://"), "{schema}");
     let count = |folder: &Folder| folder.folders.len();
@@ -100,7 +100,7 @@ async fn a_type_that_holds_itself_has_a_schema_that_stands_alone() {
 
 /// A type that is no object is refused like any other definition.
 #[tokio::test]
-async fn arguments_that_are_no_object_are_refused_when_the_client_is_built() {
+async fn non_object_arguments_are_refused_at_client_build() {
     let model = ScriptedModel::new([]);
     let texts = FnTool::from_args("tell", "Tells.", |texts: Vec<String>| async move { Ok(texts.concat()) });
     let error = client(&model, ToolCallAdvisor::new()).tool(texts).build().unwrap_err();
@@ -168,7 +168,7 @@ async fn a_typed_tool_is_given_its_invocation() {
 
 /// What does not fit is an error result that names the place, and the closure is not called.
 #[tokio::test]
-async fn law_t2_typed_arguments_that_do_not_fit_name_the_place() {
+async fn law_t2_typed_arguments_mismatch_names_the_location() {
     for (arguments, says) in [
         (r#"{"city":"Oslo","around":[{"north":1.5},{"north":"up"}]}"#, "/around/1/north: "),
         (r#"{"city":"Oslo","days":256}"#, "/days: 256 is greater than"),
@@ -188,7 +188,7 @@ async fn law_t2_typed_arguments_that_do_not_fit_name_the_place() {
 
 /// What fits the schema and not the type names the place as well.
 #[tokio::test]
-async fn law_t2_typed_arguments_that_fit_only_the_schema_name_the_place() {
+async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
     #[derive(Debug, Deserialize, JsonSchema)]
     struct Page {
         sizes: BTreeMap<String, Vec<u32>>,
@@ -214,7 +214,7 @@ async fn law_t2_typed_arguments_that_fit_only_the_schema_name_the_place() {
 
 /// A result is whatever becomes an output, any value by `ToolOutput::json`, or an error by `?`.
 #[tokio::test]
-async fn a_typed_tool_answers_with_texts_values_and_errors() {
+async fn typed_tool_answers_with_texts_values_and_errors() {
     #[derive(Serialize)]
     struct Forecast {
         degrees: i32,
@@ -250,7 +250,7 @@ async fn a_typed_tool_may_return_directly() {
 
 /// A tool without arguments takes a struct without fields.
 #[tokio::test]
-async fn a_typed_tool_without_arguments_takes_an_empty_struct() {
+async fn typed_tool_without_arguments_takes_empty_struct() {
     #[derive(Deserialize, JsonSchema)]
     struct Nothing {}
     assert_eq!(schema_for::<Nothing>(), json!({"type": "object"}));

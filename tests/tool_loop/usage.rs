@@ -65,7 +65,7 @@ async fn ta_30_one_round_has_its_own_usage() {
 /// TA-33: usage in the midst of an answer is shown once, when the round ends, and moves no text; the last
 /// value of a round wins.
 #[tokio::test]
-async fn ta_33_usage_in_the_midst_of_an_answer() {
+async fn ta_33_usage_in_middle_of_answer() {
     let model = ScriptedModel::new([
         Answer::new().call("c1", "look", "{}").usage(10, 20).finish(FinishReason::ToolCalls),
         Answer::new()
@@ -85,7 +85,7 @@ async fn ta_33_usage_in_the_midst_of_an_answer() {
 
 /// TA-34: a final round without usage still completes with what the earlier ones used.
 #[tokio::test]
-async fn ta_34_a_final_round_without_usage_completes_with_the_sum() {
+async fn ta_34_final_round_without_usage_completes_sum() {
     for mode in ALL {
         let run = run(&two_rounds(Some(Usage::new(10, 20)), None), mode).await;
         assert_eq!(run.response().usage(), Some(&Usage::new(10, 20)), "{mode:?}");
@@ -112,7 +112,7 @@ async fn ta_35_each_turn_reports_its_own_sum() {
 
 /// A round's own response keeps its own counts; advisors inside see them, those outside the sum.
 #[tokio::test]
-async fn inside_the_loop_each_round_has_its_own_usage() {
+async fn each_round_inside_loop_has_own_usage() {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let looking = |name: &'static str, phase| {
         let seen = std::sync::Arc::clone(&seen);

@@ -94,7 +94,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn d12_a_terminal_is_coloured_unless_the_environment_says_no() {
+    fn d12_terminal_is_coloured_unless_environment_forbids_it() {
         // Without its other end it would be none.
         let terminal = nix::pty::openpty(None, None).unwrap();
         for (variables, expected) in [

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_is_not_the_models_own_is_told() {
+    fn abnormal_finish_reasons_produce_note() {
         for (reason, part) in [
             (FinishReason::Empty, "empty"),
             (FinishReason::Length, "token limit"),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn d12_an_answer_is_whole_in_a_file_and_apart_from_reasoning_on_a_terminal() {
+    fn d12_answer_is_separate_from_reasoning_only_on_terminal() {
         let void = "[the answer starts over; ignore the text above]\n";
         let plain = format!("| hm\u{fffd}\n{void}");
         for notes in [Style::Piped, Style::Plain] {

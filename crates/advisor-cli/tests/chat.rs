@@ -25,7 +25,7 @@ fn refusal() -> Reply {
 }
 
 #[tokio::test]
-async fn d12_a_failed_turn_in_a_pipe_ends_the_program_with_1() {
+async fn d12_failed_turn_in_pipe_exits_with_1() {
     let server = ReplayServer::start([refusal()]).await.unwrap();
     let output = told(chat(&server, &[]), "one\ntwo\n").await;
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -36,7 +36,7 @@ async fn d12_a_failed_turn_in_a_pipe_ends_the_program_with_1() {
 }
 
 #[tokio::test]
-async fn d12_a_base_url_that_is_none_ends_the_program_with_2() {
+async fn d12_invalid_base_url_exits_with_2() {
     // Also where nothing is asked.
     for input in ["one\n", ""] {
         let output = told(advisor(&["chat", "--model", "m", "--base-url", "nonsense"]), input).await;
@@ -47,7 +47,7 @@ async fn d12_a_base_url_that_is_none_ends_the_program_with_2() {
 }
 
 #[tokio::test]
-async fn d12_an_answer_that_an_error_cuts_shows_what_came() {
+async fn d12_answer_cut_by_error_shows_received_text() {
     let body = answer().text("some").text(" of it").without_done();
     let server = ReplayServer::start([Reply::sse(body)]).await.unwrap();
     let output = told(chat(&server, &[]), "go\n").await;
@@ -81,7 +81,7 @@ async fn d12_standard_output_holds_the_answer_alone() {
 }
 
 #[tokio::test]
-async fn d12_a_reader_that_has_read_enough_ends_the_chat_quietly() {
+async fn d12_closed_output_pipe_ends_chat_quietly() {
     let server = server([answer().text("Hi").finish("stop")]).await;
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -95,7 +95,7 @@ async fn d12_a_reader_that_has_read_enough_ends_the_chat_quietly() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn d12_notes_that_cannot_be_written_do_not_cost_the_answer() {
+async fn d12_unwritable_notes_do_not_lose_answer() {
     let server = server([answer().reasoning("Hm.").text("Hi").finish("stop")]).await;
     let mut command = chat(&server, &[]);
     command.stderr(std::fs::File::options().write(true).open("/dev/full").unwrap());
@@ -110,7 +110,7 @@ fn offered(request: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn d12_tools_that_read_files_are_off_unless_asked_for() {
+async fn d12_file_tools_are_off_unless_requested() {
     let folder = shared("offered");
     let folder = folder.to_str().unwrap();
     for (more, expected) in [
@@ -168,7 +168,7 @@ async fn read(path: &str, more: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn d12_files_are_read_only_inside_the_folder_that_is_shared() {
+async fn d12_files_are_read_only_inside_shared_folder() {
     let folder = shared("read");
     let files = ["--files", folder.to_str().unwrap()];
     for path in ["notes/monday.txt", "./notes/monday.txt"] {
@@ -204,7 +204,7 @@ async fn d12_files_are_read_only_inside_the_folder_that_is_shared() {
 }
 
 #[test]
-fn d12_switches_that_contradict_or_cannot_be_followed_are_wrong_usage() {
+fn d12_contradicting_or_impossible_switches_are_usage_errors() {
     let file = common::file("no-folder.txt", "");
     for (more, part) in [
         (&["--no-tools", "--files", "."][..], "--no-tools"),

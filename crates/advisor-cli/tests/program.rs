@@ -23,7 +23,7 @@ fn aggregate(path: &std::path::Path) -> Command {
 const EVENT: &str = r#"{"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#;
 
 #[tokio::test]
-async fn the_environment_names_the_model_also_of_a_server_given_by_hand() {
+async fn environment_model_applies_to_explicit_base_url() {
     let replies = [(); 2].map(|()| Reply::sse(ChatTranscript::new("m").text("Hi").finish("stop").done()));
     let server = ReplayServer::start(replies).await.unwrap();
     let base_url = format!("{}/v1", server.url());
@@ -38,7 +38,7 @@ async fn the_environment_names_the_model_also_of_a_server_given_by_hand() {
 }
 
 #[tokio::test]
-async fn a_chat_with_a_file_goes_on_where_it_ended() {
+async fn chat_with_memory_file_resumes_conversation() {
     let replies = ["one", "two", "three"]
         .map(|text| Reply::sse(ChatTranscript::new("m").text(text).finish("stop").done()));
     let server = ReplayServer::start(replies).await.unwrap();
@@ -143,7 +143,7 @@ const HEADER: &str =
     r#"{"format":"advisor-conversation","version":1,"tenant":"default","conversation":"c","entries":2}"#;
 
 #[tokio::test]
-async fn a_chat_shows_refusals_and_says_why_an_answer_ended_early() {
+async fn chat_shows_refusals_and_early_finish_reasons() {
     let answer = || ChatTranscript::new("m");
     for (answer, shown, note) in [
         (answer().refusal("I cannot ").refusal("help.").finish("stop"), "I cannot help.\n", ""),
@@ -164,7 +164,7 @@ async fn a_chat_shows_refusals_and_says_why_an_answer_ended_early() {
 }
 
 #[test]
-fn aggregate_gives_the_outcome_of_whatever_the_file_holds() {
+fn aggregate_reports_outcome_for_any_file_content() {
     let not_utf8 = [EVENT.as_bytes(), b"\n\xff", EVENT.as_bytes()].concat();
     for (name, content, code, text) in [
         ("good.jsonl", format!("{EVENT}\r\n\n").into_bytes(), 0, "Hi"),
@@ -184,7 +184,7 @@ fn aggregate_gives_the_outcome_of_whatever_the_file_holds() {
 }
 
 #[test]
-fn a_reader_that_has_read_enough_is_no_error() {
+fn closed_output_pipe_is_no_error() {
     let good = file("for-nobody.sse", format!("data: {EVENT}\n\n"));
     let failed = file("for-nobody-either.sse", "data: {}\n\n");
     for (mut command, code) in [(advisor(&["demo"]), 0), (aggregate(&good), 0), (aggregate(&failed), 1)] {

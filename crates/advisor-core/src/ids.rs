@@ -250,7 +250,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn an_id_is_any_text_of_512_bytes_without_nul() {
+    fn id_accepts_up_to_512_bytes_without_nul() {
         let longest = "x".repeat(LONGEST);
         let wide = "\u{1F980}".repeat(LONGEST / 4);
         for id in
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_of_two_keys_differ_and_are_plain() {
+    fn distinct_keys_have_distinct_plain_texts() {
         let ids =
             ["a", "A", "a/b", "b", "a%2Fb", "%", "%25", "a b", "a+b", "é", "e\u{301}", "a\nb", "\u{1B}[2J"];
         let mut texts = HashSet::new();

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn random_splits_conserve_the_bytes_and_come_again_from_their_seed() {
+    fn random_splits_conserve_bytes_and_reproduce_from_seed() {
         let bytes: Vec<u8> = (0..=255).cycle().take(3000).collect();
         let splits: Vec<_> = random_splits(&bytes, 40, 50).collect();
         assert_eq!(splits.len(), 50);

@@ -77,7 +77,7 @@ async fn one_that_asks_twice_and_says_so_passes() {
 
 #[tokio::test]
 #[should_panic(expected = "ShownIsRemembered does not hold: \"All done.\" was shown in round 2")]
-async fn one_that_asks_twice_and_does_not_say_so_is_found() {
+async fn unreported_second_model_call_is_detected() {
     let wrong = || asks_twice(|_| Vec::new(), |_, second| second);
     every_point_of_advisor(wrong, Scenario::PLAIN, &[]).await;
 }
@@ -86,14 +86,14 @@ async fn one_that_asks_twice_and_does_not_say_so_is_found() {
 #[should_panic(
     expected = "ShownIsRemembered does not hold: \"All done.\" is told of round 1, and None was shown"
 )]
-async fn one_that_tells_the_answer_that_is_void_is_found() {
+async fn reporting_void_answer_is_detected() {
     let wrong = || asks_twice(void, |first, _| first);
     every_point_of_advisor(wrong, Scenario::PLAIN, &[]).await;
 }
 
 #[tokio::test]
 #[should_panic(expected = "ShownIsRemembered does not hold")]
-async fn one_that_takes_another_round_for_void_is_found() {
+async fn voiding_wrong_round_is_detected() {
     let wrong = || asks_twice(|round| void(round + 1), |_, second| second);
     every_point_of_advisor(wrong, Scenario::PLAIN, &[]).await;
 }
@@ -114,7 +114,7 @@ fn stops_with_other_words() -> impl StreamAdvisor {
 
 #[tokio::test]
 #[should_panic(expected = "ShownIsRemembered does not hold")]
-async fn one_that_stops_with_other_words_than_it_has_shown_is_found() {
+async fn stopping_with_text_never_shown_is_detected() {
     every_point_of_advisor(stops_with_other_words, Scenario::PLAIN, &[]).await;
 }
 
@@ -155,7 +155,7 @@ fn takes_a_part_for_the_whole() -> impl StreamAdvisor {
 
 #[tokio::test]
 #[should_panic(expected = "FailuresEndTheTurn does not hold: the loop is given it as a whole one")]
-async fn one_that_takes_a_part_for_the_whole_is_found() {
+async fn treating_partial_answer_as_complete_is_detected() {
     every_point_of_advisor(takes_a_part_for_the_whole, Scenario::PLAIN, &[]).await;
 }
 
@@ -170,7 +170,7 @@ fn glosses_over() -> impl StreamAdvisor {
 
 #[tokio::test]
 #[should_panic(expected = "FailuresEndTheTurn does not hold")]
-async fn one_that_glosses_over_a_failed_turn_is_found() {
+async fn hiding_failed_turn_is_detected() {
     every_point_of_advisor(glosses_over, Scenario::PLAIN, &[]).await;
 }
 
@@ -187,7 +187,7 @@ fn asks_again_after_everything() -> impl StreamAdvisor {
 
 #[tokio::test]
 #[should_panic(expected = "FailuresEndTheTurn does not hold: a tool starts or the model is asked")]
-async fn one_that_asks_again_after_a_store_has_failed_is_found() {
+async fn retrying_after_store_failure_is_detected() {
     every_point_of_advisor(asks_again_after_everything, Scenario::PLAIN, &[]).await;
 }
 
@@ -215,7 +215,7 @@ async fn one_that_answers_one_turn_is_found() {
 
 #[tokio::test]
 #[should_panic(expected = "the chain does not use `tools` of its leaves")]
-async fn a_chain_with_tools_of_its_own_is_found() {
+async fn chain_with_own_tools_is_detected() {
     let make = |leaves: &Leaves| {
         let definition = ToolDefinition::new("work", "A tool.", serde_json::json!({"type": "object"}));
         let own = FnTool::new(definition, |_: serde_json::Value| async { Ok("worked") });
@@ -227,7 +227,7 @@ async fn a_chain_with_tools_of_its_own_is_found() {
 
 #[tokio::test]
 #[should_panic(expected = "the chain does not use `tools` of its leaves")]
-async fn a_chain_that_never_runs_a_whole_call_is_found() {
+async fn chain_that_never_completes_call_is_detected() {
     let make = |leaves: &Leaves| {
         let hands_out = leaves.tool_loop().eligible(|_| false).build()?;
         leaves.client().advisor(hands_out).advisor(leaves.memory()).build()

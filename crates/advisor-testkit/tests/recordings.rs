@@ -9,7 +9,7 @@ fn directory() -> PathBuf {
 }
 
 #[test]
-fn a_recording_has_its_body_its_request_and_its_expectation() {
+fn recording_has_body_request_and_expectation() {
     let recordings = recordings::load(&directory(), "openai-chat").unwrap();
     assert_eq!(recordings.directory(), Some(directory().as_path()));
     assert_eq!(recordings.len(), 2);
@@ -72,7 +72,7 @@ fn observed_calls_are_compared_by_id() {
 
 /// Over the recordings of this machine, if there are any: each agrees with itself, and a wrong field is found in each.
 #[test]
-fn every_recording_agrees_with_itself_and_not_with_less() {
+fn every_recording_matches_itself_but_not_less() {
     for api in ["openai-chat", "openai-responses", "anthropic-messages", "gemini", "other"] {
         for recording in recordings::all(api) {
             let name = &recording.name;

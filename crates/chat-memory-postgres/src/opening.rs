@@ -97,7 +97,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test(start_paused = true)]
-    async fn d18_a_server_that_says_nothing_is_not_waited_for() {
+    async fn d18_connecting_to_silent_server_times_out() {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = server.local_addr().unwrap().port();
         // The driver's own timeout covers only connecting.

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_says_whether_it_may_pass_and_quotes_nothing() {
+    fn each_refusal_reports_retryability_and_quotes_nothing() {
         let refusals = [
             ("LOADING Redis is loading the dataset in memory", true),
             ("BUSY Redis is busy running a script. You can only call SCRIPT KILL", true),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_leaves_open_what_a_script_did_and_not_what_was_never_sent() {
+    fn lost_connection_makes_only_sent_scripts_unknown() {
         let lost = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
         assert!(matches!(of_script(&lost), StoreError::OutcomeUnknown { .. }));
         assert!(matches!(before_sending(&lost), StoreError::Unavailable { retryable: true, .. }));

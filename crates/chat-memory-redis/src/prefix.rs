@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn law_m5_keys_of_a_conversation_share_a_tag_and_keys_of_two_share_none() {
+    fn law_m5_only_keys_of_same_conversation_share_tag() {
         let prefix = Prefix::new("app:v2").unwrap();
         let (mut keys, mut tags) = (HashSet::new(), HashSet::new());
         for (tenant, conversation) in [
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_were_given_before_ids_were_any_text_stay() {
+    fn key_names_from_restricted_ids_stay_unchanged() {
         let (prefix, key) = (Prefix::default(), ConversationKey::in_tenant("Acme_1", "c-2").unwrap());
         let names = prefix.conversation(&key);
         assert_eq!(names[0], "advisor:{Acme_1/c-2}:meta");

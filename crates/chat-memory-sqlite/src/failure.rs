@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_can_be_tried_again_and_nothing_else() {
+    fn only_transient_failures_are_retryable() {
         for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_FULL] {
             let error = nothing_written(of(code));
             assert!(matches!(error, StoreError::Unavailable { retryable: true, .. }), "{error:?}");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_commit_may_have_happened_unless_the_file_was_locked() {
+    fn failed_commit_is_unknown_unless_file_was_locked() {
         assert!(matches!(
             commit_failed(of(ffi::SQLITE_BUSY)),
             StoreError::Unavailable { retryable: true, .. }

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_waits_for_the_disk_and_a_reader_cannot_write() {
+    fn commit_syncs_to_disk_and_reader_cannot_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.sqlite");
         let (writer, reader) = (writer(&path).unwrap(), reader(&path).unwrap());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_an_older_version_takes_the_steps_that_it_lacks_all_or_none() {
+    fn older_file_applies_all_missing_migrations_or_none() {
         let mut connection = in_memory().unwrap();
         connection.execute("INSERT INTO forks VALUES (1, 2, 1)", []).unwrap();
         let made = steps_taken(&mut connection, KNOWN);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_goes_from_its_tip_back_through_parents() {
+    fn branch_path_follows_parents_from_its_tip() {
         // 1 2 3, then 4 5 after 1, then 6 after 4, then 7 at the beginning.
         let forks = forks(&[(4, 1), (6, 4), (7, 0)]);
         for (tip, path) in [

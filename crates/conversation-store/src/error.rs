@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_has_a_kind_that_says_what_can_be_done() {
+    fn each_store_error_maps_to_actionable_kind() {
         let kind = |error: StoreError| Error::from(error).kind();
         let conflict = StoreError::Conflict { current: Version::new(4) };
         assert_eq!(kind(conflict), ErrorKind::StoreConflict { current: 4 });

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_damaged_has_its_place_and_a_turn() {
+    fn missing_or_damaged_entries_keep_place_and_turn() {
         let log = read(&[(2, 5), (8, 10)], &[(3, b"no turn"), (4, b"a"), (5, b"\xFF"), (9, b"b")]).unwrap();
         let told: Vec<_> = log.iter().map(|entry| (entry.seq, entry.turn.as_str())).collect();
         assert_eq!(told, [(2, "a"), (3, "a"), (4, "a"), (5, "a"), (8, "a"), (9, "b"), (10, "b")]);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_the_store_knows_is_damaged_keeps_its_bytes_and_its_turn() {
+    fn known_damaged_row_keeps_bytes_and_turn() {
         let mut log = LogReader::new(vec![Segment::new(1, 2, None)]);
         log.row(1, b"a", SHORT).unwrap();
         log.damaged_row(2, b"b", SHORT).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_is_that_of_the_first_of_a_segment() {
+    fn segment_parent_belongs_to_its_first_entry() {
         let segments = vec![Segment::new(1, 2, None), Segment::new(5, 6, Some(EntryId::new(2)))];
         let mut log = LogReader::new(segments);
         for seq in [1, 2, 5, 6] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn law_r1_a_log_that_says_it_is_longer_than_it_is_is_refused() {
+    fn law_r1_log_claiming_more_entries_is_refused() {
         for segments in [[(1, u64::MAX)], [(1, 1_002)]] {
             let refused = read(&segments, &[(1, b"t")]);
             assert!(matches!(refused, Err(StoreError::Corrupt { seq: 2, .. })), "{refused:?}");

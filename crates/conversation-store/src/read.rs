@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn views_count_from_the_end_and_keep_the_version() {
+    fn views_count_from_end_and_keep_version() {
         let log = log(&[("a", &["1", "end"]), ("b", &["2", "3", "end"]), ("c", &["4", "end"])]);
         let seqs =
             |view| Snapshot::from_log(&log, view).entries.iter().map(|entry| entry.seq).collect::<Vec<_>>();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_of_a_branch_goes_along_its_path() {
+    fn branch_view_follows_its_path() {
         let mut log = log(&[("a", &["1", "end"]), ("b", &["2", "end"]), ("b", &["end"]), ("c", &["3"])]);
         // Entry 5 ends turn `b` after its first entry; `c` follows.
         log[4].parent = Some(EntryId::new(3));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_cut_where_the_view_and_the_open_turn_begin() {
+    fn read_entries_are_cut_at_view_and_turn() {
         let log = log(&[("a", &["1", "end"]), ("b", &["2", "3"])]);
         for view in
             [ReadRange::All, ReadRange::LastEntries(0), ReadRange::LastEntries(1), ReadRange::LastTurns(1)]
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn law_m5_the_turn_of_the_last_entry_is_known_where_it_is_shown() {
+    fn law_m5_last_turn_is_known_when_visible() {
         let last = |turns, view| Snapshot::from_log(&log(turns), view).last_turn().map(ToString::to_string);
         let ended: &[(&str, &[&str])] = &[("a", &["1", "end"]), ("b", &["2", "end"])];
         assert_eq!(last(ended, ReadRange::All).as_deref(), Some("b"));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn law_m6_of_a_damaged_last_entry_no_turn_is_known() {
+    fn law_m6_damaged_last_entry_has_no_known_turn() {
         let mut log = log(&[("a", &["1", "end"]), ("b", &["2"])]);
         log[2].kind = EntryKind::Corrupt(Vec::new());
         assert_eq!(Snapshot::from_log(&log, ReadRange::All).last_turn(), None);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_open_until_its_end_and_again_after_more_messages() {
+    fn turn_is_open_until_end_and_reopened_later() {
         let open = |turns| {
             let log = log(turns);
             let open = Snapshot::from_log(&log, ReadRange::LastEntries(1)).open_turn;

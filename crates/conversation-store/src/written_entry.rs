@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_stands_there_if_it_says_the_same_or_nobody_can_tell() {
+    fn written_entry_matches_same_or_unreadable_content() {
         let batch = batch(EntryKind::Summary("short".into()));
         let written = batch.written(99).unwrap().remove(0);
         let other_words = r#"{ "value": {"text": "short", "until": 0}, "kind": "summary", "format": 1 }"#;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_opens_a_turn_an_end_closes_it_and_the_rest_does_neither() {
+    fn only_messages_open_and_ends_close_turns() {
         let open = |kind| batch(kind).written(999).unwrap()[0].open;
         assert_eq!(open(user("u").into()), Some(true));
         assert_eq!(open(completed()), Some(false));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_that_of_bodies_and_turns_together() {
+    fn limit_covers_bodies_and_turns_together() {
         let batch = batch(user("u").into());
         let bytes = batch.written(999).unwrap()[0].body.len() + 1;
         assert_eq!(batch.written(bytes).unwrap().len(), 1);

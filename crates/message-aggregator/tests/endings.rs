@@ -241,7 +241,7 @@ fn answers_that_complete() {
 }
 
 #[test]
-fn a_piece_of_a_numbered_block_does_not_go_into_the_one_that_is_open() {
+fn numbered_piece_does_not_extend_another_open_block() {
     let run = run(
         AggregatorSettings::default(),
         [Delta::text("a"), Delta::text("b").in_block(7), finish(FinishReason::Stop)],
@@ -319,7 +319,7 @@ fn the_first_origin_that_says_something_counts() {
 }
 
 #[test]
-fn the_last_usage_wins_also_after_the_end_marker() {
+fn last_usage_wins_even_after_end_marker() {
     let mut later = Usage::default();
     later.output_tokens = Some(9);
     let deltas = [
@@ -354,7 +354,7 @@ fn two_answers() -> Vec<Delta> {
 }
 
 #[test]
-fn two_answers_that_were_asked_for_are_kept_apart() {
+fn two_requested_choices_are_kept_apart() {
     let run = run(choices(2), two_answers());
     assert_eq!(run.error, None);
     run.assert_lawful();
@@ -375,7 +375,7 @@ fn two_answers_that_were_asked_for_are_kept_apart() {
 }
 
 #[test]
-fn one_answer_is_one_whatever_the_choice_numbers_say() {
+fn single_answer_ignores_choice_numbers() {
     let response = complete(AggregatorSettings::default(), two_answers());
     assert_eq!(response.choices().len(), 1);
     assert_eq!(response.message().blocks().len(), 3, "text, call, text");
@@ -393,7 +393,7 @@ fn one_unfinished_answer_of_two_cuts_both() {
 }
 
 #[test]
-fn the_first_answer_is_number_0_even_if_only_another_one_came() {
+fn first_choice_is_number_0_even_when_absent() {
     let run = run(choices(2), [Delta::text("late").in_choice(1), Delta::done()]);
     assert_eq!(run.error, None);
     run.assert_lawful();

@@ -76,7 +76,7 @@ fn every_fixture_is_tested() {
 }
 
 #[test]
-fn a_fixture_cut_before_its_finish_is_truncated_and_none_of_its_calls_is_complete() {
+fn fixture_cut_before_finish_truncates_all_calls() {
     for name in TESTED {
         let fixture = Fixture::read(name);
         let cut = fixture.deltas.into_iter().take_while(|delta| !matches!(delta.kind, DeltaKind::Finish(_)));
@@ -104,7 +104,7 @@ fn openings_and_ends(settings: AggregatorSettings, deltas: Vec<Delta>) -> Vec<St
 }
 
 #[test]
-fn calls_end_with_the_answer_or_by_the_eager_rule_when_the_next_begins() {
+fn calls_end_with_answer_or_eagerly_with_next() {
     let deltas = || Fixture::read("pattern3_content_then_calls").deltas;
     assert_eq!(
         openings_and_ends(AggregatorSettings::default(), deltas()),
@@ -114,7 +114,7 @@ fn calls_end_with_the_answer_or_by_the_eager_rule_when_the_next_begins() {
 }
 
 #[test]
-fn the_eager_rule_gives_sequential_answers_the_same_response() {
+fn eager_rule_gives_same_response_for_sequential_answers() {
     for name in TESTED.iter().filter(|name| name.starts_with("pattern")) {
         let lazy = complete(AggregatorSettings::default(), Fixture::read(name).deltas);
         assert_eq!(complete(eager(), Fixture::read(name).deltas), lazy, "{name}");
@@ -122,7 +122,7 @@ fn the_eager_rule_gives_sequential_answers_the_same_response() {
 }
 
 #[test]
-fn law_s2_text_is_visible_in_the_push_that_brings_it() {
+fn law_s2_text_is_visible_in_its_own_push() {
     let mut aggregator = MessageAggregator::new(ROUND);
     let mut chunks = VecDeque::new();
     for delta in Fixture::read("pattern4_long_content_then_calls").deltas {

@@ -147,7 +147,7 @@ fn law_r1_the_bytes_of_a_whole_answer_are_bounded() {
 
 /// What each block may hold, all blocks together may not.
 #[test]
-fn law_r1_blocks_within_their_bound_add_up_to_a_bounded_answer() {
+fn law_r1_blocks_within_limits_still_form_bounded_answer() {
     let limits = AggregatorSettings::default().limits;
     assert!(limits.block_bytes < limits.answer_bytes);
     let piece = "x".repeat(1 << 20);
@@ -158,7 +158,7 @@ fn law_r1_blocks_within_their_bound_add_up_to_a_bounded_answer() {
 }
 
 #[test]
-fn a_fragment_for_an_ended_call_is_an_error_unless_it_says_nothing_new() {
+fn new_fragment_for_ended_call_is_error() {
     let ended = || vec![start(0), Delta::from(DeltaKind::BlockEnd).in_block(0)];
     let again = run(AggregatorSettings::default(), ended().into_iter().chain([start(0), Delta::done()]));
     assert_eq!(again.error, None);
@@ -171,7 +171,7 @@ fn a_fragment_for_an_ended_call_is_an_error_unless_it_says_nothing_new() {
 }
 
 #[test]
-fn data_that_comes_after_the_end_of_its_block_is_kept() {
+fn data_after_end_of_its_block_is_kept() {
     let signature = ProviderData::new("some-api", json!("sig"));
     let response = common::complete(
         AggregatorSettings::default(),

@@ -19,7 +19,7 @@ fn ids(response: &ChatResponse) -> Vec<&str> {
 }
 
 #[test]
-fn a_made_id_is_none_that_the_provider_gave_another_call() {
+fn made_id_differs_from_every_provider_id() {
     let table = [
         (vec![call(0, ""), call(1, "call_1_0")], vec!["call_1_0_2", "call_1_0"]),
         (vec![call(0, "call_1_1"), call(1, "")], vec!["call_1_1", "call_1_1_2"]),
@@ -37,7 +37,7 @@ fn a_made_id_is_none_that_the_provider_gave_another_call() {
 }
 
 #[test]
-fn a_made_id_that_is_out_stays_and_the_later_call_is_given_another() {
+fn emitted_made_id_stays_and_later_call_changes() {
     let mut late = arguments("call_1_0", "{\"a\":");
     late.index = Some(1);
     let late = Delta::tool_call(late);

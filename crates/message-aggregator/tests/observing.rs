@@ -49,7 +49,7 @@ fn answer() -> Vec<Delta> {
 }
 
 #[test]
-fn callbacks_come_in_order_and_in_the_push_that_causes_them() {
+fn callbacks_come_in_order_within_causing_push() {
     let mut aggregator = MessageAggregator::new(ROUND);
     let mut log = Log::default();
     let mut chunks = VecDeque::new();
@@ -138,7 +138,7 @@ fn everything_so_far_is_readable_after_each_delta() {
 }
 
 #[test]
-fn what_is_open_is_told_with_the_id_it_will_have_and_is_not_complete() {
+fn open_call_has_final_id_and_is_incomplete() {
     let mut aggregator = MessageAggregator::new(ROUND);
     let mut chunks = VecDeque::new();
     let fragment = ToolCallDelta::start(0, "", "rate").with_arguments("{\"from\"");
@@ -156,7 +156,7 @@ fn what_is_open_is_told_with_the_id_it_will_have_and_is_not_complete() {
 }
 
 #[test]
-fn numbered_blocks_are_open_side_by_side_until_the_provider_ends_them() {
+fn numbered_blocks_stay_open_until_provider_ends_them() {
     let mut aggregator = MessageAggregator::new(ROUND);
     let mut chunks = VecDeque::new();
     let end = |block| Delta::from(DeltaKind::BlockEnd).in_block(block);

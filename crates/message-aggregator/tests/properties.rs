@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_readable_in_the_middle_is_what_was_shown(settings in settings(), deltas in deltas()) {
+    fn readable_state_mid_answer_equals_emitted_chunks(settings in settings(), deltas in deltas()) {
         let mut aggregator = MessageAggregator::with_settings(ROUND, settings);
         let mut chunks = VecDeque::new();
         let mut fold = ChunkFold::new();
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn every_call_has_a_name_and_an_id_of_its_own(settings in settings(), deltas in deltas()) {
+    fn every_call_has_name_and_unique_id(settings in settings(), deltas in deltas()) {
         for choice in run(settings, deltas).response.choices() {
             let calls: Vec<_> = choice.message.tool_calls().collect();
             let ids: BTreeSet<_> = calls.iter().map(|call| &call.id).collect();
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn text_is_visible_at_once_and_empty_text_shows_nothing(settings in settings(), deltas in deltas()) {
+    fn text_is_visible_at_once_unless_empty(settings in settings(), deltas in deltas()) {
         let mut aggregator = MessageAggregator::with_settings(ROUND, settings);
         let mut done = false;
         for delta in deltas {

@@ -57,7 +57,7 @@ fn d1(first: &str, pieces: &[&str], key: (Option<i64>, &str)) -> Vec<Delta> {
 }
 
 #[test]
-fn law_t6_arguments_alone_run_no_call_that_may_be_another() {
+fn law_t6_bare_arguments_run_no_ambiguous_call() {
     // The third header may begin a call of its own, and the last piece may be that one's.
     let headers = [delta(2, "", "f", "{"), delta(0, "", "f", ""), delta(None, "", "f", "")];
     let last = Delta::from(DeltaKind::Arguments { index: Some(2), text: "}".into() });
@@ -75,7 +75,7 @@ fn cuts(text: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn d1_a_repeated_id_with_a_new_index_and_a_name_is_another_call() {
+fn d1_repeated_id_with_new_index_begins_call() {
     for first in ["", "{}", "{\"path\":\"a\"}"] {
         for pieces in cuts(PATH) {
             for key in [(Some(1), ""), (Some(1), "x")] {
@@ -108,7 +108,7 @@ fn d1_both_calls_arrive_however_they_interleave() {
 }
 
 #[test]
-fn d1_calls_in_one_event_and_a_header_in_pieces() {
+fn d1_calls_in_one_event_with_split_header() {
     let both = vec![fragment(Some(0), "x", "delete_all", ""), fragment(Some(1), "x", "read", PATH)];
     let expected = ["x delete_all ".to_owned(), format!("call_1_1 read {PATH}")];
     assert_eq!(calls(&finished([DeltaKind::ToolCalls(both).into()]).response), expected);
@@ -129,7 +129,7 @@ fn d1_calls_in_one_event_and_a_header_in_pieces() {
 }
 
 #[test]
-fn d1_the_eager_rule_ends_a_call_when_another_with_its_id_begins() {
+fn d1_eager_rule_ends_call_when_id_repeats() {
     let deltas = d1("{\"path\":\"a\"}", &["{\"path\"", ":\"b\"}"], (Some(1), "x"));
     let run = run(eager(), deltas.into_iter().chain([Delta::finish(FinishReason::ToolCalls)]));
     run.assert_lawful();
@@ -138,7 +138,7 @@ fn d1_the_eager_rule_ends_a_call_when_another_with_its_id_begins() {
 }
 
 #[test]
-fn d1_the_id_that_is_made_is_known_when_the_block_opens() {
+fn d1_made_id_is_known_when_block_opens() {
     let run = finished(d1("", &[PATH], (Some(1), "x")));
     let heads = run.chunks.iter().filter_map(|chunk| match chunk {
         Chunk::Opened { head, .. } => head.call.as_ref().map(|call| call.call_id.as_deref()),
@@ -150,7 +150,7 @@ fn d1_the_id_that_is_made_is_known_when_the_block_opens() {
 
 /// The second call's pieces have its id alone, which the first call has, too.
 #[test]
-fn an_id_of_two_calls_without_an_index_says_nothing_and_neither_runs_that_may_be_meant() {
+fn shared_id_without_index_runs_neither_candidate_call() {
     for first in ["", "{\"path\":", "{\"path\":\"a\"}"] {
         let run = finished(d1(first, &["", PATH], (None, "x")));
         let first = format!("x delete_all {first}");
@@ -169,7 +169,7 @@ fn an_id_of_two_calls_without_an_index_says_nothing_and_neither_runs_that_may_be
 
 /// The id and the index of one call: nothing says which of them is right.
 #[test]
-fn calls_that_a_contradiction_may_mean_do_not_run_and_others_do() {
+fn only_calls_outside_contradiction_run() {
     let run = finished([
         delta(0, "a", "delete_all", ""),
         delta(1, "b", "read", ""),
@@ -182,7 +182,7 @@ fn calls_that_a_contradiction_may_mean_do_not_run_and_others_do() {
 }
 
 #[test]
-fn another_name_under_the_same_id_and_index_is_another_call() {
+fn new_name_under_same_key_is_another_call() {
     let whole = "{\"path\":\"a\"}";
     let run = finished([delta(0, "x", "delete_all", whole), delta(0, "x", "read", PATH)]);
     assert_eq!(calls(&run.response), [format!("x delete_all {whole}"), format!("call_1_1 read {PATH}")]);
@@ -194,7 +194,7 @@ fn another_name_under_the_same_id_and_index_is_another_call() {
 }
 
 #[test]
-fn a_header_that_is_sent_again_is_no_call_without_arguments() {
+fn repeated_header_is_no_call_without_arguments() {
     let whole = "{\"path\":\"a\"}";
     for (header, index, id) in [
         (delta(0, "", "read", ""), Some(0), "x"),
@@ -216,7 +216,7 @@ fn a_header_that_is_sent_again_is_no_call_without_arguments() {
 
 /// Arguments that reached no call may be those of a call that has none.
 #[test]
-fn while_arguments_are_left_over_no_call_runs_without_arguments() {
+fn leftover_arguments_block_calls_without_arguments() {
     let nameless = delta(None, "new", "", PATH);
     let behind_whole_ones = [delta(1, "b", "list", PATH), delta(1, "", "", PATH)];
     for left_over in [vec![nameless], behind_whole_ones.to_vec()] {
@@ -307,7 +307,7 @@ fn running(response: &ChatResponse) -> Vec<(&str, &str)> {
 proptest! {
     /// However calls interleave that have indexes of their own: each has its name, its arguments, and an id of its own.
     #[test]
-    fn law_t6_numbered_calls_keep_what_is_theirs_whatever_ids_repeat(
+    fn law_t6_numbered_calls_keep_own_arguments_despite_repeated_ids(
         calls in sent(),
         turns in vec(any::<Index>(), 1..40),
         repeats in vec(any::<bool>(), 1..8),
@@ -328,7 +328,7 @@ proptest! {
 
     /// Whatever ids the pieces have, also those of other calls: what runs was called.
     #[test]
-    fn law_t6_no_call_runs_with_the_arguments_of_another_whatever_ids_its_pieces_have(
+    fn law_t6_calls_never_mix_arguments_under_any_ids(
         calls in sent(),
         turns in vec(any::<Index>(), 1..40),
         ids in vec(select(vec!["", "x", "y", "z", "call_1_1"]), 1..8),
@@ -341,7 +341,7 @@ proptest! {
 
     /// Each piece has the index of its call, its id, or both.
     #[test]
-    fn law_t6_no_call_runs_with_the_arguments_of_another_whatever_its_pieces_lack(
+    fn law_t6_calls_never_mix_arguments_with_missing_keys(
         calls in sent().prop_map(with_ids),
         turns in vec(any::<Index>(), 1..40),
         keys in vec(0..3, 1..8),
@@ -355,7 +355,7 @@ proptest! {
 
     /// No call has an index; they come one after the other.
     #[test]
-    fn law_t6_no_call_runs_with_the_arguments_of_another_where_only_ids_tell_them_apart(
+    fn law_t6_calls_never_mix_arguments_with_only_ids(
         calls in sent().prop_map(with_ids),
     ) {
         let pieces = calls.iter().flat_map(|call| {
@@ -380,7 +380,7 @@ fn assert_only(run: &Run, calls: &[Sent]) -> Result<(), proptest::test_runner::T
 /// A server that repeats one id in the headers alone, with one name: the beginning of the third call's arguments goes to the
 /// first call, and what follows must not run as a call of its own.
 #[test]
-fn law_t6_no_call_runs_with_the_rest_of_anothers_arguments() {
+fn law_t6_no_call_runs_with_leftover_foreign_arguments() {
     let second = "{\"k\":1,\"v\":{\"a\":\"x1\"}}";
     for index in [None, Some(0)] {
         for first in ["{}", "{\"k\":0}"] {
@@ -414,7 +414,7 @@ fn by_each_rule(deltas: &[Delta], ended: &[i64]) -> Vec<Vec<String>> {
 
 /// The header of a call looks like one of an earlier call that is sent again. What follows may be its own.
 #[test]
-fn law_t6_a_header_that_comes_again_may_begin_a_further_call() {
+fn law_t6_repeated_header_may_begin_further_call() {
     let a = "{\"path\":\"a\"}";
     for (index, second) in [(Some(0), ""), (None, ""), (Some(0), "{}"), (None, "{}")] {
         for key in [(index, ""), (index, "x"), (None, "")] {
@@ -439,7 +439,7 @@ fn law_t6_a_header_that_comes_again_may_begin_a_further_call() {
 
 /// As before, with the id of one call and the index of another.
 #[test]
-fn law_t6_a_header_that_comes_again_may_have_the_index_of_another_call() {
+fn law_t6_repeated_header_may_have_index_of_another_call() {
     for key in [(Some(1), "p1"), (Some(1), ""), (None, "p1")] {
         let run = finished([
             delta(0, "p0", "read", "{\"k\":0}"),
@@ -455,7 +455,7 @@ fn law_t6_a_header_that_comes_again_may_have_the_index_of_another_call() {
 
 /// A name that another call has, without an id: its header again, a piece of its arguments, or the next call.
 #[test]
-fn law_t6_a_name_alone_may_be_that_of_an_earlier_call() {
+fn law_t6_bare_name_may_belong_to_earlier_call() {
     for index in [Some(0), None] {
         let deltas =
             [delta(index, "", "read", PATH), delta(index, "", "list", PATH), delta(index, "", "read", "")];
@@ -475,7 +475,7 @@ fn law_t6_a_name_alone_may_be_that_of_an_earlier_call() {
 
 /// A server may send every header twice: what has begun since is what goes on.
 #[test]
-fn a_header_that_comes_again_says_nothing_of_calls_that_begin_later() {
+fn repeated_header_does_not_affect_later_calls() {
     let a = "{\"path\":\"a\"}";
     for index in [Some(0), None] {
         let deltas = [
@@ -492,7 +492,7 @@ fn a_header_that_comes_again_says_nothing_of_calls_that_begin_later() {
 
 /// Without a name, arguments under a new id go to the call with the index. The name says that they may not be its own.
 #[test]
-fn law_t6_a_name_behind_its_arguments_disputes_the_call_that_has_them() {
+fn law_t6_name_after_arguments_disputes_receiving_call() {
     for (index, id) in [(Some(0), "b"), (Some(1), "b"), (None, "b"), (Some(0), "")] {
         let deltas = [delta(0, "a", "delete_all", ""), delta(0, "b", "", PATH), delta(index, id, "read", "")];
         for calls in by_each_rule(&deltas, &[0]) {
@@ -510,7 +510,7 @@ fn law_t6_a_name_behind_its_arguments_disputes_the_call_that_has_them() {
 
 /// A name for one of two calls that wait for theirs: the index means the one, the id the other.
 #[test]
-fn law_t6_a_name_that_two_calls_may_have_runs_neither() {
+fn law_t6_name_matching_two_calls_runs_neither() {
     let deltas = [
         delta(0, "", "", "{}"),
         delta(1, "x", "", PATH),
@@ -524,7 +524,7 @@ fn law_t6_a_name_that_two_calls_may_have_runs_neither() {
 
 /// The provider may end a call before the arguments come that may be its own.
 #[test]
-fn law_t6_a_call_that_has_ended_without_arguments_waits_for_the_end_of_the_answer() {
+fn law_t6_ended_call_without_arguments_waits_for_answer_end() {
     let left_over = [delta(0, "x", "delete_all", ""), delta(1, "x", "", PATH)];
     for ended in [&[0, 1][..], &[]] {
         for calls in by_each_rule(&left_over, ended) {
@@ -578,7 +578,7 @@ proptest! {
 
     /// One call after the other, each with its name first, and ids and indexes that repeat: what runs was called.
     #[test]
-    fn law_t6_no_call_runs_with_the_arguments_of_another_whatever_ids_and_indexes_repeat(
+    fn law_t6_calls_never_mix_arguments_with_repeated_keys(
         server in server(),
         asked in asked(),
     ) {

@@ -254,7 +254,7 @@ fn stored_forms() -> Vec<(Value, Message)> {
 }
 
 #[test]
-fn stored_forms_are_written_and_read_as_they_are() {
+fn stored_forms_round_trip_unchanged() {
     for (form, message) in stored_forms() {
         assert_eq!(serde_json::to_value(&message).unwrap(), form);
         assert_eq!(serde_json::from_value::<Message>(form).unwrap(), message);

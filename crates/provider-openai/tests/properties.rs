@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8 * ProptestConfig::default().cases))]
 
     #[test]
-    fn law_s5_any_split_of_any_body_has_the_same_outcome(
+    fn law_s5_any_body_split_has_same_outcome(
         body in body(),
         cuts in vec(any::<Index>(), 0..10),
         choices in 1..3_u32,
@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn content_that_is_nested_without_end_is_no_stack_overflow() {
+fn deeply_nested_content_causes_no_stack_overflow() {
     for depth in [3, 100, 100_000] {
         let content = [r#"[{"thinking":"#.repeat(depth), "1".to_owned(), "}]".repeat(depth)].concat();
         let body = format!(r#"data: {{"choices":[{{"delta":{{"content":{content}}}}}]}}"#);

@@ -67,7 +67,7 @@ async fn sent_and_recorded(first: &str, second: &str, profile: Profile) -> Optio
 }
 
 #[tokio::test]
-async fn reasoning_with_its_signature_goes_back_as_openrouter_wants_it() {
+async fn signed_reasoning_is_returned_in_openrouter_form() {
     let Some((sent, recorded)) = sent_and_recorded(
         "openrouter-anthropic-claude-haiku-4-5-reasoning-details-tool-01",
         "openrouter-anthropic-claude-haiku-4-5-text-after-reasoning-tool-01",

@@ -268,7 +268,7 @@ async fn d17_no_error_of_a_transport_shows_the_key() {
 }
 
 #[tokio::test]
-async fn d17_names_in_an_answer_do_not_show_the_key() {
+async fn d17_answer_names_do_not_show_key() {
     enable_callsites();
     let body = ChatTranscript::new(format!("m-{KEY}"))
         .tool_call(0, &format!("c-{KEY}"), KEY, &["{}"])
@@ -284,7 +284,7 @@ async fn d17_names_in_an_answer_do_not_show_the_key() {
 }
 
 #[tokio::test]
-async fn law_r3_the_key_is_in_no_debug_error_or_trace() {
+async fn law_r3_key_is_in_no_debug_error_trace() {
     let echo = json!({"error": {"message": format!("Incorrect API key provided: {KEY} {HEADER} {BEARER} {QUERY}"), "code": KEY}});
     let answer = ChatTranscript::new("m").text(ANSWER).finish("stop").done();
     let replies = [

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_struct_is_its_own_object_and_everything_else_is_wrapped() {
+    fn struct_is_own_object_and_others_are_wrapped() {
         let city = OutputFormat::for_type::<City>();
         assert_eq!((city.wrapped, city.name.as_str()), (false, "City"));
         assert_eq!(city.parse("{\"name\": \"Oslo\"}").unwrap(), json!({"name": "Oslo"}));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_goes_where_the_server_enforces_it_and_into_words_elsewhere() {
+    fn schema_is_put_in_words_unless_server_enforces() {
         let look = Look(ToolDefinition::new("look", "Looks.", json!({"type": "object"})));
         let plain = ChatRequest::new(Message::user("Where?"));
         let with_tools = plain.clone().with_tool(look);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_found_whatever_stands_around_it_and_in_it() {
+    fn value_is_found_despite_surrounding_and_inner_text() {
         let doc = OutputFormat::for_type::<Doc>();
         let with_fence = json!({"markdown": "Run\n```sh\nls\n```\nnow"});
         let (line, pretty) = (with_fence.to_string(), format!("{with_fence:#}"));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_value_is_not_taken_for_it() {
+    fn part_of_value_is_not_accepted_as_value() {
         let shape = OutputFormat::for_type::<Shape>();
         let circle = "{\"kind\": \"Circle\", \"radius\": 1}";
         for answer in [
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_object_that_was_put_around_a_value_is_taken_away() {
+    fn only_added_wrapper_object_is_removed() {
         use std::collections::BTreeMap;
         let map = OutputFormat::for_type::<BTreeMap<String, Value>>();
         let (any, number) = (OutputFormat::for_type::<Value>(), OutputFormat::for_type::<u32>());
@@ -302,7 +302,7 @@ mod tests {
 
     /// Strict servers require the root schema to be an object that is no choice.
     #[test]
-    fn a_choice_at_the_root_is_put_into_an_object_or_not_strict() {
+    fn root_choice_is_wrapped_or_not_strict() {
         let of = |schema: Value| OutputFormat::new("a", schema, |_| Ok(()));
         let choice = json!([{"type": "string"}, {"type": "null"}]);
         let wrapped = of(json!({"anyOf": choice})).strict.unwrap();

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_found_in_what_is_said_around_it() {
+    fn json_is_found_within_surrounding_text() {
         for (answer, expected) in [
             (" {\"a\": 1}\n", &["{\"a\": 1}", "{\"a\": 1}"][..]),
             ("Oslo", &["Oslo"]),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_may_have_been_cut_may_go_on() {
+    fn value_possibly_cut_may_continue() {
         for (answer, expected) in [
             ("12 ", true),
             ("{\"a\": 12", true),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_object_is_told_as_far_as_it_has_come() {
+    fn first_object_is_reported_as_far_as_received() {
         for (answer, expected) in [
             ("[{}] so {", None),
             ("[{}] so {\"", Some("{\"")),

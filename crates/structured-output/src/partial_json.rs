@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_beginning_tells_something_that_grows_into_the_whole(value in value(), pretty in any::<bool>()) {
+        fn every_prefix_yields_value_that_grows_to_whole(value in value(), pretty in any::<bool>()) {
             let whole = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let (whole, mut last) = (whole.unwrap(), None);
             for end in (0..=whole.len()).filter(|end| whole.is_char_boundary(*end)) {

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_with_a_description_stands_alone_and_what_only_narrows_is_left_out() {
+    fn described_references_stand_alone_and_constraints_are_dropped() {
         let schema = json!({
             "type": "object",
             "properties": {

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_a_server_are_not_in_the_error() {
+    fn error_does_not_quote_server() {
         let reason = FinishReason::Other("Ann said so".into());
         let response = ChatResponse::new(1, Message::assistant("Oslo"), reason);
         let error = value_of::<u8>(&OutputFormat::for_type::<u8>(), &response).unwrap_err().to_string();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_holds_for_every_length_and_cuts_no_character() {
+    fn limit_holds_for_every_length_without_splitting_characters() {
         let text = "äöü€😀".repeat(40);
         for limit in 0..text.len() + 2 {
             let result = capped(vec![text.as_str().into()], limit, 0);
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_cut_keeps_its_head_and_its_tail() {
+    fn truncated_text_keeps_head_and_tail() {
         let text = format!("head{}tail", "x".repeat(200));
         let cut = capped(vec![text.into()], 100, 0).text();
         assert!(cut.starts_with("headxx") && cut.ends_with("xxtail"), "{cut}");
     }
 
     #[test]
-    fn json_stays_json_where_it_fits_and_takes_its_room() {
+    fn fitting_json_stays_json_and_takes_room() {
         let value = json!({"a": 1});
         assert_eq!(capped(vec![value.clone().into()], 7, 0).parts, [Part::Json(value.clone())]);
         let parts = capped(vec![value.clone().into(), "x".repeat(200).into()], 100, 0).parts;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn d16_json_that_is_too_deep_or_oddly_named_is_kept_as_its_text() {
+    fn d16_deep_or_misnamed_json_is_kept_as_text() {
         let nested = |depth: usize| (1..depth).fold(json!([]), |inner, _| json!([inner]));
         let object = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({"a": inner}));
         let kept = |value: Value| capped(vec![value.into()], 1 << 20, 0).parts;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn media_shares_its_bound_and_text_makes_room_for_the_notes() {
+    fn media_shares_limit_and_text_yields_to_notes() {
         let note = "[image left out: 500 bytes are more than the 291 left of 1000]";
         let parts = capped(vec![picture(700), "x".repeat(300).into(), picture(500), picture(282)], 200, 1000);
         let [first, cut, noted, last] = &*parts.parts else { panic!("four parts") };

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_interrupt_is_heard_while_there_is_always_another_chunk() {
+    async fn interrupt_stops_answer_while_chunks_keep_coming() {
         let mut asked = 0;
         let interrupt = poll_fn(|_| {
             asked += 1;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_whole_without_an_interrupt_or_without_signals() {
+    async fn answer_is_complete_without_interrupt_or_signals() {
         let whole = format!("{}\n", "x".repeat(1000));
         for interrupt in [pending().left_future(), ready(Err(io::Error::other("no signals"))).right_future()]
         {

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_names_the_model_before_the_environment_does() {
+    fn command_line_model_overrides_environment_model() {
         let some = |name: &str| Some(name.to_owned());
         assert_eq!(first_of([some("a"), some("b")]), some("a"));
         assert_eq!(first_of([None, some(" b\n")]), some("b"));

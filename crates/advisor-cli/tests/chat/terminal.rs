@@ -42,7 +42,7 @@ async fn shown(variables: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
-async fn d12_reasoning_is_dim_on_a_terminal_that_shows_colours() {
+async fn d12_reasoning_is_dim_on_colour_terminal() {
     let dim = "\x1b[2m| Hm.\x1b[0m\n\x1b[2m| So\x1b[0m\nHi\n";
     let plain = "| Hm.\n| So\nHi\n";
     assert_eq!(shown(&[]).await, dim);
@@ -63,7 +63,7 @@ async fn d12_each_stream_is_looked_at_by_itself() {
 }
 
 #[tokio::test]
-async fn d12_a_failed_turn_does_not_end_the_chat_on_a_terminal() {
+async fn d12_failed_turn_does_not_end_terminal_chat() {
     let body = answer().text("Hi").finish("stop").done();
     let server = ReplayServer::start([refusal(), Reply::sse(body)]).await.unwrap();
     let (mut master, slave) = terminal();
@@ -91,7 +91,7 @@ async fn d12_a_failed_turn_does_not_end_the_chat_on_a_terminal() {
 }
 
 #[tokio::test]
-async fn d12_what_is_typed_and_prompted_for_is_not_in_an_answer_that_goes_elsewhere() {
+async fn d12_redirected_answer_excludes_prompts_and_typed_input() {
     let server = server([answer().text("Hi").finish("stop")]).await;
     let (mut master, slave) = terminal();
     // Ctrl-D is read as the end of the input.
@@ -107,7 +107,7 @@ async fn d12_what_is_typed_and_prompted_for_is_not_in_an_answer_that_goes_elsewh
 }
 
 #[tokio::test]
-async fn d12_an_interrupt_between_two_turns_ends_a_piped_chat_with_130() {
+async fn d12_interrupt_between_piped_turns_exits_with_130() {
     let server = server([answer().text("Hi").finish("stop")]).await;
     let mut child = start(chat(&server, &[]));
     let mut stdin = child.stdin.take().unwrap();

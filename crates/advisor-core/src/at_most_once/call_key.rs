@@ -104,7 +104,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn the_text_of_a_key_is_unique_stable_and_read_back() {
+    fn call_key_text_is_unique_stable_and_parseable() {
         let longest = "x".repeat(128);
         let numbers = [0, 1, 10, 11, 110, u32::MAX];
         let mut texts = HashSet::new();

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instructions_are_added_to_the_last_of_those_at_the_beginning() {
+    fn instructions_join_last_leading_system_message() {
         let sent = |before: Vec<Message>, text: &str| -> Vec<String> {
             ChatRequest::new(before).with_system(text).messages.iter().map(Message::text).collect()
         };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_mapped_again_in_its_turn_is_the_same() {
+    fn remapping_message_within_turn_preserves_identity() {
         let request = ChatRequest::new(vec![Message::user("a"), Message::user("B"), Message::assistant("a")]);
         let mapped = |request: &ChatRequest| -> Vec<Message> {
             request.clone().map_user_text(str::to_uppercase).messages.iter().cloned().collect()

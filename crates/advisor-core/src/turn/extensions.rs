@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_that_is_replaced_may_use_the_turn_when_it_is_dropped() {
+    fn replaced_extension_may_use_turn_in_its_drop() {
         let turn = Turn::new(TurnId::mint());
         let drops = Arc::new(Mutex::new(Vec::new()));
         let value = UsesTheTurn(Arc::clone(&turn), Arc::clone(&drops));

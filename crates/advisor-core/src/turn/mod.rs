@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn recorders_are_told_in_order_and_one_that_fails_does_not_silence_the_others() {
+    async fn recorders_run_in_order_despite_failures() {
         let turn = Turn::new(TurnId::mint());
         let mut order = mockall::Sequence::new();
         let mut first = MockRecorder::new();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_numbered_above_those_of_an_earlier_run() {
+    fn round_numbers_exceed_those_of_earlier_run() {
         let turn = Turn::new(TurnId::mint());
         turn.number_rounds_above(7);
         assert_eq!(turn.next_round(), 8);

@@ -122,7 +122,7 @@ fn spoil(invariant: Invariant, ran: &mut Ran) {
 }
 
 #[tokio::test]
-async fn every_invariant_holds_of_whole_turns_and_fails_when_it_is_broken() {
+async fn every_invariant_accepts_whole_turns_and_detects_violation() {
     let whole = ran(Scenario::ROUND, &[]).await;
     whole.check(&[]).unwrap();
     for invariant in Invariant::ALL {
@@ -134,7 +134,7 @@ async fn every_invariant_holds_of_whole_turns_and_fails_when_it_is_broken() {
 
 /// A cache answers one case from another, and what a process remembers outlives it, where a client does not end with them.
 #[tokio::test]
-async fn d9_each_process_of_a_case_has_a_client_of_its_own() {
+async fn d9_each_process_of_case_has_own_client() {
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
     let mut driver = CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), move |leaves: &Leaves| {
@@ -163,7 +163,7 @@ async fn after_a_failed_answer(events: &[Happened]) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn an_answer_that_failed_is_none_until_somebody_else_answers() {
+async fn failed_answer_counts_only_after_another_answer() {
     let answer = |round| ChatResponse::new(round, Message::assistant("Yes."), FinishReason::Stop);
     let ended = |round| Happened::RoundEnded(answer(round));
     let asked = Happened::Asked {
@@ -219,7 +219,7 @@ async fn each_loop_of_a_turn_ends_once() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_not_the_next_one_is_found() {
+async fn skipped_version_is_detected() {
     let mut ran = ran(Scenario::PLAIN, &[]).await;
     change(&mut ran, is_appended, |appended| match appended {
         Happened::Appended { key, entries, .. } => {
@@ -233,7 +233,7 @@ async fn a_version_that_is_not_the_next_one_is_found() {
 }
 
 #[tokio::test]
-async fn a_start_that_is_not_stored_before_its_tool_is_found() {
+async fn tool_start_not_stored_first_is_detected() {
     let mut ran = ran(Scenario::ONCE, &[]).await;
     ran.check(&[]).unwrap();
     let is_start = |entry: &NewEntry| matches!(entry.kind, EntryKind::CallStarted(_));
@@ -243,7 +243,7 @@ async fn a_start_that_is_not_stored_before_its_tool_is_found() {
 }
 
 #[tokio::test]
-async fn a_completion_before_the_end_is_stored_is_found() {
+async fn completion_before_stored_end_is_detected() {
     let mut ran = ran(Scenario::PLAIN, &[]).await;
     let events = &mut ran.turns[0].happened;
     let is_end = append_of("answer");
@@ -385,7 +385,7 @@ async fn work_that_a_turn_has_spawned_is_found() {
 
 #[tokio::test]
 #[should_panic(expected = "the chain does not use `tool_loop()` of its leaves")]
-async fn a_chain_with_a_loop_of_its_own_is_found() {
+async fn chain_with_own_tool_loop_is_detected() {
     let make = |leaves: &Leaves| {
         let own = tool_call_advisor::ToolCallAdvisor::builder().build()?;
         leaves.client().advisor(own).advisor(leaves.memory()).build()
@@ -400,7 +400,7 @@ async fn a_mishap_that_cannot_happen_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_hangs_is_found_and_says_where() {
+async fn hanging_turn_is_detected_and_located() {
     let mut driver = driver_with(|_| {
         from_fn("hangs", |_: ChatRequest, _: AdvisorChain| async { std::future::pending().await })
     });
@@ -413,7 +413,7 @@ async fn a_turn_that_hangs_is_found_and_says_where() {
 }
 
 #[tokio::test]
-async fn who_watches_is_told_of_every_point_before_it_is_passed() {
+async fn watcher_sees_every_point_before_it_passes() {
     use std::sync::Mutex;
 
     let points = AwaitPoints::new();

@@ -60,7 +60,7 @@ fn happens_before_needs_both_to_have_happened() {
 }
 
 #[test]
-fn a_failed_happens_before_shows_the_timeline_with_the_culprits_marked() {
+fn failed_happens_before_marks_culprits_in_timeline() {
     let journal = Journal::new();
     journal.record("turn.start");
     journal.record_with("tool.start c1", json!({"name": "get_weather"}));
@@ -86,7 +86,7 @@ fn assert_order_finds_a_subsequence() {
 }
 
 #[test]
-fn a_failed_order_says_which_pattern_was_not_found_where() {
+fn failed_order_names_missing_pattern_and_position() {
     let journal = journal(&["b", "a", "c"]);
     let message = failure(|| journal.assert_order(&["a", "b", "c"]));
     assert_eq!(
@@ -112,7 +112,7 @@ fn a_failed_count_says_both_numbers() {
 }
 
 #[test]
-fn a_long_timeline_shows_what_is_near_the_culprits() {
+fn long_timeline_shows_events_near_culprits() {
     let journal = Journal::new();
     for i in 1..=500 {
         journal.record(format!("event {i}"));

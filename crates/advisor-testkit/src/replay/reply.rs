@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_replaces_its_namesake_and_the_servers_own() {
+    fn header_replaces_namesake_and_server_default() {
         let reply = Reply::json(200, json!({}))
             .with_header("Content-Type", "text/plain")
             .with_header("Content-Length", "99");

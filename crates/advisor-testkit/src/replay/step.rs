@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_goes_after_its_bytes_and_after_earlier_gates() {
+    fn gate_follows_its_bytes_and_earlier_gates() {
         let gate = || Step::Wait(Gate::new());
         for (offset, expected) in [
             (0, vec![".", "abcd"]),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_keeps_the_gates_at_its_place_and_drops_what_follows() {
+    fn ending_keeps_gates_and_drops_later_steps() {
         let gated = insert_after(vec![write("abcd")], 2, Step::Wait(Gate::new()));
         let cut = insert_after(gated, 2, Step::Cut);
         assert_eq!(short(&cut), ["ab", ".", "|"]);

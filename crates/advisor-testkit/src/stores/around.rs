@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_was_not_asked_gives_no_answer() {
+    async fn store_that_was_not_called_gives_no_answer() {
         let store = StoreAround::with(Arc::new(InMemoryStore::new()), Forgets);
         assert!(matches!(store.load(&key(), ReadRange::All).await, Err(StoreError::Unavailable { .. })));
     }

@@ -21,7 +21,7 @@ fn deltas(body: &[u8]) -> Vec<Value> {
 }
 
 #[test]
-fn a_whole_answer_has_the_shape_of_the_api() {
+fn complete_answer_has_shape_of_api() {
     let body = ChatTranscript::new("m").with_id("c7").text("Hi").finish("stop").usage(3, 4).done();
     let envelope = |choices: Value| {
         json!({
@@ -45,7 +45,7 @@ fn a_whole_answer_has_the_shape_of_the_api() {
 }
 
 #[test]
-fn a_tool_call_names_itself_once_and_then_sends_its_arguments() {
+fn tool_call_sends_name_once_then_arguments() {
     let body = ChatTranscript::new("m")
         .tool_call(0, "call_1", "add", &["{\"a\"", ":1}"])
         .tool_call_whole(1, "call_2", "now", "{}")

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use serde_json::json;
 
 #[tokio::test]
-async fn requests_get_the_replies_of_the_script_in_turn_on_one_connection() {
+async fn requests_get_scripted_replies_in_order_per_connection() {
     let server = ReplayServer::start([
         Reply::sse(BODY),
         Reply::json(429, json!({"error": "slow down"})).with_header("retry-after", "2"),
@@ -131,7 +131,7 @@ async fn bodies_can_be_delimited_in_every_way() {
 }
 
 #[tokio::test]
-async fn the_connection_is_closed_where_the_client_asks_for_it() {
+async fn connection_closes_when_client_requests_it() {
     let server = ReplayServer::start([Reply::status(200), Reply::status(200)]).await.unwrap();
     for request in ["GET / HTTP/1.1\r\nconnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"] {
         let mut client = Client::connect(&server).await;

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use tokio::net::TcpStream;
 
 #[tokio::test]
-async fn a_body_cut_at_any_byte_ends_without_its_last_chunk() {
+async fn body_cut_at_any_byte_lacks_last_chunk() {
     for end in 0..=BODY.len() {
         let server = ReplayServer::start([Reply::sse(BODY).cut_after(end)]).await.unwrap();
         let mut client = Client::connect(&server).await;
@@ -25,7 +25,7 @@ async fn a_body_cut_at_any_byte_ends_without_its_last_chunk() {
 }
 
 #[tokio::test]
-async fn a_body_reset_at_any_byte_ends_in_a_connection_reset() {
+async fn body_reset_at_any_byte_resets_connection() {
     for end in 0..=BODY.len() {
         let server = ReplayServer::start([Reply::sse(BODY).reset_after(end)]).await.unwrap();
         let mut client = Client::connect(&server).await;
@@ -40,7 +40,7 @@ async fn a_body_reset_at_any_byte_ends_in_a_connection_reset() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_is_seen_wherever_the_reply_stands() {
+async fn client_disconnect_is_seen_at_any_reply_step() {
     let gate = Gate::new();
     let large = "x".repeat(32 << 20);
     for (name, reply) in [
@@ -65,7 +65,7 @@ async fn a_client_that_goes_away_is_seen_wherever_the_reply_stands() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_the_client_closes_is_no_disconnect() {
+async fn closing_idle_connection_is_no_disconnect() {
     let server = ReplayServer::start([Reply::sse("abc")]).await.unwrap();
     let mut client = Client::connect(&server).await;
     client.post("/", "").await;
@@ -86,7 +86,7 @@ async fn a_connection_can_be_reset_before_any_answer() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_answered_with_the_reason() {
+async fn malformed_request_is_answered_with_reason() {
     let server = ReplayServer::start([]).await.unwrap();
     let mut client = Client::connect(&server).await;
     client.write("hello\r\n\r\n").await;
@@ -98,7 +98,7 @@ async fn what_is_no_request_is_answered_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_dropped_server_leaves_no_task_and_no_socket() {
+async fn dropped_server_leaves_no_task_or_socket() {
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = alive();
     let server = ReplayServer::start([Reply::hang(), Reply::hang()]).await.unwrap();

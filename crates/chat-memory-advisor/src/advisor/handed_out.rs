@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_that_end_a_turn_are_handed_out_until_the_next_one() {
+    fn calls_ending_turn_stay_open_until_next_turn() {
         let turn = |kinds: Vec<EntryKind>| ("t", kinds);
         let asked = || vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()];
         assert_eq!(open(&[turn(asked())]), ["t/3/0 1", "t/3/1 2"]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_calls_without_a_result_that_a_turn_completed_with_are_handed_out() {
+    fn only_unanswered_calls_of_completed_turn_are_open() {
         let of = |kinds: Vec<EntryKind>| open(&[("t", kinds)]);
         let begun = || vec![user("u").into(), calls(&["1", "1", "2"]).into()];
         let with = |more: Vec<EntryKind>| of([begun(), more].concat());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_an_older_version_has_no_key() {
+    fn call_from_older_version_has_no_key() {
         let entries = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
         let open = handed_out_calls(&Snapshot::from_log(&entries, ReadRange::All));
         assert_eq!((open.len(), &open[0].key, open[0].call.id.as_str()), (1, &None, "1"));

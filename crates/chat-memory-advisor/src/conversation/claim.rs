@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn one_turn_runs_at_a_time_and_leaves_no_trace() {
+    fn only_one_turn_runs_and_leaves_no_trace() {
         let setting = setting();
         let first = claim(&setting, "a").unwrap();
         assert!(claim(&setting, "b").is_none());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn turns_that_wait_begin_in_their_order_and_leave_no_trace() {
+    async fn waiting_turns_begin_in_order_without_trace() {
         let setting = setting();
         let (registry, key, hold) = &setting;
         let running = claim(&setting, "a").unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_same_turn_waits_for_itself_also_where_that_has_been_woken() {
+    async fn same_turn_waits_for_its_own_woken_run() {
         let setting = setting();
         let (registry, key, hold) = &setting;
         let running = claim(&setting, "a").unwrap();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_last_turn_takes_the_place_of_all_before_it() {
+    async fn last_turn_replaces_all_earlier_turns() {
         let setting = setting();
         let (registry, key, _) = &setting;
         let running = claim(&setting, "a").unwrap();

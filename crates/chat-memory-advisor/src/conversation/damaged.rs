@@ -51,7 +51,7 @@ mod tests {
     use conversation_store::ReadRange;
 
     #[test]
-    fn law_r1_each_damaged_entry_is_told_once_and_what_is_kept_of_them_is_bounded() {
+    fn law_r1_damaged_entries_are_reported_once_in_bounded_memory() {
         let damaged = Damaged::default();
         let entries = log(&[("t", vec![user("u").into(), EntryKind::Corrupt(b"secret".into())])]);
         let snapshot = Snapshot::from_log(&entries, ReadRange::All);

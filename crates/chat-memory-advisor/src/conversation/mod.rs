@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn law_k3_what_finds_no_room_is_closed_all_the_same_unless_the_turn_runs_again() {
+    fn law_k3_run_without_room_is_closed_unless_turn_reruns() {
         let registry = Arc::new(Registry { most: 0, ..Registry::default() });
         let key = ConversationKey::new("c").unwrap();
         let refused = registry.leave(&key, silent("a"));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn law_k3_what_is_written_of_one_run_leaves_what_another_run_of_the_turn_left() {
+    fn law_k3_forgetting_one_run_keeps_other_unfinished_run() {
         let registry = Registry::default();
         let key = ConversationKey::new("c").unwrap();
         let first = registry.leave(&key, silent("a"));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn law_r1_leases_and_summaries_are_bounded_and_take_no_room_from_what_was_shown() {
+    fn law_r1_bounded_leases_and_summaries_never_evict_shown_text() {
         let registry = Registry { most_spare: 10 * OVERHEAD, ..Registry::default() };
         let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();
         for name in 0..100 {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_kept_until_it_is_written() {
+    fn unfinished_runs_are_kept_until_written() {
         let registry = Arc::new(Registry::default());
         let key = ConversationKey::new("c").unwrap();
         let mut first = claim(&registry, &key, "a");

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn law_k3_only_a_run_that_is_undone_takes_an_undoing_for_its_own() {
+    fn law_k3_only_undone_run_matches_rolled_back_end() {
         let cut = || TurnEnd::Interrupted { partial: "so far".into() };
         let closed = |end: EntryKind| log(&[("t", vec![user("u").into(), end])]);
         assert!(left(TurnEnd::RolledBack).is_last_to_run(&closed(rolled_back())));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn law_k3_a_beginning_without_its_texts_knows_what_it_wrote_behind_the_turn_before() {
+    fn law_k3_beginning_without_texts_recognizes_its_entries() {
         let begun = Unfinished {
             is_new: true,
             until: Some(Version::new(3)),

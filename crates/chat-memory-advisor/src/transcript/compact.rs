@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_steps_go_and_what_is_no_step_stays() {
+    fn oldest_steps_are_dropped_and_other_messages_stay() {
         let turn = [user("go"), calls(&["1"]), result("1"), answer("hm"), calls(&["2", "3"]), result("2")];
         let turn: Vec<_> = turn.into_iter().chain([result("3"), calls(&["4"]), result("4")]).collect();
         let kept = |room| words(&messages(&turn, room));
@@ -76,7 +76,7 @@ mod tests {
         }
 
         #[test]
-        fn as_few_go_as_have_to_also_where_what_stands_in_for_them_is_larger(
+        fn fewest_steps_are_dropped_even_with_large_placeholders(
             rounds in prop::collection::vec((1..3_usize, any::<bool>()), 1..8),
             (room, large) in (0..60_usize, 0..40_usize),
         ) {
@@ -96,7 +96,7 @@ mod tests {
         }
 
         #[test]
-        fn law_m1_what_is_left_of_a_turn_is_valid_and_no_larger_than_it_has_to_be(
+        fn law_m1_compacted_turn_is_valid_and_within_room(
             rounds in prop::collection::vec(1..4_usize, 0..12),
             room in 0..40_usize,
         ) {

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_does_not_fit_whole_keeps_what_was_said_and_the_latest_rounds_take_what_is_left() {
+    fn oversized_turn_keeps_question_answer_and_latest_rounds() {
         // A round counts five.
         let turns = [plain(1, 1), working(&["1", "2", "3"])];
         assert_eq!(sent(&turns, 21), "u:q#1 a:a#1 u:go#2 a(1) r1 a(2) r2 a(3) r3 a:done#2");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_turns_that_do_not_fit_the_latest_gets_its_rounds_first() {
+    fn latest_of_several_oversized_turns_gets_rounds_first() {
         let turns = [working(&["1", "2"]), working(&["3", "4", "5"])];
         assert_eq!(sent(&turns, 13), "u:go#2 a:done#2 u:go#2 a(5) r5 a:done#2");
         assert_eq!(sent(&turns, 18), "u:go#2 a:done#2 u:go#2 a(4) r4 a(5) r5 a:done#2");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_of_what_was_said_is_stood_in_for() {
+    fn oversized_question_or_answer_becomes_placeholder() {
         let turns = [plain(1, 1), plain(50, 4)];
         assert_eq!(sent(&turns, 20), "u:q#1 a:a#1 u:... a:a#4");
         assert_eq!(sent(&turns, 8), "a:a#4", "there is no room for what would stand in");
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_would_fit_by_itself_ends_the_window_where_there_is_no_room_left() {
+    fn turn_that_fits_only_alone_ends_window() {
         let turns = [plain(1, 1), plain(9, 3), plain(1, 1)];
         assert_eq!(sent(&turns, 13), "u:q#1 a:a#1", "its question is not too large for the window");
         assert_eq!(sent(&turns, 14), "u:q#9 a:a#3 u:q#1 a:a#1");
     }
 
     #[test]
-    fn an_answer_goes_alone_where_nothing_else_is_sent() {
+    fn answer_is_sent_alone_without_later_turns() {
         let turns = [plain(1, 1), plain(9, 3), plain(1, 1)];
         assert_eq!(
             sent(&turns, 7),

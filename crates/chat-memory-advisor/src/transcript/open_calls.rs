@@ -131,7 +131,7 @@ mod tests {
     use crate::test_logs::{answer, calls};
 
     #[test]
-    fn the_calls_of_an_answer_are_known_by_their_ids_in_order() {
+    fn calls_of_answer_match_by_ordered_ids() {
         let open = OpenCalls::of(&calls(&["1", "2"]));
         assert!(open.are_those_of(&calls(&["1", "2"])));
         for other in [calls(&["2", "1"]), calls(&["1"]), calls(&["1", "2", "3"]), answer("no call")] {

@@ -261,7 +261,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn all_but_the_last_turns_are_told_when_there_are_enough() {
+    fn summary_covers_all_but_last_turns_when_enough() {
         let turns = ["a", "b", "c", "d"].map(plain);
         assert_eq!(summarizer(4, 1).told(&log(&turns)), None);
         let told = summarizer(3, 1).told(&log(&turns)).unwrap();
@@ -300,7 +300,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn calls_and_their_results_are_told_together_and_what_was_undone_is_not() {
+    fn summary_keeps_calls_with_results_and_skips_undone() {
         let turns = [
             ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]),
             ("b", vec![result("1").into(), answer("done").into(), completed()]),

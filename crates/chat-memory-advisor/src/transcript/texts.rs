@@ -169,7 +169,7 @@ mod tests {
     use crate::test_logs::other_texts;
 
     #[test]
-    fn a_text_that_says_nothing_is_refused_by_its_name() {
+    fn blank_text_is_refused_by_name() {
         MemoryTexts::default().validate().unwrap();
         other_texts().validate().unwrap();
         type With = fn(MemoryTexts, &'static str) -> MemoryTexts;

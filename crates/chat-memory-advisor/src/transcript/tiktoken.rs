@@ -58,7 +58,7 @@ mod tests {
     use advisor_core::{ErrorKind, ToolCall};
 
     #[test]
-    fn texts_and_arguments_are_counted_by_the_vocabulary_of_the_model() {
+    fn texts_and_arguments_are_counted_by_model_vocabulary() {
         let old = Tiktoken::for_model("gpt-4").unwrap();
         let new = Tiktoken::for_model("gpt-4o-mini").unwrap();
         let greeting = Message::user("안녕하세요");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_model_is_an_error_that_says_what_to_do() {
+    fn unknown_model_error_suggests_known_models() {
         let error = Tiktoken::for_model("unheard-of").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration);
         assert!(error.to_string().contains("gpt-4o"), "{error}");

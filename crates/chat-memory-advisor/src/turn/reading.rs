@@ -157,7 +157,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_is_read_first_is_about_what_the_window_holds() {
+    fn first_read_is_about_window_size() {
         let view = |window: Window| Reading::of(&window.into()).view();
         assert_eq!(view(Window::All), ReadRange::All);
         assert_eq!(view(Window::Messages(3)), ReadRange::LastEntries(6));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_read_while_the_window_may_have_room() {
+    fn reading_continues_while_window_may_have_room() {
         let log = log(&["a", "b", "c"].map(plain));
         let next =
             |measure: &Measure, view| Reading::of(measure).view_after(view, &Snapshot::from_log(&log, view));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_input_of_the_turn_and_what_is_stored_of_it_take_room() {
+    fn input_and_stored_entries_of_turn_take_room() {
         let mut turns = ["a", "b", "c"].map(plain);
         turns[2].1.truncate(2);
         let log = log(&turns);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_is_answered_is_looked_for_also_where_it_is_too_large_by_now() {
+    fn answered_turn_is_found_even_when_oversized() {
         let log = log(&["a", "b", "c"].map(plain));
         let (measure, view) =
             (Measure { on_overflow: OnOverflow::Refuse, ..tokens(1) }, ReadRange::LastTurns(2));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn law_m7_the_text_that_a_dropped_turn_had_shown_takes_room_before_it_is_written() {
+    fn law_m7_unwritten_text_of_dropped_turn_takes_room() {
         let mut turns = ["a", "b", "c", "d"].map(plain);
         turns[3].1.truncate(1);
         let (log, view) = (log(&turns), ReadRange::LastTurns(3));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_read_until_the_summary_tells_of_what_was_read() {
+    fn reading_continues_until_summary_covers_read_entries() {
         let view = ReadRange::LastTurns(1);
         for (until, next) in [(3, Some(ReadRange::LastTurns(4))), (7, None)] {
             let summary = Summary::new(until, "they talked");

@@ -46,7 +46,7 @@ fn broken() -> Error {
 }
 
 #[tokio::test]
-async fn a_turn_that_was_answered_is_answered_the_same_and_nothing_is_asked_or_stored() {
+async fn answered_turn_repeats_answer_without_model_or_store() {
     for place in [Phase::Round, Phase::Turn] {
         let (memory, store) = memory();
         let (client, model) =
@@ -96,7 +96,7 @@ async fn a_turn_that_is_running_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_running_in_another_process_is_waited_for_and_gone_on_with_if_that_dies() {
+async fn turn_of_other_process_is_awaited_or_resumed() {
     for dies in [false, true] {
         let store = InMemoryStore::new().with_leases();
         let memories = [ChatMemoryAdvisor::new(store.clone()), ChatMemoryAdvisor::new(store.clone())];
@@ -124,7 +124,7 @@ async fn a_turn_that_is_running_in_another_process_is_waited_for_and_gone_on_wit
 
 /// Another process has gone on with the turn before this one came to write how its own run ended.
 #[tokio::test]
-async fn law_k3_what_a_dropped_run_leaves_behind_hides_nothing_that_another_process_answered() {
+async fn law_k3_dropped_run_hides_no_answer_of_other_process() {
     for (on_drop, place) in [(OnDrop::Rollback, Phase::Round), (OnDrop::KeepPartial, Phase::Turn)] {
         let (one, store) = memory();
         let other = ChatMemoryAdvisor::new(store.clone());
@@ -148,7 +148,7 @@ async fn law_k3_what_a_dropped_run_leaves_behind_hides_nothing_that_another_proc
 /// What a run was writing when it was dropped is its own.
 /// The lease of a dropped turn was given back, though its end could not be written.
 #[tokio::test]
-async fn law_k3_what_is_left_does_not_end_a_run_of_the_turn_that_took_its_lease() {
+async fn law_k3_unfinished_run_never_ends_run_holding_its_lease() {
     let store = FaultStore::new(InMemoryStore::new().with_leases());
     let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
     let gate = Gate::new();
@@ -181,7 +181,7 @@ async fn law_k3_what_is_left_does_not_end_a_run_of_the_turn_that_took_its_lease(
 
 /// Without leases, what tells one run of the turn from another is what each has written.
 #[tokio::test]
-async fn d24_what_is_left_does_not_end_a_run_of_the_turn_that_went_on_elsewhere() {
+async fn d24_unfinished_run_does_not_end_run_continued_elsewhere() {
     for (place, mode) in [
         (Phase::Round, OnDrop::KeepPartial),
         (Phase::Round, OnDrop::Rollback),
@@ -210,7 +210,7 @@ async fn d24_what_is_left_does_not_end_a_run_of_the_turn_that_went_on_elsewhere(
 
 /// The turn is submitted again, and stops while the end of its first run is being written.
 #[tokio::test]
-async fn law_k3_what_a_run_had_shown_outlives_a_second_one_that_does_not_begin() {
+async fn law_k3_shown_text_survives_rerun_that_never_begins() {
     // An answer that is lost once is asked for again.
     let faults = [
         vec![StoreFault::Unavailable],
@@ -243,7 +243,7 @@ async fn law_k3_what_a_run_had_shown_outlives_a_second_one_that_does_not_begin()
 }
 
 #[tokio::test]
-async fn law_k3_a_turn_whose_last_write_may_be_stored_is_rolled_back_all_the_same() {
+async fn law_k3_turn_with_unknown_last_write_is_rolled_back() {
     for (operation, fault) in [1, 2, 3, 4]
         .into_iter()
         .flat_map(|operation| [StoreFault::HangBefore, StoreFault::HangAfter].map(|fault| (operation, fault)))
@@ -267,7 +267,7 @@ async fn law_k3_a_turn_whose_last_write_may_be_stored_is_rolled_back_all_the_sam
 }
 
 #[tokio::test]
-async fn a_turn_that_failed_is_tried_again_without_a_second_user_message() {
+async fn failed_turn_is_retried_without_second_user_message() {
     for place in [Phase::Round, Phase::Turn] {
         let (memory, store) = memory();
         let answers = [
@@ -289,7 +289,7 @@ async fn a_turn_that_failed_is_tried_again_without_a_second_user_message() {
 }
 
 #[tokio::test]
-async fn law_k4_a_turn_that_was_cut_off_goes_on_where_it_stands() {
+async fn law_k4_interrupted_turn_resumes_where_it_stopped() {
     for place in [Phase::Round, Phase::Turn] {
         for crashed in [false, true] {
             let (memory, store) = memory();
@@ -319,7 +319,7 @@ async fn law_k4_a_turn_that_was_cut_off_goes_on_where_it_stands() {
 }
 
 #[tokio::test]
-async fn an_id_is_for_one_input_and_one_place() {
+async fn turn_id_serves_one_input_and_one_position() {
     let (memory, store) = memory();
     let answers = [Answer::from_text("yes"), Answer::new().text("x").hang(), Answer::from_text("never")];
     let (client, model) = client(&memory, Phase::Round, answers);
@@ -340,7 +340,7 @@ async fn an_id_is_for_one_input_and_one_place() {
 }
 
 #[tokio::test]
-async fn a_turn_out_of_the_windows_sight_is_known() {
+async fn turn_outside_window_is_recognized() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Turns(1));
     let answers = ["yes", "1", "2", "3"].map(Answer::from_text);

@@ -233,7 +233,7 @@ proptest! {
     /// What is there, what makes room, what is refused: all as the model says, and an old fence never writes, whatever
     /// has become of its conversation.
     #[test]
-    fn of_what_is_idle_the_one_used_longest_ago_makes_room(
+    fn store_evicts_least_recently_used_idle_conversation(
         most in 1..4_usize,
         operations in prop::collection::vec((0..5_usize, operation()), 1..60),
     ) {
@@ -249,7 +249,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn what_made_room_is_gone_for_the_turn_that_had_read_it() {
+async fn evicted_conversation_is_gone_for_earlier_reader() {
     let store = InMemoryStore::with_max_conversations(bound(1));
     let read = store.append(&key(0), Version::EMPTY, said("a", true)).await.unwrap();
     store.append(&key(1), Version::EMPTY, said("b", true)).await.unwrap();
@@ -264,7 +264,7 @@ async fn what_made_room_is_gone_for_the_turn_that_had_read_it() {
 }
 
 #[tokio::test]
-async fn a_full_store_says_so_and_takes_more_when_a_turn_has_ended() {
+async fn full_store_reports_limit_until_turn_ends() {
     let store = InMemoryStore::with_max_conversations(bound(2));
     let open = store.append(&key(0), Version::EMPTY, said("a", false)).await.unwrap();
     store.append(&key(1), Version::EMPTY, said("b", false)).await.unwrap();
@@ -304,7 +304,7 @@ async fn dropped_conversations_make_room(store: InMemoryStore) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_is_held_keeps_its_place_until_its_time_is_over() {
+async fn leased_conversation_is_not_evicted_until_lease_expires() {
     let store = InMemoryStore::with_max_conversations(bound(1)).with_leases();
     let turn = TurnId::new("a").unwrap();
     let fence = store.acquire(&key(0), &turn, HOUR, None).await.unwrap();
@@ -321,7 +321,7 @@ async fn a_conversation_that_is_held_keeps_its_place_until_its_time_is_over() {
 /// Eight tasks with conversations of their own, four places: of what is there nothing is lost or mixed, and a turn
 /// that was begun ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_at_once_stay_within_the_bound_and_every_turn_that_began_ends() {
+async fn concurrent_turns_stay_within_limit_and_all_end() {
     let store = InMemoryStore::with_max_conversations(bound(4));
     let mut tasks = JoinSet::new();
     for task in 0..8_usize {
@@ -361,7 +361,7 @@ async fn many_at_once_stay_within_the_bound_and_every_turn_that_began_ends() {
 
 /// A conversation takes no new turn beyond its bound, but the turn that runs is brought to its end.
 #[tokio::test]
-async fn a_full_conversation_takes_no_new_turn_and_the_end_of_the_one_it_has() {
+async fn full_conversation_accepts_only_end_of_running_turn() {
     let store = InMemoryStore::new().with_max_entries(bound(3));
     let first = store.append(&key(0), Version::EMPTY, said("a", true)).await.unwrap();
     let second = store.append(&key(0), first, said("b", false)).await.unwrap();
@@ -380,7 +380,7 @@ async fn a_full_conversation_takes_no_new_turn_and_the_end_of_the_one_it_has() {
 /// What a service sees: however many conversations there are, those that were used last are remembered, and one with
 /// a turn that runs is among them.
 #[tokio::test]
-async fn a_service_remembers_the_conversations_that_were_used_last() {
+async fn service_remembers_most_recently_used_conversations() {
     let store = InMemoryStore::with_max_conversations(bound(3));
     let memory = ChatMemoryAdvisor::new(store.clone());
     let gate = Gate::new();

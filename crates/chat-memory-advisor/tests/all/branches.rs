@@ -64,7 +64,7 @@ async fn three_turns(client: &ChatClient) {
 const OLD: &str = "u:u a:a . u:v a(1) r1 a:b . u:w a:c .";
 
 #[tokio::test]
-async fn the_first_of_three_turns_is_edited_and_the_old_ones_are_kept() {
+async fn editing_first_of_three_turns_keeps_old_branch() {
     for place in PLACES {
         let (memory, store) = memory();
         let (client, model) = client(&memory, place, answers([calls(&["2"]), Answer::from_text("A")]));
@@ -82,7 +82,7 @@ async fn the_first_of_three_turns_is_edited_and_the_old_ones_are_kept() {
 }
 
 #[tokio::test]
-async fn the_last_answer_is_given_again_and_the_question_stands_once_on_each_branch() {
+async fn regenerated_answer_keeps_one_question_on_each_branch() {
     for place in PLACES {
         for window in [Window::All, Window::Messages(3), Window::Turns(2), Window::Tokens(1)] {
             let (memory, store) = memory();
@@ -104,7 +104,7 @@ async fn the_last_answer_is_given_again_and_the_question_stands_once_on_each_bra
 
 /// A turn may be cut anywhere: on the new branch it is closed as one that stopped there.
 #[tokio::test]
-async fn law_m1_a_branch_from_inside_a_turn_begins_with_a_valid_transcript() {
+async fn law_m1_branch_inside_turn_begins_with_valid_transcript() {
     let prefixes = [
         "",
         "u:u a:[interrupted]",
@@ -154,7 +154,7 @@ async fn an_old_branch_is_gone_on_with() {
 }
 
 #[tokio::test]
-async fn what_a_dropped_turn_had_shown_stays_on_its_branch() {
+async fn shown_text_of_dropped_turn_stays_on_branch() {
     for place in PLACES {
         let (memory, store) = memory();
         let cut = Answer::new().text("so far").hang();
@@ -237,7 +237,7 @@ async fn the_same_branching_turn_again_is_answered_once() {
 }
 
 #[tokio::test]
-async fn a_branching_turn_that_was_dropped_goes_on_without_a_second_question() {
+async fn dropped_branching_turn_resumes_without_second_question() {
     for place in PLACES {
         let (memory, store) = memory();
         let cut = Answer::new().text("so far").hang();
@@ -280,7 +280,7 @@ async fn what_does_not_exist_is_told() {
 
 /// A turn that a short window does not show is looked for in the log, in whatever branch it is.
 #[tokio::test]
-async fn an_earlier_turn_of_an_older_branch_can_be_branched_off_from() {
+async fn branching_from_earlier_turn_of_older_branch_works() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Turns(1));
     let (client, model) = client(&memory, Phase::Round, answers(["A", "n"].map(Answer::from_text)));
@@ -292,7 +292,7 @@ async fn an_earlier_turn_of_an_older_branch_can_be_branched_off_from() {
 }
 
 #[tokio::test]
-async fn law_m2_a_turn_that_says_nothing_to_be_kept_stays_on_its_branch() {
+async fn law_m2_turn_with_only_ephemeral_input_stays_on_branch() {
     for place in PLACES {
         let (memory, store) = memory();
         let (client, model) = client(&memory, place, answers([Answer::from_text("d")]));

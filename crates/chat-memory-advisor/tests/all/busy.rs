@@ -37,7 +37,7 @@ async fn log_of(store: &impl ConversationStore) -> String {
 }
 
 #[tokio::test]
-async fn a_running_turn_is_interrupted_and_what_it_had_shown_is_kept() {
+async fn interrupted_running_turn_keeps_shown_text() {
     let store = InMemoryStore::new();
     let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     for place in [Phase::Round, Phase::Turn] {
@@ -56,7 +56,7 @@ async fn a_running_turn_is_interrupted_and_what_it_had_shown_is_kept() {
 }
 
 #[tokio::test]
-async fn a_turn_of_another_policy_is_interrupted_as_well() {
+async fn turn_with_another_busy_policy_is_interrupted_too() {
     let rejecting = ChatMemoryAdvisor::new(InMemoryStore::new());
     let interrupting = rejecting.clone().with_on_busy(OnBusy::InterruptPrevious);
     let (first, _) = client(&rejecting, Phase::Round, [slow(&Gate::new())]);
@@ -69,7 +69,7 @@ async fn a_turn_of_another_policy_is_interrupted_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_nobody_reads_is_passed_over_and_cannot_write_any_more() {
+async fn unread_turn_is_superseded_and_cannot_write_again() {
     let store = InMemoryStore::new();
     let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     let (first_gate, second_gate) = (Gate::new(), Gate::new());
@@ -91,7 +91,7 @@ async fn a_turn_that_nobody_reads_is_passed_over_and_cannot_write_any_more() {
 
 /// Nobody polls what goes beside a turn that has no root, so that it does not learn of the interruption in time.
 #[tokio::test(start_paused = true)]
-async fn law_m3_a_turn_that_was_passed_over_while_it_began_stores_nothing() {
+async fn law_m3_turn_superseded_during_its_beginning_stores_nothing() {
     let store = FaultStore::new(InMemoryStore::new());
     let memory = ChatMemoryAdvisor::new(store.clone()).with_on_busy(OnBusy::InterruptPrevious);
     let chain = |answer| {
@@ -132,7 +132,7 @@ async fn the_last_of_many_turns_wins() {
 }
 
 #[tokio::test]
-async fn a_turn_of_another_process_keeps_the_conversation_busy() {
+async fn turn_in_other_process_keeps_conversation_busy() {
     let (store, [one, other]) = two_processes(OnBusy::Reject);
     let gate = Gate::new();
     let (first, _) = client(&one, Phase::Round, [slow(&gate)]);
@@ -149,7 +149,7 @@ async fn a_turn_of_another_process_keeps_the_conversation_busy() {
 
 /// At just the version that the first turn expects.
 #[tokio::test]
-async fn law_m5_a_turn_whose_conversation_was_begun_anew_by_another_process_writes_nothing_there() {
+async fn law_m5_old_turn_writes_nothing_into_recreated_conversation() {
     let store = InMemoryStore::new();
     let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
     let (first_gate, second_gate) = (Gate::new(), Gate::new());
@@ -170,7 +170,7 @@ async fn law_m5_a_turn_whose_conversation_was_begun_anew_by_another_process_writ
 
 /// The next turn takes the dropped one's lease while what is left of that is being written: at any moment of both.
 #[tokio::test]
-async fn law_k3_a_seal_that_the_next_turn_fences_loses_nothing() {
+async fn law_k3_seal_fenced_by_next_turn_loses_nothing() {
     let wants = [
         (OnDrop::KeepPartial, "u:1 cut(a) u:2 a:two .", "s:S u:1 a:a [interrupted] u:2"),
         (OnDrop::Rollback, "u:1 undone u:2 a:two .", "s:S u:2"),
@@ -221,7 +221,7 @@ async fn a_turn_waits_for_that_of_another_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_k4_a_turn_whose_process_died_is_closed_when_its_lease_is_over() {
+async fn law_k4_turn_of_dead_process_closes_after_lease_expiry() {
     for on_busy in [OnBusy::Reject, OnBusy::Queue, OnBusy::InterruptPrevious] {
         let (store, [one, other]) = two_processes(on_busy);
         let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
@@ -259,7 +259,7 @@ async fn a_turn_that_runs_long_keeps_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_hangs_is_made_again_before_the_lease_is_over() {
+async fn hanging_renewal_is_retried_before_lease_expires() {
     let store = FaultStore::new(InMemoryStore::new().with_leases());
     let [one, other] = [(); 2].map(|()| ChatMemoryAdvisor::new(store.clone()));
     let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
@@ -274,7 +274,7 @@ async fn a_renewal_that_hangs_is_made_again_before_the_lease_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_k4_a_renewal_that_comes_late_locks_the_next_turn_out_of_nothing() {
+async fn law_k4_late_renewal_does_not_block_next_turn() {
     let store = FaultStore::new(InMemoryStore::new().with_leases());
     let memory = ChatMemoryAdvisor::new(store.clone());
     let gate = Gate::new();
@@ -292,7 +292,7 @@ async fn law_k4_a_renewal_that_comes_late_locks_the_next_turn_out_of_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_m3_a_turn_that_lost_its_lease_leaves_no_trace() {
+async fn law_m3_turn_with_lost_lease_leaves_no_trace() {
     for interrupts in [true, false] {
         let (store, [one, other]) = two_processes(OnBusy::InterruptPrevious);
         let gate = Gate::new();
@@ -317,7 +317,7 @@ async fn law_m3_a_turn_that_lost_its_lease_leaves_no_trace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_waits_learns_that_its_lease_is_lost() {
+async fn waiting_turn_learns_of_its_lost_lease() {
     let (_store, [one, other]) = two_processes(OnBusy::InterruptPrevious);
     let (first, _) = client(&one, Phase::Round, [slow(&Gate::new())]);
     let (second, _) = client(&other, Phase::Round, [Answer::from_text("two")]);
@@ -329,7 +329,7 @@ async fn a_turn_that_waits_learns_that_its_lease_is_lost() {
 }
 
 #[tokio::test]
-async fn a_dropped_turn_gives_its_lease_back_where_there_is_a_spawner() {
+async fn dropped_turn_with_spawner_releases_its_lease() {
     let (store, [one, other]) = two_processes(OnBusy::Reject);
     let spawner = Spawner::tokio(tokio::runtime::Handle::current());
     let model = ScriptedModel::new([slow(&Gate::new())]);
@@ -345,7 +345,7 @@ async fn a_dropped_turn_gives_its_lease_back_where_there_is_a_spawner() {
 }
 
 #[tokio::test]
-async fn without_a_spawner_the_lease_is_used_by_the_next_turn_of_the_process_or_given_back_at_its_end() {
+async fn without_spawner_next_turn_reuses_or_releases_lease() {
     let (store, [one, other]) = two_processes(OnBusy::Reject);
     let answers = [slow(&Gate::new()), Answer::from_text("two"), slow(&Gate::new())];
     let (first, _) = client(&one, Phase::Round, answers);
@@ -378,7 +378,7 @@ async fn a_failed_turn_gives_its_lease_back() {
 /// Every point of waiting at which turns that are about to begin can be dropped, and every two of them, leave the
 /// conversation usable for its own process at once.
 #[tokio::test(start_paused = true)]
-async fn law_k4_turns_dropped_while_they_begin_do_not_lock_their_own_process_out() {
+async fn law_k4_turns_dropped_while_beginning_leave_own_process_unlocked() {
     for (first, second) in (0..10).flat_map(|first| (0..14).map(move |second| (first, second))) {
         let memory = ChatMemoryAdvisor::new(FaultStore::new(InMemoryStore::new().with_leases()));
         let (client, _) = plain(&memory, ["one", "two", "three"].map(Answer::from_text));
@@ -400,7 +400,7 @@ async fn law_k4_turns_dropped_while_they_begin_do_not_lock_their_own_process_out
 
 /// The same turn runs in another process; one that only waited for it has no claim to its lease.
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_was_dropped_while_it_waited_takes_no_lease_from_another_process() {
+async fn dropped_waiting_turn_takes_no_lease_from_others() {
     let (_store, [one, other]) = two_processes(OnBusy::Reject);
     let gate = Gate::new();
     let (first, _) = client(&one, Phase::Round, [slow(&gate)]);

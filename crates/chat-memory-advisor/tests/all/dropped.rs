@@ -39,7 +39,7 @@ async fn poll_until_stuck(turn: &mut advisor_core::TurnStream) {
 }
 
 #[tokio::test]
-async fn a_dropped_turn_is_closed_by_the_next_one_with_the_text_that_was_shown() {
+async fn next_turn_closes_dropped_turn_with_shown_text() {
     for place in PLACES {
         let (memory, store) = memory();
         let (client, model) = client(&memory, place, [hanging("so far"), Answer::from_text("two")]);
@@ -64,7 +64,7 @@ fn place_of_end(place: Phase) -> &'static str {
 }
 
 #[tokio::test]
-async fn with_a_spawner_a_dropped_turn_is_closed_at_once() {
+async fn spawner_closes_dropped_turn_at_once() {
     for place in PLACES {
         let (memory, store) = memory();
         let model = ScriptedModel::new([calls("Look"), hanging("so far"), Answer::from_text("two")]);
@@ -90,7 +90,7 @@ async fn with_a_spawner_a_dropped_turn_is_closed_at_once() {
 }
 
 #[tokio::test]
-async fn the_next_turn_may_begin_while_the_dropped_one_is_being_closed() {
+async fn next_turn_may_begin_while_dropped_one_closes() {
     // Whoever comes first closes it; the other one finds it closed.
     for polls in 0..8 {
         let (memory, store) = memory();
@@ -117,7 +117,7 @@ async fn the_next_turn_may_begin_while_the_dropped_one_is_being_closed() {
 }
 
 #[tokio::test]
-async fn what_was_dropped_can_be_written_before_the_program_exits() {
+async fn dropped_turns_can_be_written_before_program_exit() {
     let (memory, store) = memory();
     let (client, _) = plain(&memory, [hanging("one"), hanging("two")]);
     for conversation in ["c", "d"] {
@@ -136,7 +136,7 @@ async fn what_was_dropped_can_be_written_before_the_program_exits() {
 }
 
 #[tokio::test]
-async fn after_a_crash_the_turn_is_closed_without_the_text_that_was_lost() {
+async fn crashed_turn_is_closed_without_lost_text() {
     for place in PLACES {
         let store = TestStore::default();
         let before = ChatMemoryAdvisor::new(store.clone());
@@ -154,7 +154,7 @@ async fn after_a_crash_the_turn_is_closed_without_the_text_that_was_lost() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_is_closed_before_its_error_comes_out() {
+async fn cancelled_turn_is_closed_before_error_is_returned() {
     for place in PLACES {
         let (memory, store) = memory();
         let (client, _) = client(&memory, place, [hanging("so far"), Answer::from_text("two")]);
@@ -193,7 +193,7 @@ async fn a_turn_that_is_rolled_back_is_hidden() {
 }
 
 #[tokio::test]
-async fn a_turn_can_be_rolled_back_until_its_end_is_out() {
+async fn turn_can_be_rolled_back_until_end_emitted() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([Answer::from_text("one"), Answer::from_text("two")]);
     let slow = advisor_core::from_fn("slow", |request: ChatRequest, next: AdvisorChain| async move {
@@ -211,7 +211,7 @@ async fn a_turn_can_be_rolled_back_until_its_end_is_out() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_stored_stays_when_only_its_reader_is_gone() {
+async fn stored_answer_stays_when_reader_is_dropped() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([Answer::from_text("one"), Answer::from_text("two")]);
     let slow = advisor_core::from_fn("slow", |request: ChatRequest, next: AdvisorChain| async move {
@@ -250,7 +250,7 @@ async fn dropped_in(
 }
 
 #[tokio::test]
-async fn text_of_an_answer_that_is_stored_is_told_once_although_its_round_was_not_seen_to_end() {
+async fn stored_answer_of_unfinished_round_is_not_repeated() {
     for place in PLACES {
         let (memory, store) = memory();
         let model = ScriptedModel::new([calls("Look"), Answer::from_text("next")]);
@@ -267,7 +267,7 @@ async fn text_of_an_answer_that_is_stored_is_told_once_although_its_round_was_no
 }
 
 #[tokio::test]
-async fn an_append_that_is_dropped_has_happened_or_not_and_no_text_is_told_twice() {
+async fn dropped_append_never_repeats_text_whatever_its_outcome() {
     let two = || vec![calls("Look"), Answer::from_text("done")];
     for place in PLACES {
         for (operation, before, after) in [
@@ -285,7 +285,7 @@ async fn an_append_that_is_dropped_has_happened_or_not_and_no_text_is_told_twice
 }
 
 #[tokio::test]
-async fn a_round_may_say_the_same_as_the_one_before() {
+async fn round_may_repeat_text_of_previous_round() {
     for place in PLACES {
         let (memory, _) = memory();
         let answers = [calls("Look"), hanging("Look"), Answer::from_text("two")];
@@ -299,7 +299,7 @@ async fn a_round_may_say_the_same_as_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_dropped_while_its_failure_is_written_keeps_the_text() {
+async fn turn_dropped_while_writing_failure_keeps_text() {
     for fault in [StoreFault::HangBefore, StoreFault::HangAfter, StoreFault::Unavailable] {
         let (memory, store) = memory();
         let broken = advisor_core::Error::new(ErrorKind::Connection, "broken");
@@ -321,7 +321,7 @@ async fn a_turn_that_is_dropped_while_its_failure_is_written_keeps_the_text() {
 }
 
 #[tokio::test]
-async fn a_chain_without_a_root_frees_the_conversation_when_it_is_dropped() {
+async fn dropped_chain_without_root_frees_conversation() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([hanging("so far"), Answer::from_text("two")]);
     let chain = AdvisorChain::builder(model.clone()).advisor(memory.clone()).build().unwrap();

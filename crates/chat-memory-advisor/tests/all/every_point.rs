@@ -89,7 +89,7 @@ async fn polls_of_a_turn(place: Phase) -> usize {
 }
 
 #[tokio::test]
-async fn law_k2_a_dropped_turn_leaves_one_of_the_states_around_that_point() {
+async fn law_k2_dropped_turn_leaves_state_before_or_after_point() {
     let states =
         ["", "u:go", "u:go a(1,2)Looking", "u:go a(1,2)Looking r1 r2", "u:go a(1,2)Looking r1 r2 a:done ."];
     for place in [Phase::Round, Phase::Turn] {
@@ -108,7 +108,7 @@ async fn law_k2_a_dropped_turn_leaves_one_of_the_states_around_that_point() {
 }
 
 #[tokio::test]
-async fn law_k3_what_was_shown_of_a_dropped_turn_is_what_is_remembered() {
+async fn law_k3_dropped_turn_remembers_exactly_shown_text() {
     for place in [Phase::Round, Phase::Turn] {
         for crashes in [false, true] {
             for polls in 0..=polls_of_a_turn(place).await {
@@ -136,7 +136,7 @@ async fn law_k3_what_was_shown_of_a_dropped_turn_is_what_is_remembered() {
 }
 
 #[tokio::test]
-async fn law_k4_the_next_turn_works_after_any_two_drops_or_crashes() {
+async fn law_k4_next_turn_works_after_two_drops_or_crashes() {
     let mut pairs = 0;
     for place in [Phase::Round, Phase::Turn] {
         let longest = polls_of_a_turn(place).await;

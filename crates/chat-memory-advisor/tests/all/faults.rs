@@ -34,7 +34,7 @@ fn answers_after(asked: usize) -> Vec<Answer> {
 }
 
 #[tokio::test]
-async fn a_store_that_fails_before_its_effect_ends_the_turn_with_a_typed_error() {
+async fn store_failure_before_effect_returns_typed_error() {
     let cases = [
         (ErrorKind::Store, 0, ""),
         (ErrorKind::NotPersisted, 0, ""),
@@ -60,7 +60,7 @@ async fn a_store_that_fails_before_its_effect_ends_the_turn_with_a_typed_error()
 }
 
 #[tokio::test]
-async fn an_append_whose_outcome_is_unknown_is_made_again_under_its_key() {
+async fn append_with_unknown_outcome_retries_under_same_key() {
     for place in PLACES {
         for nth in 1..OPERATIONS {
             let store = TestStore::default();
@@ -75,7 +75,7 @@ async fn an_append_whose_outcome_is_unknown_is_made_again_under_its_key() {
 }
 
 #[tokio::test]
-async fn an_append_that_was_written_but_never_confirmed_is_found_in_the_log() {
+async fn unconfirmed_append_is_found_in_log() {
     let cases = [
         (0, "u:go failed()"),
         (1, "u:go a(1)Look r1! failed()"),
@@ -99,7 +99,7 @@ async fn an_append_that_was_written_but_never_confirmed_is_found_in_the_log() {
 }
 
 #[tokio::test]
-async fn a_store_that_stays_down_leaves_the_turn_to_the_next_one() {
+async fn unavailable_store_leaves_closing_to_next_turn() {
     for place in PLACES {
         for nth in 2..OPERATIONS {
             let case = format!("{place:?}, operation {nth}");
@@ -123,7 +123,7 @@ async fn a_store_that_stays_down_leaves_the_turn_to_the_next_one() {
 }
 
 #[tokio::test]
-async fn an_answer_that_could_not_be_stored_is_in_the_error() {
+async fn error_carries_answer_that_was_not_stored() {
     let store = TestStore::default();
     let (client, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("precious")]);
     store.fail(2, StoreFault::Unavailable);
@@ -133,7 +133,7 @@ async fn an_answer_that_could_not_be_stored_is_in_the_error() {
 }
 
 #[tokio::test]
-async fn an_advisor_outside_memory_may_ask_again_when_an_answer_could_not_be_stored() {
+async fn outer_advisor_may_retry_when_answer_not_stored() {
     for (fault, log) in
         [(StoreFault::Unavailable, "u:go a:two ."), (StoreFault::AnswerLost, "u:go a:one . a:two .")]
     {
@@ -157,7 +157,7 @@ async fn an_advisor_outside_memory_may_ask_again_when_an_answer_could_not_be_sto
 }
 
 #[tokio::test]
-async fn another_process_that_writes_meanwhile_is_a_conflict_and_not_overwritten() {
+async fn concurrent_write_of_other_process_conflicts_without_overwrite() {
     let store = TestStore::default();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
@@ -175,7 +175,7 @@ async fn another_process_that_writes_meanwhile_is_a_conflict_and_not_overwritten
 }
 
 #[tokio::test]
-async fn two_processes_that_begin_at_once_do_not_both_begin() {
+async fn only_one_of_two_concurrent_processes_begins() {
     let store = TestStore::default();
     let (here, _) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::new().text("a").hang()]);
     let (there, model) = plain(&ChatMemoryAdvisor::new(store.clone()), [Answer::from_text("b")]);
@@ -195,7 +195,7 @@ async fn two_processes_that_begin_at_once_do_not_both_begin() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_deleted_in_the_middle_of_a_turn_stays_deleted() {
+async fn conversation_deleted_during_turn_stays_deleted() {
     let store = TestStore::default();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
@@ -215,7 +215,7 @@ async fn a_conversation_that_is_deleted_in_the_middle_of_a_turn_stays_deleted() 
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_after_an_append_that_was_given_up() {
+async fn turn_continues_after_abandoned_append() {
     // As when the turn's time runs out while memory writes: the round is dropped, and the loop ends the turn.
     let deadline = from_fn("deadline", |request: ChatRequest, next: AdvisorChain| async move {
         let mut round = Box::pin(next.next_call(request.clone()));
@@ -285,7 +285,7 @@ impl ConversationStore for Lagging {
 }
 
 #[tokio::test]
-async fn a_stale_read_is_a_conflict_and_the_model_is_not_asked() {
+async fn stale_read_is_conflict_before_model_call() {
     for place in PLACES {
         let inner = InMemoryStore::new();
         let (first, _) = client(&ChatMemoryAdvisor::new(inner.clone()), place, [Answer::from_text("done")]);
@@ -305,7 +305,7 @@ async fn a_stale_read_is_a_conflict_and_the_model_is_not_asked() {
 
 /// No clock and no id decides an order: turns whose ids sort backwards, as those of a clock that was set back.
 #[tokio::test]
-async fn turns_stand_in_the_order_in_which_they_were_written() {
+async fn turns_keep_order_of_writing() {
     let store = InMemoryStore::new();
     let (client, model) = plain(&ChatMemoryAdvisor::new(store), ["1", "2", "3"].map(Answer::from_text));
     for (user, id) in [("a", "0300"), ("b", "0200"), ("c", "0100")] {
@@ -316,7 +316,7 @@ async fn turns_stand_in_the_order_in_which_they_were_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn law_t3_a_store_that_does_not_answer_is_not_waited_for_longer_than_was_said() {
+async fn law_t3_store_timeout_bounds_wait_for_silent_store() {
     for place in [Phase::Round, Phase::Turn] {
         for (operation, fault) in [
             (0, StoreFault::HangBefore),

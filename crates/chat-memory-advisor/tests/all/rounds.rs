@@ -28,7 +28,7 @@ fn result(id: &str) -> Message {
 }
 
 #[tokio::test]
-async fn both_places_store_the_same_at_the_same_points() {
+async fn both_placements_store_same_entries_at_same_points() {
     for place in PLACES {
         let (memory, store) = memory();
         let (client, model) = client(&memory, place, two_rounds());
@@ -54,7 +54,7 @@ async fn ids_may_come_again_in_another_round() {
 }
 
 #[tokio::test]
-async fn what_is_injected_is_stored_once_and_what_is_ephemeral_is_only_sent() {
+async fn injected_messages_are_stored_once_unless_ephemeral() {
     for place in PLACES {
         let (memory, store) = memory();
         let model = ScriptedModel::new(two_rounds());
@@ -72,7 +72,7 @@ async fn what_is_injected_is_stored_once_and_what_is_ephemeral_is_only_sent() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_changed_on_its_way_out_is_not_stored_again() {
+async fn answer_edited_downstream_is_not_stored_again() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([
         Answer::new().text("secret").call("1", "f", "{}").finish(FinishReason::ToolCalls),
@@ -108,7 +108,7 @@ async fn an_answer_that_was_changed_on_its_way_out_is_not_stored_again() {
 }
 
 #[tokio::test]
-async fn a_paused_answer_is_stored_and_the_turn_goes_on() {
+async fn paused_answer_is_stored_and_turn_continues() {
     for place in PLACES {
         let (memory, store) = memory();
         let paused = || Answer::new().text("part").finish(FinishReason::Paused);
@@ -120,7 +120,7 @@ async fn a_paused_answer_is_stored_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn a_paused_answer_and_the_text_that_was_shown_after_it_are_both_remembered() {
+async fn paused_answer_and_later_shown_text_are_remembered() {
     for place in PLACES {
         let (memory, _) = memory();
         let paused = Answer::new().text("part").finish(FinishReason::Paused);
@@ -135,7 +135,7 @@ async fn a_paused_answer_and_the_text_that_was_shown_after_it_are_both_remembere
 }
 
 #[tokio::test]
-async fn whoever_asks_again_without_results_sends_a_valid_transcript_nevertheless() {
+async fn retry_without_results_still_sends_valid_transcript() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([calls(), Answer::from_text("done")]);
     let careless = from_fn("careless", |request: ChatRequest, next: AdvisorChain| async move {
@@ -149,7 +149,7 @@ async fn whoever_asks_again_without_results_sends_a_valid_transcript_nevertheles
 }
 
 #[tokio::test]
-async fn a_turn_that_is_steered_on_after_its_answer_ends_with_its_last_end() {
+async fn steered_turn_ends_with_its_last_end() {
     for place in PLACES {
         let (memory, store) = memory();
         let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
@@ -167,7 +167,7 @@ async fn a_turn_that_is_steered_on_after_its_answer_ends_with_its_last_end() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_in_the_middle_of_a_turn_leaves_a_trace_in_both_places() {
+async fn empty_answer_within_turn_leaves_placeholder() {
     for place in PLACES {
         let (memory, store) = memory();
         let empty = Answer::new().finish(FinishReason::Paused);
@@ -181,7 +181,7 @@ async fn an_empty_answer_in_the_middle_of_a_turn_leaves_a_trace_in_both_places()
 }
 
 #[tokio::test]
-async fn d7_a_turn_that_goes_on_after_it_left_its_calls_tells_that_they_were_not_run() {
+async fn d7_continued_turn_reports_handed_out_calls_not_run() {
     for place in PLACES {
         let (memory, store) = memory();
         let model = ScriptedModel::new([calls(), Answer::from_text("done")]);
@@ -235,7 +235,7 @@ fn stop() -> TurnEnd {
 }
 
 #[tokio::test]
-async fn results_of_calls_that_were_never_stored_are_not_stored() {
+async fn results_of_unstored_calls_are_not_stored() {
     let records = vec![
         Record::new(1, Step::Results, vec![result("9"), result("2"), result("1")]),
         Record::new(1, Step::Results, vec![result("1")]),
@@ -251,7 +251,7 @@ fn start(position: u32, id: &str) -> CallStart {
 }
 
 #[tokio::test]
-async fn law_t5_a_start_is_stored_and_says_that_the_call_is_to_be_verified() {
+async fn law_t5_stored_start_marks_call_to_be_verified() {
     let announced = || Record::new(1, Step::Started(vec![start(1, "2")]), vec![]);
     let failed = Step::End(TurnEnd::Failed { partial: "".into() });
     let records = vec![announced(), Record::new(1, failed, vec![])];
@@ -271,7 +271,7 @@ async fn law_t5_a_start_is_stored_and_says_that_the_call_is_to_be_verified() {
 }
 
 #[tokio::test]
-async fn law_t5_a_call_that_was_started_may_not_be_started_again() {
+async fn law_t5_started_call_may_not_start_again() {
     let (memory, store) = memory();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&seen);
@@ -314,7 +314,7 @@ async fn results_may_come_one_by_one() {
 }
 
 #[tokio::test]
-async fn an_end_that_says_nothing_new_is_not_stored() {
+async fn end_without_new_information_is_not_stored() {
     for end in
         [stop(), TurnEnd::Failed { partial: "hi".into() }, TurnEnd::Interrupted { partial: "hi".into() }]
     {
@@ -345,7 +345,7 @@ async fn an_end_that_says_something_else_counts() {
 }
 
 #[tokio::test]
-async fn a_turn_that_breaks_off_answers_its_open_calls_and_tells_stored_text_once() {
+async fn failed_turn_answers_open_calls_without_repeating_text() {
     let answer = || Answer::new().text("Look").call("1", "f", "{}").finish(FinishReason::ToolCalls);
     for (round, partial, log, view) in [
         (1, "Look", "u:go a(1)Look r1! failed()", "u:go a(1)Look r1! a:[interrupted]"),
@@ -358,7 +358,7 @@ async fn a_turn_that_breaks_off_answers_its_open_calls_and_tells_stored_text_onc
 }
 
 #[tokio::test]
-async fn a_turn_does_not_go_on_once_another_has_begun() {
+async fn turn_cannot_continue_after_another_has_begun() {
     let (memory, store) = memory();
     let (client, _) = plain(&memory, ["one", "two"].map(Answer::from_text));
     let first = turn(&client, "1");

@@ -44,7 +44,7 @@ fn texts(texts: &[&'static str]) -> Vec<Answer> {
 }
 
 #[tokio::test]
-async fn the_oldest_turns_are_summarized_behind_the_turns_and_stored_with_the_next_input() {
+async fn oldest_turns_summary_is_stored_with_next_input() {
     for place in [Phase::Round, Phase::Turn] {
         let store = InMemoryStore::new();
         let (memory, small, later) = summarizing(&store, texts(&["They counted.", "They counted on."]));
@@ -90,7 +90,7 @@ async fn the_oldest_turns_are_summarized_behind_the_turns_and_stored_with_the_ne
 }
 
 #[tokio::test]
-async fn a_summary_is_sent_on_the_branches_that_it_tells_of() {
+async fn summary_is_sent_only_on_branches_it_covers() {
     let store = InMemoryStore::new();
     let (memory, _, later) = summarizing(&store, texts(&["They counted."]));
     let (client, model) = client(&memory, Phase::Round, texts(&["a", "b", "c", "d", "x", "y", "z"]));
@@ -114,7 +114,7 @@ async fn a_summary_is_sent_on_the_branches_that_it_tells_of() {
 }
 
 #[tokio::test]
-async fn one_summary_is_made_at_a_time_and_one_that_fails_is_tried_again() {
+async fn only_one_summary_runs_and_failure_is_retried() {
     let store = InMemoryStore::new();
     let broken = Answer::refused(Error::new(ErrorKind::Connection, "broken"));
     let (memory, small, later) =
@@ -134,7 +134,7 @@ async fn one_summary_is_made_at_a_time_and_one_that_fails_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_takes_too_long_or_says_too_much_is_not_kept() {
+async fn slow_or_oversized_summary_is_discarded() {
     let store = InMemoryStore::new();
     let long = Answer::from_text("x".repeat((64 << 10) + 1));
     let (memory, small, later) =
@@ -152,7 +152,7 @@ async fn a_summary_that_takes_too_long_or_says_too_much_is_not_kept() {
 }
 
 #[tokio::test]
-async fn work_that_a_spawner_throws_away_is_given_out_again() {
+async fn work_discarded_by_spawner_is_spawned_again() {
     let store = InMemoryStore::new();
     let (memory, small, later) = summarizing(&store, texts(&["short"]));
     let (client, _) = client(&memory, Phase::Round, texts(&["a"; 6]));
@@ -165,7 +165,7 @@ async fn work_that_a_spawner_throws_away_is_given_out_again() {
 }
 
 #[tokio::test]
-async fn a_summary_that_nobody_has_stored_is_found_missing_by_another_process() {
+async fn other_process_remakes_summary_that_was_not_stored() {
     let store = InMemoryStore::new();
     let (memory, _, later) = summarizing(&store, texts(&["lost"]));
     let (first, _) = client(&memory, Phase::Round, texts(&["a"; 4]));
@@ -204,7 +204,7 @@ async fn a_window_and_a_summary_go_together() {
 }
 
 #[tokio::test]
-async fn d2_a_large_turn_leaves_what_the_summary_does_not_tell_of() {
+async fn d2_large_turn_keeps_turns_outside_summary() {
     for place in [Phase::Round, Phase::Turn] {
         let store = InMemoryStore::new();
         let (memory, _, later) = summarizing(&store, texts(&["short"]));
@@ -224,7 +224,7 @@ async fn d2_a_large_turn_leaves_what_the_summary_does_not_tell_of() {
 }
 
 #[tokio::test]
-async fn law_m5_what_was_told_of_a_deleted_conversation_does_not_come_back() {
+async fn law_m5_summary_of_deleted_conversation_does_not_return() {
     let store = InMemoryStore::new();
     let (memory, _, later) = summarizing(&store, texts(&["THE SECRET"]));
     let (client, model) = client(&memory, Phase::Round, texts(&["a"; 6]));

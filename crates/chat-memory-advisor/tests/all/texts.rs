@@ -9,7 +9,7 @@ use crate::support::{ask, key, plain, read_until, sent, turn, words};
 
 /// Two processes over one log, each with texts of its own: what is stored stays, what is read is told in the reader's.
 #[tokio::test]
-async fn the_texts_that_memory_adds_can_be_set_and_what_is_stored_stays() {
+async fn memory_texts_are_configurable_without_changing_stored_entries() {
     let english = ChatMemoryAdvisor::new(InMemoryStore::new());
     let texts = MemoryTexts::default().with_interrupted("[abgebrochen]").with_no_answer("[keine Antwort]");
     let texts = texts.with_not_run("nicht gelaufen").with_went_on("[es ging weiter]");
@@ -41,7 +41,7 @@ async fn the_texts_that_memory_adds_can_be_set_and_what_is_stored_stays() {
 }
 
 #[tokio::test]
-async fn a_text_that_says_nothing_is_refused_when_the_memory_is_built() {
+async fn blank_memory_text_is_refused_at_build() {
     let refused = ChatMemoryAdvisor::new(InMemoryStore::new())
         .with_texts(MemoryTexts::default().with_no_answer(" "))
         .unwrap_err();

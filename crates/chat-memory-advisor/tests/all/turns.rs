@@ -73,7 +73,7 @@ async fn a_transcript_is_what_the_window_holds() {
 }
 
 #[tokio::test]
-async fn windows_of_turns_hold_whole_turns_and_windows_of_tokens_what_fits() {
+async fn windows_hold_whole_turns_or_tokens_that_fit() {
     let (memory, _) = memory();
     let answers =
         [Answer::from_text("one"), Answer::from_calls([("1", "f", "{}")]), Answer::from_text("two")];
@@ -95,7 +95,7 @@ async fn windows_of_turns_hold_whole_turns_and_windows_of_tokens_what_fits() {
 }
 
 #[tokio::test]
-async fn a_window_of_tokens_reads_as_much_as_it_needs() {
+async fn token_window_reads_only_what_it_needs() {
     let (memory, store) = memory();
     let (client, model) = plain(&memory, (0..40).map(|nth| Answer::from_text(format!("a{nth}"))));
     for nth in 0..39 {
@@ -114,7 +114,7 @@ async fn a_window_of_tokens_reads_as_much_as_it_needs() {
 }
 
 #[tokio::test]
-async fn d2_a_window_of_messages_reads_on_where_a_long_turn_leaves_room_in_it() {
+async fn d2_message_window_reads_more_past_long_turn() {
     let (memory, store) = memory();
     let memory = memory.with_window(Window::Messages(8));
     let work = || (0..12).map(|nth: u32| Answer::from_calls([(nth.to_string().as_str(), "f", "{}")]));
@@ -146,7 +146,7 @@ async fn law_m5_conversations_are_isolated() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_busy_until_its_turn_has_ended() {
+async fn conversation_is_busy_until_turn_ends() {
     let (memory, _) = memory();
     let gate = Gate::new();
     let slow = Answer::new().text("a").gate(&gate).text("b").finish(FinishReason::Stop);
@@ -166,7 +166,7 @@ async fn a_conversation_is_busy_until_its_turn_has_ended() {
 }
 
 #[tokio::test]
-async fn turns_of_a_busy_conversation_can_wait_and_build_on_each_other() {
+async fn queued_turns_of_busy_conversation_see_earlier_answers() {
     let (memory, _) = memory();
     let memory = memory.with_on_busy(OnBusy::Queue);
     let gate = Gate::new();
@@ -191,7 +191,7 @@ async fn turns_of_a_busy_conversation_can_wait_and_build_on_each_other() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_free_after_an_error_and_after_a_drop() {
+async fn conversation_is_free_after_error_or_drop() {
     let (memory, _) = memory();
     let broken = || advisor_core::Error::new(ErrorKind::Connection, "broken");
     let answers = [
@@ -210,7 +210,7 @@ async fn a_conversation_is_free_after_an_error_and_after_a_drop() {
 }
 
 #[tokio::test]
-async fn what_is_ephemeral_is_sent_and_never_stored_and_system_messages_are_not_either() {
+async fn ephemeral_and_system_messages_are_sent_not_stored() {
     let (memory, store) = memory();
     let model = ScriptedModel::new(["one", "two"].map(Answer::from_text));
     let notes = from_fn("notes", |mut request: ChatRequest, next: AdvisorChain| async move {
@@ -226,7 +226,7 @@ async fn what_is_ephemeral_is_sent_and_never_stored_and_system_messages_are_not_
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_not_stored_and_roles_alternate_nevertheless() {
+async fn empty_answer_is_not_stored_and_roles_alternate() {
     let (memory, store) = memory();
     let empty = Answer::new().finish(FinishReason::Stop);
     let blank = Answer::new().reasoning("hm").text(" \n").finish(FinishReason::Length);
@@ -288,7 +288,7 @@ async fn several_choices_are_refused() {
 }
 
 #[tokio::test]
-async fn a_turn_needs_a_conversation_and_an_id_of_its_own() {
+async fn turn_needs_conversation_and_unused_id() {
     let (memory, _) = memory();
     let (client, model) = plain(&memory, [Answer::from_text("one"), Answer::from_text("two")]);
     let homeless = client.prompt().user("1").call().await.unwrap_err();
@@ -304,7 +304,7 @@ async fn a_turn_needs_a_conversation_and_an_id_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_caller_may_answer_calls_in_the_next_turn() {
+async fn caller_may_answer_calls_in_next_turn() {
     let asking = || Answer::from_calls([("1", "f", "{}"), ("2", "f", "{}")]);
     let result = |id: &str| Message::tool(ToolResult::new(&ToolCall::new(id, "f", ""), vec!["ok".into()]));
     for (results, view) in [
@@ -357,7 +357,7 @@ async fn calls_are_found_however_small_the_window_is() {
 }
 
 #[tokio::test]
-async fn a_result_for_no_open_call_is_refused_and_the_conversation_goes_on() {
+async fn stray_result_is_refused_and_conversation_continues() {
     let (memory, store) = memory();
     let (client, model) = plain(&memory, [Answer::from_text("one"), Answer::from_text("two")]);
     ask(&client, "1").await.unwrap();
@@ -370,7 +370,7 @@ async fn a_result_for_no_open_call_is_refused_and_the_conversation_goes_on() {
 }
 
 #[tokio::test]
-async fn an_advisor_outside_memory_may_ask_again_within_a_turn() {
+async fn outer_advisor_may_ask_again_within_turn() {
     let (memory, store) = memory();
     let model = ScriptedModel::new(["bad", "better"].map(Answer::from_text));
     let judge = from_fn("judge", |request: ChatRequest, next: AdvisorChain| async move {
@@ -386,7 +386,7 @@ async fn an_advisor_outside_memory_may_ask_again_within_a_turn() {
 }
 
 #[tokio::test]
-async fn asking_again_after_an_empty_answer_keeps_the_roles_alternating() {
+async fn retry_after_empty_answer_keeps_roles_alternating() {
     let (memory, store) = memory();
     let model = ScriptedModel::new([Answer::new().finish(FinishReason::Stop), Answer::from_text("better")]);
     let judge = from_fn("judge", |request: ChatRequest, next: AdvisorChain| async move {
@@ -419,7 +419,7 @@ async fn a_retry_outside_memory_stores_the_input_once() {
 }
 
 #[tokio::test]
-async fn law_m3_a_conversation_has_no_gaps_and_every_batch_its_own_key() {
+async fn law_m3_log_has_no_gaps_and_batch_keys_differ() {
     let store = InMemoryStore::new();
     let memory = ChatMemoryAdvisor::new(store.clone());
     let calls = || Answer::from_calls([("0", "f", "{}"), ("1", "f", "{}")]);

@@ -243,7 +243,7 @@ fn small_and_large(count: usize, size: usize) -> Vec<Stored> {
 const SMALL: &str = "s:S u:q0#1 a:a0#1 u:q1#1 a:a1#1";
 
 #[test]
-fn law_m7_a_turn_that_is_compacted_when_it_is_submitted_again_leaves_room_for_the_past() {
+fn law_m7_turn_compacted_on_resubmission_leaves_history_room() {
     let mut stored = small_and_large(0, 0);
     stored.push((1, vec![vec![3; 9]; 7], Ends::Open));
     let case = Case::sending(stored, Window::Messages(20), Begins::Again);
@@ -253,7 +253,7 @@ fn law_m7_a_turn_that_is_compacted_when_it_is_submitted_again_leaves_room_for_th
 }
 
 #[test]
-fn law_m7_the_results_that_close_a_crashed_turn_take_room() {
+fn law_m7_results_closing_crashed_turn_take_room() {
     let mut stored = small_and_large(20, 55);
     stored.push((1, vec![vec![3; 3]], Ends::Open));
     let (came, _) = Case::sending(stored, Window::Tokens(63), Begins::Again).check();
@@ -261,7 +261,7 @@ fn law_m7_the_results_that_close_a_crashed_turn_take_room() {
 }
 
 #[test]
-fn law_m7_the_room_that_a_large_result_leaves_is_filled_from_what_was_not_read_yet() {
+fn law_m7_room_beside_large_result_fills_from_unread_entries() {
     for on_overflow in [OnOverflow::Compact, OnOverflow::Refuse] {
         let case = Case::sending(small_and_large(16, 60), Window::Tokens(1000), Begins::Asking(1));
         let (came, _) = Case { on_overflow, rounds: vec![vec![950]], ..case }.check();
@@ -270,7 +270,7 @@ fn law_m7_the_room_that_a_large_result_leaves_is_filled_from_what_was_not_read_y
 }
 
 #[test]
-fn ordinary_turns_are_read_once_also_beside_a_turn_that_is_bounded() {
+fn ordinary_turns_are_read_once_beside_bounded_turn() {
     let rounds = vec![vec![3, 3]; 12];
     for (window, first) in [
         (Window::Messages(20), ReadRange::LastEntries(40)),
@@ -285,7 +285,7 @@ fn ordinary_turns_are_read_once_also_beside_a_turn_that_is_bounded() {
 }
 
 #[test]
-fn a_conversation_is_read_on_in_growing_views_and_only_once() {
+fn conversation_is_read_once_in_growing_views() {
     let case = Case::sending(small_and_large(200, 60), Window::Tokens(1000), Begins::Asking(1));
     let rounds = vec![vec![950]; 4];
     let (came, asked) = Case { on_overflow: OnOverflow::Compact, rounds, ..case }.check();
@@ -339,7 +339,7 @@ fn any_case() -> impl Strategy<Value = Case> {
 
 proptest! {
     #[test]
-    fn law_m7_a_partial_view_sends_what_all_of_it_sends(case in any_case()) {
+    fn law_m7_partial_view_sends_same_as_whole_log(case in any_case()) {
         case.check();
     }
 }

@@ -14,7 +14,7 @@ fn rounds(count: usize) -> impl Iterator<Item = Answer> {
 
 /// The case that empties the memory of those who evict while they write.
 #[tokio::test]
-async fn law_m2_a_turn_of_many_rounds_never_loses_its_question() {
+async fn law_m2_turn_of_many_rounds_keeps_its_question() {
     for place in [Phase::Round, Phase::Turn] {
         let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_window(Window::Messages(20));
         let (client, model) = client(&memory, place, [Answer::from_text("hi")].into_iter().chain(rounds(12)));
@@ -33,7 +33,7 @@ async fn law_m2_a_turn_of_many_rounds_never_loses_its_question() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_too_large_is_compacted_by_whole_steps_and_stored_whole() {
+async fn oversized_turn_is_sent_compacted_but_stored_whole() {
     let store = InMemoryStore::new();
     let memory = ChatMemoryAdvisor::new(store.clone())
         .with_window(Window::Messages(6))
@@ -59,7 +59,7 @@ async fn a_turn_that_is_too_large_is_compacted_by_whole_steps_and_stored_whole()
 }
 
 #[tokio::test]
-async fn a_turn_that_is_too_large_can_be_refused() {
+async fn oversized_turn_can_be_refused() {
     for place in [Phase::Round, Phase::Turn] {
         let store = InMemoryStore::new();
         let memory = ChatMemoryAdvisor::new(store.clone()).with_window(Window::Tokens(30));

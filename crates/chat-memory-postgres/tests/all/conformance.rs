@@ -13,7 +13,7 @@ conversation_store::conformance!(match server() {
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn law_m3_an_append_in_postgres_is_atomic_ordered_idempotent_and_versioned() {
+async fn law_m3_postgres_append_is_atomic_ordered_idempotent_versioned() {
     let Some(place) = Place::new() else { return };
     what_is_law_m3(Arc::new(place.store(4).await)).await;
     place.remove().await;

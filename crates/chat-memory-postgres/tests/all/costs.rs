@@ -83,7 +83,7 @@ async fn fork_point(store: &PostgresStore, name: &str, times: u32) {
 }
 
 #[tokio::test]
-async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
+async fn reading_branch_end_cost_is_independent_of_log() {
     let Some(place) = Place::new() else { return };
     let pool = place.pool(1);
     let store = PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();
@@ -139,7 +139,7 @@ async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
+async fn reading_conversation_end_cost_is_independent_of_length() {
     let Some(place) = Place::new() else { return };
     let pool = place.pool(1);
     let store = PostgresStore::from_pool(pool.clone(), place.schema.clone()).await.unwrap();

@@ -12,7 +12,7 @@ use crate::support::Place;
 const EXPORTED: &str = include_str!("../../../conversation-store/tests/fixtures/conversation-2.jsonl");
 
 #[tokio::test]
-async fn a_schema_of_an_earlier_version_opens_and_goes_on() {
+async fn schema_of_earlier_version_opens_and_continues() {
     let Some(place) = Place::new() else { return };
     place.execute(include_str!("../fixtures/conversation-2.sql")).await;
     let store: Arc<dyn ConversationStore> = Arc::new(place.store(2).await);

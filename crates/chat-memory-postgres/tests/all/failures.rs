@@ -8,7 +8,7 @@ use std::time::Duration;
 use advisor_core::ConversationKey;
 use advisor_testkit::crash::next_turns_are_valid;
 use conversation_store::conformance::{
-    Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
+    Damage, a_damaged_entry_harms_no_other, batch_is_recognized_by_its_content,
 };
 use conversation_store::{
     ConversationStore, EntryId, EntryKind, FencingToken, ReadRange, StoreError, Version,
@@ -65,10 +65,10 @@ async fn law_m6_a_damaged_entry_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_batch_that_stands_in_other_words_is_known_again() {
+async fn batch_stored_in_other_json_form_is_recognized() {
     let Some(place) = Place::new() else { return };
     let store = Arc::new(place.store(1).await);
-    a_batch_is_known_again_by_what_it_says(store, async |key, seq, how| damage(&place, key, seq, how).await)
+    batch_is_recognized_by_its_content(store, async |key, seq, how| damage(&place, key, seq, how).await)
         .await;
     place.remove().await;
 }
@@ -93,7 +93,7 @@ async fn of_a_deleted_conversation_no_row_is_left() {
 }
 
 #[tokio::test]
-async fn a_head_that_knows_of_entries_that_are_not_there_is_refused() {
+async fn head_version_beyond_stored_entries_is_refused() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     store.append(&key("c"), Version::EMPTY, said("one", 0, &["a", "b", "c"])).await.unwrap();
@@ -104,7 +104,7 @@ async fn a_head_that_knows_of_entries_that_are_not_there_is_refused() {
 }
 
 #[tokio::test]
-async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
+async fn connection_lost_after_append_makes_outcome_unknown() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses_the_connection() {
+async fn server_timeout_makes_outcome_unknown_and_drops_connection() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
 
 /// What was sent on it may never be answered, and until then nothing else is.
 #[tokio::test]
-async fn a_connection_that_owes_an_answer_is_given_to_nobody_else() {
+async fn connection_with_pending_answer_is_not_reused() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await.with_timeout(Duration::from_secs(5));
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
@@ -163,7 +163,7 @@ async fn a_connection_that_owes_an_answer_is_given_to_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_dropped_append_is_never_applied_after_a_later_one() {
+async fn dropped_append_is_never_applied_after_later_append() {
     let Some(place) = Place::new() else { return };
     let store = place.store(2).await;
     let version = store.append(&key("c"), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
@@ -209,7 +209,7 @@ async fn idle_connections_that_the_server_closed_are_replaced() {
 }
 
 #[tokio::test]
-async fn a_pool_without_a_free_connection_is_unavailable_for_now() {
+async fn exhausted_pool_is_temporarily_unavailable() {
     let Some(place) = Place::new() else { return };
     let pool = place.pool(1);
     let store =
@@ -255,7 +255,7 @@ async fn what_the_server_refuses_was_not_written() {
 }
 
 #[tokio::test]
-async fn bounds_and_numbers_out_of_range_are_typed_errors() {
+async fn out_of_range_limits_and_numbers_are_errors() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;

@@ -42,7 +42,7 @@ async fn rows(place: &Place) -> i64 {
 }
 
 #[tokio::test]
-async fn a_lease_without_a_conversation_is_forgotten_a_day_after_its_time() {
+async fn lease_without_conversation_expires_a_day_later() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
@@ -71,7 +71,7 @@ async fn a_lease_without_a_conversation_is_forgotten_a_day_after_its_time() {
 }
 
 #[tokio::test]
-async fn whoever_writes_when_the_right_passes_on_is_refused() {
+async fn writer_is_refused_when_fence_passes_on() {
     let Some(place) = Place::new() else { return };
     let store = place.store(2).await;
     let leases = store.leases().unwrap();
@@ -93,7 +93,7 @@ async fn whoever_writes_when_the_right_passes_on_is_refused() {
 }
 
 #[tokio::test]
-async fn a_right_is_given_when_those_who_write_with_a_lower_one_are_done() {
+async fn fence_is_granted_after_writers_with_lower_fence() {
     let Some(place) = Place::new() else { return };
     let store = place.store(2).await;
     store.append(&key("c"), Version::EMPTY, said("t", 0, &["x"])).await.unwrap();
@@ -110,7 +110,7 @@ async fn a_right_is_given_when_those_who_write_with_a_lower_one_are_done() {
 }
 
 #[tokio::test]
-async fn a_right_is_higher_than_what_was_written_with() {
+async fn granted_fence_exceeds_every_written_fence() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();
@@ -142,7 +142,7 @@ async fn a_refused_writer_makes_no_conversation() {
 }
 
 #[tokio::test]
-async fn fences_and_times_beyond_all_bounds_are_taken_for_what_they_are() {
+async fn extreme_fences_and_durations_are_handled_exactly() {
     let Some(place) = Place::new() else { return };
     let store = place.store(1).await;
     let leases = store.leases().unwrap();

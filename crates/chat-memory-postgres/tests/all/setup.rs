@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::support::{Place, key, said};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_who_open_a_new_schema_at_once_prepare_it_once() {
+async fn concurrent_opens_prepare_new_schema_once() {
     let Some(place) = Place::new() else { return };
     let mut opening = JoinSet::new();
     for _ in 0..8 {
@@ -40,7 +40,7 @@ async fn a_schema_of_a_newer_version_is_refused() {
 
 /// A step is taken as a whole or not at all, and what went before it stays.
 #[tokio::test]
-async fn a_schema_of_an_older_version_takes_the_steps_that_it_lacks() {
+async fn older_schema_applies_only_missing_migrations() {
     let Some(place) = Place::new() else { return };
     // Version 0: what stands before the first step.
     let begun = "CREATE SCHEMA {schema}; CREATE TABLE {schema}.entries (); CREATE TABLE {schema}.migrations \
@@ -67,7 +67,7 @@ async fn schemas_of_one_database_share_nothing() {
 }
 
 #[tokio::test]
-async fn a_role_that_may_only_use_the_tables_opens_a_prepared_schema() {
+async fn role_with_table_rights_only_opens_prepared_schema() {
     let Some(mut place) = Place::new() else { return };
     drop(place.store(1).await);
     let role = place.schema.as_str().replace("test_", "role_");
@@ -91,7 +91,7 @@ async fn a_role_that_may_only_use_the_tables_opens_a_prepared_schema() {
 }
 
 #[tokio::test]
-async fn addresses_that_cannot_be_used_are_refused_without_being_repeated() {
+async fn unusable_addresses_are_refused_without_being_quoted() {
     let address = PostgresStore::connect("postgres://u@localhost/d?hunter2=1").await.unwrap_err();
     assert!(matches!(address, SetupError::Address), "{address:?}");
     let tls = PostgresStore::connect("postgres://u:hunter2@localhost/d?sslmode=require").await.unwrap_err();
@@ -105,7 +105,7 @@ async fn addresses_that_cannot_be_used_are_refused_without_being_repeated() {
 }
 
 #[tokio::test]
-async fn neither_a_store_nor_its_errors_show_the_password() {
+async fn store_and_its_errors_hide_password() {
     let Some(mut place) = Place::new() else { return };
     let config = place.config.clone();
     place.config.password("hunter2");

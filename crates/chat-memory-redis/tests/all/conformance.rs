@@ -46,7 +46,7 @@ mod on_a_node {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn law_m3_an_append_in_redis_is_atomic_ordered_idempotent_and_versioned() {
+async fn law_m3_redis_append_is_atomic_ordered_idempotent_versioned() {
     let Some(place) = Place::new() else { return };
     what_is_law_m3(Arc::new(place.store().await)).await;
     place.remove().await;

@@ -69,7 +69,7 @@ async fn fork_point(store: &RedisStore, name: &str, times: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
+async fn reading_branch_end_cost_is_independent_of_log() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let (store, direct) = (place.store_at(&relay.url).await, place.store().await);
@@ -106,7 +106,7 @@ async fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
+async fn reading_conversation_end_cost_is_independent_of_length() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let (store, direct) = (place.store_at(&relay.url).await, place.store().await);
@@ -133,7 +133,7 @@ async fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
 }
 
 #[tokio::test]
-async fn an_append_is_one_script_and_the_first_one_of_a_conversation_two() {
+async fn append_runs_one_script_first_append_runs_two() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;

@@ -13,7 +13,7 @@ use crate::support::Place;
 const EXPORTED: &str = include_str!("../../../conversation-store/tests/fixtures/conversation-2.jsonl");
 
 #[tokio::test]
-async fn keys_of_an_earlier_version_are_read_and_go_on() {
+async fn keys_of_earlier_version_are_read_and_continued() {
     let Some(place) = Place::new() else { return };
     let mut connection = place.connection().await;
     for line in include_str!("../fixtures/conversation-2.jsonl").lines() {

@@ -10,7 +10,7 @@ use advisor_core::{ConversationKey, TurnId};
 use advisor_testkit::crash::next_turns_are_valid;
 use chat_memory_redis::RedisStore;
 use conversation_store::conformance::{
-    Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
+    Damage, a_damaged_entry_harms_no_other, batch_is_recognized_by_its_content,
 };
 use conversation_store::{ConversationStore, EntryId, FencingToken, ReadRange, StoreError, Version};
 use futures::FutureExt;
@@ -53,10 +53,10 @@ async fn law_m6_a_damaged_entry_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_batch_that_stands_in_other_words_is_known_again() {
+async fn batch_stored_in_other_json_form_is_recognized() {
     let Some(place) = Place::new() else { return };
     let store = Arc::new(place.store().await);
-    a_batch_is_known_again_by_what_it_says(store, async |key, seq, how| damage(&place, key, seq, how).await)
+    batch_is_recognized_by_its_content(store, async |key, seq, how| damage(&place, key, seq, how).await)
         .await;
     place.remove().await;
 }
@@ -70,7 +70,7 @@ fn with(mut fields: Vec<String>, name: &str, value: &str) -> Vec<String> {
 
 /// A conversation as the first version of this crate wrote it, which noted less, is read and gone on with.
 #[tokio::test]
-async fn a_conversation_of_the_first_format_is_gone_on_with() {
+async fn conversation_in_first_format_continues() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let version = store.append(&key("c"), Version::EMPTY, said("one", 0, &["a"])).await.unwrap();
@@ -91,7 +91,7 @@ async fn a_conversation_of_the_first_format_is_gone_on_with() {
 }
 
 #[tokio::test]
-async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
+async fn connection_lost_after_append_makes_outcome_unknown() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;
@@ -121,7 +121,7 @@ async fn a_connection_lost_after_an_append_was_sent_leaves_its_outcome_open() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses_the_connection() {
+async fn server_timeout_makes_outcome_unknown_and_drops_connection() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;
@@ -141,7 +141,7 @@ async fn a_server_that_does_not_answer_in_time_leaves_the_outcome_open_and_loses
 }
 
 #[tokio::test]
-async fn whoever_gives_up_on_a_silent_connection_leaves_it_to_nobody_else() {
+async fn abandoned_silent_connection_is_not_reused() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await.with_timeout(Duration::from_secs(3));
@@ -175,7 +175,7 @@ async fn idle_connections_that_the_server_closed_are_replaced() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_unavailable_until_it_is_back() {
+async fn stopped_server_is_unavailable_until_it_returns() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;
@@ -193,7 +193,7 @@ async fn a_server_that_is_gone_is_unavailable_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_dropped_append_is_never_applied_after_a_later_one() {
+async fn dropped_append_is_never_applied_after_later_append() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;
@@ -256,7 +256,7 @@ async fn what_the_server_refuses_was_not_written() {
 
 /// The conversation is gone before its mark is taken out of the index.
 #[tokio::test]
-async fn a_deletion_whose_last_step_is_refused_says_that_it_may_have_happened() {
+async fn deletion_with_refused_last_step_has_unknown_outcome() {
     let Some(place) = Place::new() else { return };
     let relay = Relay::to(&place.url).await;
     let store = place.store_at(&relay.url).await;
@@ -294,7 +294,7 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
 const PARTS: [&str; 5] = ["meta", "log", "turns", "batches", "forks"];
 
 #[tokio::test]
-async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left_alone() {
+async fn conversation_with_broken_keys_is_refused_unchanged() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let refused_for_good = |error: &StoreError| {
@@ -340,7 +340,7 @@ async fn a_conversation_of_which_keys_are_missing_or_strange_is_refused_and_left
 }
 
 #[tokio::test]
-async fn a_branch_that_begins_behind_nothing_before_it_is_refused_and_keeps_nobody_busy() {
+async fn branch_with_invalid_fork_is_refused_without_looping() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     for fork in ["", "x", "3 1 1", "-3 1 1 1", "3 3 1 1", "3 9 1 1"] {
@@ -366,7 +366,7 @@ async fn a_branch_that_begins_behind_nothing_before_it_is_refused_and_keeps_nobo
 }
 
 #[tokio::test]
-async fn bounds_and_numbers_out_of_range_are_typed_errors() {
+async fn out_of_range_limits_and_numbers_are_errors() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let append = async |expected, batch| store.append(&key("c"), Version::new(expected), batch).await;
@@ -391,7 +391,7 @@ async fn bounds_and_numbers_out_of_range_are_typed_errors() {
 }
 
 #[tokio::test]
-async fn of_a_deleted_conversation_nothing_is_left_but_what_expires() {
+async fn deleted_conversation_leaves_only_expiring_keys() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let (kept, deleted) = (key("kept"), key("c"));

@@ -104,7 +104,7 @@ async fn making_and_deleting_at_once_hides_no_conversation() {
 
 /// Whoever is dropped after any command leaves a list that is true, and what was begun can be done again.
 #[tokio::test]
-async fn a_crash_at_any_command_leaves_a_list_that_is_true() {
+async fn crash_at_any_command_leaves_correct_list() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     for before in [Before::Absent, Before::There, Before::Marked, Before::Deleted] {
@@ -143,7 +143,7 @@ async fn a_crash_at_any_command_leaves_a_list_that_is_true() {
 }
 
 #[tokio::test]
-async fn what_cannot_begin_a_conversation_leaves_no_name_in_the_index() {
+async fn refused_first_append_leaves_no_index_name() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let batch = || said("t", 0, &["x"]);
@@ -157,7 +157,7 @@ async fn what_cannot_begin_a_conversation_leaves_no_name_in_the_index() {
 }
 
 #[tokio::test]
-async fn long_lists_are_read_in_parts_and_skip_what_does_not_exist() {
+async fn long_lists_are_paged_and_skip_missing_conversations() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let mut expected = Vec::new();

@@ -35,7 +35,7 @@ async fn fences_grow_even_if_the_lease_was_lost() {
 }
 
 #[tokio::test]
-async fn a_lease_without_a_conversation_is_forgotten_a_day_after_its_time() {
+async fn lease_without_conversation_expires_a_day_later() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let leases = store.leases().unwrap();
@@ -58,7 +58,7 @@ async fn a_lease_without_a_conversation_is_forgotten_a_day_after_its_time() {
 }
 
 #[tokio::test]
-async fn fences_and_times_beyond_all_bounds_are_taken_for_what_they_are() {
+async fn extreme_fences_and_durations_are_handled_exactly() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let leases = store.leases().unwrap();

@@ -32,7 +32,7 @@ async fn a_connection_of_the_callers_is_used() {
 }
 
 #[tokio::test]
-async fn addresses_that_cannot_be_used_are_refused_without_being_repeated() {
+async fn unusable_addresses_are_refused_without_being_quoted() {
     for address in [
         "",
         "hunter2",
@@ -52,7 +52,7 @@ async fn addresses_that_cannot_be_used_are_refused_without_being_repeated() {
 
 #[cfg(not(feature = "native-tls"))]
 #[tokio::test]
-async fn an_address_that_asks_for_tls_is_refused_where_there_is_none() {
+async fn tls_address_is_refused_without_tls_support() {
     for address in ["rediss://u:hunter2@localhost/", "valkeys://u:hunter2@localhost/"] {
         let tls = RedisStore::connect(address).await.unwrap_err();
         assert!(matches!(tls, SetupError::NeedsTls), "{tls:?}");
@@ -61,7 +61,7 @@ async fn an_address_that_asks_for_tls_is_refused_where_there_is_none() {
 }
 
 #[tokio::test]
-async fn neither_a_store_nor_its_errors_show_the_password() {
+async fn store_and_its_errors_hide_password() {
     let Some(place) = Place::new() else { return };
     let store = place.store().await;
     let shown = format!("{store:?}{:?}", Prefix::default());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use conversation_store::conformance::{
-    two_stores_see_what_the_other_wrote_at_once, writers_at_two_stores_lose_nothing,
+    both_stores_see_each_others_writes_at_once, writers_at_two_stores_lose_nothing,
 };
 
 use crate::support::Place;
@@ -21,9 +21,9 @@ async fn eight_writers_of_two_hundred_appends_lose_nothing() {
 }
 
 #[tokio::test]
-async fn two_stores_see_what_the_other_one_wrote_at_once() {
+async fn two_stores_share_writes_at_once() {
     let Some(place) = Place::new() else { return };
     let (one, other) = (place.store().await, place.store().await);
-    two_stores_see_what_the_other_wrote_at_once(Arc::new(one), Arc::new(other)).await;
+    both_stores_see_each_others_writes_at_once(Arc::new(one), Arc::new(other)).await;
     place.remove().await;
 }

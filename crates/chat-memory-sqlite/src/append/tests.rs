@@ -34,7 +34,7 @@ fn a_full_disk_leaves_no_trace_and_passes() {
 }
 
 #[test]
-fn a_file_that_stays_locked_is_unavailable_for_now() {
+fn locked_file_is_temporarily_unavailable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.sqlite");
     let (mut connection, other) = (schema::writer(&path).unwrap(), schema::writer(&path).unwrap());
@@ -48,7 +48,7 @@ fn a_file_that_stays_locked_is_unavailable_for_now() {
 
 /// A caller that gets this error retries under the same key.
 #[test]
-fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {
+fn failed_commit_outcome_is_resolved_by_same_key() {
     let mut connection = schema::in_memory().unwrap();
     connection.commit_hook(Some(|| true)).unwrap();
     let unknown = append(&mut connection, &key(), Version::EMPTY, &said(0, "a"), usize::MAX);
@@ -63,7 +63,7 @@ fn a_commit_that_fails_is_an_unknown_outcome_and_the_same_key_tells() {
 
 /// The triggers change rows behind the append, as a damaged page would.
 #[test]
-fn d23_what_is_not_read_as_it_was_written_is_not_acknowledged() {
+fn d23_append_that_reads_back_differently_is_not_acknowledged() {
     for otherwise in [
         "UPDATE entries SET entry = replace(new.entry, 'a', 'b') WHERE seq = new.seq",
         "UPDATE entries SET turn = 'u' WHERE seq = new.seq",

@@ -90,7 +90,7 @@ fn one_turn(count: usize) -> Vec<NewEntry> {
 }
 
 #[test]
-fn the_end_of_a_long_conversation_costs_what_that_of_a_short_one_costs() {
+fn reading_conversation_end_cost_is_independent_of_length() {
     let views = [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)];
     let shapes: [fn(usize) -> Vec<NewEntry>; 2] = [turns_of_three, one_turn];
     for (shape, views) in shapes.into_iter().zip([&views[..], &views[..2]]) {
@@ -122,7 +122,7 @@ fn branched(count: usize, times: u64) -> Connection {
 }
 
 #[test]
-fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
+fn reading_branch_end_cost_is_independent_of_log() {
     for view in [ReadRange::LastEntries(20), ReadRange::LastEntries(0), ReadRange::LastTurns(7)] {
         for times in [1, 40] {
             let (mut short, mut long) = (branched(300, times), branched(99_999, times));
@@ -139,7 +139,7 @@ fn the_end_of_a_branch_costs_what_it_holds_and_not_what_the_log_does() {
 }
 
 #[test]
-fn a_page_of_a_long_log_costs_what_that_of_a_short_one_costs() {
+fn page_cost_is_independent_of_log_length() {
     let steps_of = |count: usize, after: u64| {
         let mut connection = branched(count, 1);
         read(&mut connection, &key(), EntryId::new(after), 50).unwrap();

@@ -15,6 +15,6 @@ mod in_memory {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn law_m3_an_append_in_a_file_is_atomic_ordered_idempotent_and_versioned() {
+async fn law_m3_file_append_is_atomic_ordered_idempotent_versioned() {
     what_is_law_m3(Arc::new(OnFile::new().await)).await;
 }

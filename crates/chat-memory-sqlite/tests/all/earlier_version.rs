@@ -11,7 +11,7 @@ use conversation_store::conformance::what_an_earlier_version_wrote_is_read;
 const EXPORTED: &str = include_str!("../../../conversation-store/tests/fixtures/conversation-2.jsonl");
 
 #[tokio::test]
-async fn a_file_of_an_earlier_version_opens_and_goes_on() {
+async fn file_of_earlier_version_opens_and_continues() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("conversations.sqlite");
     std::fs::write(&path, include_bytes!("../fixtures/conversation-2.sqlite")).unwrap();

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use crate::support::{File, key, said, texts};
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_when_the_file_is_opened_again() {
+async fn acknowledged_entries_survive_reopening_file() {
     let file = File::new();
     let store = file.open().await;
     let version = store.append(&key(), Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
@@ -23,7 +23,7 @@ async fn what_was_acknowledged_is_there_when_the_file_is_opened_again() {
 }
 
 #[tokio::test]
-async fn an_acknowledged_append_is_in_the_files_of_an_open_store() {
+async fn acknowledged_append_is_in_files_of_open_store() {
     let file = File::new();
     let store = file.open().await;
     store.append(&key(), Version::EMPTY, said("t", 0, &["a"])).await.unwrap();
@@ -38,7 +38,7 @@ async fn an_acknowledged_append_is_in_the_files_of_an_open_store() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_newer_version_is_refused_and_left_alone() {
+async fn file_of_newer_version_is_refused_unchanged() {
     let file = File::new();
     file.open().await.close().await;
     file.tamper("PRAGMA journal_mode = delete; PRAGMA user_version = 99");
@@ -50,7 +50,7 @@ async fn a_file_of_a_newer_version_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_no_store_is_refused_and_left_alone() {
+async fn file_that_is_no_store_is_refused_unchanged() {
     let other = File::new();
     other.tamper("CREATE TABLE notes (text)");
     let newer_other = File::new();
@@ -96,7 +96,7 @@ async fn d23_a_damaged_file_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_path_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
+async fn unopenable_path_error_mentions_folder() {
     let file = File::new();
     for path in [file.path().join("deeper"), file.path().parent().unwrap().into()] {
         let error = SqliteStore::open(path).await.unwrap_err();
@@ -107,7 +107,7 @@ async fn a_path_that_cannot_be_opened_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn without_a_runtime_there_is_an_error_and_no_panic() {
+fn missing_runtime_is_error_without_panic() {
     let file = File::new();
     let opened = SqliteStore::open(file.path()).now_or_never().unwrap();
     assert!(matches!(opened, Err(OpenError::NoRuntime)), "{opened:?}");
@@ -134,7 +134,7 @@ async fn many_open_a_new_file_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_closed_store_has_done_its_work_and_takes_no_more() {
+async fn closed_store_finishes_work_and_refuses_more() {
     for in_memory in [false, true] {
         let file = File::new();
         let store = if in_memory { SqliteStore::in_memory().unwrap() } else { file.open().await };

@@ -6,7 +6,7 @@ use advisor_core::{ConversationKey, FinishReason, Message, TurnEnd, TurnId};
 use advisor_testkit::crash::next_turns_are_valid;
 use chat_memory_sqlite::SqliteStore;
 use conversation_store::conformance::{
-    Damage, a_batch_is_known_again_by_what_it_says, a_damaged_entry_harms_no_other,
+    Damage, a_damaged_entry_harms_no_other, batch_is_recognized_by_its_content,
 };
 use conversation_store::{
     Batch, BatchKey, ConversationStore, EntryId, EntryKind, FencingToken, NewEntry, Page, ReadRange,
@@ -45,16 +45,15 @@ async fn law_m6_a_damaged_entry_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_batch_that_stands_in_other_words_is_known_again() {
+async fn batch_stored_in_other_json_form_is_recognized() {
     let file = File::new();
     let store = Arc::new(file.open().await);
-    a_batch_is_known_again_by_what_it_says(store, async |key, seq, how| damage(&file, key, seq, how).await)
-        .await;
+    batch_is_recognized_by_its_content(store, async |key, seq, how| damage(&file, key, seq, how).await).await;
 }
 
 /// Bytes that are no text come as they stand, and the conversation goes on.
 #[tokio::test]
-async fn a_row_that_is_no_text_is_given_as_it_stands() {
+async fn non_text_row_is_returned_as_stored() {
     let file = File::new();
     let store = file.open().await;
     three_turns(&store).await;
@@ -73,7 +72,7 @@ async fn a_row_that_is_no_text_is_given_as_it_stands() {
 }
 
 #[tokio::test]
-async fn a_head_that_knows_of_entries_that_are_not_there_is_refused() {
+async fn head_version_beyond_stored_entries_is_refused() {
     let file = File::new();
     let store = file.open().await;
     three_turns(&store).await;
@@ -115,7 +114,7 @@ async fn a_batch_beyond_the_bound_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn fences_and_versions_of_any_size_are_compared_as_numbers() {
+async fn fences_and_versions_compare_as_numbers() {
     let store = SqliteStore::in_memory().unwrap();
     let batch = |round, fence| said("t", round, &["x"]).with_fence(FencingToken::new(fence));
     let version = store.append(&key(), Version::EMPTY, batch(0, u64::MAX - 1)).await.unwrap();
@@ -130,7 +129,7 @@ async fn fences_and_versions_of_any_size_are_compared_as_numbers() {
 
 /// Something else has written to the file, and what it left could pass for an entry.
 #[tokio::test]
-async fn d23_a_row_that_is_not_the_one_that_was_written_is_damaged() {
+async fn d23_row_that_differs_from_written_row_is_damaged() {
     for other in [
         "entry = replace(entry, 'three', 'drei')",
         "turn = 'two'",
@@ -153,7 +152,7 @@ async fn d23_a_row_that_is_not_the_one_that_was_written_is_damaged() {
 
 /// Of a row that an older version of this crate wrote, nothing is known but what it says.
 #[tokio::test]
-async fn a_row_without_a_sum_is_read_as_it_stands() {
+async fn row_without_checksum_is_read_as_stored() {
     let file = File::new();
     let store = file.open().await;
     three_turns(&store).await;
@@ -164,7 +163,7 @@ async fn a_row_without_a_sum_is_read_as_it_stands() {
 
 /// An older page of the conversations has come back. It is told by every use, and the conversation can be deleted.
 #[tokio::test]
-async fn d23_a_conversation_that_has_more_entries_than_it_knows_of_is_damaged() {
+async fn d23_conversation_with_entries_beyond_its_version_is_damaged() {
     let file = File::new();
     let store = file.open().await;
     three_turns(&store).await;

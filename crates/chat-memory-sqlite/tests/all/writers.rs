@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use conversation_store::conformance::{
-    two_stores_see_what_the_other_wrote_at_once, writers_at_two_stores_lose_nothing,
+    both_stores_see_each_others_writes_at_once, writers_at_two_stores_lose_nothing,
 };
 use conversation_store::{ConversationStore, ReadRange, Version};
 use rusqlite::Connection;
@@ -12,22 +12,22 @@ use rusqlite::Connection;
 use crate::support::{File, key, said, texts};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn eight_writers_at_two_stores_lose_nothing_and_leave_no_gap() {
+async fn eight_writers_on_two_stores_leave_no_gap() {
     let file = File::new();
     let stores = [Arc::new(file.open().await), Arc::new(file.open().await)];
     writers_at_two_stores_lose_nothing(stores.map(|store| store as _), 8, 200).await;
 }
 
 #[tokio::test]
-async fn two_stores_see_what_the_other_one_wrote_at_once() {
+async fn two_stores_share_writes_at_once() {
     let file = File::new();
     let (one, other) = (file.open().await, file.open().await);
-    two_stores_see_what_the_other_wrote_at_once(Arc::new(one), Arc::new(other)).await;
+    both_stores_see_each_others_writes_at_once(Arc::new(one), Arc::new(other)).await;
 }
 
 /// Work that has begun goes on after its future was dropped; work that waits for it is given up.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_append_that_is_dropped_while_it_waits_is_never_made() {
+async fn append_dropped_while_waiting_is_never_applied() {
     let file = File::new();
     let store = file.open().await;
     let other = Connection::open(file.path()).unwrap();

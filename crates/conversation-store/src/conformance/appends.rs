@@ -198,7 +198,7 @@ pub async fn another_last_turn_is_refused(store: Store) {
 
 /// Checks the order in which several reasons to refuse a batch are reported: fencing token, version, last turn,
 /// parent. This also holds for a conversation that does not exist and for an empty batch.
-pub async fn what_forbids_a_batch_is_told_in_one_order(store: Store) {
+pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let key = new_key();
     let (old, new) = (FencingToken::new(4), FencingToken::new(5));
     let written = store.append(&key, Version::EMPTY, said("t", 0, &["x"]).with_fence(new)).await;
@@ -237,7 +237,7 @@ pub async fn what_forbids_a_batch_is_told_in_one_order(store: Store) {
 
 /// An append that is dropped at any await point is applied as a whole or not at all. The conversation remains
 /// usable.
-pub async fn a_dropped_append_is_applied_whole_or_not_at_all(store: Store) {
+pub async fn dropped_append_is_applied_completely_or_never(store: Store) {
     let key = new_key();
     for polls in 0..12 {
         let version = store.load(&key, ReadRange::LastEntries(0)).await.unwrap().version;

@@ -244,7 +244,7 @@ pub async fn list_is_paged_in_order(store: Store) {
 
 /// Keys are ordered by tenant first. After a key of a lower tenant the list starts; after one of a higher tenant
 /// it is empty. A tenant that is not a valid part of a key has no conversations.
-pub async fn a_page_may_begin_after_a_key_of_another_tenant(store: Store) {
+pub async fn page_may_begin_after_key_of_another_tenant(store: Store) {
     let tenant = new_name();
     let (lower, higher) = (&tenant[..tenant.len() - 1], &format!("{tenant}-"));
     let key = ConversationKey::in_tenant(&tenant, "m").unwrap();

@@ -74,7 +74,7 @@ pub async fn a_damaged_entry_harms_no_other(
 
 /// A batch is recognised if its entry is stored in a different JSON form, as another version may have written it.
 /// The same entry with another turn is another batch.
-pub async fn a_batch_is_known_again_by_what_it_says(
+pub async fn batch_is_recognized_by_its_content(
     store: Store,
     damage: impl AsyncFn(&ConversationKey, u64, Damage),
 ) {

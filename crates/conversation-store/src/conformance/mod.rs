@@ -15,9 +15,9 @@
 //!
 //! Some clauses need more than a store, and are called by tests that provide it:
 //! - Tests that can damage stored data call [`a_damaged_entry_harms_no_other`] and
-//!   [`a_batch_is_known_again_by_what_it_says`].
+//!   [`batch_is_recognized_by_its_content`].
 //! - Tests that have data of an earlier version call [`what_an_earlier_version_wrote_is_read`].
-//! - Tests that can open two stores on the same data call [`two_stores_see_what_the_other_wrote_at_once`] and
+//! - Tests that can open two stores on the same data call [`both_stores_see_each_others_writes_at_once`] and
 //!   [`writers_at_two_stores_lose_nothing`].
 //! - [`what_is_law_m3`] runs some of the other clauses again under the name of a law.
 
@@ -87,10 +87,10 @@ macro_rules! conformance {
             append_after_delete_is_gone
             older_fence_is_refused
             another_last_turn_is_refused
-            what_forbids_a_batch_is_told_in_one_order
+            batch_refusals_are_reported_in_fixed_order
             list_is_paged_in_order
-            a_page_may_begin_after_a_key_of_another_tenant
-            a_dropped_append_is_applied_whole_or_not_at_all
+            page_may_begin_after_key_of_another_tenant
+            dropped_append_is_applied_completely_or_never
             a_log_is_read_in_pages
             a_branch_goes_from_its_parent
             an_older_branch_is_read_in_every_view
@@ -121,14 +121,14 @@ type Store = Arc<dyn ConversationStore>;
 pub async fn what_is_law_m3(store: Store) {
     append_keeps_order(Arc::clone(&store)).await;
     a_refused_append_leaves_no_trace(Arc::clone(&store)).await;
-    a_dropped_append_is_applied_whole_or_not_at_all(Arc::clone(&store)).await;
+    dropped_append_is_applied_completely_or_never(Arc::clone(&store)).await;
     same_key_gives_the_same_version(Arc::clone(&store)).await;
     same_key_with_other_content_is_refused(Arc::clone(&store)).await;
     key_is_checked_before_version(Arc::clone(&store)).await;
     wrong_version_is_a_conflict(Arc::clone(&store)).await;
     older_fence_is_refused(Arc::clone(&store)).await;
     another_last_turn_is_refused(Arc::clone(&store)).await;
-    what_forbids_a_batch_is_told_in_one_order(Arc::clone(&store)).await;
+    batch_refusals_are_reported_in_fixed_order(Arc::clone(&store)).await;
     a_lease_takes_the_place_of_another(Arc::clone(&store)).await;
     versions_have_no_gaps_under_eight_writers(store).await;
 }

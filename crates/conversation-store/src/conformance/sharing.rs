@@ -9,7 +9,7 @@ use super::{Store, new_key, said, texts};
 use crate::{ReadRange, StoreError, Version};
 
 /// An append or a deletion acknowledged by one store is visible in the other at once.
-pub async fn two_stores_see_what_the_other_wrote_at_once(one: Store, other: Store) {
+pub async fn both_stores_see_each_others_writes_at_once(one: Store, other: Store) {
     let key = new_key();
     let mut version = Version::EMPTY;
     for round in 0..40 {

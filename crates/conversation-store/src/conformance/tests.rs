@@ -365,7 +365,7 @@ async fn is_caught(how: How) -> bool {
 }
 
 #[tokio::test]
-async fn law_m6_stores_that_let_a_damaged_entry_harm_others_are_caught() {
+async fn law_m6_stores_spreading_entry_damage_are_caught() {
     assert!(!is_caught(How::NotAtAll).await);
     for how in [How::FailsForADamagedEntry, How::HidesADamagedEntry, How::EndsAtADamagedEntry] {
         assert!(is_caught(how).await, "{how:?}");
@@ -378,7 +378,7 @@ async fn catches<F: Future<Output = ()> + Send + 'static>(clause: impl FnOnce(St
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn law_m5_stores_that_take_two_ids_for_one_are_caught() {
+async fn law_m5_stores_confusing_two_ids_are_caught() {
     assert!(!catches(keys_of_all_sorts_share_nothing, How::NotAtAll).await);
     for how in [How::FoldsCase, How::Trims, How::JoinsTenantAndConversation, How::IgnoresTenants] {
         assert!(catches(keys_of_all_sorts_share_nothing, how).await, "{how:?}");
@@ -392,7 +392,7 @@ async fn broken_stores_are_caught() {
     assert!(catches(same_key_with_other_content_is_refused, How::AcceptsAnyContentForAKey).await);
     assert!(catches(wrong_version_is_a_conflict, How::IgnoresTheVersion).await);
     assert!(catches(a_refused_append_leaves_no_trace, How::WritesHalfOfWhatItRefuses).await);
-    assert!(catches(a_dropped_append_is_applied_whole_or_not_at_all, How::WritesEntryByEntry).await);
+    assert!(catches(dropped_append_is_applied_completely_or_never, How::WritesEntryByEntry).await);
     assert!(catches(append_after_delete_is_gone, How::BringsBackTheDeleted).await);
     assert!(catches(conversations_and_tenants_are_isolated, How::IgnoresTenants).await);
     assert!(catches(views_count_from_the_end, How::IgnoresTheView).await);
@@ -413,7 +413,7 @@ async fn broken_stores_are_caught() {
     assert!(catches(branches_are_listed_by_their_tips, How::ListsOneBranchOnly).await);
     assert!(catches(of_many_who_begin_one_conversation_one_does, How::IgnoresTheVersion).await);
     assert!(catches(numbers_beyond_all_bounds_are_typed_errors, How::IgnoresTheVersion).await);
-    assert!(catches(a_page_may_begin_after_a_key_of_another_tenant, How::IgnoresWherePagesBegin).await);
+    assert!(catches(page_may_begin_after_key_of_another_tenant, How::IgnoresWherePagesBegin).await);
     assert!(catches(rounds_survive, How::ForgetsRounds).await);
     assert!(catches(what_is_nested_too_deep_is_refused, How::TakesWhatCannotBeRead).await);
     assert!(catches(what_could_not_be_read_is_refused, How::TakesWhatCannotBeRead).await);

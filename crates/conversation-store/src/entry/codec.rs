@@ -238,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_kind_may_have_fields_named_as_those_of_an_entry() {
+    fn unknown_kind_may_reuse_entry_field_names() {
         let raw = json!({"format": 9, "kind": "mood", "seq": 1, "turn": "u", "parent": 3, "entry": {}});
         round_trip(serde_json::from_value(raw).unwrap());
     }
 
     #[test]
-    fn unknown_kinds_and_newer_formats_are_written_back_as_they_came() {
+    fn unknown_kinds_and_newer_formats_round_trip() {
         for raw in [
             json!({"format": 1, "kind": "mood", "value": [1, 2.5, null]}),
             json!({"format": 2, "kind": "message", "value": {"x": 1}, "more": "y"}),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_round_of_a_message_stands_beside_its_value_where_older_versions_pass_it_over() {
+    fn message_round_is_stored_beside_its_value() {
         let turn = || TurnId::new("t").unwrap();
         let entry = Entry::new(7, turn(), EntryKind::Message(Message::user("u"))).with_round(3);
         let value = json!({"role": "user", "content": [{"type": "text", "value": "u"}]});
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_is_written_as_a_kind_of_its_own_that_older_versions_keep() {
+    fn call_start_has_own_kind_older_versions_keep() {
         let key = CallKey::new(TurnId::new("t").unwrap(), 3, 1);
         let entry =
             Entry::new(7, TurnId::new("t").unwrap(), EntryKind::CallStarted(CallStart::new(key, "c1")));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_error_that_quotes_nothing() {
+    fn unreadable_entry_error_quotes_nothing() {
         let broken = json!({"format": 1, "kind": "message", "value": "secret"});
         let broken = json!({"seq": 1, "turn": "t", "entry": broken});
         let error = serde_json::from_value::<Entry>(broken).unwrap_err().to_string();

@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn d16_what_is_let_through_is_read_back_as_it_was(value in any_json(), levels in 0_usize..9) {
+        fn d16_accepted_json_is_read_back_unchanged(value in any_json(), levels in 0_usize..9) {
             let json = value.to_string();
             let depth = depth_of(&json);
             match check(&value, levels) {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_is_refused_without_its_words() {
+    fn unserializable_value_is_refused_without_quoting() {
         struct Broken;
         impl Serialize for Broken {
             fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {

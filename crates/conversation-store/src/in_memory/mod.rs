@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_without_an_end_lasts_for_a_year() {
+    async fn lease_without_end_lasts_one_year() {
         let (store, key) = (InMemoryStore::new().with_leases(), ConversationKey::new("c").unwrap());
         store.acquire(&key, &turn("t"), Duration::MAX, None).await.unwrap();
         tokio::time::advance(Duration::from_secs(364 * 24 * 3600)).await;

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_empty_object_is_held_back_and_gives_way() {
+    fn lone_empty_object_is_held_back_and_replaced() {
         let mut call = OpenCall { name: Some("f".into()), ..OpenCall::default() };
         assert!(!call.extend(&ToolCallDelta::arguments(0, "{}")));
         assert_eq!(call.take_unshown(), None);

@@ -182,7 +182,7 @@ mod tests {
     use crate::{Delta, MessageAggregator, ToolCallDelta};
 
     #[test]
-    fn what_is_still_open_is_known_and_its_calls_are_not_complete() {
+    fn open_blocks_are_listed_with_incomplete_calls() {
         let mut aggregator = MessageAggregator::new(1);
         let mut chunks = std::collections::VecDeque::new();
         let nameless = ToolCallDelta { call_id: None, ..ToolCallDelta::start(0, "", "look") };
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_closed_without_an_id_gets_one_that_no_other_has() {
+    fn call_closed_without_id_gets_unique_id() {
         let mut aggregator = MessageAggregator::new(1);
         let mut chunks = std::collections::VecDeque::new();
         let nameless = ToolCallDelta { call_id: None, ..ToolCallDelta::start(1, "", "look") };

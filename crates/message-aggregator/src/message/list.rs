@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_found_in_grown_and_in_rebuilt_lists() {
+    fn additions_are_found_in_grown_and_rebuilt_lists() {
         let mut earlier = MessageList::from(vec![Message::user("a"), Message::user("b")]);
         let mut grown = earlier.clone();
         assert_eq!(grown.added_since(&earlier), []);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_moves_along_with_the_list_that_grows() {
+    fn cached_wire_form_moves_to_growing_list() {
         let written = |list: &MessageList, form: usize| {
             let mut new = 0;
             let extend = |known: Option<(usize, String)>, messages: &[&Message]| {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_that_write_the_same_list_at_once_write_the_same() {
+    fn concurrent_writers_of_one_list_write_same_form() {
         let list = MessageList::from(vec![Message::user("a"), Message::assistant("b")]);
         let both_write = std::sync::Barrier::new(2);
         let write = || {

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_part_of_a_message_and_of_its_json() {
+    fn marks_are_part_of_message_and_json() {
         let plain = Message::assistant("I stopped here.");
         let json = serde_json::to_value(&plain).unwrap();
         assert_eq!(json.as_object().unwrap().len(), 2, "a mark that is not set takes no room");

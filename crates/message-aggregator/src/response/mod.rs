@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn law_s3_in_another_round_blocks_have_ids_of_their_own_in_the_same_order() {
+    fn law_s3_renumbered_round_gives_blocks_own_ordered_ids() {
         let choice = |number, texts: &[&str], ids: &[(u32, u32)]| {
             let blocks = texts.iter().copied().map(Block::text).collect();
             let ids = ids.iter().map(|(round, index)| BlockId::new(*round, *index)).collect();

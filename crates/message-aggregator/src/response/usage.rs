@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_is_what_was_reported_or_the_sum_of_both_parts() {
+    fn total_is_reported_value_or_sum_of_parts() {
         let reported = Usage { total_tokens: Some(9), ..Usage::new(1, 2) };
         let input_only = Usage { output_tokens: None, ..Usage::new(1, 2) };
         let output_only = Usage { input_tokens: None, ..Usage::new(1, 2) };
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_wins_within_a_round_and_rounds_add_up() {
+    fn last_value_wins_within_round_and_rounds_sum() {
         let mut round = Usage::new(10, 1);
         round.merge(&Usage { output_tokens: Some(5), ..Usage::default() });
         assert_eq!(round, Usage::new(10, 5));

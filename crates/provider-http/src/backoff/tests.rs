@@ -78,7 +78,7 @@ fn waits_double_up_to_the_longest() {
 }
 
 #[test]
-fn a_seed_fixes_the_jitter_and_the_jitter_varies() {
+fn seed_fixes_jitter_and_unseeded_jitter_varies() {
     let first_wait = |backoff: Backoff| backoff.waits().next_wait(None).expect("a retry");
     let of_seed = |seed| first_wait(Backoff::default().with_seed(seed));
     assert_eq!(of_seed(7), of_seed(7));
@@ -93,7 +93,7 @@ fn a_seed_fixes_the_jitter_and_the_jitter_varies() {
 }
 
 #[test]
-fn the_server_goes_before_the_schedule_up_to_its_bound() {
+fn server_wait_overrides_schedule_up_to_limit() {
     let second = Duration::from_secs(1);
     let cases = [
         (Duration::ZERO, Duration::ZERO),

@@ -59,7 +59,7 @@ fn gives_away(text: &str, disguise: &str) -> bool {
 }
 
 #[test]
-fn d17_a_key_is_blanked_out_however_it_is_written() {
+fn d17_key_is_redacted_in_every_encoding() {
     for key in [KEY, PLAIN] {
         for disguise in disguises(key) {
             for (before, behind) in [
@@ -140,7 +140,7 @@ fn what_is_no_secret_stays_as_it_is() {
 }
 
 #[test]
-fn a_header_that_is_a_sentence_or_an_address_is_hidden_as_a_whole_only() {
+fn sentence_or_address_header_is_redacted_only_whole() {
     let redaction = Redaction::new(
         ["https://app.example/chat/completions", "My own application"].map(SecretString::from).into_iter(),
     );
@@ -152,14 +152,14 @@ fn a_header_that_is_a_sentence_or_an_address_is_hidden_as_a_whole_only() {
 }
 
 #[test]
-fn control_characters_are_blanks_and_text_is_cut_between_characters() {
+fn control_characters_become_blanks_and_cuts_respect_characters() {
     assert_eq!(shown("bad\u{1b}[31m\nthing\u{9b}\u{7f}"), "bad [31m thing  ");
     let text = Redaction::default().show(&"é".repeat(5000).into(), 2047).to_string();
     assert_eq!(text.len(), 2046);
 }
 
 #[test]
-fn identifiers_stay_but_for_what_is_or_looks_like_a_secret() {
+fn identifiers_stay_except_real_or_apparent_secrets() {
     let redaction = redaction();
     for identifier in
         ["gpt-4o", "call_abc", "chatcmpl-0123456789abcdefABCDEF", "tool_calls", "line\nbreak", ""]
@@ -176,7 +176,7 @@ fn identifiers_stay_but_for_what_is_or_looks_like_a_secret() {
 
 /// A name is a complete word: its end is not the beginning of something longer.
 #[test]
-fn a_name_that_only_begins_or_ends_like_a_key_stays() {
+fn name_that_only_resembles_key_stays() {
     for name in [
         "hf_search",
         "pk_lookup",
@@ -212,7 +212,7 @@ fn law_r3_words_of_a_server_have_no_debug() {
 }
 
 #[test]
-fn words_that_programs_know_are_told_from_what_was_said() {
+fn machine_words_are_distinguished_from_prose() {
     let is_word = |words: &str| Redaction::default().show(&words.into(), 64).is_word();
     for word in ["rate_limit_exceeded", "messages[3].content", "invalid-request", "a/b:c"] {
         assert!(is_word(word), "{word}");

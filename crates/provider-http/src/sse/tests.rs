@@ -191,7 +191,7 @@ fn follows_the_standard() {
 }
 
 #[test]
-fn the_end_of_the_body_hands_out_what_has_no_blank_line() {
+fn body_end_emits_event_without_blank_line() {
     let cases: Vec<(&str, &str, Vec<Event>)> = vec![
         ("no blank line", "data: one\n\ndata: two\n", vec![message("one"), trailing("two")]),
         ("no line end", "data: one\n\ndata: two", vec![message("one"), trailing("two")]),
@@ -243,7 +243,7 @@ fn invalid_utf8_is_an_error_with_its_position() {
 }
 
 #[test]
-fn a_body_cut_in_a_character_is_cut_not_malformed() {
+fn body_cut_inside_character_is_truncated_not_malformed() {
     for input in ["data: one\n\ndata: 東".as_bytes(), "data: one\n\ndata: two\ndata: 😀".as_bytes()] {
         for cut in 1..3 {
             let cut = input.split_at(input.len() - cut).0;
@@ -293,7 +293,7 @@ fn comments_are_counted() {
 }
 
 #[test]
-fn an_event_comes_out_with_the_first_byte_of_its_blank_line() {
+fn event_is_emitted_at_first_blank_line_byte() {
     for bytes in ["data: one\n\n", "data: one\r\n\r", "data: one\r\r"] {
         let mut decoder = SseDecoder::default();
         let last = bytes.len() - 1;
@@ -309,7 +309,7 @@ fn an_event_comes_out_with_the_first_byte_of_its_blank_line() {
 }
 
 #[test]
-fn bytes_pushed_before_the_earlier_ones_were_taken_out_are_kept() {
+fn bytes_pushed_before_draining_are_kept() {
     let mut decoder = SseDecoder::default();
     for piece in ["data: one\n\nda", "ta: two", "\r", "\n\r\n", "data: three\n\n"] {
         decoder.push(piece.into());
@@ -419,7 +419,7 @@ fn flood(piece: &Bytes, limits: SseLimits) -> (SseError, usize, allocation_count
 }
 
 #[test]
-fn a_line_of_100_mib_stops_at_the_bound() {
+fn line_of_100_mib_stops_at_limit() {
     // Not a power of two, so that doubling would overshoot.
     let limit = 5 << 20;
     let limits = SseLimits { line: limit, ..SseLimits::default() };
@@ -432,7 +432,7 @@ fn a_line_of_100_mib_stops_at_the_bound() {
 }
 
 #[test]
-fn an_event_of_100_mib_in_many_lines_stops_at_the_bound() {
+fn event_of_100_mib_lines_stops_at_limit() {
     let limit = 5 << 20;
     let limits = SseLimits { event: limit, ..SseLimits::default() };
     let line = ["x".repeat((64 << 10) - 7).as_str(), "\ndata: "].concat();
@@ -571,7 +571,7 @@ proptest! {
     }
 
     #[test]
-    fn law_s5_any_split_of_any_bytes_gives_the_same_outcome(bytes in bytes_of_trouble(), cuts in vec(any::<Index>(), 0..12)) {
+    fn law_s5_any_split_gives_same_outcome(bytes in bytes_of_trouble(), cuts in vec(any::<Index>(), 0..12)) {
         let whole = decode_whole(&bytes);
         let (events, invalid) = reference(&bytes);
         let error = invalid.map(|position| SseError::InvalidUtf8 { position });

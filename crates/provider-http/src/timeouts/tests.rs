@@ -95,7 +95,7 @@ async fn a_head_that_never_comes_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_byte_has_one_clock_for_head_and_body() {
+async fn first_byte_timeout_spans_head_and_body() {
     let (transport, _sender) = Scripted::new(Some(200 * SECOND));
     let start = Instant::now();
     let response = send(&transport, Request::new(Vec::new()), &timeouts()).await.expect("a head");
@@ -169,7 +169,7 @@ async fn a_slow_consumer_is_not_a_stalled_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consumer_that_was_away_while_it_waited_starts_anew() {
+async fn idle_timeout_restarts_after_absent_consumer() {
     let (mut body, sender, _transport) = body(timeouts()).await;
     feed(&sender, "x");
     assert_eq!(next_bytes(&mut body).await, "x");
@@ -207,7 +207,7 @@ async fn switched_off_or_endless_clocks_never_run_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_and_an_error_let_the_body_go() {
+async fn end_or_error_releases_body() {
     let (mut ended, sender, transport) = body(timeouts()).await;
     drop(sender);
     assert!(ended.next().await.is_none());
@@ -255,7 +255,7 @@ async fn progress_counts_events_not_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_of_zero_runs_out_at_once_but_not_before_what_is_ready() {
+async fn zero_timeout_expires_at_once_after_ready_work() {
     let mut deadline = Deadline::new(Clock::Progress, Some(Duration::ZERO));
     assert_eq!(deadline.limit(async { 1 }).await, Ok(1));
     let start = Instant::now();
@@ -264,7 +264,7 @@ async fn a_limit_of_zero_runs_out_at_once_but_not_before_what_is_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_has_run_for_long_looks_again_before_it_gives_up() {
+async fn task_without_coop_budget_polls_again_before_timeout() {
     use tokio::task::{coop, yield_now};
 
     for something_came in [false, true] {

@@ -187,7 +187,7 @@ async fn dropping_the_call_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn a_body_read_to_its_end_leaves_the_connection_for_the_next_request() {
+async fn fully_read_body_leaves_connection_reusable() {
     let (listener, address) = listen().await;
     let transport = transport();
     let server = async {
@@ -275,7 +275,7 @@ async fn after_one_piece(
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_is_typed_and_one_that_ends_is_not() {
+async fn broken_body_is_typed_error_unlike_ended_one() {
     let with_length = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n";
     let until_closed = "HTTP/1.1 200 OK\r\n\r\n";
     for (head, piece) in [(CHUNKED, "5\r\nhello\r\n"), (with_length, "hello"), (until_closed, "hello")] {
@@ -301,7 +301,7 @@ async fn what_cannot_be_sent_is_typed() {
 }
 
 #[tokio::test]
-async fn law_r3_no_error_shows_where_it_went_or_what_it_carried() {
+async fn law_r3_no_error_shows_address_or_request_content() {
     let (listener, address) = listen().await;
     let request = |address: &str| {
         let mut request =
@@ -343,7 +343,7 @@ async fn law_r3_no_error_shows_where_it_went_or_what_it_carried() {
 
 #[cfg(not(any(feature = "native-tls", feature = "rustls-aws-lc", feature = "rustls-ring")))]
 #[tokio::test]
-async fn without_tls_https_is_refused_with_what_to_do() {
+async fn https_without_tls_is_refused_with_advice() {
     let error = transport().send(post("https://127.0.0.1:1/v1")).await.err().expect("no TLS");
     assert!(matches!(error, TransportError::Other { .. }), "{error:?}");
     assert!(everything_in(&error).contains("switch on one of the features `rustls-ring`"), "{error:?}");
@@ -355,7 +355,7 @@ mod over_tls {
     use crate::timeouts::Clock;
 
     #[tokio::test(start_paused = true)]
-    async fn a_handshake_that_never_ends_runs_into_the_connect_clock() {
+    async fn endless_handshake_hits_connect_timeout() {
         let (listener, address) = listen().await;
         let transport = transport();
         let server = async {
@@ -375,7 +375,7 @@ mod over_tls {
     }
 
     #[tokio::test]
-    async fn a_server_that_speaks_no_tls_is_a_failed_connection() {
+    async fn server_without_tls_is_failed_connection() {
         let (listener, address) = listen().await;
         let transport = transport();
         let server = async {

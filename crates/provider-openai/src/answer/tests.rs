@@ -108,7 +108,7 @@ fn what_is_queued_is_not_looked_at_again() {
 }
 
 #[test]
-fn the_last_event_needs_no_blank_line_if_it_parses() {
+fn last_event_that_parses_needs_no_blank_line() {
     for last in [STOP, DONE] {
         assert_eq!(text(&[HI, last.trim_end()].concat()), "Hi");
     }
@@ -135,7 +135,7 @@ fn what_says_nothing_is_skipped() {
 }
 
 #[test]
-fn several_choices_are_finished_when_each_of_them_is() {
+fn several_choices_finish_when_each_has_finished() {
     let finish =
         |index: u32| format!("data: {{\"choices\":[{{\"index\":{index},\"finish_reason\":\"stop\"}}]}}\n\n");
     let mut decoder = AnswerDecoder::new(2, TextMode::Increments, SseLimits::default(), Failures::default());
@@ -351,7 +351,7 @@ fn halves_of_different_places_make_no_character() {
 }
 
 #[test]
-fn words_amid_an_answer_are_no_error_unless_they_say_so() {
+fn remarks_within_answer_are_no_error_unless_declared() {
     let lines = |events: &str| events.replace("data: ", "").replace("\n\n", "\n");
     let failed = ErrorKind::Provider { status: None };
     for remark in [
@@ -430,7 +430,7 @@ fn one_byte_order_mark_is_skipped() {
 }
 
 #[test]
-fn positions_in_a_whole_body_count_from_its_first_byte() {
+fn positions_in_whole_body_start_at_first_byte() {
     let at = |position: u64| ErrorKind::Protocol { position: Some(position) };
     assert_eq!(kind("\n\n  {\"choices\":]}"), at(4));
     assert_eq!(kind("\n{\"choices\":[]}\n \n{]}"), at(18));

@@ -207,7 +207,7 @@ fn finish_reasons_keep_the_providers_word() {
 }
 
 #[test]
-fn what_comes_with_the_finish_reason_comes_before_it() {
+fn content_with_finish_reason_comes_before_it() {
     let event = r#"{"choices":[{"delta":{"content":"end"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
     let finish = Delta::finish(Finish::written(FinishReason::Stop, "stop"));
     assert_eq!(convert(&[event]), [[Delta::text("end"), finish, Delta::usage(Usage::new(1, 2))]]);
@@ -252,7 +252,7 @@ fn a_message_counts_only_where_no_delta_came() {
 }
 
 #[test]
-fn the_calls_of_a_whole_message_are_told_apart_by_their_place() {
+fn calls_of_whole_message_are_distinguished_by_position() {
     let message = r#"{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"f","arguments":""}},
         {"id":"c","function":{"name":"f"}},{"index":9,"function":{"name":"f"}}]}}]}"#;
     let without_id = |index: i64| {
@@ -291,7 +291,7 @@ fn cumulative_text_is_told_as_increments() {
 }
 
 #[test]
-fn the_sources_of_the_answer_are_told_once_at_its_end() {
+fn citations_are_reported_once_at_answer_end() {
     let event = |finish: &str| {
         format!(
             r#"{{"citations":["u1",{{"url":"u2","title":"t"}}],"choices":[{{"delta":{{}},"finish_reason":{finish}}}]}}"#
@@ -371,7 +371,7 @@ fn knowing_a_secret() -> Converter {
 }
 
 #[test]
-fn law_t6_ids_that_hide_something_stay_different_and_the_same() {
+fn law_t6_redacted_ids_stay_distinct_and_stable() {
     let [key, upper, cut] = [KEY, &KEY.to_ascii_uppercase(), &KEY[..15]].map(str::to_owned);
     let long = |end: &str| format!("{KEY}{}{end}", "x".repeat(20 << 10));
     let (one, two) = (long("1"), long("2"));
@@ -408,7 +408,7 @@ fn law_t6_ids_that_hide_something_stay_different_and_the_same() {
 }
 
 #[test]
-fn law_r3_no_name_in_an_answer_shows_what_looks_like_a_secret() {
+fn law_r3_answer_names_hide_apparent_secrets() {
     let upper = KEY.to_ascii_uppercase();
     for word in [KEY, &upper, &KEY[2..16], "sk-proj-0123456789abcdef"] {
         let event = json!({"id": word, "model": word, "choices": [{"delta": {"content": "a"}, "finish_reason": word}]}).to_string();
@@ -445,7 +445,7 @@ fn a_tool_of_the_request_keeps_its_name() {
 
 /// Whatever is secret: what a server means by an end that it names as many do is not lost.
 #[test]
-fn a_reason_that_is_known_is_known_beside_a_secret_like_it() {
+fn known_finish_reason_survives_similar_secret() {
     for (secret, word, reason) in [
         ("filter-strict", "content_filter", FinishReason::ContentFilter),
         ("content_filter", "content_filter", FinishReason::ContentFilter),
@@ -470,7 +470,7 @@ fn a_reason_that_is_known_is_known_beside_a_secret_like_it() {
 
 /// However many odd indexes and ids a server sends, few are kept, and none becomes another.
 #[test]
-fn law_r1_what_is_kept_of_odd_indexes_and_ids_is_bounded() {
+fn law_r1_kept_odd_indexes_and_ids_are_bounded() {
     let mut converter = Converter::default();
     let (mut indexes, mut ids) = (std::collections::HashSet::new(), std::collections::HashSet::new());
     let mut last = [None, None];

@@ -10,7 +10,7 @@ use crate::profile::TextMode;
 use provider_http::sse::SseLimits;
 
 #[test]
-fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {
+fn visible_deltas_are_those_that_produce_chunks() {
     let reasoning = |text: &str| DeltaKind::Reasoning(text.into());
     let call = |call: ToolCallDelta| DeltaKind::ToolCalls(vec![call]);
     let data = || ProviderData::new("f", serde_json::json!({"a": 1}));
@@ -51,7 +51,7 @@ fn what_shows_something_is_what_the_aggregator_makes_a_chunk_of() {
 }
 
 #[test]
-fn what_is_kept_from_the_beginning_comes_before_what_is_there() {
+fn buffered_first_deltas_precede_ready_ones() {
     let event = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
     let mut decoder = AnswerDecoder::new(1, TextMode::Increments, SseLimits::default(), Failures::default());
     decoder.push(["a", "b", "c", "d"].map(event).concat().into());

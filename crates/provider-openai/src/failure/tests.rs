@@ -23,7 +23,7 @@ fn said(error: &Error) -> &ProviderError {
 }
 
 #[test]
-fn a_response_is_of_the_kind_that_its_status_and_words_say() {
+fn response_kind_follows_status_and_message() {
     use ErrorKind::{
         Authentication, Configuration, ContextOverflow, InvalidHistory, InvalidRequest, Provider,
     };
@@ -114,7 +114,7 @@ fn a_response_is_of_the_kind_that_its_status_and_words_say() {
 }
 
 #[test]
-fn d20_odd_values_beside_an_error_do_not_hide_it() {
+fn d20_odd_values_do_not_hide_error() {
     let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
     for odd in ["1e400", "\"\\ud83d\"", "1180591620717411303424", &nested] {
         let body =
@@ -125,7 +125,7 @@ fn d20_odd_values_beside_an_error_do_not_hide_it() {
 }
 
 #[test]
-fn an_error_inside_an_answer_is_of_the_kind_that_its_words_say() {
+fn error_kind_inside_answer_follows_its_content() {
     let in_answer = |error: Value| failures().in_answer(ErrorObject::read(&error)).kind();
     let cases = [
         (json!({"message": "m", "code": 429}), ErrorKind::RateLimited { retry_after: None }),
@@ -184,7 +184,7 @@ fn what_the_provider_said_is_the_source() {
 }
 
 #[test]
-fn a_body_that_is_no_error_is_shown_as_it_begins() {
+fn unrecognized_error_body_is_shown_from_its_start() {
     let failed = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"  <html>\n502</html> ");
     assert_eq!(said(&failed.error).message(), "<html> 502</html>");
     let silent = failures().response(StatusCode::BAD_GATEWAY, &HeaderMap::new(), b"");

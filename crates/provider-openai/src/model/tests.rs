@@ -46,7 +46,7 @@ fn what_the_environment_does_not_say_is_told() {
 }
 
 #[test]
-fn a_given_profile_stays_and_an_inferred_one_follows_the_server() {
+fn given_profile_stays_inferred_profile_follows_server() {
     let groq = "https://api.groq.com/openai/v1";
     let inferred = OpenAiModel::new("m").with_base_url(groq);
     assert_eq!(inferred.profile(), &Profile::groq());
@@ -68,7 +68,7 @@ fn headers_replace_their_namesakes() {
 }
 
 #[test]
-fn a_transport_is_made_once_and_anew_for_another_connect_clock() {
+fn transport_is_shared_until_connect_timeout_changes() {
     let model = OpenAiModel::new("m");
     let place = |model: &OpenAiModel| {
         model.transport().expect("a transport");
@@ -82,7 +82,7 @@ fn a_transport_is_made_once_and_anew_for_another_connect_clock() {
 
 /// The first request makes it, and clones share it.
 #[test]
-fn law_r3_a_changed_copy_of_a_model_knows_its_own_secrets() {
+fn law_r3_changed_model_copy_knows_its_own_secrets() {
     let model = OpenAiModel::new("m").with_api_key("sk-first-key-0123456789");
     let known = |model: &OpenAiModel| model.redaction.get().is_some();
     model.redaction.get_or_init(|| secrets::of(&model));
@@ -104,7 +104,7 @@ fn law_r3_debug_shows_where_and_not_with_what() {
 }
 
 #[test]
-fn d17_what_a_base_url_and_headers_hold_is_secret_too() {
+fn d17_base_url_and_header_contents_are_secret() {
     let model = OpenAiModel::new("m")
         .with_base_url("https://gateway.example/v1/acct0123456789abcdef0/chat?key=abc%2Fdef%2B123456789&api-version=2024-10-21")
         .with_api_key("key-0123456789")
@@ -119,7 +119,7 @@ fn d17_what_a_base_url_and_headers_hold_is_secret_too() {
 }
 
 #[test]
-fn law_r3_every_part_of_a_header_and_a_base_url_that_may_be_a_key_is_secret() {
+fn law_r3_possible_keys_in_headers_and_url_are_secret() {
     let shown = |model: OpenAiModel, words: &str| secrets::of(&model).show(&words.into(), 2048).to_string();
     let at = |url: &str| OpenAiModel::new("m").with_base_url(format!("https://gateway.example/{url}"));
     let with = |value: &str| at("v1").with_header("x", value.to_owned());
@@ -149,7 +149,7 @@ fn law_r3_every_part_of_a_header_and_a_base_url_that_may_be_a_key_is_secret() {
 }
 
 #[test]
-fn ordinary_words_in_headers_and_a_base_url_stay_readable() {
+fn ordinary_words_in_headers_and_url_stay_readable() {
     let shown = |model: &OpenAiModel, words: &str| secrets::of(model).show(&words.into(), 2048).to_string();
     let at = |url: &str| OpenAiModel::new("m").with_base_url(format!("https://gateway.example/{url}"));
     for (model, words) in [
@@ -182,7 +182,7 @@ fn ordinary_words_in_headers_and_a_base_url_stay_readable() {
 }
 
 #[test]
-fn d17_a_key_that_was_given_as_a_headers_name_is_not_shown() {
+fn d17_key_used_as_header_name_is_hidden() {
     let mixed_up = OpenAiModel::new("m").with_header("Bearer sk-0123456789abcdef", "authorization");
     let error = mixed_up.call(&ChatRequest::new(Message::user("x"))).expect_err("no such name");
     assert_eq!(error.to_string(), "`Bearer [secret]` is no name for a header");

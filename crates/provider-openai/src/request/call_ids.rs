@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_ids_stay_and_others_are_mapped_the_same_way_each_time() {
+    fn accepted_ids_stay_and_others_map_consistently() {
         let long = "x".repeat(41);
         let cases = [
             (CallIds::Any, "functions.add:0", true),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_another_has_taken_is_given_a_different_one() {
+    fn id_colliding_with_another_is_mapped_differently() {
         let rule = CallIds::NineAlphanumerics;
         let mapped = rule.map("call_1", 0);
         // The second id is acceptable as it is, and is what the first one would become.

@@ -79,7 +79,7 @@ fn messages_go_out_one_for_one_in_order() {
 }
 
 #[test]
-fn an_assistant_without_text_is_written_as_the_server_wants_it() {
+fn assistant_without_text_is_written_per_profile() {
     let with = |no_text: NoText| {
         let mut profile = Profile::compatible();
         profile.messages.no_text = no_text;
@@ -129,7 +129,7 @@ fn text_is_joined_as_it_came() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_sent_back_is_named() {
+fn unsendable_answer_content_is_named() {
     let media = |mime: &str| Block::new(BlockContent::Media(Media::from_url(mime, "https://x/y")));
     let opaque = || Block::new(BlockContent::Opaque(Opaque::new(FORMAT, "executed_tools", json!([]))));
     let reasoning = || Block::new(BlockContent::Reasoning("so".into()));
@@ -235,7 +235,7 @@ fn d21_arguments_that_strict_parsers_refuse_are_wrapped() {
 
 /// Some parsers take the first of two equal keys, some the last, and some neither.
 #[test]
-fn d21_of_repeated_keys_the_one_that_the_tool_gets_goes_out() {
+fn d21_repeated_keys_send_value_tools_get() {
     for (written, expected) in [
         (r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#),
         (r#"{"a":[{"x":1,"x":2}]}"#, r#"{"a":[{"x":2}]}"#),
@@ -251,7 +251,7 @@ fn d21_of_repeated_keys_the_one_that_the_tool_gets_goes_out() {
 }
 
 #[test]
-fn d21_what_a_server_said_goes_back_only_as_deep_as_strict_parsers_read() {
+fn d21_server_data_is_returned_within_strict_depth() {
     let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
     let call = |value: Value| {
         let data = vec![ProviderData::new(FORMAT, json!({"x": value, "function": {"y": value}, "z": 1}))];
@@ -341,7 +341,7 @@ fn d11_a_tool_has_one_name_in_a_request() {
 }
 
 #[test]
-fn d11_names_of_the_history_and_of_tools_stay_apart() {
+fn d11_history_and_tool_names_stay_distinct() {
     let profile = Profile::compatible();
     let history =
         [round("c1", "docs_search"), round("c2", "docs/search"), round("c3", "docs.search")].concat();
@@ -435,7 +435,7 @@ fn user_parts_have_their_forms() {
 }
 
 #[test]
-fn tool_results_hold_text_or_what_the_server_takes() {
+fn tool_results_hold_text_or_supported_media() {
     let call = ToolCall::new("c1", "f", "{}");
     let result = || {
         let picture = Part::Image(Media::from_bytes("image/png", vec![1, 2, 3]));
@@ -452,7 +452,7 @@ fn tool_results_hold_text_or_what_the_server_takes() {
 }
 
 #[test]
-fn ids_are_mapped_alike_in_calls_and_results_and_only_on_the_wire() {
+fn ids_map_consistently_and_only_on_the_wire() {
     let call = ToolCall::new("functions.f:0", "f", "{}");
     let messages = vec![
         Message::assistant_blocks(vec![call.clone().into()]),
@@ -468,7 +468,7 @@ fn ids_are_mapped_alike_in_calls_and_results_and_only_on_the_wire() {
 }
 
 #[test]
-fn ids_that_would_collide_stay_apart_in_the_whole_request() {
+fn colliding_ids_stay_distinct_in_whole_request() {
     let profile = Profile::mistral();
     let answered = |id: &str| {
         let call = ToolCall::new(id, "f", "{}");
@@ -562,7 +562,7 @@ fn reasoning_details_go_back_as_wholes() {
 }
 
 #[test]
-fn what_the_server_said_about_a_call_goes_back_where_it_is_wanted() {
+fn server_call_data_is_returned_where_supported() {
     let data = vec![
         ProviderData::new(
             FORMAT,
@@ -730,7 +730,7 @@ fn what_was_sent_before_is_not_written_again() {
 }
 
 #[test]
-fn pages_fill_up_and_bodies_that_are_held_do_not_change() {
+fn pages_fill_up_without_changing_held_bodies() {
     let profile = Profile::compatible();
     let mut messages = MessageList::new();
     let mut held = Vec::new();
@@ -748,7 +748,7 @@ fn pages_fill_up_and_bodies_that_are_held_do_not_change() {
 }
 
 #[test]
-fn a_grown_list_is_written_as_a_new_one_is() {
+fn grown_list_is_written_like_new_one() {
     let odd = "an id that is too long for some servers, and is another one there";
     let round = |id: &str| round(id, if id == "c3" { "docs.search" } else { "docs_search" });
     for profile in [Profile::openai(), Profile::mistral(), Profile::compatible()] {

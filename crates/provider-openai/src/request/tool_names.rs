@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_of_the_request_is_behind_nothing() {
+    fn unknown_wire_name_maps_to_no_tool() {
         let map = ToolNames::new(&[], texts(&["docs.search"]).iter());
         assert_eq!(map.behind("docs_search").map(Text::as_str), Some("docs.search"));
         assert_eq!((map.behind("docs.search"), map.behind("read")), (None, None));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_the_caller_wrote_into_the_body_stays() {
+    fn name_written_by_caller_into_body_stays() {
         let map =
             ToolNames::new(&["docs.search", "a_b"], texts(&["docs.search", "a.b", "docs/search"]).iter());
         assert_eq!(map.on_the_wire("docs.search"), "docs.search");

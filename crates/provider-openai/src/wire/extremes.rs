@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_held_is_null_and_all_else_stays() {
+    fn unrepresentable_numbers_become_null_and_others_stay() {
         let cases = [
             (r#"{"a":1e400,"b":[-1e999,7,-0.5e-3]}"#, r#"{"a":null,"b":[null,7,-0.5e-3]}"#),
             (r#"{"1e400":"1e400 \" [[","c":true}"#, r#"{"1e400":"1e400 \" [[","c":true}"#),

@@ -7,7 +7,7 @@ fn call(json: &str) -> ToolCall<'_> {
 }
 
 #[test]
-fn texts_are_borrowed_and_odd_ones_are_spelled_or_absent() {
+fn texts_are_borrowed_and_odd_ones_converted() {
     let cases: &[(&str, Option<&str>)] = &[
         (r#""plain""#, Some("plain")),
         (r#""esc\"aped""#, Some("esc\"aped")),
@@ -120,7 +120,7 @@ fn any_field_may_be_any_json() {
 }
 
 #[test]
-fn arguments_are_text_or_json_spelled_as_it_came() {
+fn arguments_are_text_or_json_as_received() {
     let cases = [
         (r#""{\"a\":1}""#, Some(r#"{"a":1}"#)),
         (r#"{"b":1, "a" : [1.50, {"x":"\u00e9"}]}"#, Some(r#"{"b":1,"a":[1.50, {"x":"\u00e9"}]}"#)),
@@ -137,7 +137,7 @@ fn arguments_are_text_or_json_spelled_as_it_came() {
 }
 
 #[test]
-fn what_a_call_says_beyond_this_crate_is_kept() {
+fn unknown_call_fields_are_kept() {
     let call = call(
         r#"{"index":-1,"id":"c","type":"function","extra_content":{"google":{"thought_signature":"s"}},"nothing":null,
             "function":{"name":"f","arguments":"{}","provider_specific_fields":{"a":1}}}"#,

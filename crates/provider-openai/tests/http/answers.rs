@@ -75,7 +75,7 @@ async fn azure_has_its_own_path_and_header() {
 }
 
 #[tokio::test]
-async fn whole_answers_give_the_same_chunks_as_streamed_ones() {
+async fn whole_answers_give_same_chunks_as_streams() {
     let message = json!({
         "role": "assistant", "content": "Let me look.", "reasoning_content": "So.",
         "tool_calls": [
@@ -154,7 +154,7 @@ async fn chunks_come_as_the_server_sends_them() {
 }
 
 #[tokio::test]
-async fn what_is_put_together_wrong_is_told_before_anything_is_sent() {
+async fn misconfiguration_is_reported_before_any_request() {
     let server = ReplayServer::start([]).await.expect("a port");
     let good = model(&server);
     for (model, says) in [
@@ -206,7 +206,7 @@ impl Transport for Counting {
 
 /// A tool whose name servers do not take: what an advisor adds, or another program has remembered.
 #[tokio::test]
-async fn d11_the_model_calls_a_tool_by_the_name_it_was_offered_under() {
+async fn d11_tool_is_called_by_its_offered_name() {
     let on_the_wire = "docs_search";
     let whole = json!({"choices": [{"message": {"tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": on_the_wire, "arguments": "{}"}}]}, "finish_reason": "tool_calls"}]});

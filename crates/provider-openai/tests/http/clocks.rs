@@ -37,7 +37,7 @@ async fn the_answer_stops_in_the_middle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn comments_are_a_sign_of_life_but_no_progress() {
+async fn comments_reset_idle_but_not_progress_timeout() {
     let alive = || {
         [Send(HI)].into_iter().chain([Wait(15 * SECOND), Send(": alive\n\n"), Send("data:\n\n")].repeat(10))
     };
@@ -75,7 +75,7 @@ async fn a_slow_reader_is_no_stalled_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_grace_counts_from_the_finish_whatever_keeps_coming() {
+async fn grace_counts_from_finish_despite_later_noise() {
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";
     let empty = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
     let no_call = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\"}}]}}]}\n\n";
@@ -93,7 +93,7 @@ async fn the_grace_counts_from_the_finish_whatever_keeps_coming() {
 
 /// Some servers give a reason to finish with every piece.
 #[tokio::test(start_paused = true)]
-async fn what_goes_on_after_a_finish_reason_is_waited_for() {
+async fn content_after_finish_reason_is_awaited() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
     let script =
         Scripted::default().answer([[Send(piece), Wait(4 * SECOND)].repeat(10), vec![Hang]].concat());
@@ -104,7 +104,7 @@ async fn what_goes_on_after_a_finish_reason_is_waited_for() {
 
 /// A piece of the answer that comes together with what adds nothing to it.
 #[tokio::test(start_paused = true)]
-async fn what_goes_on_behind_token_counts_is_waited_for() {
+async fn content_behind_token_counts_is_awaited() {
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";
     let both = format!("{usage}{HI}").leak();
     let script = Scripted::default().answer(
@@ -133,7 +133,7 @@ impl Transport for Flood {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_comments_does_not_hold_the_grace_open() {
+async fn comment_flood_does_not_extend_grace() {
     let model = OpenAiModel::new("m").with_transport(Flood).with_retries(Backoff::none());
     let answer = tokio::spawn(async move { call(&model).await });
     for _ in 0..10 {
@@ -144,7 +144,7 @@ async fn a_flood_of_comments_does_not_hold_the_grace_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_call_within_the_grace_is_not_lost() {
+async fn second_call_within_grace_is_not_lost() {
     let call_event = |index: u32| match index {
         0 => {
             "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n"
@@ -171,7 +171,7 @@ async fn after_the_end_marker_nobody_waits_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_shows_nothing_is_not_waited_for_without_end() {
+async fn stream_begins_despite_many_invisible_events() {
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";
     let script = Scripted::default().answer([vec![Send(usage); 1000], vec![Hang]].concat());
     let stream = tokio::time::timeout(SECOND, script.model().stream(request())).await;

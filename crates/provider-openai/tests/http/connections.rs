@@ -79,7 +79,7 @@ async fn law_k2_dropping_the_call_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_stream_lets_go_of_the_connection() {
+async fn stream_error_releases_connection() {
     let body = ChatTranscript::new("m").text("Hi").raw("{broken").without_done();
     let server =
         ReplayServer::start([Reply::sse(body.clone()).stall_after(body.len())]).await.expect("a port");

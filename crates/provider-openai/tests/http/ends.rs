@@ -54,7 +54,7 @@ async fn calls_and_usage_may_follow_a_finish_reason() {
 }
 
 #[tokio::test]
-async fn finish_then_an_open_connection_completes_after_the_grace() {
+async fn finish_on_open_connection_completes_after_grace() {
     for body in [hello().without_done(), hello().done()] {
         let server = server(Reply::sse(body.clone()).stall_after(body.len())).await;
         let response = call(&model(&server).with_grace(Duration::ZERO)).await.expect("completed");
@@ -144,7 +144,7 @@ async fn an_end_with_neither_is_truncated() {
 }
 
 #[tokio::test]
-async fn a_break_before_the_end_is_a_connection_error() {
+async fn break_before_end_is_connection_error() {
     let body = half_a_call().without_done();
     let length = body.len();
     let cut = server(Reply::sse(body.clone()).cut_after(length)).await;
@@ -166,7 +166,7 @@ async fn a_break_before_the_end_is_a_connection_error() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_stream_is_that_error_also_after_a_finish_reason() {
+async fn stream_error_counts_even_after_finish_reason() {
     let overloaded = json!({"error": {"message": "overloaded", "code": 503}});
     let call_then_error = ChatTranscript::new("m").text("Hi").tool_call(0, "c1", "f", &["{}"]);
     for body in [
@@ -213,7 +213,7 @@ async fn a_last_event_without_its_blank_line_counts() {
 }
 
 #[tokio::test]
-async fn a_broken_connection_hides_no_error_that_came_before() {
+async fn broken_connection_does_not_hide_earlier_error() {
     let error = json!({"error": {"message": "overloaded", "code": 503}});
     let body = ChatTranscript::new("m").text("Hi").raw_bytes(format!("data: {error}\n")).without_done();
     let length = body.len();
@@ -225,7 +225,7 @@ async fn a_broken_connection_hides_no_error_that_came_before() {
 }
 
 #[tokio::test]
-async fn finish_reasons_that_say_the_answer_was_cut_leave_no_call_complete() {
+async fn truncating_finish_reasons_leave_no_call_complete() {
     for reason in ["length", "content_filter", "error", "insufficient_system_resource"] {
         let body = ChatTranscript::new("m").tool_call(0, "c1", "f", &["{}"]).finish(reason).done();
         let server = server(Reply::sse(body)).await;

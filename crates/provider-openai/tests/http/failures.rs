@@ -41,7 +41,7 @@ async fn statuses_have_kinds() {
 }
 
 #[tokio::test]
-async fn a_long_report_is_cut_and_a_page_is_quoted() {
+async fn long_report_is_cut_and_html_is_quoted() {
     let error = failure(Reply::html(502, format!("<html>{}", "x".repeat(1 << 20)))).await;
     assert_eq!(error.kind(), ErrorKind::Provider { status: Some(502) });
     assert_eq!(said(&error).message().len(), 2048);
@@ -49,7 +49,7 @@ async fn a_long_report_is_cut_and_a_page_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_report_that_breaks_off_is_used_as_far_as_it_came() {
+async fn interrupted_error_report_is_used_partially() {
     let error = failure(Reply::json(500, json!({"error": "m"})).cut_after(6)).await;
     assert_eq!(
         (error.kind(), said(&error).message()),
@@ -58,7 +58,7 @@ async fn a_report_that_breaks_off_is_used_as_far_as_it_came() {
 }
 
 #[tokio::test]
-async fn d18_a_report_without_end_is_let_go_with_its_connection() {
+async fn d18_endless_error_report_releases_its_connection() {
     let report = Reply::json(429, json!({"error": {"message": "slow down"}})).stall_after(11);
     let server = ReplayServer::start([report]).await.expect("a port");
     let error = fail(&model(&server).with_timeouts(Timeouts::default().with_error_body(SECOND / 10))).await;
@@ -88,7 +88,7 @@ async fn nobody_listens() {
 }
 
 #[tokio::test]
-async fn the_server_hangs_up_or_resets_before_it_answers() {
+async fn hang_up_or_reset_before_answer_is_retryable() {
     for reply in [Reply::hang_up(), Reply::reset()] {
         let error = failure(reply).await;
         assert_eq!(error.kind(), ErrorKind::Connection);
@@ -116,7 +116,7 @@ async fn success_with_something_else_than_a_stream() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_and_events_that_are_no_json() {
+async fn non_text_bytes_and_non_json_events_fail() {
     let good = hello().without_done();
     let bad = [&good[..40], b"\xFF", &good[40..]].concat();
     assert_eq!(failure(Reply::sse(bad)).await.kind(), ErrorKind::Protocol { position: Some(40) });
@@ -126,7 +126,7 @@ async fn bytes_that_are_no_text_and_events_that_are_no_json() {
 }
 
 #[tokio::test]
-async fn law_r1_a_line_of_100_mib_stops_at_the_bound() {
+async fn law_r1_line_of_100_mib_stops_at_limit() {
     let mebibyte = Bytes::from(vec![b'x'; 1 << 20]);
     let steps =
         std::iter::once(Step::Write("data: ".into())).chain((0..100).map(|_| Step::Write(mebibyte.clone())));
@@ -137,7 +137,7 @@ async fn law_r1_a_line_of_100_mib_stops_at_the_bound() {
 }
 
 #[tokio::test]
-async fn what_the_model_wrote_when_its_call_was_refused_is_kept() {
+async fn failed_generation_of_refused_call_is_kept() {
     let report = json!({"error": {"message": "m", "code": "tool_use_failed", "failed_generation": "<f>", "status_code": 400}});
     let refused = failure(Reply::json(400, &report)).await;
     let in_stream = failure(Reply::sse(format!("event: error\ndata: {report}\n\n"))).await;

@@ -109,7 +109,7 @@ async fn replay(recording: &Recording, reply: Reply) {
 }
 
 #[tokio::test]
-async fn every_recording_over_http_whole_and_in_the_pieces_of_its_network() {
+async fn every_recording_replays_over_http_whole_and_split() {
     for recording in &recordings::all("openai-chat") {
         replay(recording, Reply::sse(recording.body.clone())).await;
         replay(recording, Reply::sse(recording.body.clone()).split_at(&recording.chunk_ends)).await;
@@ -202,7 +202,7 @@ fn assert_nothing_runs(error: &Error) {
 }
 
 #[tokio::test]
-async fn a_stream_cut_at_any_byte_has_exactly_one_outcome() {
+async fn stream_cut_at_any_byte_has_one_outcome() {
     let recordings = recordings::all("openai-chat");
     let names = [
         "openai-gpt-4o-2024-08-06-forced-tool-finish-stop-01",
@@ -226,7 +226,7 @@ async fn a_stream_cut_at_any_byte_has_exactly_one_outcome() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_streamed_cut_at_any_byte_is_cut() {
+async fn whole_answer_cut_at_any_byte_is_truncated() {
     let call = |name: &str| json!({"id": name, "type": "function", "function": {"name": name, "arguments": "{\"ö\":\"😀\"}"}});
     let message = json!({"role": "assistant", "content": "Grüße 😀", "tool_calls": [call("f"), call("g")]});
     let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
@@ -256,7 +256,7 @@ async fn assert_cut_anywhere(name: &str, body: &[u8], whole: Outcome, calls: &[(
 }
 
 #[test]
-fn the_kinds_of_chunks_are_what_the_checks_above_take_them_for() {
+fn chunk_kinds_match_assumptions_of_these_checks() {
     let response = ChatResponse::from_choices(1, Vec::new());
     assert!(Chunk::Completed(response.clone()).completed().is_some());
     assert!(Chunk::RoundCompleted(response).completed().is_none());

@@ -21,7 +21,7 @@ fn error_event() -> Reply {
 }
 
 #[tokio::test]
-async fn what_can_pass_is_tried_again_until_it_passes() {
+async fn transient_failures_are_retried_until_success() {
     let good = || Reply::sse(hello().done());
     let beside =
         |error| json!({"choices": [{"delta": {"content": ""}, "finish_reason": "error"}], "error": error});
@@ -139,7 +139,7 @@ async fn without_a_delay_the_schedule_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_asked_again_as_long_as_it_showed_nothing() {
+async fn silent_server_is_retried_until_first_output() {
     let good = [Act::Send(HI), Act::Send(STOP), Act::Send(DONE)];
     let silent = Scripted::default().answer([Act::Hang]).answer(good);
     assert_eq!(call(&silent.model().with_retries(at_once())).await.expect("the second is good").text(), "Hi");

@@ -56,7 +56,7 @@ fn said(error: &Error) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_an_errors_body_is_read_for_so_long_and_no_longer() {
+async fn d18_error_body_read_time_is_limited() {
     let kinds = BTreeMap::from([
         (302, ErrorKind::Configuration),
         (400, ErrorKind::InvalidRequest),
@@ -101,7 +101,7 @@ async fn d18_an_errors_body_is_read_for_so_long_and_no_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_an_errors_body_is_bounded_without_any_other_clock() {
+async fn d18_error_body_is_bounded_without_other_timeouts() {
     let none = Timeouts::default().with_first_byte(None).with_idle(None).with_whole_body(None);
     for acts in [hangs(&[""]), drips(&[""], "x")] {
         let script = Scripted::default().status(429, None, acts);
@@ -113,7 +113,7 @@ async fn d18_an_errors_body_is_bounded_without_any_other_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d18_a_body_that_is_no_stream_has_to_end() {
+async fn d18_non_stream_body_must_end() {
     let answer = "{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]";
     for acts in [
         drips(&[answer], " "),

@@ -140,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn widths_of_numbers_are_left_out_and_nothing_else_is() {
+    fn only_number_widths_are_left_out() {
         let schema = |schema: Value| {
             let mut schema: Schema = schema.try_into().unwrap();
             without_widths(&mut schema);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_rounded_down_to_a_character() {
+    fn taken_length_rounds_down_to_char_boundary() {
         let mut out = String::new();
         let mut pending = PendingText::new("aé→z", &mut out, BlockKind::Text, false);
         pending.pass(2);

@@ -62,7 +62,7 @@ fn every_field_that_differs_is_named() {
 }
 
 #[test]
-fn an_expected_error_needs_an_error_and_the_text_before_it() {
+fn expected_error_requires_error_and_preceding_text() {
     let error = json!({"raw": [{"message": "overloaded"}]});
     let failed = json!({"message": "overloaded"});
     check(
@@ -76,14 +76,14 @@ fn an_expected_error_needs_an_error_and_the_text_before_it() {
 }
 
 #[test]
-fn an_end_without_a_finish_reason_may_be_an_error() {
+fn end_without_finish_reason_may_be_error() {
     let cut = json!({"finish_reason": null});
     check(cut.clone(), json!({"error": {"kind": "truncated"}}), &[]);
     check(cut, json!({"finish_reason": "stop"}), &[]);
 }
 
 #[test]
-fn arguments_compare_as_json_and_ids_do_not_compare() {
+fn arguments_compare_as_json_and_ids_are_ignored() {
     let right = |arguments: &str, parsed: Value| json!({"tool_calls": [{"id": "1", "name": "f", "arguments": arguments, "arguments_json": parsed}]});
     let result =
         |arguments: Value| json!({"tool_calls": [{"id": "other", "name": "f", "arguments": arguments}]});
@@ -155,7 +155,7 @@ fn some_apis_have_no_word_for_calls() {
 }
 
 #[test]
-fn the_undecided_fields_of_a_recording_are_not_compared() {
+fn undecided_recording_fields_are_not_compared() {
     let (name, _) = UNDECIDED[0];
     let wrong = json!({"finish_reason": "length", "tool_calls": [{}]});
     check(json!({"file": format!("{name}.sse")}), wrong.clone(), &[]);
@@ -167,7 +167,7 @@ fn the_undecided_fields_of_a_recording_are_not_compared() {
 }
 
 #[test]
-fn usage_compares_where_both_have_a_number_and_may_count_what_stands_apart() {
+fn usage_compares_shared_numbers_with_separate_counts_allowed() {
     let usage = |input: u64, output: u64| json!({"usage": {"input_tokens": input, "output_tokens": output}});
     check(usage(3, 4), json!({"usage": null}), &[]);
     check(usage(3, 4), json!({"usage": {"input_tokens": null}}), &[]);

@@ -40,7 +40,7 @@ async fn chunked_bodies_are_joined() {
 }
 
 #[tokio::test]
-async fn requests_on_one_connection_are_taken_apart_wherever_the_network_cuts() {
+async fn pipelined_requests_are_separated_at_any_split() {
     let first = b"POST /1 HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc";
     let second = b"POST /2 HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nde\r\n0\r\n\r\n";
     let third = b"GET /3 HTTP/1.1\r\n\r\n";
@@ -61,7 +61,7 @@ async fn requests_on_one_connection_are_taken_apart_wherever_the_network_cuts() 
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_is_gone_at_every_byte() {
+async fn client_disconnect_is_detected_at_every_byte() {
     let whole = b"POST /2 HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nde\r\n0\r\nt: 1\r\n\r\n";
     assert!(read(whole).await.is_ok());
     for end in 0..whole.len() {
@@ -83,7 +83,7 @@ async fn the_client_says_whether_to_close() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_with_the_reason() {
+async fn malformed_request_is_refused_with_reason() {
     for (bytes, why) in [
         ("hello\r\n\r\n", "`hello` is no request line"),
         ("GET / HTTP/1.1 x\r\n\r\n", "`GET / HTTP/1.1 x` is no request line"),

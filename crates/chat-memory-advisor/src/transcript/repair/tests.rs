@@ -42,7 +42,7 @@ fn law_t1_every_call_gets_one_result_in_call_order() {
 }
 
 #[test]
-fn a_turn_that_begins_with_a_result_for_nobody_answers_no_calls() {
+fn turn_beginning_with_stray_result_answers_no_calls() {
     let asked = vec![user("u").into(), calls(&["1"]).into(), handed_out()];
     let next = |id: &str| vec![result(id).into(), user("v").into(), answer("b").into(), completed()];
     assert_eq!(repaired(&[("t", asked.clone()), ("n", next("1"))]), "u:u a(1) r1 u:v a:b");
@@ -50,7 +50,7 @@ fn a_turn_that_begins_with_a_result_for_nobody_answers_no_calls() {
 }
 
 #[test]
-fn law_m1_where_an_answer_was_left_out_the_user_does_not_speak_twice() {
+fn law_m1_omitted_answer_never_leaves_adjacent_user_messages() {
     for lost in [result("9"), answer(" ")] {
         let turn = vec![user("u").into(), lost.into(), user("v").into()];
         assert_eq!(repaired(&[("t", turn)]), "u:u a:[no answer] u:v a:[interrupted]");
@@ -58,7 +58,7 @@ fn law_m1_where_an_answer_was_left_out_the_user_does_not_speak_twice() {
 }
 
 #[test]
-fn the_open_calls_of_a_turn_are_those_that_its_last_remembered_message_waits_for() {
+fn open_calls_follow_last_remembered_message_of_turn() {
     let open = |next: Message| {
         let kinds = vec![user("u").into(), calls(&["1", "2"]).into(), next.into()];
         words(&open_calls(&log(&[("t", kinds)])).missing(&MemoryTexts::default()))
@@ -86,7 +86,7 @@ fn answered(kinds: Vec<EntryKind>) -> String {
 }
 
 #[test]
-fn law_t1_t5_a_call_that_was_started_and_must_not_run_twice_is_to_be_verified() {
+fn law_t1_t5_started_once_only_call_must_be_verified() {
     let open = |more: Vec<EntryKind>| {
         answered([user("u").into(), calls(&["1", "2", "1"]).into()].into_iter().chain(more).collect())
     };
@@ -107,7 +107,7 @@ fn law_t1_t5_a_call_that_was_started_and_must_not_run_twice_is_to_be_verified() 
 }
 
 #[test]
-fn d7_the_calls_that_a_turn_left_to_its_caller_were_not_run_unless_they_were_started() {
+fn d7_handed_out_calls_did_not_run_unless_started() {
     let left = |more: Vec<EntryKind>| {
         answered([user("u").into(), calls(&["1", "2"]).into()].into_iter().chain(more).collect())
     };
@@ -122,7 +122,7 @@ fn d7_the_calls_that_a_turn_left_to_its_caller_were_not_run_unless_they_were_sta
 }
 
 #[test]
-fn d7_a_turn_whose_left_calls_were_answered_when_it_was_closed_stays_so() {
+fn d7_closed_handed_out_calls_keep_their_stored_results() {
     let told = |text: &str| {
         let unknown = Message::tool(ToolResult::error(&ToolCall::new("1", "f", ""), text));
         let closed = vec![user("u").into(), calls(&["1"]).into(), handed_out(), unknown.into(), handed_out()];
@@ -151,7 +151,7 @@ fn starts_are_no_messages() {
 }
 
 #[test]
-fn a_result_that_comes_too_late_or_without_a_call_is_left_out() {
+fn late_or_orphaned_result_is_left_out() {
     let late = vec![
         user("u").into(),
         calls(&["1"]).into(),
@@ -167,7 +167,7 @@ fn a_result_that_comes_too_late_or_without_a_call_is_left_out() {
 }
 
 #[test]
-fn a_turn_without_an_answer_is_closed_for_the_model_to_see() {
+fn unanswered_turn_is_closed_visibly_for_model() {
     let next = || ("next", vec![user("v").into(), answer("b").into(), completed()]);
     let closed = |end: Option<EntryKind>| {
         let turn = [EntryKind::from(user("u"))].into_iter().chain(end).collect();
@@ -183,7 +183,7 @@ fn a_turn_without_an_answer_is_closed_for_the_model_to_see() {
 }
 
 #[test]
-fn calls_at_the_end_of_a_turn_may_be_answered_by_the_next() {
+fn calls_ending_turn_may_be_answered_by_next() {
     let asking = || ("one", vec![user("u").into(), calls(&["1", "2"]).into(), handed_out()]);
     let next = |messages: &[Message]| {
         let mut turn: Vec<EntryKind> = messages.iter().cloned().map(EntryKind::from).collect();
@@ -205,7 +205,7 @@ fn calls_at_the_end_of_a_turn_may_be_answered_by_the_next() {
 }
 
 #[test]
-fn an_answer_that_was_left_out_leaves_a_trace_between_two_user_messages() {
+fn omitted_answer_leaves_placeholder_between_user_messages() {
     let empty = vec![user("u").into(), answer(" ").into(), user("v").into(), answer("a").into(), completed()];
     assert_eq!(repaired(&[("t", empty)]), "u:u a:[no answer] u:v a:a");
     let resumed = vec![user("u").into(), completed(), user("v").into(), answer("a").into(), completed()];
@@ -215,7 +215,7 @@ fn an_answer_that_was_left_out_leaves_a_trace_between_two_user_messages() {
 }
 
 #[test]
-fn a_turn_that_went_on_ends_as_its_last_end_says() {
+fn continued_turn_has_its_last_recorded_end() {
     let went_on =
         vec![user("u").into(), answer("a").into(), completed(), answer("b").into(), interrupted("c")];
     assert_eq!(repaired(&[("t", went_on)]), "u:u a:a a:b a:c [interrupted]");

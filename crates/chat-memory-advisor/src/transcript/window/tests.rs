@@ -30,7 +30,7 @@ fn a_running_turn_may_fill_the_window() {
 }
 
 #[test]
-fn a_window_of_turns_counts_whole_turns_and_all_of_them_is_no_window() {
+fn turn_window_counts_whole_turns_or_is_unlimited() {
     let sent = |window: Window| {
         let filled = Measure::from(window).fill(&turns(&[2, 5, 3]), &[user("x")]);
         (filled.turns.iter().map(Vec::len).collect::<Vec<_>>(), filled.full)
@@ -150,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
     #[test]
-    fn law_m7_m1_whatever_a_conversation_holds_a_window_sends_what_fits(
+    fn law_m7_m1_window_sends_what_fits_of_any_conversation(
         (courses, input, count) in any_case(),
         stand_in in 0..12_usize,
         last in any::<prop::sample::Index>(),

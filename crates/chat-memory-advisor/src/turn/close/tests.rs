@@ -44,7 +44,7 @@ async fn an_open_turn_is_closed_once() {
 }
 
 #[tokio::test]
-async fn what_has_ended_or_is_followed_by_another_turn_stays_as_it_is() {
+async fn ended_or_followed_turn_is_not_sealed_again() {
     let ended = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
     let followed = log(&[("t", vec![user("u").into()]), ("next", vec![user("v").into()])]);
     for log in [ended, followed] {
@@ -58,7 +58,7 @@ async fn what_has_ended_or_is_followed_by_another_turn_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_turn_can_be_rolled_back_after_its_end() {
+async fn ended_turn_can_be_rolled_back() {
     let (store, key) = stored(&log(&[("t", vec![user("u").into(), completed()])])).await;
     let undone = Unfinished { end: TurnEnd::RolledBack, ..silent("t") };
     for _ in 0..2 {
@@ -130,7 +130,7 @@ impl ConversationStore for Interfered {
 }
 
 #[tokio::test]
-async fn sealing_tries_again_when_something_comes_late_but_not_for_ever() {
+async fn sealing_retries_after_late_appends_but_not_forever() {
     for (times, sealed) in [(3, true), (9, false)] {
         let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
         let store = Interfered { inner, times: Mutex::new(times), with: Interference::Late };
@@ -141,7 +141,7 @@ async fn sealing_tries_again_when_something_comes_late_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn d24_a_turn_of_a_conversation_that_was_deleted_is_not_closed_in_the_one_begun_anew() {
+async fn d24_turn_is_not_closed_in_recreated_conversation() {
     let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
     let store = Interfered { inner, times: Mutex::new(2), with: Interference::BegunAnew };
     let outcome = seal(&store, &key, &silent("t")).await;

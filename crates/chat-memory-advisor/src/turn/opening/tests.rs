@@ -67,7 +67,7 @@ fn with(log: &[Entry], opening: &Opening) -> Vec<Entry> {
 }
 
 #[test]
-fn a_turn_begins_with_the_view_and_its_input() {
+fn turn_begins_with_view_and_input() {
     let log = log(&[("t", vec![user("u").into(), answer("a").into(), completed()])]);
     let note = user("note").ephemeral();
     let opening = plan(&log, &[note, user("v")], &[]).unwrap();
@@ -77,7 +77,7 @@ fn a_turn_begins_with_the_view_and_its_input() {
 }
 
 #[test]
-fn law_t5_a_turn_that_goes_on_knows_what_it_has_started() {
+fn law_t5_resumed_turn_knows_its_started_calls() {
     let own = vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 0, "1")];
     let dead = log(&[("t", vec![user("t").into(), answer("a").into(), completed()]), ("new", own)]);
     let opening = plan(&dead, &[user("u")], &[]).unwrap();
@@ -94,7 +94,7 @@ fn result_texts(messages: &[Message]) -> Vec<String> {
 }
 
 #[test]
-fn the_calls_of_a_dead_turn_that_were_started_are_to_be_verified() {
+fn started_calls_of_dead_turn_must_be_verified() {
     let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 1, "2")])]);
     let opening = plan(&dead, &[user("v")], &[]).unwrap();
     assert_eq!(written(&opening), "t:r1! t:r2! t:cut() new:u:v");
@@ -104,7 +104,7 @@ fn the_calls_of_a_dead_turn_that_were_started_are_to_be_verified() {
 }
 
 #[test]
-fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
+fn dead_turn_is_closed_with_known_shown_text() {
     let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), result("2").into()])]);
     let opening = plan(&dead, &[user("v")], &[]).unwrap();
     assert_eq!(written(&opening), "t:r1! t:cut() new:u:v");
@@ -124,7 +124,7 @@ fn a_dead_turn_is_closed_with_the_text_that_was_shown_if_that_is_known() {
 }
 
 #[test]
-fn text_that_a_stored_answer_holds_is_not_told_twice() {
+fn text_of_stored_answer_is_not_repeated() {
     let said = Message::assistant("Let me look.");
     let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
     let unfinished =
@@ -139,7 +139,7 @@ fn text_that_a_stored_answer_holds_is_not_told_twice() {
 }
 
 #[test]
-fn the_input_may_answer_the_calls_of_the_turn_before() {
+fn input_may_answer_calls_of_previous_turn() {
     let asking = |end: Option<EntryKind>| {
         let kinds = [EntryKind::from(user("u")), calls(&["1", "2"]).into()].into_iter().chain(end).collect();
         log(&[("t", kinds)])
@@ -186,7 +186,7 @@ fn results_that_nobody_read_can_be_brought_again() {
 }
 
 #[test]
-fn a_result_for_a_call_that_nobody_made_is_refused() {
+fn result_for_unknown_call_is_refused() {
     let asking = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
     for said in [vec![result("9")], vec![result("1"), result("1")], vec![user("v"), result("9")]] {
         let error = plan(&asking, &said, &[]).unwrap_err();
@@ -198,7 +198,7 @@ fn a_result_for_a_call_that_nobody_made_is_refused() {
 }
 
 #[test]
-fn a_turn_that_stopped_goes_on_where_it_stands() {
+fn stopped_turn_resumes_where_it_stopped() {
     let before = ("t", vec![user("u").into(), answer("a").into(), completed()]);
     let own = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
     let same = plan(&own(vec![user("v").into()]), &[user("v")], &[]).unwrap();
@@ -223,7 +223,7 @@ fn a_turn_that_stopped_goes_on_where_it_stands() {
 }
 
 #[test]
-fn a_turn_that_was_answered_is_answered_the_same() {
+fn answered_turn_returns_same_answer() {
     let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
     let own = vec![user("v").into(), answer("yes").into(), completed()];
     let later = ("t", vec![user("u").into(), answer("a").into(), completed()]);
@@ -245,7 +245,7 @@ fn a_turn_that_was_answered_is_answered_the_same() {
 }
 
 #[test]
-fn a_turn_of_which_nobody_knows_how_it_ended_is_refused() {
+fn turn_with_unknown_end_is_refused() {
     let damage = || EntryKind::Corrupt(b"half".into());
     for own in [
         vec![damage(), answer("a").into(), completed()],
@@ -263,7 +263,7 @@ fn a_turn_of_which_nobody_knows_how_it_ended_is_refused() {
 }
 
 #[test]
-fn an_id_that_was_used_for_something_else_is_refused() {
+fn turn_id_reused_for_other_input_is_refused() {
     let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
     let undone = || EntryKind::TurnEnded(TurnEnd::RolledBack);
     let later = ("t", vec![user("u").into(), answer("a").into(), completed()]);
@@ -280,7 +280,7 @@ fn an_id_that_was_used_for_something_else_is_refused() {
 }
 
 #[test]
-fn the_window_leaves_out_the_oldest_turns_and_keeps_what_belongs_together() {
+fn window_drops_oldest_turns_but_keeps_linked_messages() {
     let plain = |name| (name, vec![user("u").into(), answer(name).into(), completed()]);
     let log3 = log(&[plain("a"), plain("b"), plain("c")]);
     let sent = |count| words(&plan_in(Window::Messages(count), &log3, &[user("v")], &[]).unwrap().messages);
@@ -298,7 +298,7 @@ fn the_window_leaves_out_the_oldest_turns_and_keeps_what_belongs_together() {
 }
 
 #[test]
-fn what_a_beginning_writes_ends_behind_what_closes_the_turn_before() {
+fn beginning_writes_after_entries_closing_previous_turn() {
     let open = log(&[("t", vec![user("u").into()])]);
     let opening = plan(&open, &[user("v")], &[]).unwrap();
     let left = opening.unsure(&turn("new")).unwrap();
@@ -309,7 +309,7 @@ fn what_a_beginning_writes_ends_behind_what_closes_the_turn_before() {
 }
 
 #[test]
-fn an_answer_never_parts_from_the_turn_whose_calls_it_was_given_for() {
+fn answer_stays_with_turn_that_made_its_calls() {
     let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
     let undone = ("undone", vec![user("no").into(), rolled_back()]);
     let sent = |first: Message, count| {
@@ -337,7 +337,7 @@ fn plan_seeing(entries: usize, log: &[Entry]) -> Opening {
 }
 
 #[test]
-fn a_turn_whose_beginning_was_not_read_is_left_out() {
+fn turn_with_unread_beginning_is_left_out() {
     let long: Vec<EntryKind> = (0..4).flat_map(|_| [calls(&["1"]).into(), result("1").into()]).collect();
     let turn = |name, end: Option<EntryKind>| {
         (name, [EntryKind::from(user(name))].into_iter().chain(long.clone()).chain(end).collect::<Vec<_>>())
@@ -380,7 +380,7 @@ proptest! {
     }
 
     #[test]
-    fn law_m2_what_is_sent_is_what_the_log_tells_afterwards(log in any_log(), other in any::<bool>()) {
+    fn law_m2_sent_messages_equal_later_view_of_log(log in any_log(), other in any::<bool>()) {
         let texts = if other { other_texts() } else { MemoryTexts::default() };
         let measure = Measure { texts: Arc::new(texts.clone()), ..Window::All.into() };
         let begun = Opening::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &measure);
@@ -391,7 +391,7 @@ proptest! {
     }
 
     #[test]
-    fn the_windows_view_holds_all_that_can_be_in_the_window(log in ordinary_log(), count in 0..16_usize) {
+    fn view_covers_everything_window_can_hold(log in ordinary_log(), count in 0..16_usize) {
         let window = Window::Messages(count);
         let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
         let from_all = Opening::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &window.into());

@@ -25,7 +25,7 @@ fn texts(pair: &(String, String)) -> (&str, &str) {
 }
 
 #[test]
-fn what_is_known_is_not_taken_twice_and_what_merely_equals_it_is() {
+fn known_messages_are_skipped_but_equal_ones_added() {
     let asked = user("u");
     let mut prompt = prompt_of(Vec::new(), vec![asked.clone()]);
     let answered = answer("a");
@@ -35,21 +35,21 @@ fn what_is_known_is_not_taken_twice_and_what_merely_equals_it_is() {
 }
 
 #[test]
-fn an_addition_changes_nothing_before_it_is_taken_over() {
+fn addition_has_no_effect_until_committed() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     drop(prompt.add([answer("a")]));
     assert_eq!(words(&prompt.messages(Vec::new())), "u:u");
 }
 
 #[test]
-fn ephemeral_messages_are_sent_and_not_stored_and_system_messages_neither() {
+fn ephemeral_messages_are_sent_but_never_stored() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     let added = add(&mut prompt, &[user("e").ephemeral(), Message::system("s"), answer(" ")]);
     assert_eq!(texts(&added), ("", "u:u u:e"));
 }
 
 #[test]
-fn results_come_behind_their_calls_in_call_order_and_others_are_left_out() {
+fn results_follow_calls_in_order_and_strays_drop() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     add(&mut prompt, &[calls(&["1", "2"])]);
     assert_eq!(texts(&add(&mut prompt, &[result("2"), result("9")])), ("r2", "u:u a(1,2)"));
@@ -58,7 +58,7 @@ fn results_come_behind_their_calls_in_call_order_and_others_are_left_out() {
 }
 
 #[test]
-fn the_same_id_may_be_used_again_in_another_round() {
+fn call_id_may_repeat_in_another_round() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     for _ in 0..2 {
         add(&mut prompt, &[calls(&["0"])]);
@@ -68,7 +68,7 @@ fn the_same_id_may_be_used_again_in_another_round() {
 }
 
 #[test]
-fn open_calls_are_answered_before_anything_else_is_sent() {
+fn open_calls_are_answered_before_other_messages() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     add(&mut prompt, &[calls(&["1", "2"])]);
     let added = add(&mut prompt, &[user("note"), result("2")]);
@@ -92,7 +92,7 @@ fn open_calls_are_answered_before_anything_else_is_sent() {
 }
 
 #[test]
-fn after_an_empty_answer_the_user_does_not_speak_twice_in_a_row() {
+fn empty_answer_separates_user_messages_by_placeholder() {
     let mut prompt = prompt_of(Vec::new(), vec![user("u")]);
     assert_eq!(add(&mut prompt, &[user("v")]).1, "u:u u:v", "nobody was asked in between");
     add(&mut prompt, &[answer("")]);
@@ -136,7 +136,7 @@ fn beginning(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Resu
 }
 
 #[test]
-fn what_is_sent_of_the_past_follows_the_room_beside_the_running_turn() {
+fn sent_history_follows_room_beside_running_turn() {
     let measure = Measure { on_overflow: OnOverflow::Compact, ..Window::Messages(8).into() };
     let past = vec![vec![user("p"), calls(&["1"]), result("1"), answer("q")]];
     let mut prompt = beginning(&measure, past, user("u")).unwrap();
@@ -161,7 +161,7 @@ fn what_is_sent_of_the_past_follows_the_room_beside_the_running_turn() {
 }
 
 #[test]
-fn what_a_bounded_turn_leaves_out_is_known_when_it_comes_again() {
+fn messages_compacted_away_are_recognized_when_resent() {
     let measure = Measure { on_overflow: OnOverflow::Compact, ..Window::Messages(4).into() };
     let mut prompt = beginning(&measure, Vec::new(), user("u")).unwrap();
     let round = || [calls(&["1"]), result("1")];
@@ -176,7 +176,7 @@ fn what_a_bounded_turn_leaves_out_is_known_when_it_comes_again() {
 
 proptest! {
     #[test]
-    fn law_m7_m1_while_a_bounded_turn_grows_the_last_answer_is_sent_wherever_it_fits(
+    fn law_m7_m1_growing_bounded_turn_keeps_last_answer_that_fits(
         courses in any_courses(20),
         rounds in prop::collection::vec((1..4_usize, any::<bool>()), 0..8),
         count in 0..60_usize,

@@ -62,7 +62,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn unknown_and_damaged_entries_and_branches_are_exported_as_they_stand() {
+async fn unknown_and_damaged_entries_and_branches_export_unchanged() {
     let (store, other) = (holding(&branched()).await, InMemoryStore::new());
     let lines = exported(&store).await;
     assert_eq!(lines.lines().count(), 6);
@@ -84,7 +84,7 @@ fn long() -> Vec<Entry> {
 }
 
 #[tokio::test]
-async fn importing_again_changes_nothing_and_one_that_was_cut_is_gone_on_with() {
+async fn repeated_import_is_idempotent_and_resumes_cut_one() {
     let (log, store) = (long(), InMemoryStore::new());
     let lines = exported(&holding(&log).await).await;
     for cut in [1, 2, 70, 71, 999, 1_500, 2_200] {
@@ -167,7 +167,7 @@ async fn lines_that_cannot_be_used_are_named() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_no_text_is_refused_also_in_a_field_that_nobody_knows() {
+async fn invalid_utf8_is_refused_even_in_unknown_field() {
     let lines = exported(&holding(&branched()).await).await;
     for (line, refusal) in [(0, "line 1 "), (2, "line 3 ")] {
         let mut all: Vec<Vec<u8>> = lines.lines().map(|line| line.as_bytes().to_vec()).collect();
@@ -188,7 +188,7 @@ async fn law_r1_a_line_without_an_end_is_refused() {
 }
 
 #[tokio::test]
-async fn an_export_reads_when_it_is_asked_and_ends_when_the_conversation_is_deleted() {
+async fn export_reads_lazily_and_ends_at_deletion() {
     let store = holding(&long()).await;
     let mut export = std::pin::pin!(export(store.clone(), key()));
     let mut lines = Vec::new();

@@ -355,7 +355,7 @@ fn the_first_section_has_every_case() {
 }
 
 #[test]
-fn the_first_fragment_of_an_answer_begins_a_call() {
+fn first_fragment_of_answer_begins_call() {
     for (fragment, rule) in [
         (fragment("-", "-", "-", "x"), Rule::BufferedUntilNamed),
         (fragment("-", "-", "f", ""), Rule::NewName),

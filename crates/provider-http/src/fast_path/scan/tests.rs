@@ -20,7 +20,7 @@ fn scanned(bytes: &[u8]) -> Option<(&[u8], String)> {
 }
 
 #[test]
-fn law_s5_a_string_is_what_a_parser_takes_for_one_whatever_stands_where_in_it() {
+fn law_s5_scanned_string_equals_parsed_string_for_any_bytes() {
     let pieces: Vec<Vec<u8>> = (0..=255)
         .map(|byte| vec![byte])
         .chain(
@@ -41,7 +41,7 @@ fn law_s5_a_string_is_what_a_parser_takes_for_one_whatever_stands_where_in_it() 
 }
 
 #[test]
-fn law_s5_a_number_is_what_json_takes_for_a_whole_one() {
+fn law_s5_scanned_number_is_json_integer() {
     for digits in ["0", "7", "10", "123", "1234567", "12345678", "123456789012345", "12345678901234567890"] {
         for behind in (0..=255).filter(|byte: &u8| !byte.is_ascii_digit()) {
             for more in [&b""[..], b"89", b"}]}\n\ndata: "] {

@@ -60,7 +60,7 @@ async fn second_answer(behind: &str, at_once: bool, closes: bool) -> Result<Stri
 }
 
 #[tokio::test]
-async fn d22_what_comes_behind_an_answer_is_not_taken_for_the_next_one() {
+async fn d22_bytes_after_answer_never_become_next_answer() {
     for behind in ["garbage", FORGED, TIMED_OUT] {
         for (at_once, closes) in [(true, false), (true, true), (false, false), (false, true)] {
             let second = second_answer(behind, at_once, closes).await;

@@ -59,7 +59,7 @@ async fn go_away(listener: &TcpListener, words: &[u8]) {
 }
 
 #[tokio::test]
-async fn an_answer_streams_and_dropping_it_resets_its_stream_and_keeps_the_connection() {
+async fn dropped_answer_resets_stream_and_keeps_connection() {
     let (listener, address) = listen().await;
     let transport = transport();
     let client = async {
@@ -98,7 +98,7 @@ async fn an_answer_streams_and_dropping_it_resets_its_stream_and_keeps_the_conne
 }
 
 #[tokio::test]
-async fn a_request_whose_connection_goes_away_unseen_is_sent_again_whole_on_another() {
+async fn unseen_request_is_resent_whole_on_new_connection() {
     let (listener, address) = listen().await;
     let client = async {
         let mut request = post(format!("http://{address}/"));
@@ -123,7 +123,7 @@ async fn send_to(address: SocketAddr) -> Result<(), TransportError> {
 }
 
 #[tokio::test]
-async fn a_request_whose_stream_is_refused_is_sent_three_times_at_most() {
+async fn refused_stream_is_sent_at_most_three_times() {
     for refused in [2, 3] {
         let (listener, address) = listen().await;
         let server = async {
@@ -147,7 +147,7 @@ async fn a_request_whose_stream_is_refused_is_sent_three_times_at_most() {
 }
 
 #[tokio::test]
-async fn a_request_that_a_server_may_have_looked_at_is_sent_once() {
+async fn possibly_processed_request_is_sent_once() {
     let of_connections = [(1, Reason::NO_ERROR), (1, Reason::INTERNAL_ERROR), (0, Reason::ENHANCE_YOUR_CALM)];
     for (last_stream, reason) in of_connections {
         let (listener, address) = listen().await;
@@ -176,7 +176,7 @@ async fn a_request_that_a_server_may_have_looked_at_is_sent_once() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_as_it_goes_away_is_not_shown() {
+async fn goaway_message_of_server_is_not_shown() {
     let (listener, address) = listen().await;
     let words = goaway(0, Reason::ENHANCE_YOUR_CALM, "not with Bearer key");
     let (response, ()) = join(send_to(address), go_away(&listener, &words)).await;

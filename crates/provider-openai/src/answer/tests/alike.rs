@@ -104,7 +104,7 @@ fn assert_said_as_parsed(body: &[u8], name: &str) {
 }
 
 #[test]
-fn law_s5_recordings_say_the_same_whether_or_not_their_events_are_parsed() {
+fn law_s5_recordings_yield_same_result_on_fast_path() {
     let (mut events, mut alike) = (0, 0);
     for recording in &recordings::all("openai-chat") {
         assert_said_as_parsed(&recording.body, &recording.name);
@@ -143,7 +143,7 @@ fn alike(event: impl Fn(usize) -> String) -> usize {
 }
 
 #[test]
-fn all_but_the_first_events_are_read_as_they_look() {
+fn all_but_first_events_use_fast_path() {
     let words = ["a", "", "naïve 😀", r#"\"q\" \\ \/ \n\t\r\b\f"#, "x"];
     let word = |at: usize| words[at % words.len()];
     // The first tells the origin, an empty text says nothing: the third is learned from, and three that are empty are parsed.
@@ -194,7 +194,7 @@ fn detailed(text: &str, index: usize) -> String {
 }
 
 #[test]
-fn law_s5_details_of_reasoning_are_joined_whether_or_not_their_events_are_parsed() {
+fn law_s5_reasoning_details_join_on_fast_path_too() {
     let signature = event("x").replace(
         "\"content\":\"x\"",
         r#""reasoning_details":[{"type":"reasoning.text","signature":"s","index":0}]"#,
@@ -282,7 +282,7 @@ fn law_s5_what_is_not_certain_is_parsed() {
 
 /// What stands in a gap that was opened, because others had something else there, is looked at.
 #[test]
-fn law_s5_what_is_not_certain_in_an_open_gap_is_parsed() {
+fn law_s5_uncertain_open_gap_content_is_parsed() {
     let varied = |created: &str, word: &[u8]| {
         let event = event("x").replace("\"created\":1", &format!("\"created\":{created}"));
         let (before, behind) = event.split_at(1);
@@ -332,7 +332,7 @@ fn law_s5_what_is_not_certain_in_an_open_gap_is_parsed() {
 
 /// Pieces of two calls with one id, which differ in the index: none is taken for a piece of the other call.
 #[test]
-fn law_s5_pieces_of_calls_with_one_id_keep_their_index() {
+fn law_s5_pieces_of_same_id_calls_keep_index() {
     let piece = |index: usize, keys: &str, arguments: usize| {
         let call =
             format!(r#""tool_calls":[{{"index":{index}{keys},"function":{{"arguments":"{arguments}"}}}}]"#);
@@ -364,7 +364,7 @@ fn law_s5_pieces_of_calls_with_one_id_keep_their_index() {
 
 /// An index that cannot be held is as much a call's own in an event that looks like one before.
 #[test]
-fn law_s5_an_odd_index_is_the_same_whether_or_not_its_event_is_parsed() {
+fn law_s5_odd_index_is_same_on_fast_path() {
     let piece = |index: &str, keys: &str, at: usize| {
         let call = format!(r#""tool_calls":[{{"index":{index}{keys},"function":{{"arguments":"{at}"}}}}]"#);
         event("x").replace("\"content\":\"x\"", &call)
@@ -443,14 +443,14 @@ fn law_s5_counts_of_events_that_look_alike_are_told() {
 
 /// Half of a character waits for the other half, but not past what is said in between.
 #[test]
-fn law_s5_halves_of_a_character_do_not_meet_around_an_event_that_looks_alike() {
+fn law_s5_character_halves_never_join_across_fast_path_event() {
     let halves = [r"x\ud83d", "c", r"\ude00y"];
     let events = ["a", "b", "c"].into_iter().chain(halves).chain(["d", r"\ud83d", r"\ude00"]).map(event);
     assert_said_as_parsed(&stream(&events.collect::<Vec<_>>()), "halves");
 }
 
 #[test]
-fn law_s5_nothing_is_learned_of_an_event_of_several_lines() {
+fn law_s5_multi_line_events_teach_no_pattern() {
     let lines = |text: &str| {
         let event = event(text);
         let (start, end) = event.split_at(event.find("\"created\"").unwrap());
@@ -536,7 +536,7 @@ fn limits_hold_for_events_that_look_alike() {
 }
 
 #[test]
-fn law_s5_what_is_read_as_text_without_being_one_is_parsed() {
+fn law_s5_non_string_text_is_always_parsed() {
     let with = |delta: &str| event("x").replace("\"content\":\"x\"", delta);
     let thought = |text: &str| {
         with(&format!(

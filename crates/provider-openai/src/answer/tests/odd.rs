@@ -149,7 +149,7 @@ fn called(body: &str) -> Vec<(String, String, bool)> {
 }
 
 #[test]
-fn law_t6_an_index_that_cannot_be_held_is_still_one_of_its_own() {
+fn law_t6_unrepresentable_index_stays_distinct() {
     let begins = [r#","id":"x","function":{"name":"read"}"#, r#","id":"y","function":{"name":"delete_all"}"#];
     for (a, b) in ODD_INDEXES.into_iter().flat_map(|(a, b)| [(a, b), (b, a), (a, "0")]) {
         // Also in events that differ in what else they hold.
@@ -206,7 +206,7 @@ fn law_t6_an_endless_index_is_nobodys() {
 
 /// What is named as an index is elsewhere is not touched where its event is read in another form.
 #[test]
-fn what_else_is_called_index_stays_as_it_is() {
+fn other_fields_named_index_stay_unchanged() {
     for index in [r#"{"a":1}"#, r#"{"a": [1, "b c"]}"#, "[]", "true", "\"text\"", "\"1e400\"", "7"] {
         let event = of_call("0", &format!(r#","extra":{{"index":{index}}}"#), r#","note":1e400"#);
         let mut half = None;
@@ -248,7 +248,7 @@ fn d20_a_count_is_exact_or_absent() {
 }
 
 #[test]
-fn d20_an_odd_count_beside_a_text_costs_nothing_else() {
+fn d20_odd_count_beside_text_loses_only_itself() {
     for value in ["1e400", "1180591620717411303424"] {
         let event =
             HI.replace("]}\n", &format!("],\"usage\":{{\"prompt_tokens\":{value},\"total_tokens\":5}}}}\n"));
@@ -314,7 +314,7 @@ fn d20_nothing_after_the_end_marker_is_an_error() {
 }
 
 #[test]
-fn before_the_end_marker_such_bytes_are_an_error() {
+fn invalid_bytes_before_end_marker_are_error() {
     for garbage in [b"data: \xff\n\n".as_slice(), b"\xff\n"] {
         for begun in [HI.to_owned(), [HI, STOP].concat()] {
             let body = [begun.as_bytes(), garbage, DONE.as_bytes()].concat();

@@ -29,7 +29,7 @@ fn the_path_follows_the_base_url() {
 }
 
 #[test]
-fn law_r3_a_base_url_that_cannot_be_used_is_not_shown() {
+fn law_r3_unusable_base_url_is_not_shown() {
     for base_url in [
         "",
         "canary",

@@ -1,4 +1,4 @@
-//! `advisor aggregate`: what a recorded stream amounts to.
+//! `advisor aggregate`: prints the result of a recorded stream.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(crate) fn run(file: &Path, choices: u32, out: &mut impl Write) -> Result<(),
     let body = if json_lines { frame_json_lines(&body) } else { body };
     let outcome = aggregate_recording([body], choices);
     match writeln!(out, "{outcome}").and_then(|()| out.flush()) {
-        // The exit code tells about the recording, whether or not somebody reads the rest.
+        // The exit code depends on the recording, even if the reader has closed the pipe.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(Failure::Output(error)),
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! `advisor conversations`, `export` and `import`: what is in a file of conversations, and how it gets in and out.
+//! `advisor conversations`, `export` and `import`: the conversations in a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 pub(crate) struct ListArguments {
     /// The file that holds the conversations.
     file: PathBuf,
-    /// Whose conversations.
+    /// The tenant that owns the conversations.
     #[arg(long, value_name = "ID", default_value = "default")]
     tenant: String,
 }
@@ -29,24 +29,24 @@ pub(crate) struct ExportArguments {
     /// The conversation.
     #[arg(long, value_name = "ID")]
     conversation: String,
-    /// Whose conversation.
+    /// The tenant that owns the conversation.
     #[arg(long, value_name = "ID", default_value = "default")]
     tenant: String,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImportArguments {
-    /// The file that the conversation is put into. It is made if it is not there.
+    /// The file to import into. It is created if it does not exist.
     file: PathBuf,
-    /// Another id for the conversation than the one it was exported under.
+    /// Another id for the conversation than the exported one.
     #[arg(long, value_name = "ID")]
     conversation: Option<String>,
-    /// Another owner of the conversation, if it is given another id.
+    /// Another tenant for the conversation, if it gets another id.
     #[arg(long, value_name = "ID", requires = "conversation")]
     tenant: Option<String>,
 }
 
-/// Prints the ids of a tenant's conversations, one a line, with control characters escaped.
+/// Prints the ids of a tenant's conversations, one per line, with control characters escaped.
 pub(crate) async fn list(arguments: ListArguments, out: &mut impl Write) -> Result<(), Failure> {
     const PAGE: usize = 256;
     let store = existing(&arguments.file).await?;
@@ -105,7 +105,7 @@ pub(crate) async fn read_in(arguments: ImportArguments, out: &mut impl Write) ->
     Ok(())
 }
 
-/// An id without control characters, which may be part of it: escaped as in Rust.
+/// Escapes the control characters of an id, as Rust does.
 fn one_line(id: &str) -> String {
     let escaped = |character: char| match character.is_control() {
         true => character.escape_default().to_string(),
@@ -114,7 +114,7 @@ fn one_line(id: &str) -> String {
     id.chars().map(escaped).collect()
 }
 
-/// The store in a file that is there. Nothing is made by looking.
+/// Opens the store in an existing file. Does not create the file.
 async fn existing(file: &Path) -> Result<SqliteStore, Failure> {
     match std::fs::metadata(file) {
         Ok(_) => Ok(opened(file).await?),
@@ -122,7 +122,7 @@ async fn existing(file: &Path) -> Result<SqliteStore, Failure> {
     }
 }
 
-/// The store in a file, which is made if it is not there.
+/// Opens the store in a file, which is created if it does not exist.
 pub(crate) async fn opened(file: &Path) -> Result<SqliteStore, Error> {
     SqliteStore::open(file).await.map_err(|error| {
         Error::configuration(format!("{}: the conversations in it cannot be used", file.display()))

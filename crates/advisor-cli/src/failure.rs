@@ -1,4 +1,4 @@
-//! How a command ends without its work done, and what the shell is told.
+//! Failures of a command, and its exit codes.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use advisor_chain::{Error, ErrorKind};
 
 use crate::screen;
 
-/// What `--help` says about [`Failure::tell`].
+/// The part of `--help` about [`Failure::tell`].
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0    done; whoever reads standard output may have closed it before
@@ -16,23 +16,23 @@ Exit codes:
   130  interrupted";
 
 const FAILED: u8 = 1;
-/// What clap exits with for wrong usage.
+/// The exit code of clap for wrong usage.
 const WRONG_USAGE: u8 = 2;
-/// What a shell gives for a program that an interrupt ended.
+/// The exit code that a shell reports for an interrupted program.
 const INTERRUPTED: u8 = 130;
 
-/// Why a command ended.
+/// The reason why a command ended.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A turn or work with conversations, or what it takes to begin.
+    /// A turn, the work with conversations, or the setup for either failed.
     Chain(Error),
-    /// The recorded stream failed. The printed outcome says how.
+    /// The recorded stream failed. The printed outcome has the reason.
     Recording,
     /// The file cannot be read.
     Unreadable {
-        /// The file as it was named.
+        /// The file, as the user named it.
         file: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Standard output cannot be written.
@@ -42,10 +42,10 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Tells the user, if there is something to tell, and gives the exit code.
+    /// Reports the failure to the user, if there is a message, and returns the exit code.
     pub(crate) fn tell(&self) -> ExitCode {
         if let Some(text) = self.text() {
-            // If this cannot be written either, the exit code has to do.
+            // If this cannot be written either, the exit code must suffice.
             let _ = writeln!(io::stderr(), "error: {text}");
         }
         self.code().into()
@@ -66,7 +66,7 @@ impl Failure {
         match self {
             Self::Chain(error) if error.kind() == ErrorKind::Configuration => WRONG_USAGE,
             Self::Chain(_) | Self::Recording => FAILED,
-            // Who closed the pipe, as `head` does, has read enough.
+            // A reader that closes the pipe, as `head` does, has read enough.
             Self::Output(error) if is_closed(error) => 0,
             Self::Unreadable { .. } | Self::Output(_) => WRONG_USAGE,
             Self::Interrupted => INTERRUPTED,
@@ -84,7 +84,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Every other error of the system is wrapped where it happens; what is left is the output.
+/// Other I/O errors are wrapped where they occur, so these are errors of standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)

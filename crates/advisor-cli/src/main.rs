@@ -1,4 +1,4 @@
-//! The `advisor` binary: a demo, a chat and what it remembers, and an aggregator of recorded streams.
+//! The `advisor` binary: a demo, a chat with stored conversations, and an aggregator of recorded streams.
 
 mod aggregate;
 mod chat;
@@ -25,27 +25,28 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Shows a conversation of two turns with parallel tools, memory and live streaming; needs no key and no network.
+    /// Shows a conversation of two turns with parallel tools, memory and live streaming; needs no key and no
+    /// network.
     Demo,
-    /// Talks with a model behind any compatible endpoint. Ctrl-C cancels the turn, Ctrl-D ends the chat.
+    /// Chats with a model behind any compatible endpoint. Ctrl-C cancels the turn, Ctrl-D ends the chat.
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", chat::STREAMS))]
     Chat(chat::Arguments),
     /// Lists the conversations in a file.
     Conversations(conversations::ListArguments),
-    /// Prints a conversation of a file as JSON Lines, to be kept or to be imported elsewhere.
+    /// Prints a conversation of a file as JSON Lines, for backup or for import elsewhere.
     Export(conversations::ExportArguments),
-    /// Puts a conversation that was exported, read from standard input, into a file. Importing the same again changes nothing.
+    /// Imports an exported conversation from standard input into a file. Importing it again changes nothing.
     Import(conversations::ImportArguments),
-    /// Prints what a recorded stream amounts to, as one JSON object.
+    /// Prints the result of a recorded stream as one JSON object.
     #[command(after_help = EXIT_CODES)]
     Aggregate {
         /// The wire format of the recording.
         #[arg(long, value_enum)]
         api: Api,
-        /// How many parallel answers the request asked for.
+        /// The number of parallel answers that the request asked for.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
         choices: u32,
-        /// The recording: `.sse` as it was sent, or `.jsonl` with one payload a line.
+        /// The recording: `.sse` as it was sent, or `.jsonl` with one payload per line.
         file: PathBuf,
     },
 }
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
 }
 
 fn with_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    // One thread drives one turn at a time; files and terminals are read off it.
+    // One thread drives one turn at a time. Files and terminals are read on other threads.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| Error::configuration("no runtime can be made").with_source(error))?;

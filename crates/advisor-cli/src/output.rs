@@ -3,19 +3,19 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
-/// How a stream is written to. Decided once, from the stream and the environment.
+/// The form of output on a stream. Decided once, from the stream and the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// A file or a pipe: text alone.
     Piped,
-    /// A terminal that shows no colours, or is to show none.
+    /// A terminal without colours, or with colours disabled.
     Plain,
     /// A terminal with colours.
     Coloured,
 }
 
 impl Style {
-    /// The style of a stream, by <https://no-color.org>.
+    /// Returns the style of a stream, by <https://no-color.org>.
     fn of(stream: &impl IsTerminal, variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let unable = variable("TERM").is_some_and(|value| value == "dumb");
@@ -36,7 +36,7 @@ pub(crate) struct Output<W> {
 }
 
 impl<W: Write + IsTerminal> Output<W> {
-    /// Looks once at the stream and the environment.
+    /// Creates the output for a standard stream. Reads the environment once.
     pub(crate) fn standard(to: W) -> Self {
         let style = Style::of(&to, |name| std::env::var_os(name));
         Self::new(to, style)
@@ -52,12 +52,12 @@ impl<W: Write> Output<W> {
         self.style
     }
 
-    /// Whether a line was begun and not ended.
+    /// Checks whether a line was begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Writes and flushes: without that, a terminal shows an answer line by line.
+    /// Writes and flushes. Without the flush, a terminal would show an answer line by line.
     pub(crate) fn write(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// The style of a stream in an environment.
+    /// Returns the style of a stream in an environment.
     fn style(stream: &impl IsTerminal, variables: &[(&str, &str)]) -> Style {
         Style::of(stream, |name| {
             variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).into())
@@ -95,7 +95,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn d12_terminal_is_coloured_unless_environment_forbids_it() {
-        // Without its other end it would be none.
+        // The other end must stay open, or this end is no terminal.
         let terminal = nix::pty::openpty(None, None).unwrap();
         for (variables, expected) in [
             (&[][..], Style::Coloured),

@@ -1,4 +1,4 @@
-//! What is shown of a turn, and where.
+//! The output of a turn, on two streams.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -12,12 +12,12 @@ use crate::output::{Output, Style};
 const DIM: &str = "\x1b[2m";
 const NORMAL: &str = "\x1b[0m";
 
-/// What stands before each line of reasoning.
+/// The prefix of each line of reasoning.
 const REASONING: &str = "| ";
 
-/// Where a turn is shown: the answer on one stream; reasoning, tools and notes on another.
+/// The output of a turn: the answer on one stream; reasoning, tools and notes on another.
 ///
-/// A note that cannot be written costs nobody the answer.
+/// A failure to write a note does not affect the answer.
 #[derive(Debug)]
 pub(crate) struct Screen<A, N> {
     answer: Output<A>,
@@ -25,7 +25,7 @@ pub(crate) struct Screen<A, N> {
 }
 
 impl Screen<Stdout, Stderr> {
-    /// The answer on standard output, everything else on standard error.
+    /// Writes the answer to standard output, everything else to standard error.
     pub(crate) fn standard() -> Self {
         Self::new(Output::standard(io::stdout()), Output::standard(io::stderr()))
     }
@@ -36,7 +36,7 @@ impl<A: Write, N: Write> Screen<A, N> {
         Self { answer, notes }
     }
 
-    /// Shows one chunk of a turn, as it comes.
+    /// Shows one chunk of a turn.
     pub(crate) fn show(&mut self, chunk: &Chunk) -> io::Result<()> {
         match chunk {
             Chunk::Delta { delta: BlockDelta::Text(text) | BlockDelta::Refusal(text), .. } => {
@@ -57,7 +57,7 @@ impl<A: Write, N: Write> Screen<A, N> {
         }
     }
 
-    /// Writes a line where the answer stands.
+    /// Writes a line to the stream of the answer.
     pub(crate) fn line(&mut self, text: impl Display) -> io::Result<()> {
         self.end_lines()?;
         self.answer.write(&format!("{text}\n"))
@@ -70,14 +70,14 @@ impl<A: Write, N: Write> Screen<A, N> {
         Ok(())
     }
 
-    /// Ends the lines that were begun.
+    /// Ends the lines that were begun on either stream.
     pub(crate) fn end_lines(&mut self) -> io::Result<()> {
         let _ = self.notes.end_line();
         self.answer.end_line()
     }
 
     fn answer_goes_on(&mut self, text: &str) -> io::Result<()> {
-        // Also where the notes go elsewhere: both may end up in one file.
+        // Also if the notes go to another stream: both may end up in one file.
         let _ = self.notes.end_line();
         self.answer.write(&printable(text))
     }
@@ -107,7 +107,7 @@ impl<A: Write, N: Write> Screen<A, N> {
         }
     }
 
-    /// Ends the answer's line before something else is written, if both are seen on one terminal. In a file the line goes on.
+    /// Ends the answer's line before other output, if one terminal shows both. In a file the line continues.
     fn leave_answer(&mut self) -> io::Result<()> {
         match (self.answer.style(), self.notes.style()) {
             (Style::Piped, _) | (_, Style::Piped) => Ok(()),
@@ -116,7 +116,7 @@ impl<A: Write, N: Write> Screen<A, N> {
     }
 }
 
-/// What is shown of a tool's run.
+/// Returns the line to show for a tool event, if any.
 fn tool_line(event: &ToolEvent) -> Option<String> {
     let name = &event.name;
     match &event.kind {
@@ -130,7 +130,7 @@ fn tool_line(event: &ToolEvent) -> Option<String> {
     }
 }
 
-/// What the user should know about how a turn ended; nothing if the model was simply done.
+/// Returns a note about the end of a turn; none if the model simply finished.
 fn note_of(reason: &FinishReason) -> Option<String> {
     let note = match reason {
         FinishReason::Empty => "the answer is empty",
@@ -151,14 +151,14 @@ fn first_line(parts: &[Part]) -> String {
     text.lines().next().unwrap_or_default().chars().take(100).collect()
 }
 
-/// Text of a model or a tool without what could steer the terminal.
+/// Replaces the control characters in text of a model or a tool, which could steer the terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|char| if char.is_control() && !matches!(char, '\n' | '\t') { '\u{fffd}' } else { char })
         .collect()
 }
 
-/// An error and what caused it.
+/// Returns the message of an error and of its causes.
 pub(crate) fn chain_of(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// What is on both streams after text, reasoning within it, and a restart.
+    /// Returns the output on both streams after text, reasoning within it, and a restart.
     fn shown(answer: Style, notes: Style) -> (String, String) {
         let (mut answered, mut noted) = (Vec::new(), Vec::new());
         let mut screen = Screen::new(Output::new(&mut answered, answer), Output::new(&mut noted, notes));

@@ -1,13 +1,13 @@
-//! A place where the peer waits until the test lets it go on.
+//! A place where a peer waits until the test releases it.
 
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// A place where a scripted peer waits until the test lets it go on: the alternative to sleeping.
+/// A place where a scripted peer waits until the test releases it: an alternative to sleeping.
 ///
-/// One gate is one place. The peer holds one clone of it, the test another. Once released it stays open.
-/// A gate that nobody releases waits for as long as the peer lives.
+/// One gate is one place. The peer holds one clone of it, the test another. Once released, a gate stays open.
+/// Without a release, the peer waits as long as it lives.
 ///
 /// # Cancellation
 ///
@@ -44,33 +44,33 @@ struct State {
 }
 
 impl Gate {
-    /// A closed gate that nobody has reached.
+    /// Creates a closed gate that no peer has reached.
     pub fn new() -> Self {
         Self { state: Arc::new(watch::Sender::new(State::default())) }
     }
 
-    /// Waits until the peer has come to this gate, or returns at once if it has been here already.
+    /// Waits until the peer has reached this gate; returns at once if it has.
     pub async fn reached(&self) {
         self.until(|state| state.reached).await;
     }
 
-    /// Lets the peer go on, now or when it comes.
+    /// Releases the peer, now or when it arrives.
     pub fn release(&self) {
         self.state.send_modify(|state| state.released = true);
     }
 
-    /// The peer's side: says that it is here, and waits until the gate is released.
+    /// Reports the peer's arrival, and waits until the gate is released.
     pub async fn pass(&self) {
         self.state.send_modify(|state| state.reached = true);
         self.until(|state| state.released).await;
     }
 
-    /// Whether the peer has come to this gate.
+    /// Checks whether the peer has reached this gate.
     pub fn is_reached(&self) -> bool {
         self.state.borrow().reached
     }
 
-    /// Whether the gate has been released.
+    /// Checks whether the gate has been released.
     pub fn is_released(&self) -> bool {
         self.state.borrow().released
     }

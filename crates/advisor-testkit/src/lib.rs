@@ -1,15 +1,15 @@
 //! Scripted models, a replaying loopback server and an order journal for testing advisor chains.
 //!
-//! | to | there is |
+//! | to | use |
 //! | --- | --- |
-//! | answer HTTP requests as a test says, byte for byte | [`ReplayServer`], [`Reply`] |
+//! | answer HTTP requests from a script, byte for byte | [`ReplayServer`], [`Reply`] |
 //! | script a model without a network | [`ScriptedModel`], [`Answer`] |
-//! | make a peer wait at a place, instead of sleeping | [`Gate`] |
+//! | make a peer wait at a point, instead of sleeping | [`Gate`] |
 //! | write a streamed Chat Completions answer in code | [`ChatTranscript`] |
-//! | say what happened in which order, and check it | [`Journal`] |
-//! | have a store tell what it stored, with the feature `stores` | `JournalStore` |
-//! | have a store fail, hang or take its time at an operation, with the feature `stores` | `FaultStore` |
-//! | stop a turn at each of its await points, or let something fail there, with the feature `crash` | `crash` |
+//! | record events, and check their order | [`Journal`] |
+//! | record the appends of a store, with the feature `stores` | `JournalStore` |
+//! | make a store fail, hang or be slow at an operation, with the feature `stores` | `FaultStore` |
+//! | stop a turn at each of its await points, or inject a fault there, with the feature `crash` | `crash` |
 //! | cut bytes in every way a network may | [`split`] |
 //! | replay streams recorded from real providers | [`recordings`] |
 

@@ -1,22 +1,23 @@
 //! Deterministic splitting of bytes.
 //!
-//! A network may cut a body anywhere: inside a line ending, inside a character, between two events.
-//! A decoder is right when every way of cutting gives the same result. These functions produce the ways:
-//! all of them in two pieces ([`every_split`]), many of them at random ([`random_splits`]), or one at chosen places ([`pieces`]).
+//! A network may cut a body anywhere: inside a line ending, inside a character, between two events. A decoder
+//! is correct if every way of cutting gives the same result. These functions produce the ways: all cuts into
+//! two pieces ([`every_split`]), many random ones ([`random_splits`]), or one at chosen offsets ([`pieces`]).
 //!
 //! # The random numbers
 //!
-//! The generator is SplitMix64: the state starts at the seed; each step adds `0x9E3779B97F4A7C15` to it and returns the state after
-//! `z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9`, `z = (z ^ z >> 27) * 0x94D049BB133111EB`, `z ^ z >> 31` (64 bits, wrapping).
-//! A number below `n` is the upper half of the 128-bit product of such a value and `n`.
-//! This is fixed: a seed from an old failure gives the same split for ever, on every machine.
+//! The generator is SplitMix64. The state starts at the seed, and each step adds `0x9E3779B97F4A7C15` to it. A
+//! step returns the state after `z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9`, `z = (z ^ z >> 27) *
+//! 0x94D049BB133111EB`, `z ^ z >> 31` (64 bits, wrapping). A number below `n` is the upper half of the 128-bit
+//! product of such a value and `n`. This never changes: a seed from an old failure always gives the same split,
+//! on every machine.
 
 use std::collections::BTreeSet;
 
-/// `bytes` cut at `offsets`.
+/// Cuts `bytes` at `offsets`.
 ///
-/// The order of the offsets does not matter; double ones, 0 and those at or beyond the end cut nothing.
-/// No piece is empty, and the pieces in order are `bytes` again.
+/// The order of the offsets does not matter. Repeated ones, 0 and those at or beyond the end cut nothing. No
+/// piece is empty, and the joined pieces are `bytes` again.
 ///
 /// ```
 /// use advisor_testkit::split::pieces;
@@ -44,9 +45,9 @@ pub fn pieces<'a>(bytes: &'a [u8], offsets: &[usize]) -> Vec<&'a [u8]> {
     pieces
 }
 
-/// Every way to cut `bytes` in two: at 0, 1, … and at the end, so one more than there are bytes.
+/// Returns every way to cut `bytes` in two: at 0, 1, … and at the end, so one more than there are bytes.
 ///
-/// The first has an empty left side and the last an empty right side: a decoder must bear an empty read, too.
+/// The first has an empty left side and the last an empty right side: a decoder must accept an empty read, too.
 ///
 /// ```
 /// use advisor_testkit::split::every_split;
@@ -61,7 +62,7 @@ pub fn every_split(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     (0..=bytes.len()).filter_map(move |offset| bytes.split_at_checked(offset))
 }
 
-/// One way to cut bytes, and the seed that gives it again.
+/// One way to cut bytes, and the seed that reproduces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RandomSplit<'a> {
@@ -71,10 +72,10 @@ pub struct RandomSplit<'a> {
     pub pieces: Vec<&'a [u8]>,
 }
 
-/// `count` random ways to cut `bytes`, with the seeds `seed`, `seed + 1`, ….
+/// Returns `count` random ways to cut `bytes`, with the seeds `seed`, `seed + 1`, ….
 ///
-/// Each split first draws its largest piece, 2 to the power of 0 to 10 bytes, then the length of every piece from 1 to that.
-/// So some splits are byte by byte, some are coarse.
+/// Each split first draws the length of its largest piece, 2 to the power of 0 to 10 bytes. Every piece then
+/// has a random length from 1 to that. So some splits are byte by byte, and some are coarse.
 ///
 /// ```
 /// use advisor_testkit::split::random_splits;
@@ -92,9 +93,10 @@ pub fn random_splits(bytes: &[u8], seed: u64, count: usize) -> impl Iterator<Ite
     })
 }
 
-/// Offsets that cut `length` bytes into `pieces` pieces, as far as there are bytes enough; ascending.
+/// Returns ascending offsets that cut `length` bytes into `pieces` pieces, or into fewer if there are not
+/// enough bytes.
 ///
-/// Every set of places is equally likely. At most `length - 1` offsets: no piece is empty.
+/// Every set of offsets is equally likely. There are at most `length - 1` offsets: no piece is empty.
 ///
 /// ```
 /// use advisor_testkit::split::random_offsets;
@@ -130,7 +132,7 @@ fn pieces_of_random_length<'a>(mut rest: &'a [u8], numbers: &mut SplitMix64) -> 
     pieces
 }
 
-/// The generator of the module docs.
+/// The generator that the module docs describe.
 struct SplitMix64 {
     state: u64,
 }
@@ -148,7 +150,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 to `bound - 1`; 0 when `bound` is 0.
+    /// Returns a number from 0 to `bound - 1`; 0 if `bound` is 0.
     fn below(&mut self, bound: usize) -> usize {
         let product = u128::from(self.next()) * bound as u128;
         (product >> 64) as usize

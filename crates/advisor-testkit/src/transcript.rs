@@ -6,15 +6,16 @@ use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The `created` of every chunk: fixed, so that bodies are the same at every run.
+/// The `created` field of every chunk, fixed so that bodies are the same in every run.
 const CREATED: u64 = 1_700_000_000;
 
 /// Builds the body of a streamed Chat Completions answer: server-sent events of `chat.completion.chunk` objects.
 ///
-/// Each method appends one event (or says how many). What it writes is what a well-behaved server writes: the role first, `index` on every
-/// fragment of a tool call, `id`, `type` and `name` once, `finish_reason` in an event of its own, usage in an event without choices,
-/// `[DONE]` last. Every quirk of another server can be said with [`delta`](Self::delta), [`raw`](Self::raw), [`raw_bytes`](Self::raw_bytes)
-/// and [`comment`](Self::comment).
+/// Each method appends one event, unless it documents otherwise. The events are those of a well-behaved server.
+/// The role comes first, `index` is on every fragment of a tool call, and `id`, `type` and `name` come once.
+/// `finish_reason` has a separate event, usage comes in an event without choices, and `[DONE]` is last. For the
+/// quirks of other servers, use [`delta`](Self::delta), [`raw`](Self::raw), [`raw_bytes`](Self::raw_bytes) and
+/// [`comment`](Self::comment).
 ///
 /// # Example
 ///
@@ -40,7 +41,7 @@ pub struct ChatTranscript {
 }
 
 impl ChatTranscript {
-    /// An empty body whose chunks name this model.
+    /// Creates an empty body whose chunks name this model.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             id: "chatcmpl-1".to_owned(),
@@ -51,60 +52,61 @@ impl ChatTranscript {
         }
     }
 
-    /// The `id` of the chunks that follow; `chatcmpl-1` without this.
+    /// Sets the `id` of later chunks; the default is `chatcmpl-1`.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
         self
     }
 
-    /// What follows belongs to choice `index`, until the next call of this. Without it everything is choice 0.
+    /// Selects choice `index` for later events, until the next call of this. The default is choice 0.
     #[must_use]
     pub fn choice(mut self, index: u32) -> Self {
         self.choice = index;
         self
     }
 
-    /// A fragment of the answer's text.
+    /// Appends a fragment of the answer's text.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         self.with_role().delta(json!({ "content": text }))
     }
 
-    /// A fragment of reasoning, as `reasoning_content`. For servers that call it `reasoning` there is [`delta`](Self::delta).
+    /// Appends a fragment of reasoning, as `reasoning_content`. For servers that call it `reasoning`, use
+    /// [`delta`](Self::delta).
     #[must_use]
     pub fn reasoning(self, text: &str) -> Self {
         self.with_role().delta(json!({ "reasoning_content": text }))
     }
 
-    /// A fragment of a refusal.
+    /// Appends a fragment of a refusal.
     #[must_use]
     pub fn refusal(self, text: &str) -> Self {
         self.with_role().delta(json!({ "refusal": text }))
     }
 
-    /// A tool call: one event with its id and name, then one for each piece of its arguments.
+    /// Appends a tool call: one event with its id and name, then one for each piece of its arguments.
     #[must_use]
     pub fn tool_call(self, index: i64, id: &str, name: &str, arguments: &[&str]) -> Self {
         let start = self.tool_call_start(index, id, name);
         arguments.iter().fold(start, |transcript, piece| transcript.tool_call_arguments(index, piece))
     }
 
-    /// The first event of a tool call: id and name, no arguments yet. With [`tool_call_arguments`](Self::tool_call_arguments),
-    /// calls can be interleaved.
+    /// Appends the first event of a tool call: id and name, no arguments yet. With
+    /// [`tool_call_arguments`](Self::tool_call_arguments), calls can be interleaved.
     #[must_use]
     pub fn tool_call_start(self, index: i64, id: &str, name: &str) -> Self {
         self.tool_call_whole(index, id, name, "")
     }
 
-    /// A further piece of a tool call's arguments.
+    /// Appends a further piece of a tool call's arguments.
     #[must_use]
     pub fn tool_call_arguments(self, index: i64, piece: &str) -> Self {
         let call = json!({ "index": index, "function": { "arguments": piece } });
         self.delta(json!({ "tool_calls": [call] }))
     }
 
-    /// A whole tool call in one event, as many servers send it.
+    /// Appends a whole tool call in one event, as many servers send it.
     #[must_use]
     pub fn tool_call_whole(self, index: i64, id: &str, name: &str, arguments: &str) -> Self {
         let function = json!({ "name": name, "arguments": arguments });
@@ -112,13 +114,13 @@ impl ChatTranscript {
         self.with_role().delta(json!({ "tool_calls": [call] }))
     }
 
-    /// The end of the choice: an empty delta with this `finish_reason`.
+    /// Ends the choice with an empty delta that has this `finish_reason`.
     #[must_use]
     pub fn finish(self, reason: &str) -> Self {
         self.event(&json!({}), Some(reason))
     }
 
-    /// An event without choices that says what the answer cost, in tokens.
+    /// Appends an event without choices that reports the token counts.
     #[must_use]
     pub fn usage(self, input_tokens: u64, output_tokens: u64) -> Self {
         let mut chunk = self.chunk(&json!([]));
@@ -133,43 +135,43 @@ impl ChatTranscript {
         self.raw(chunk)
     }
 
-    /// An event of the current choice with this `delta` object, as it is; no role is put before it.
+    /// Appends an event of the current choice with this `delta` object, unchanged and without a role before it.
     #[must_use]
     pub fn delta(self, delta: impl Borrow<Value>) -> Self {
         self.event(delta.borrow(), None)
     }
 
-    /// An event with this as its data, on one line: any JSON of any server, such as `json!({"error": {"message": "overloaded"}})`,
-    /// or text that is no JSON at all.
+    /// Appends an event with this data, on one line: any JSON of any server, such as `json!({"error":
+    /// {"message": "overloaded"}})`, or text that is no JSON.
     #[must_use]
     pub fn raw(self, data: impl fmt::Display) -> Self {
         self.raw_bytes(format!("data: {data}\n\n"))
     }
 
-    /// These bytes as they are, without any framing.
+    /// Appends these bytes unchanged, without any framing.
     #[must_use]
     pub fn raw_bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.body.extend_from_slice(bytes.as_ref());
         self
     }
 
-    /// A comment line, which servers send to keep the connection alive.
+    /// Appends a comment line, which servers send to keep the connection alive.
     #[must_use]
     pub fn comment(self, text: &str) -> Self {
         self.raw_bytes(format!(": {text}\n\n"))
     }
 
-    /// The body with `data: [DONE]` at its end.
+    /// Returns the body with `data: [DONE]` at its end.
     pub fn done(self) -> Bytes {
         self.raw_bytes("data: [DONE]\n\n").without_done()
     }
 
-    /// The body as it is, without `[DONE]`.
+    /// Returns the body without `[DONE]`.
     pub fn without_done(self) -> Bytes {
         Bytes::from(self.body)
     }
 
-    /// Sends the role as the first event of a choice that has sent nothing yet.
+    /// Appends the role as the first event of a choice that has sent nothing yet.
     fn with_role(mut self) -> Self {
         if self.roles_sent.insert(self.choice) {
             self.delta(json!({ "role": "assistant", "content": "" }))

@@ -1,8 +1,8 @@
-//! From the bytes of a response body to deltas, without I/O.
+//! Decodes the bytes of a response body to deltas, without I/O.
 //!
-//! The first byte after a byte-order mark and white space tells what a body is, whatever its content type says: `{` or `[` begins JSON, which is
-//! an answer that was not streamed, an error, or a stream framed as lines of JSON; `<` begins a page that some proxy wrote;
-//! everything else is an event stream.
+//! The first byte after a byte-order mark and white space determines the kind of a body, whatever its content
+//! type. `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines of
+//! JSON. `<` begins a page that some proxy wrote. Anything else is an event stream.
 
 mod beginning;
 mod progress;
@@ -27,13 +27,13 @@ use provider_http::redaction::ServerWords;
 use provider_http::sse::{SseDecoder, SseLimits};
 use whole::Whole;
 
-/// The data with which an event stream says that the answer is over.
+/// The data that marks the end of the answer in an event stream.
 const END_MARKER: &str = "[DONE]";
 
-/// How far an answer has come towards its end.
+/// The progress of an answer towards its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
-    /// It goes on.
+    /// The answer continues.
     Open,
     /// Every choice has a finish reason. More calls and usage may follow.
     Finished,
@@ -43,25 +43,26 @@ pub(crate) enum End {
 
 /// Turns the bytes of one response body into deltas.
 ///
-/// Push bytes, take deltas until there are none, push again; say when the body has ended. After an error there is nothing more.
+/// Push bytes, take deltas until there are none, push again; call `finish` when the body has ended. Nothing
+/// follows an error.
 #[derive(Debug)]
 pub(crate) struct AnswerDecoder {
     body: Body,
     progress: Progress,
     limits: SseLimits,
-    /// What the response says its body is.
+    /// The content type of the response.
     content_type: ServerWords,
-    /// The body has ended, and nothing was made of that yet.
+    /// Whether the body has ended and that was not evaluated yet.
     ended: bool,
 }
 
 #[derive(Debug)]
 enum Body {
-    /// Nothing so far but what may stand before it.
+    /// Nothing so far but a byte-order mark or white space.
     Unknown(Beginning),
     Events {
         decoder: Box<SseDecoder>,
-        /// Where the decoder's first byte is in the body.
+        /// The position of the decoder's first byte in the body.
         from: u64,
     },
     Whole(Whole),
@@ -69,7 +70,7 @@ enum Body {
 }
 
 impl AnswerDecoder {
-    /// A decoder for an answer of so many choices.
+    /// Creates a decoder for an answer with `choices` choices.
     pub(crate) fn new(choices: u32, text: TextMode, limits: SseLimits, failures: Failures) -> Self {
         let progress = Progress::new(choices, text, failures);
         Self {
@@ -81,20 +82,20 @@ impl AnswerDecoder {
         }
     }
 
-    /// The same decoder for a body of this content type, which it names in errors.
+    /// Sets the content type of the body, for errors.
     pub(crate) fn with_content_type(mut self, content_type: &str) -> Self {
         self.content_type =
             content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().into();
         self
     }
 
-    /// The same decoder for an answer to a request in which tools are called so.
+    /// Sets the tool names of the answered request.
     pub(crate) fn with_names(mut self, names: &Arc<ToolNames>) -> Self {
         self.progress.set_tools(Arc::clone(names));
         self
     }
 
-    /// Takes the next bytes. Call it when [`next`](Self::next) has nothing.
+    /// Appends the next bytes. Call it when [`next`](Self::next) returns `None`.
     pub(crate) fn push(&mut self, mut bytes: Bytes) {
         if let Body::Unknown(beginning) = &mut self.body {
             let Some((first, from)) = beginning.skip(&mut bytes) else {
@@ -116,7 +117,7 @@ impl AnswerDecoder {
         }
     }
 
-    /// Says that the body has ended.
+    /// Marks the body as ended.
     pub(crate) fn finish(&mut self) {
         self.progress.tell_usage();
         match &mut self.body {
@@ -132,7 +133,7 @@ impl AnswerDecoder {
         self.ended = true;
     }
 
-    /// The next delta, or why there is none; `None` if more bytes are needed or the body has ended.
+    /// Returns the next delta or an error; `None` if more bytes are needed or the body has ended.
     pub(crate) fn next(&mut self) -> Option<Result<Delta>> {
         loop {
             if let Some(delta) = self.progress.deltas.pop_front() {
@@ -150,7 +151,7 @@ impl AnswerDecoder {
         }
     }
 
-    /// Moves deltas that are there to `deltas`, which is empty.
+    /// Moves the deltas that are ready to `deltas`, which must be empty.
     pub(crate) fn take_ready(&mut self, deltas: &mut VecDeque<Delta>) {
         let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
         if is_next && self.progress.fast.knows_any() {
@@ -159,7 +160,7 @@ impl AnswerDecoder {
         mem::swap(deltas, &mut self.progress.deltas);
     }
 
-    /// Takes in events that look like one before; false if none comes next.
+    /// Decodes events that match a known template. Returns false if the next event matches none.
     #[inline]
     fn read_ahead(&mut self) -> bool {
         match &mut self.body {
@@ -168,12 +169,12 @@ impl AnswerDecoder {
         }
     }
 
-    /// How far the answer has come towards its end.
+    /// Returns the progress of the answer towards its end.
     pub(crate) fn end(&self) -> End {
         self.progress.end
     }
 
-    /// Whether the body has begun, and as far as is known is none whose events come one by one.
+    /// Checks whether the body has begun and is not known to be an event stream.
     pub(crate) fn is_whole(&self) -> bool {
         match &self.body {
             Body::Unknown(beginning) => beginning.has_begun(),
@@ -182,12 +183,12 @@ impl AnswerDecoder {
         }
     }
 
-    /// Makes the errors of this answer.
+    /// Returns the factory of this answer's errors.
     pub(crate) fn failures(&self) -> &Failures {
         &self.progress.failures
     }
 
-    /// How many events came; comments, blank lines and empty events are none.
+    /// Returns the number of events. Comments, blank lines and empty events do not count.
     pub(crate) fn events(&self) -> u64 {
         self.progress.events
     }
@@ -198,12 +199,12 @@ impl AnswerDecoder {
         self.progress.fail_with(error);
     }
 
-    /// Takes in what comes next; false if there is nothing.
+    /// Decodes further events. Returns false if none is complete.
     fn read(&mut self) -> Result<bool> {
         if self.progress.fast.knows_any() && self.read_ahead() { Ok(true) } else { self.read_event() }
     }
 
-    /// Takes in the next event; false if there is none.
+    /// Reads the next event. Returns false if none is complete.
     fn read_event(&mut self) -> Result<bool> {
         let mut silent = true;
         if let Body::Events { decoder, from } = &mut self.body {
@@ -215,7 +216,7 @@ impl AnswerDecoder {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    // The end marker needs no blank line: what stands in place of one is ignored, too.
+                    // The end marker needs no blank line. An invalid line in place of one is ignored, too.
                     if decoder.unfinished_data().starts_with(END_MARKER) {
                         self.progress.mark_done();
                     }
@@ -235,7 +236,7 @@ impl AnswerDecoder {
         Ok(self.progress.failed.is_some() || !self.progress.deltas.is_empty())
     }
 
-    /// The body has ended and there was nothing in it that could be read: if it was meant to be something else, that is why.
+    /// Fails if the body had nothing readable and another content type than an event stream's.
     fn refuse_other_types(&self) -> Result<()> {
         let is_other = !self.content_type.is_empty() && !self.content_type.are("text/event-stream");
         if self.progress.events == 0 && is_other {

@@ -1,11 +1,11 @@
-//! From one wire event to deltas.
+//! Converts one wire event to deltas.
 //!
-//! [`Converter::convert`] is a function of the event but for a few things that only the events before it can tell, see
-//! [`Converter`]. Whatever needs more than one event is the aggregator's.
+//! [`Converter::convert`] is a function of the event, apart from some state of earlier events, see
+//! [`Converter`]. The aggregator does everything else that needs more than one event.
 //!
-//! **Reasoning** comes under several names, sometimes under two at once with the same text. One of them is taken per event: the
-//! first that is not empty of `reasoning_content`, `reasoning`, `thinking` parts of the content, and the texts of
-//! `reasoning_details`. The details themselves are kept beside it, raw.
+//! **Reasoning** arrives under several names, sometimes under two at once with the same text. Each event yields
+//! one: the first non-empty one of `reasoning_content`, `reasoning`, `thinking` parts of the content, and the
+//! texts of `reasoning_details`. The raw details are kept beside it.
 //!
 //! **Order** within an event: reasoning, text, refusal, media, citations, tool calls, usage, finish reason.
 
@@ -35,27 +35,27 @@ use provider_http::redaction::Redaction;
 /// Turns wire events into deltas.
 #[derive(Debug, Default)]
 pub(crate) struct Converter {
-    /// Whether the id and the model of the answer are told already: nearly every event repeats them.
+    /// Whether the id and the model of the answer were emitted. Nearly every event repeats them.
     told_id: bool,
     told_model: bool,
-    /// A delta came: a whole message after it only repeats what was streamed (Q49).
+    /// Whether a delta arrived. A whole message after it only repeats the streamed text (Q49).
     streamed: bool,
-    /// How many of the answer's sources are told already: Perplexity repeats them in every event.
+    /// The number of sources already emitted. Perplexity repeats all of them in every event.
     citations: usize,
-    /// What numbers the calls have whose indexes are none.
+    /// The numbers for calls whose indexes are no numbers.
     indexes: CallIndexes,
-    /// Names and ids without secrets: they are shown in spans and logs.
+    /// Names and ids without secrets, because spans and logs show them.
     identifiers: Identifiers,
-    /// The text so far, per choice, where a server sends all of it again in each event (Q70).
+    /// The text so far, per choice, if the server repeats all of it in each event (Q70).
     cumulative: Option<Vec<(u32, String)>>,
 }
 
-/// What an event means beside its deltas.
+/// The meaning of an event beside its deltas.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
-    /// The server says that it failed.
+    /// The failure that the server reports.
     pub(crate) error: Option<ErrorObject>,
-    /// It is no event of a stream but a whole answer.
+    /// Whether the event is a whole answer and no event of a stream.
     pub(crate) whole: bool,
 }
 
@@ -72,12 +72,13 @@ impl Converter {
         }
     }
 
-    /// Takes what tools are called in the request that is answered.
+    /// Sets the tool names of the answered request.
     pub(crate) fn set_tools(&mut self, names: Arc<ToolNames>) {
         self.identifiers.set_tools(names);
     }
 
-    /// Appends what `event` says to `deltas`. Beside an error a reason to finish means nothing, whatever its word is.
+    /// Appends the deltas of `event` to `deltas`. Beside an error, a finish reason is dropped, whatever its
+    /// value.
     pub(crate) fn convert(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Told {
         let mut told = Told { error: event.error.and_then(error_of), ..Told::default() };
         let before = deltas.len();
@@ -98,7 +99,8 @@ impl Converter {
         told
     }
 
-    /// Whether an index or an id came that is not kept, so that the same event again says something else.
+    /// Checks whether an index or an id arrived that is not kept. The same event then gives other deltas when
+    /// it repeats.
     pub(crate) fn forgets(&self) -> bool {
         self.indexes.forgets() || self.identifiers.forgets()
     }
@@ -191,14 +193,14 @@ impl Converter {
             seen.len() - 1
         });
         if let Some((_, before)) = seen.get_mut(at) {
-            // What does not begin with the text so far is an increment after all.
+            // Text that does not begin with the text so far is an increment.
             let new = text.strip_prefix(before.as_str()).unwrap_or(text);
             push(DeltaKind::Text(new.into()));
             before.push_str(new);
         }
     }
 
-    /// The sources of the whole answer, told once, when it ends.
+    /// Emits the sources of the whole answer, once, when it ends.
     fn sources(&mut self, citations: Option<&RawValue>, push: &mut impl FnMut(DeltaKind)) {
         let sources = list_of(citations);
         for source in sources.iter().skip(self.citations) {
@@ -236,7 +238,7 @@ impl Converter {
     }
 }
 
-/// The entries of what should be a list; none if it is something else.
+/// Returns the entries of a list; none if the JSON is something else.
 fn list_of(json: Option<&RawValue>) -> Vec<Value> {
     json.and_then(|json| read(json.get())).unwrap_or_default()
 }
@@ -248,7 +250,7 @@ fn error_of(error: &RawValue) -> Option<ErrorObject> {
     Some(read(error.get()).map(|value| ErrorObject::read(&value)).unwrap_or_default())
 }
 
-/// One text per event, by the precedence that the module documents; the raw details beside it.
+/// Emits one text per event, by the precedence in the module documentation, then the raw details.
 fn reasoning(delta: &WireDelta<'_>, parts: &[Part<'_>], push: &mut impl FnMut(DeltaKind)) {
     let details = list_of(delta.reasoning_details);
     if let Some(text) = delta.reasoning_content.text().or_else(|| delta.reasoning.text()) {
@@ -275,7 +277,7 @@ fn details_text(details: &[Value]) -> String {
         .collect()
 }
 
-/// A source in the text, as OpenAI and OpenRouter annotate it.
+/// Returns a citation in the text, in the form of OpenAI and OpenRouter.
 fn citation_of(annotation: &Value) -> Option<Citation> {
     let source = annotation.get("url_citation")?;
     let word =
@@ -287,7 +289,7 @@ fn citation_of(annotation: &Value) -> Option<Citation> {
     Some(citation)
 }
 
-/// What the server said about a call beyond what this crate knows, in the shape of a call.
+/// Returns the fields of a call that this crate does not know, in the form of a call.
 fn extras_of(mut call: Map<String, Value>, function: Map<String, Value>) -> Option<ProviderData> {
     if !function.is_empty() {
         call.insert("function".to_owned(), Value::Object(function));

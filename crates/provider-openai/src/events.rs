@@ -1,4 +1,4 @@
-//! The deltas of a response body, as they come.
+//! The deltas of a response body, as they arrive.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,30 +13,32 @@ use futures::Stream;
 use crate::answer::{AnswerDecoder, End};
 use provider_http::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 
-/// How long the body may stay open after the end marker, after which only usage can come: as long as a connection is worth.
+/// How long the body may stay open after the end marker, when only usage can follow. A reused connection is
+/// worth no more.
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
-/// How many deltas that show nothing are kept while the first that does is waited for.
+/// The most deltas that show nothing and are kept while waiting for the first that does.
 const MOST_AHEAD: usize = 64;
 
 /// The deltas of one response body.
 ///
-/// How it ends, by what came last:
+/// The end of the deltas depends on the last state of the body:
 ///
 /// | the body | the deltas |
 /// | --- | --- |
-/// | ends | end; whether the answer is complete is the aggregator's to say |
-/// | stays open or breaks after the finish reason or the end marker | end: at once when it breaks, else when nothing was added to the answer for the grace |
+/// | ends | end; the aggregator decides whether the answer is complete |
+/// | breaks after the finish reason or the end marker | end at once |
+/// | stays open after the finish reason or the end marker | end when the grace has passed without an addition |
 /// | breaks before | an error |
-/// | holds an error or what is no answer | an error, and the body is let go |
+/// | holds an error or no answer | an error, and the body is released |
 pub(crate) struct DeltaStream {
-    /// Gone once the body has ended, or nobody wants more of it.
+    /// The body. `None` once it has ended.
     body: Option<TimedBody>,
     decoder: AnswerDecoder,
-    /// What came while the first delta that shows something was waited for.
+    /// Deltas that arrived while waiting for the first that shows something.
     ahead: VecDeque<Delta>,
-    /// Why the body broke.
+    /// The reason why the body broke.
     broken: Option<Error>,
-    /// How many events were seen when the clocks were last set.
+    /// The number of events when the timeouts were last set.
     events: u64,
     progress: Deadline,
     whole_body: Deadline,
@@ -45,7 +47,8 @@ pub(crate) struct DeltaStream {
 }
 
 impl DeltaStream {
-    /// The deltas of `body`. `grace` is for how long more may come after the finish reason, or after what was added since.
+    /// Creates the deltas of `body`. `grace` is the longest wait for more after the finish reason or a later
+    /// addition.
     pub(crate) fn new(body: TimedBody, decoder: AnswerDecoder, timeouts: &Timeouts, grace: Duration) -> Self {
         Self {
             body: Some(body),
@@ -60,7 +63,8 @@ impl DeltaStream {
         }
     }
 
-    /// Waits for the first delta that shows something, or for the end marker or the end. Until then asking again shows nothing twice.
+    /// Waits for the first delta that shows something, the end marker, the end, or a full buffer. Until then a
+    /// retry shows nothing twice.
     pub(crate) async fn begin(&mut self) -> Result<()> {
         while self.ahead.len() < MOST_AHEAD {
             let Some(delta) = poll_fn(|cx| self.poll_delta(cx)).await.transpose()? else {
@@ -87,7 +91,8 @@ impl DeltaStream {
                     return Poll::Ready(Some(Ok(delta)));
                 }
                 Some(Err(error)) => {
-                    // That a broken body cannot be read to its end is no news; what the server had said is.
+                    // A broken body was also cut, so the break is reported. Any other error from the server's
+                    // data takes precedence.
                     let cut = error.kind() == ErrorKind::Truncated;
                     return Poll::Ready(Some(Err(self.broken.take().filter(|_| cut).unwrap_or(error))));
                 }
@@ -118,8 +123,8 @@ impl DeltaStream {
         self.decoder.finish();
     }
 
-    /// An event came: what waited for one waits for the next. The grace waits for more of the answer, and the drain for the end
-    /// of the body, whatever else comes.
+    /// Restarts the progress timeout if an event arrived. The grace waits for more of the answer, and the drain
+    /// for the end of the body; other events do not restart them.
     fn set_clocks(&mut self) {
         if self.decoder.events() != self.events {
             self.events = self.decoder.events();
@@ -139,8 +144,8 @@ impl DeltaStream {
     }
 }
 
-/// Whether the aggregator makes a chunk of it when nothing came before but deltas of which it makes none. A reason to finish is
-/// none, and a call is shown when it has a name.
+/// Checks whether the aggregator makes a chunk of this delta if it has made none before. A finish reason makes
+/// none, and a call makes one once it has a name.
 fn shows(kind: &DeltaKind) -> bool {
     match kind {
         DeltaKind::Text(text) | DeltaKind::Reasoning(text) | DeltaKind::Refusal(text) => !text.is_empty(),
@@ -156,8 +161,8 @@ fn shows(kind: &DeltaKind) -> bool {
     }
 }
 
-/// Whether a delta adds to the answer. Counts, reasons to finish and empty pieces may be repeated for as long as a connection is
-/// open.
+/// Checks whether a delta adds to the answer. Servers may repeat counts, finish reasons and empty pieces while
+/// the connection is open.
 fn says_more(kind: &DeltaKind) -> bool {
     match kind {
         DeltaKind::ToolCalls(fragments) => {

@@ -1,7 +1,7 @@
 //! Failures, in kinds that need no provider crate, and without secrets.
 //!
-//! Servers report the same failure under many words, so the kind is read from the status, from the error's code and type, and
-//! last from phrases in its message: see [`classify`](classify::kind_of).
+//! Servers report the same failure in many words. The kind is therefore read from the status, from the error's
+//! code and type, and last from phrases in its message: see [`classify`](classify::kind_of).
 
 mod classify;
 #[cfg(test)]
@@ -22,19 +22,22 @@ use provider_http::error::from_transport;
 use provider_http::redaction::{Redaction, ServerText, ServerWords};
 use provider_http::transport::TransportError;
 
-/// The most that is kept of a provider's words, in bytes.
+/// The most bytes kept of a provider's message.
 const LONGEST_TEXT: usize = 2 << 10;
-/// The most that is kept of a code or a type.
+/// The most bytes kept of a code or a type.
 const LONGEST_WORD: usize = 64;
-/// The most that is kept of what a model had written, in bytes.
+/// The most bytes kept of the text that a model had written.
 const LONGEST_GENERATION: usize = 64 << 10;
 
-/// What a provider said when it failed: the [source](std::error::Error::source) of the [`Error`] that reports it.
+/// A provider's report of a failure: the [source](std::error::Error::source) of the [`Error`] about it.
 ///
-/// Its words are the provider's: at most 2 KiB, without line breaks and other control characters. Blanked out are the key, the
-/// values of the caller's own headers and of the base URL's query, and whatever else looks like a key, in whole or in pieces and
-/// however they are encoded. Parts of such a header or of the base URL's path count from 12 bytes on, unless they are usual
-/// words; plain words without digits count from 20 bytes on. They may quote the request.
+/// The message is the provider's, at most 2 KiB, without line breaks and other control characters. It may quote
+/// the request.
+///
+/// These secrets are redacted: the key, the values of the caller's headers and of the base URL's query, and
+/// anything that looks like a key. They are redacted in whole or in pieces, in any encoding. Parts of such a
+/// header or of the base URL's path count from 12 bytes on, unless they are usual words. Plain words without
+/// digits count from 20 bytes on.
 ///
 /// ```
 /// use advisor_core::{Error, ErrorKind};
@@ -57,45 +60,46 @@ pub struct ProviderError {
 }
 
 impl ProviderError {
-    /// The HTTP status of the response, or the one that an error inside a stream names.
+    /// Returns the HTTP status of the response, or the one that an error inside a stream names.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.status
     }
 
-    /// The provider's words; the beginning of the body where it was no error that can be read.
+    /// Returns the provider's message, or the beginning of the body if no error could be read from it.
     #[must_use]
     pub fn message(&self) -> &str {
         self.message.as_str()
     }
 
-    /// The provider's code, such as `context_length_exceeded`.
+    /// Returns the provider's code, such as `context_length_exceeded`.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.code.as_ref().map(ServerText::as_str)
     }
 
-    /// The provider's type of error, such as `invalid_request_error`.
+    /// Returns the provider's type of error, such as `invalid_request_error`.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         self.kind.as_ref().map(ServerText::as_str)
     }
 
-    /// The field of the request that the provider complains about, such as `messages[3].content`.
+    /// Returns the field of the request that the provider rejects, such as `messages[3].content`.
     #[must_use]
     pub fn param(&self) -> Option<&str> {
         self.param.as_ref().map(ServerText::as_str)
     }
 
-    /// What the model had written when the provider refused it as a tool call (Groq). It is no part of `Debug` or `Display`.
+    /// Returns the text that the model had written when the provider refused it as a tool call (Groq). `Debug`
+    /// and `Display` omit it.
     #[must_use]
     pub fn failed_generation(&self) -> Option<&str> {
         self.failed_generation.as_ref().map(ServerText::as_str)
     }
 }
 
-/// What a log may say of a failure: what the provider calls it. Its sentences may quote the conversation, and are left to the
-/// caller.
+/// The part of a failure that may be logged: the provider's codes. Its sentences may quote the conversation,
+/// and only the caller sees them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Logged<'a> {
     pub(crate) status: Option<u16>,
@@ -139,7 +143,7 @@ impl fmt::Debug for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// An error, and how long the server wants to be left alone before the next attempt.
+/// An error, and the delay that the server asks for before the next attempt.
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) error: Error,
@@ -152,7 +156,7 @@ impl From<Error> for Failed {
     }
 }
 
-/// Makes errors that hold none of these secrets: the one way from what a server or a transport says to an error.
+/// Creates errors without secrets. Every message of a server or a transport becomes an error through this type.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failures {
     redaction: Redaction,
@@ -163,12 +167,13 @@ impl Failures {
         Self { redaction }
     }
 
-    /// What is not shown of what a server says.
+    /// Returns the redaction of the server's messages.
     pub(crate) fn redaction(&self) -> &Redaction {
         &self.redaction
     }
 
-    /// What a response means whose status is no success. `body` is its beginning.
+    /// Creates the error for a response whose status is no success. `body` is the beginning of the response
+    /// body.
     pub(crate) fn response(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failed {
         let body = String::from_utf8_lossy(body);
         let said = read(&body).and_then(|body: Value| ErrorObject::find(&body));
@@ -178,7 +183,7 @@ impl Failures {
         Failed { error: self.said(said, Some(status.as_u16()), asked), asked }
     }
 
-    /// What an error inside an answer with status 200 means.
+    /// Creates the error for an error object in an answer with status 200.
     pub(crate) fn in_answer(&self, said: ErrorObject) -> Error {
         let status = said.status;
         self.said(said, status, None)
@@ -202,7 +207,7 @@ impl Failures {
         Error::new(kind, sentence(kind, &provider)).with_source(provider)
     }
 
-    /// What came is not what the protocol says. `body` is what there is of it.
+    /// Creates the error for a violation of the protocol. `body` is the part of the body that arrived.
     pub(crate) fn protocol(
         &self,
         position: Option<u64>,
@@ -217,7 +222,7 @@ impl Failures {
         error.with_source(ProviderError { message, ..ProviderError::default() })
     }
 
-    /// The body is of a type that no answer has.
+    /// Creates the error for a content type that no answer has.
     pub(crate) fn other_type(&self, content_type: &ServerWords) -> Error {
         let content_type = self.redaction.show(content_type, LONGEST_WORD);
         let message = format!(
@@ -226,7 +231,7 @@ impl Failures {
         self.protocol(None, message, &ServerWords::default())
     }
 
-    /// What a failed exchange means.
+    /// Creates the error for a failed exchange.
     pub(crate) fn transport(&self, error: TransportError) -> Error {
         from_transport(error, &self.redaction)
     }

@@ -1,8 +1,8 @@
 //! OpenAI-compatible Chat Completions for advisor chains: streaming, tool calls, profiles for compatible servers.
 //!
-//! [`OpenAiModel`] is an [`advisor_core::ChatModel`]: requests go out over HTTP, chunks come in as the server sends them, and the
-//! body is read to its end before the answer completes, so that the next request finds the connection open: a turn of fifty rounds
-//! makes one connection; on several threads the pool may open a second.
+//! [`OpenAiModel`] is an [`advisor_core::ChatModel`]. It sends requests over HTTP and emits chunks as the
+//! server sends them. It reads the body to its end before the answer completes, so that the next request reuses
+//! the connection. A turn of fifty rounds makes one connection; on several threads the pool may open a second.
 //!
 //! ```
 //! use advisor_core::ChatClient;
@@ -28,13 +28,15 @@
 //!            profile: what this server wants                           bytes, bounded   all optional  no state
 //! ```
 //!
-//! - What servers do differently is data: [`Profile`]. The base URL's host chooses one.
-//! - What fails has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]); what the server said is its source,
-//!   [`ProviderError`]. The key is in no `Debug`, error or trace.
-//! - Requests are asked again only while nothing of the answer was shown: [`backoff`].
-//! - Clocks for connecting, the first byte, silence and progress, and for whatever is not streamed; none for a streamed answer: [`timeouts`].
-//! - The way to the server can be replaced: [`transport`]. The decoder of server-sent events stands on its own: [`sse`].
-//! - [`aggregate_recording`] tells what becomes of a recorded body, without a network.
+//! - Differences between servers are data: [`Profile`]. The host of the base URL selects one.
+//! - Every failure has a kind that needs no type of this crate ([`advisor_core::ErrorKind`]). If the server
+//!   gave a reason, the source is a [`ProviderError`]. The key appears in no `Debug`, error or trace.
+//! - A request is retried only while no part of the answer was shown: [`backoff`].
+//! - Timeouts exist for connecting, the first byte, idle time and progress, and for bodies that are not
+//!   streamed. A streamed answer has no total timeout: [`timeouts`].
+//! - The transport can be replaced: [`transport`]. The decoder of server-sent events can be used alone:
+//!   [`sse`].
+//! - [`aggregate_recording`] aggregates a recorded body without a network.
 
 mod answer;
 mod convert;

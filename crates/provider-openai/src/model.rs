@@ -1,4 +1,4 @@
-//! The model: requests out, chunks in.
+//! The model: sends requests, emits chunks.
 
 mod address;
 mod attempt;
@@ -27,21 +27,22 @@ use provider_http::sse::SseLimits;
 use provider_http::timeouts::Timeouts;
 use provider_http::transport::{ReqwestTransport, Transport};
 
-/// OpenAI's own address.
+/// The base URL of OpenAI.
 const OPENAI: &str = "https://api.openai.com/v1";
 
 /// A model behind a server that speaks Chat Completions. Cheap to clone; clones share their connections.
 ///
 /// # Ordering
-/// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next request finds the
-/// connection open.
+/// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next
+/// request reuses the connection.
 ///
 /// # Cancellation
-/// Dropping the future or the stream closes the connection, at whatever point.
+/// Dropping the future or the stream closes the connection, at any point.
 ///
 /// # Errors
-/// Typed, see [`ErrorKind`](advisor_core::ErrorKind); where the server said why, a [`ProviderError`](crate::ProviderError) is the source. What can pass
-/// is tried again, see [`OpenAiModel::with_retries`], as long as nothing of the answer was shown.
+/// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
+/// [`ProviderError`](crate::ProviderError) is the source. Transient failures are retried while no part of the
+/// answer was shown, see [`OpenAiModel::with_retries`].
 ///
 /// # Example
 /// ```no_run
@@ -61,7 +62,7 @@ pub struct OpenAiModel {
     api_key: Option<SecretString>,
     headers: Vec<(String, SecretString)>,
     profile: Profile,
-    /// The caller chose the profile; otherwise it is that of the base URL.
+    /// Whether the caller chose the profile; otherwise the base URL selects it.
     profile_given: bool,
     timeouts: Timeouts,
     retries: Backoff,
@@ -69,25 +70,27 @@ pub struct OpenAiModel {
     sse_limits: SseLimits,
     answer_limits: AggregatorLimits,
     streaming: bool,
-    /// The caller's own.
+    /// The caller's transport.
     transport: Option<Arc<dyn Transport>>,
-    /// The one that is used otherwise, made when the first request goes out.
+    /// The default transport, created by the first request.
     reqwest: Arc<OnceLock<ReqwestTransport>>,
-    /// What no text shows, made of key, headers and base URL by the first request.
+    /// The secrets to redact, collected from key, headers and base URL by the first request.
     redaction: Arc<OnceLock<Redaction>>,
 }
 
 impl OpenAiModel {
-    /// This model at OpenAI, without a key.
+    /// Creates a model at OpenAI, without a key.
     pub fn new(model: impl Into<Text>) -> Self {
         Self { model: Some(model.into()), ..Self::unnamed() }
     }
 
-    /// What the environment says: `OPENAI_API_KEY`, `OPENAI_BASE_URL` (OpenAI's own if it is not set) and `OPENAI_MODEL` (if it
-    /// is not set, each request must name its model). An empty variable is as good as none.
+    /// Creates a model from the environment: `OPENAI_API_KEY`, `OPENAI_BASE_URL` (default: OpenAI's) and
+    /// `OPENAI_MODEL`. Without `OPENAI_MODEL`, each request must name its model. An empty variable counts as
+    /// unset.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base URL: OpenAI itself needs a key.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if there is neither a key nor a base
+    /// URL: OpenAI itself needs a key.
     pub fn from_env() -> Result<Self> {
         Self::from_vars(|name| std::env::var(name).ok())
     }
@@ -128,10 +131,10 @@ impl OpenAiModel {
         }
     }
 
-    /// The same model at another server: the address up to `/chat/completions`, such as `http://127.0.0.1:8080/v1`.
+    /// Sets the base URL: the address up to `/chat/completions`, such as `http://127.0.0.1:8080/v1`.
     ///
-    /// Its host chooses the [`Profile`], unless one is given. An address that cannot be used is an error of
-    /// [`validate`](Self::validate), and of the first request.
+    /// Its host selects the [`Profile`], unless the caller has set one. With an unusable address,
+    /// [`validate`](Self::validate) and the first request fail.
     #[must_use]
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
@@ -139,13 +142,13 @@ impl OpenAiModel {
         Self { base_url, profile, redaction: Arc::default(), ..self }
     }
 
-    /// The same model with a key. It is in no `Debug` output, log or error.
+    /// Sets the key. It appears in no `Debug` output, log or error.
     #[must_use]
     pub fn with_api_key(self, key: impl Into<SecretString>) -> Self {
         Self { api_key: Some(key.into()), redaction: Arc::default(), ..self }
     }
 
-    /// The same model with a header on every request, in place of an earlier one of this name. Its value is treated as a secret.
+    /// Adds a header to every request, replacing an earlier one of this name. Its value is treated as a secret.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: impl Into<SecretString>) -> Self {
         self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
@@ -153,65 +156,67 @@ impl OpenAiModel {
         Self { redaction: Arc::default(), ..self }
     }
 
-    /// The same model behind a server that is as `profile` says.
+    /// Sets the server's profile.
     #[must_use]
     pub fn with_profile(self, profile: Profile) -> Self {
         Self { profile, profile_given: true, ..self }
     }
 
-    /// The same model with other clocks.
+    /// Sets the timeouts.
     #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
-        // The transport is told how long it may connect when it is made.
+        // The transport takes the connect timeout when it is created.
         let same = self.timeouts.connect == timeouts.connect;
         let reqwest = if same { self.reqwest } else { Arc::default() };
         Self { timeouts, reqwest, ..self }
     }
 
-    /// The same model with another schedule for asking again.
+    /// Sets the schedule of retries.
     ///
-    /// A request is repeated after a failure that can pass: no connection, a timeout, 429, 5xx, or an error that the server
-    /// sends in place of the answer. What the server says in `Retry-After` goes before the schedule. Once something of the
-    /// answer was shown, nothing is repeated.
+    /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
+    /// of the answer. The server's `Retry-After` takes precedence over the schedule. Nothing is retried once a
+    /// part of the answer was shown.
     #[must_use]
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { retries, ..self }
     }
 
-    /// The same model, which waits for so long for calls and usage that may follow the finish reason. Default 5 s. It counts from
-    /// the finish reason, or from what was added to the answer since; usage, comments and empty events do not prolong it. Only
-    /// servers that send no end marker and leave the connection open make anyone wait.
+    /// Sets how long to wait for calls and usage that may follow the finish reason. Default 5 s. The wait
+    /// starts at the finish reason, and again at each later addition to the answer. Usage, comments and empty
+    /// events do not extend it. It delays only answers of servers that send no end marker and leave the
+    /// connection open.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    /// The same model with other bounds for lines and events. A body that is not streamed is bounded like an event.
+    /// Sets the bounds for lines and events. The bound for an event also applies to a body that is not
+    /// streamed.
     #[must_use]
     pub fn with_sse_limits(self, limits: SseLimits) -> Self {
         Self { sse_limits: limits, ..self }
     }
 
-    /// The same model with other bounds for an answer.
+    /// Sets the bounds for an answer.
     #[must_use]
     pub fn with_answer_limits(self, limits: AggregatorLimits) -> Self {
         Self { answer_limits: limits, ..self }
     }
 
-    /// The same model, which asks for streamed answers (the default) or for whole ones. Whole ones come out as the same chunks:
-    /// for servers that lose tool calls when they stream (Q72).
+    /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers come out as the
+    /// same chunks. They suit servers that lose tool calls when they stream (Q72).
     #[must_use]
     pub fn with_streaming(self, streaming: bool) -> Self {
         Self { streaming, ..self }
     }
 
-    /// The same model over another transport. How long that one takes to connect is its own matter.
+    /// Sets the transport, which is responsible for its own connect timeout.
     #[must_use]
     pub fn with_transport(self, transport: impl Transport) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
-    /// What the server is taken for.
+    /// Returns the profile of the server.
     #[must_use]
     pub fn profile(&self) -> &Profile {
         &self.profile
@@ -232,8 +237,8 @@ impl OpenAiModel {
     /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
     ///
     /// # Errors
-    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with what to do. It shows neither the
-    /// base URL nor the key.
+    /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with a message that says what to do.
+    /// The message shows neither the base URL nor the key.
     ///
     /// # Example
     /// ```
@@ -246,7 +251,7 @@ impl OpenAiModel {
         self.head("").map(|_| ())
     }
 
-    /// The address and the headers of a request to this model.
+    /// Returns the address and the headers of a request to this model.
     fn head(&self, model: &str) -> Result<(Uri, HeaderMap)> {
         let uri = address::of(&self.base_url, model, &self.profile.endpoint)?;
         let headers = address::headers(&self.headers, self.api_key.as_ref(), self.profile.authorization)?;
@@ -288,7 +293,7 @@ impl ChatModel for OpenAiModel {
     }
 }
 
-/// Shows where requests go, not with what: neither the key nor the headers, nor what the base URL may hold beside its host.
+/// Shows the host, but neither the key nor the headers nor the rest of the base URL.
 impl fmt::Debug for OpenAiModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenAiModel")

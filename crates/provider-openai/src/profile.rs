@@ -1,8 +1,8 @@
-//! What a server wants and does that others do not, as plain data.
+//! Differences between servers, as plain data.
 //!
-//! A [`Profile`] is chosen by the caller, or by [`Profile::for_base_url`] from the host. It holds values only; the code that
-//! reads them is the same for all servers. The numbers Q1, Q2, … in this crate name the quirks of real servers that a line is
-//! there for; `docs/decisions/openai-profiles-as-data.md` lists them with their sources.
+//! The caller chooses a [`Profile`], or [`Profile::for_base_url`] selects one from the host. A profile holds
+//! values only; the code that reads them is the same for all servers. The numbers Q1, Q2, … in this crate name
+//! quirks of real servers. `docs/decisions/openai-profiles-as-data.md` lists them with their sources.
 
 mod servers;
 #[cfg(test)]
@@ -10,7 +10,7 @@ mod tests;
 
 use advisor_core::{SchemaSupport, Text};
 
-/// What a server wants and does that others do not.
+/// The requirements and behaviour of a server that differ from those of others.
 ///
 /// ```
 /// use provider_openai::{MaxTokensField, Profile};
@@ -22,21 +22,21 @@ use advisor_core::{SchemaSupport, Text};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Profile {
-    /// What the server is called in traces, such as `openai`.
+    /// The server's name in traces, such as `openai`.
     pub name: Text,
-    /// Where requests go, from the base URL on.
+    /// The path of requests, relative to the base URL.
     pub endpoint: Endpoint,
-    /// How the key is sent.
+    /// The header that carries the key.
     pub authorization: Authorization,
-    /// How options are written.
+    /// The rules for options.
     pub options: OptionRules,
-    /// How messages are written.
+    /// The rules for messages.
     pub messages: MessageRules,
-    /// What streamed text is.
+    /// The form of streamed text.
     pub text: TextMode,
 }
 
-/// Where requests go, from the base URL on.
+/// The path of requests, relative to the base URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Endpoint {
@@ -49,7 +49,7 @@ pub enum Endpoint {
     },
 }
 
-/// How the key is sent.
+/// The header that carries the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Authorization {
@@ -59,31 +59,31 @@ pub enum Authorization {
     ApiKeyHeader,
 }
 
-/// How options are written.
+/// The rules for options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionRules {
-    /// The field for the most tokens to answer with.
+    /// The field for the maximum number of answer tokens.
     pub max_tokens: MaxTokensField,
     /// The field for the seed.
     pub seed: SeedField,
-    /// The word for "at least one tool".
+    /// The value that means "at least one tool".
     pub required_tool: RequiredTool,
-    /// How one certain tool is asked for.
+    /// The way to ask for one particular tool.
     pub named_tool: NamedTool,
-    /// Whether usage must be asked for in a stream, and may be: servers that refuse unknown fields send it anyway.
+    /// Whether to ask for usage in a stream. Servers that refuse unknown fields send it anyway.
     pub ask_stream_usage: bool,
-    /// How much of the form of a streamed answer the server enforces, whichever model is asked.
+    /// The part of a schema that the server enforces on a streamed answer, whichever model answers.
     pub schema_support: SchemaSupport,
 }
 
-/// The field for the most tokens to answer with.
+/// The field for the maximum number of answer tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MaxTokensField {
     /// `max_tokens`.
     MaxTokens,
-    /// `max_completion_tokens`, which reasoning models of OpenAI insist on.
+    /// `max_completion_tokens`, which reasoning models of OpenAI require.
     MaxCompletionTokens,
 }
 
@@ -97,7 +97,7 @@ pub enum SeedField {
     RandomSeed,
 }
 
-/// The word for "at least one tool".
+/// The value that means "at least one tool".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequiredTool {
@@ -107,31 +107,31 @@ pub enum RequiredTool {
     Any,
 }
 
-/// How one certain tool is asked for.
+/// The way to ask for one particular tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NamedTool {
-    /// By an object that names it.
+    /// An object that names the tool.
     Object,
-    /// By offering no other one and asking for at least one: the server takes the object for "as you like".
+    /// The tool is offered alone, and at least one call is required. Such a server treats the object as "auto".
     OfferedAlone,
 }
 
-/// How messages are written. What a message looks like on the wire depends on nothing else, so it is kept per rules.
+/// The rules for messages. The wire form of a message depends on nothing else, so it is kept per set of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageRules {
     /// The content of an assistant message that has calls and no text.
     pub no_text: NoText,
-    /// Which ids of calls the server accepts.
+    /// The call ids that the server accepts.
     pub call_ids: CallIds,
-    /// Whether and how reasoning goes back.
+    /// Whether and how reasoning is sent back.
     pub reasoning: ReasoningEcho,
-    /// Whether what the server said about a call beyond its name and arguments goes back with it.
+    /// Whether data that the server attached to a call, beyond name and arguments, is sent back with the call.
     pub echo_call_data: bool,
     /// Whether a tool message names its tool.
     pub tool_name: bool,
-    /// Whether a tool message may hold pictures; otherwise a note stands in for them.
+    /// Whether a tool message may hold media; otherwise a note replaces them.
     pub tool_media: bool,
 }
 
@@ -147,8 +147,8 @@ pub enum NoText {
     Empty,
 }
 
-/// Which ids of calls a server accepts (Q69). Ids it would refuse are mapped when a message is written: the same id to the same
-/// one, different ids to different ones; the transcript keeps its own.
+/// The call ids that a server accepts (Q69). Other ids are mapped when a message is written: equal ids to equal
+/// ids, different ids to different ids. The transcript keeps the original ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallIds {
@@ -160,31 +160,31 @@ pub enum CallIds {
     NineAlphanumerics,
 }
 
-/// Whether and how reasoning goes back to the server (Q64).
+/// Whether and how reasoning is sent back to the server (Q64).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReasoningEcho {
-    /// With which messages.
+    /// The messages with which reasoning is sent back.
     pub when: EchoWhen,
-    /// Under which name.
+    /// The field that holds the reasoning.
     pub field: ReasoningField,
 }
 
-/// With which assistant messages reasoning goes back.
+/// The assistant messages with which reasoning is sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EchoWhen {
-    /// With none.
+    /// None.
     Never,
-    /// With those that call tools.
+    /// Messages that call tools.
     WithCalls,
-    /// With those that call tools, as an empty text if there was none: the server insists on the field.
+    /// Messages that call tools. Without reasoning the text is empty, because the server requires the field.
     AlwaysWithCalls,
-    /// With all that have some.
+    /// All messages that have reasoning.
     Always,
 }
 
-/// Under which name reasoning goes back.
+/// The field that holds the reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReasoningField {
@@ -192,17 +192,18 @@ pub enum ReasoningField {
     ReasoningContent,
     /// `reasoning`, a text.
     Reasoning,
-    /// `reasoning_details`, with signatures, put together from the pieces in which they came; `reasoning` where there are none.
+    /// `reasoning_details`, with signatures, joined from the pieces that arrived; `reasoning` if there are
+    /// none.
     Details,
 }
 
-/// What streamed text is.
+/// The form of streamed text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextMode {
-    /// What comes next.
+    /// Each event holds the next piece.
     #[default]
     Increments,
-    /// All of it so far, again in every event (Q70).
+    /// Each event holds all text so far (Q70).
     Cumulative,
 }

@@ -1,4 +1,4 @@
-//! What becomes of a recorded body, without a network.
+//! Aggregates recorded bodies without a network.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,14 @@ use crate::failure::Failures;
 use crate::profile::TextMode;
 use provider_http::sse::SseLimits;
 
-/// Aggregates a recorded Chat Completions body, given in the pieces in which the network brings it, and tells the outcome as JSON.
+/// Aggregates a recorded Chat Completions body, given in pieces as from the network, and returns the outcome as
+/// JSON.
 ///
-/// `choices` is the request's `n`; the top level is choice 0, and where there are more, `choices` has them all. The fields are
-/// `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments` as written), `finish_reason` as the provider wrote
-/// it, `usage` (or `null`) and `error`: `null` if the answer completed, else its `kind` and `message`, beside what came before it.
+/// `choices` is the request's `n`. The top level is choice 0; if there are more choices, `choices` has them
+/// all. The fields are `text`, `reasoning`, `refusal`, `tool_calls` (each `id`, `name`, `arguments` as
+/// written), `finish_reason` as the provider wrote it, `usage` (or `null`) and `error`. If the answer
+/// completed, `error` is `null`. Otherwise it has `kind` and `message`, and the other fields hold the partial
+/// answer.
 ///
 /// ```
 /// let body = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
@@ -46,10 +49,11 @@ pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, 
     }
 }
 
-/// Payloads, one a line, as server-sent events with the end marker: how a recording without its framing is read.
+/// Frames payloads, one per line, as server-sent events with the end marker. So a recording without framing can
+/// be read.
 ///
-/// A byte-order mark at the beginning is no part of them. They stay bytes: whether they are UTF-8 is for the decoder to
-/// say, as for any other recording.
+/// A byte-order mark at the beginning is dropped. The payloads stay bytes: the decoder checks whether they are
+/// UTF-8, as for any other recording.
 ///
 /// ```
 /// assert_eq!(provider_openai::frame_json_lines(b"{}\n\n{}\n"), b"data: {}\n\ndata: {}\n\ndata: [DONE]\n\n");
@@ -133,7 +137,7 @@ fn refusal_of(block: &Block) -> Option<&str> {
     }
 }
 
-/// The error's words and those of its sources.
+/// Joins the messages of the error and its sources.
 fn message_of(error: &Error) -> String {
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);

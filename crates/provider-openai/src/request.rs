@@ -1,8 +1,8 @@
 //! The body of a request.
 //!
-//! Every message is written once per [`MessageRules`] and kept with the message; what was written of a list is kept with the
-//! list, so the body of round fifty is that of round forty-nine and what is new. Nothing is invented: messages go out in the
-//! order in which they are, one for one.
+//! Every message is written once per [`MessageRules`] and kept with the message. The written form of a list is
+//! kept with the list. So the body of round fifty is that of round forty-nine plus the new messages. Messages
+//! are sent one for one, in their order; nothing is invented.
 
 mod call_ids;
 mod message;
@@ -26,14 +26,14 @@ use message::{pieces_of, unwritable};
 pub(crate) use tool_names::ToolNames;
 use tool_names::fits;
 
-/// A body, and what is to be known of the answer to it.
+/// A request body, and the facts needed to read the answer to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     /// Its JSON, in pieces.
     pub(crate) json: Vec<Bytes>,
-    /// How many parallel answers it asks for.
+    /// The number of parallel answers it asks for.
     pub(crate) choices: u32,
-    /// What its tools are called.
+    /// The names of its tools on the wire.
     pub(crate) names: Arc<ToolNames>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile:
     }
     let options = options::write(request, model, streaming, &profile.options, &names);
     let choices = options.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    // The other fields without the brace that opens them; there always is one, the model.
+    // The other fields without their opening brace. The list is never empty: it has the model.
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;
     rest.extend_from_slice(fields.get(1..).unwrap_or_default());
     json.push(rest.into());
@@ -68,11 +68,11 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile:
     Ok(Body { json, choices, names: Arc::new(names) })
 }
 
-/// What is called a tool in a request, beside its messages.
+/// The tool names in a request, beside those in its messages.
 struct Tools<'a> {
-    /// Those that are offered, and the one that is asked for.
+    /// The names of the offered tools, and the one in the tool choice.
     offered: Vec<&'a Text>,
-    /// Those that the caller has written into the body.
+    /// The names of the tools that the caller wrote into the body.
     as_they_are: Vec<&'a str>,
 }
 
@@ -91,12 +91,12 @@ impl<'a> Tools<'a> {
         }
     }
 
-    /// Whether all of them go out as they are.
+    /// Checks whether all offered names can be sent unchanged.
     fn fit(&self) -> bool {
         self.offered.iter().all(|name| fits(name))
     }
 
-    /// The names on the wire of a request in which these occur in messages.
+    /// Returns the wire names of a request whose messages contain the names `in_messages`.
     fn names<'m>(&self, in_messages: impl Iterator<Item = &'m Text>) -> ToolNames
     where
         'a: 'm,

@@ -1,10 +1,10 @@
 //! The wire format of Chat Completions, as servers really send it.
 //!
-//! One [`Event`] is one event of a stream, or the whole body where nothing is streamed: they differ in `delta` and `message` only.
-//! Everything is optional, `null` is the same as absent, unknown fields are skipped, and texts are borrowed from the event where
-//! they hold no escapes. What is rare is boxed or not parsed yet, so that the usual event stays small. Whatever has an unexpected
-//! shape counts as absent, but for the index of a call ([`CallIndex`]), and what the reader refuses although it is valid JSON is [tidied](tidy()): one odd field must not cost
-//! the user the answer.
+//! One [`Event`] is one event of a stream, or the whole body if nothing is streamed: they differ in `delta` and
+//! `message` only. Every field is optional, `null` means absent, and unknown fields are skipped. Texts without
+//! escapes are borrowed from the event. Rare fields are boxed or not parsed yet, so that the usual event stays
+//! small. A value of an unexpected form counts as absent, except the index of a call ([`CallIndex`]). Valid
+//! JSON that the reader refuses is [tidied](tidy()). One odd field must not cost the user the answer.
 
 mod call_index;
 mod content;
@@ -32,12 +32,12 @@ pub(crate) use usage::{TokenCounts, XGroq};
 
 use loose::{Number, list, object};
 
-/// The name under which provider data of Chat Completions is kept.
+/// The format name of provider data from Chat Completions.
 pub(crate) const FORMAT: &str = "openai-chat";
 /// The key of raw reasoning details in provider data.
 pub(crate) const REASONING_DETAILS: &str = "reasoning_details";
 
-/// What is read of an [`Event`]: any other field is not.
+/// The fields that are read of an [`Event`]; all others are ignored.
 pub(crate) const EVENT: Field = Field::Object(EVENT_FIELDS);
 
 const EVENT_FIELDS: &[(&str, Field)] = &[
@@ -70,7 +70,7 @@ const DELTA_FIELDS: &[(&str, Field)] = &[
     ("audio", Field::Read),
     ("executed_tools", Field::Read),
 ];
-/// Parts of a content. Mistral's have thoughts, which are parts, too.
+/// Parts of a content. Those of Mistral have thoughts, which are parts, too.
 const PARTS: Field = Field::List(&Field::Whole(&[
     ("text", Field::Text),
     ("thinking", Field::List(&Field::Whole(&[("text", Field::Text)]))),
@@ -84,12 +84,12 @@ pub(crate) struct Event<'a> {
     pub(crate) id: Str<'a>,
     #[serde(borrow)]
     pub(crate) model: Str<'a>,
-    /// Absent altogether in what is no chunk of an answer.
+    /// Absent in an event that is no chunk of an answer.
     #[serde(borrow, deserialize_with = "list")]
     pub(crate) choices: Option<Few<Choice<'a>>>,
     #[serde(deserialize_with = "object")]
     pub(crate) usage: Option<Box<TokenCounts>>,
-    /// Groq's place for usage (Q53), and for what failed on its side.
+    /// Groq's field for usage (Q53), and for failures on its side.
     #[serde(borrow, deserialize_with = "object")]
     pub(crate) x_groq: Option<Box<XGroq<'a>>>,
     /// A text, an object or a list (Q45).
@@ -105,15 +105,15 @@ pub(crate) struct Event<'a> {
 #[serde(default)]
 pub(crate) struct Choice<'a> {
     index: Number,
-    /// What a stream adds.
+    /// The increment of a stream.
     #[serde(borrow, deserialize_with = "object")]
     pub(crate) delta: Option<Delta<'a>>,
-    /// The whole message. In a stream some servers send it beside the delta (Q49).
+    /// The whole message. In a stream, some servers send it beside the delta (Q49).
     #[serde(borrow, deserialize_with = "object")]
     pub(crate) message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     finish_reason: Str<'a>,
-    /// Moonshot's place for usage (Q53).
+    /// Moonshot's field for usage (Q53).
     #[serde(deserialize_with = "object")]
     pub(crate) usage: Option<Box<TokenCounts>>,
     #[serde(borrow)]
@@ -126,20 +126,20 @@ pub(crate) struct Choice<'a> {
 pub(crate) struct Delta<'a> {
     #[serde(borrow)]
     pub(crate) content: Content<'a>,
-    /// DeepSeek, xAI, llama.cpp, Z.ai and others.
+    /// Used by DeepSeek, xAI, llama.cpp, Z.ai and others.
     #[serde(borrow)]
     pub(crate) reasoning_content: Str<'a>,
-    /// Groq, Cerebras, Ollama, OpenRouter, vLLM.
+    /// Used by Groq, Cerebras, Ollama, OpenRouter, vLLM.
     #[serde(borrow)]
     pub(crate) reasoning: Str<'a>,
-    /// OpenRouter and gateways like it. Kept as it is: signatures must go back with it.
+    /// Used by OpenRouter and similar gateways. Kept unchanged, because signatures must be sent back with it.
     #[serde(borrow)]
     pub(crate) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) refusal: Str<'a>,
     #[serde(borrow, deserialize_with = "list")]
     pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
-    /// The one call of the API's first version, deprecated since.
+    /// The single call of the API's first version, now deprecated.
     #[serde(borrow, deserialize_with = "object")]
     pub(crate) function_call: Option<Box<Function<'a>>>,
     #[serde(borrow)]
@@ -148,18 +148,18 @@ pub(crate) struct Delta<'a> {
     pub(crate) images: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) audio: Option<&'a RawValue>,
-    /// What Groq's own tools did on its side.
+    /// Runs of Groq's own tools on its side.
     #[serde(borrow)]
     pub(crate) executed_tools: Option<&'a RawValue>,
 }
 
 impl Choice<'_> {
-    /// The number of the choice; 0 unless it is a number that a choice can have.
+    /// Returns the number of the choice; 0 if the index is no valid choice number.
     pub(crate) fn number(&self) -> u32 {
         self.index.0.and_then(|index| u32::try_from(index).ok()).unwrap_or_default()
     }
 
-    /// The finish reason as written. Empty, and `null` as text, mean none (Q31).
+    /// Returns the finish reason as written. An empty text and the text `null` mean none (Q31).
     pub(crate) fn finish_reason(&self) -> Option<&str> {
         self.finish_reason.text().filter(|reason| *reason != "null")
     }

@@ -9,14 +9,15 @@ use futures::{FutureExt, StreamExt};
 use crate::failure::Failure;
 use crate::screen::Screen;
 
-/// Shows the answer as it comes. An interrupt cancels it; what was shown stays in the conversation.
+/// Shows the answer as it arrives. An interrupt cancels it; the part that was shown stays in the conversation.
 pub(super) async fn show<A: Write, N: Write>(
     mut turn: TurnStream,
     interrupt: impl Future<Output = io::Result<()>>,
     screen: &mut Screen<A, N>,
 ) -> Result<(), Failure> {
     let handle = turn.handle();
-    // One for the whole answer, asked before each chunk: a signal is heard also while there is always another chunk.
+    // One future for the whole answer, polled before each chunk: a signal is noticed even if chunks are always
+    // ready.
     let mut interrupt = pin!(interrupt.fuse());
     let mut interrupted = false;
     loop {
@@ -36,7 +37,7 @@ pub(super) async fn show<A: Write, N: Write>(
                     screen.note("[cancelled]")?;
                     return Err(Failure::Interrupted);
                 }
-                // The answer was complete when the interrupt came, which asks for the end all the same.
+                // The answer was complete when the interrupt arrived, which ends the program all the same.
                 None if interrupted => return Err(Failure::Interrupted),
                 None => return Ok(()),
             },
@@ -56,14 +57,14 @@ mod tests {
     use super::*;
     use crate::output::{Output, Style};
 
-    /// A turn in which there is always another chunk.
+    /// Returns a turn whose next chunk is always ready.
     fn flood() -> TurnStream {
         let answer = (0..1000).fold(Answer::new(), |answer, _| answer.text("x")).done();
         let client = ChatClient::builder(ScriptedModel::new([answer])).build().unwrap();
         client.prompt().user("go").stream()
     }
 
-    /// How such a turn ends, with the answer and the notes that are shown.
+    /// Shows such a turn. Returns the outcome, the answer and the notes.
     async fn shown(interrupt: impl Future<Output = io::Result<()>>) -> (Result<(), Failure>, String, String) {
         let (mut answer, mut notes) = (Vec::new(), Vec::new());
         let mut screen =

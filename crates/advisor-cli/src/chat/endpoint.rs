@@ -1,8 +1,8 @@
-//! Which model the chat asks, and where.
+//! The model and the server of the chat.
 
 use advisor_chain::{Error, OpenAiModel, Result};
 
-/// A server, and the name of the model that it is asked for.
+/// A server, and the name of its model.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) server: OpenAiModel,
@@ -10,12 +10,12 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// What the command line says, else the environment.
+    /// Reads the command line first, then the environment.
     pub(super) fn find(model: Option<String>, base_url: Option<String>) -> Result<Self> {
         let model = first_of([model, std::env::var("OPENAI_MODEL").ok()]);
         let server = match (OpenAiModel::from_env().ok(), first_of([base_url])) {
             (Some(server), Some(base_url)) => Some(server.with_base_url(base_url)),
-            // No key and no server in the environment: this server needs no key.
+            // Without a key and a server in the environment, the named server needs no key.
             (None, Some(base_url)) => {
                 Some(OpenAiModel::new(model.as_deref().unwrap_or_default()).with_base_url(base_url))
             }
@@ -31,12 +31,12 @@ impl Endpoint {
     }
 }
 
-/// The first text that says something.
+/// Returns the first text that is not blank, trimmed.
 fn first_of<const N: usize>(texts: [Option<String>; N]) -> Option<String> {
     texts.into_iter().flatten().map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
 }
 
-/// Names all that is missing at once.
+/// Returns an error that names everything that is missing.
 fn missing(server: bool, model: bool) -> Error {
     let model = model.then_some("no model is named: give --model NAME or set OPENAI_MODEL");
     let server = server.then_some(

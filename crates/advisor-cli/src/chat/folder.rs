@@ -1,4 +1,4 @@
-//! The folder whose files a model may read.
+//! The folder whose files the model may read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,22 +7,22 @@ use std::path::{Component, Path, PathBuf};
 use advisor_chain::tools::ToolError;
 use advisor_chain::{Error, Result};
 
-/// The most that is read of a file, in bytes.
+/// The maximum size of a file, in bytes.
 const MOST: u64 = 256 << 10;
 
-/// What every refusal ends with.
+/// The end of every refusal.
 const ALLOWED: &str = "Only text files of at most 256 KiB inside the shared folder can be read, by their path relative \
                        to it; names that begin with a dot are refused";
 
 /// A folder that the user shares with the model.
 #[derive(Debug)]
 pub(super) struct SharedFolder {
-    /// Without links in it, so that a file's path without links begins with it.
+    /// The canonical path, without links, which is a prefix of every readable file's canonical path.
     root: PathBuf,
 }
 
 impl SharedFolder {
-    /// The folder as it is now.
+    /// Opens the folder and resolves its links.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_chain::ErrorKind::Configuration) if it is no folder.
@@ -37,15 +37,16 @@ impl SharedFolder {
     /// Reads a text file inside the folder.
     ///
     /// # Errors
-    /// Texts for the model, which say what is allowed and not where the folder lies.
+    /// A text for the model, which says what is allowed but not where the folder is.
     pub(super) fn read(&self, path: &str) -> Result<String, ToolError> {
         self.find(Path::new(path))
             .and_then(|file| text_of(&file))
             .map_err(|refusal| ToolError::new(format!("{refusal}. {ALLOWED}")))
     }
 
-    /// The file's path without links. One rule holds for the path that was asked for and for where it leads.
-    /// Whoever can put another link in its place before it is read can write in the folder, and needs no model to read.
+    /// Returns the file's canonical path. The same rule applies to the requested path and to the target of its
+    /// links. A user who can replace a link before the file is read can write in the folder, and needs no model
+    /// to read there.
     fn find(&self, path: &Path) -> Result<PathBuf, String> {
         if !is_open(path) {
             return Err("this path is not allowed".to_owned());
@@ -58,7 +59,7 @@ impl SharedFolder {
     }
 }
 
-/// Whether a relative path goes only downwards, and through nothing hidden.
+/// Checks whether a relative path goes only downwards, and through no hidden name.
 fn is_open(path: &Path) -> bool {
     path.components().all(|component| match component {
         Component::CurDir => true,
@@ -68,7 +69,7 @@ fn is_open(path: &Path) -> bool {
 }
 
 fn text_of(file: &Path) -> Result<String, String> {
-    // Asked before it is opened: opening a named pipe waits for somebody who writes.
+    // Checked before opening: opening a named pipe blocks until there is a writer.
     if !file.metadata().map_err(|error| unreadable(&error))?.is_file() {
         return Err("this is no file".to_owned());
     }

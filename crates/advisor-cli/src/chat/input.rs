@@ -1,4 +1,4 @@
-//! The lines that the user says.
+//! The lines that the user enters.
 
 use std::error::Error as StdError;
 use std::future::pending;
@@ -16,7 +16,7 @@ const PROMPT: &str = "> ";
 /// Standard input, line by line.
 #[derive(Debug)]
 pub(super) struct Input {
-    /// Taken while a line is read, off the async threads.
+    /// `None` while a line is being read, off the async threads.
     source: Option<Source>,
     interactive: bool,
 }
@@ -25,7 +25,8 @@ pub(super) struct Input {
 enum Source {
     /// A terminal on which lines can be edited.
     Editor(Box<DefaultEditor>),
-    /// A terminal whose output goes elsewhere, where no prompt belongs.
+    /// A terminal without line editing. The prompt goes to standard error, because standard output is no
+    /// terminal.
     Terminal,
     /// A file or a pipe.
     Pipe,
@@ -42,7 +43,7 @@ impl Input {
         Ok(Self { source: Some(source), interactive })
     }
 
-    /// Whether somebody sits at a terminal, and can go on after an error.
+    /// Checks whether a user at a terminal can continue after an error.
     pub(super) fn is_interactive(&self) -> bool {
         self.interactive
     }
@@ -50,7 +51,7 @@ impl Input {
     /// Reads the next line; `None` at the end of the input.
     pub(super) async fn next(&mut self, interrupts: &mut Interrupts) -> Result<Option<String>, Failure> {
         let Some(mut source) = self.source.take() else { return Ok(None) };
-        // The editor reads Ctrl-C as a key.
+        // The editor reads Ctrl-C as a key, not as a signal.
         let edited = matches!(source, Source::Editor(_));
         let interrupt = async move { if edited { pending().await } else { interrupts.next().await } };
         let reading = tokio::task::spawn_blocking(move || {
@@ -71,7 +72,7 @@ impl Source {
         match self {
             Self::Editor(editor) => match editor.readline(PROMPT) {
                 Ok(line) => {
-                    // A history that cannot be kept is no reason to stop talking.
+                    // A history entry that cannot be stored must not end the chat.
                     let _ = editor.add_history_entry(line.as_str());
                     Ok(Some(line))
                 }

@@ -1,4 +1,4 @@
-//! Ctrl-C, or the signal that it stands for.
+//! Ctrl-C, or the corresponding signal.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::signal::ctrl_c;
 
-/// One listener over many turns: an interrupt between two of them is not lost.
+/// One listener over many turns, so that an interrupt between two turns is not lost.
 pub(super) struct Interrupts(BoxFuture<'static, io::Result<()>>);
 
 impl Interrupts {
@@ -14,17 +14,17 @@ impl Interrupts {
         Self(ctrl_c().boxed())
     }
 
-    /// Waits for an interrupt since the last one.
+    /// Waits for an interrupt after the last one that was returned or discarded.
     ///
     /// # Cancellation
-    /// Nothing is lost if it is dropped.
+    /// Dropping the future loses no interrupt.
     pub(super) async fn next(&mut self) -> io::Result<()> {
         let interrupt = (&mut self.0).await;
         self.0 = ctrl_c().boxed();
         interrupt
     }
 
-    /// Those that came before are none any more.
+    /// Discards earlier interrupts.
     pub(super) fn forget(&mut self) {
         self.0 = ctrl_c().boxed();
     }

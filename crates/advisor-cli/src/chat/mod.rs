@@ -1,4 +1,4 @@
-//! `advisor chat`: talks with a model behind any compatible endpoint.
+//! `advisor chat`: chats with a model behind any compatible endpoint.
 
 mod answer;
 mod endpoint;
@@ -23,7 +23,7 @@ use crate::conversations;
 use crate::failure::Failure;
 use crate::screen::{self, Screen};
 
-/// What `--help` says after the options.
+/// The text of `--help` after the options.
 pub(crate) const STREAMS: &str = "\
 The answer goes to standard output; reasoning, tool runs, notes and errors go to standard error.
 Where standard input is a file or a pipe, each line is a turn, and a failed turn ends the program.
@@ -32,25 +32,29 @@ The key is read from OPENAI_API_KEY and sent to the server that is named; a serv
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The model. Also from OPENAI_MODEL.
+    /// The model. The default is OPENAI_MODEL.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// The server's base URL, such as http://localhost:11434/v1. Also from OPENAI_BASE_URL; OpenAI's own if there is only OPENAI_API_KEY.
+    /// The server's base URL, such as http://localhost:11434/v1. The default is OPENAI_BASE_URL, or OpenAI's
+    /// own if only OPENAI_API_KEY is set.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Instructions for the model.
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// A folder whose text files the model may read, and so send to the server: those inside it of at most 256 KiB, none whose path has a name that begins with a dot. Left out, it can read no file.
+    /// A folder whose text files the model may read, and so send to the server. Only files of at most 256 KiB
+    /// inside it can be read, and none whose path has a name that begins with a dot. Without this option the
+    /// model can read no file.
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
     /// Gives the model no tools. Otherwise it can ask for the time, and read files if `--files` is given.
     #[arg(long, conflicts_with = "files")]
     no_tools: bool,
-    /// A file to remember conversations in, so that they can be gone on with later. Left out, the chat ends with the program.
+    /// A file to store conversations in, so that they can be continued later. Without this option they are lost
+    /// when the program ends.
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
-    /// The conversation to go on with.
+    /// The conversation to continue.
     #[arg(long, value_name = "ID", default_value = "chat")]
     conversation: String,
 }
@@ -79,7 +83,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let client = client(endpoint, arguments.system, &tools, memory.clone())?;
     let outcome = talk(&client, &conversation, &mut Screen::standard()).await;
-    // What a cancelled answer had shown is written before the file is closed.
+    // Writes the shown part of a cancelled answer before the file is closed.
     let closed = memory.close_unfinished().await;
     if let Some(store) = store {
         store.close().await;
@@ -102,13 +106,13 @@ async fn talk<A: Write, N: Write>(
             continue;
         }
         if input.is_interactive() {
-            // Whoever says something new wants it answered.
+            // A new message from the user discards earlier interrupts.
             interrupts.forget();
         }
         let line = line.trim_end_matches(['\r', '\n']);
         let turn = client.prompt().user(line).conversation(conversation.clone()).stream();
         match answer::show(turn, interrupts.next(), screen).await {
-            // Somebody who sits there can ask again; a script cannot.
+            // A user at a terminal can ask again; a script cannot.
             Err(Failure::Chain(error)) if input.is_interactive() => {
                 screen.note(&format!("error: {}", screen::chain_of(&error)))?;
             }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::folder::SharedFolder;
 
-/// What is harmless, and files if a folder is shared.
+/// Returns the harmless tools, and one that reads files if a folder is shared.
 pub(super) fn tools(files: Option<SharedFolder>) -> ToolSet {
     let tools = ToolSet::new().with(current_time());
     match files {

@@ -1,15 +1,15 @@
-//! What the server of the demo answers: the four shapes in which models stream text and tool calls.
+//! The answers of the demo's server: the four forms in which models stream text and tool calls.
 
 use std::time::Duration;
 
 use advisor_testkit::{ChatTranscript, Reply};
 use serde_json::json;
 
-/// One reply per request: two rounds in the first turn, three in the second.
+/// Returns one reply per request: two rounds in the first turn, three in the second.
 pub(crate) fn replies() -> Vec<Reply> {
     [only_calls(), only_text(), text_then_calls(), long_text_then_calls(), advice()]
         .into_iter()
-        // Network pieces need not end where events do.
+        // Network reads need not end at event boundaries.
         .map(|transcript| Reply::sse(transcript.done()).split_every(150).paced(Duration::from_millis(8)))
         .collect()
 }
@@ -18,7 +18,7 @@ fn model() -> ChatTranscript {
     ChatTranscript::new("demo-model")
 }
 
-/// Several calls and no text: each call is streamed after the one before.
+/// Several calls and no text: the calls are streamed one after another.
 fn only_calls() -> ChatTranscript {
     model()
         .tool_call(0, "call_tokyo", "get_weather", &["{\"ci", "ty\":\"To", "kyo\"}"])
@@ -28,7 +28,7 @@ fn only_calls() -> ChatTranscript {
         .usage(182, 51)
 }
 
-/// Nothing but text.
+/// Only text.
 fn only_text() -> ChatTranscript {
     words(
         model(),
@@ -74,7 +74,7 @@ fn advice() -> ChatTranscript {
     words(model(), "Go to Paris: it is dry, and a train leaves every hour.").finish("stop").usage(571, 19)
 }
 
-/// A text word by word.
+/// Appends a text word by word.
 fn words(transcript: ChatTranscript, text: &str) -> ChatTranscript {
     text.split_inclusive(' ').fold(transcript, ChatTranscript::text)
 }

@@ -1,4 +1,4 @@
-//! The parts of the demo that tell the journal what they do.
+//! The parts of the demo that record their work in the journal.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use advisor_chain::{AdvisorChain, ChatRequest, FnTool, StreamAdvisor, ToolDefini
 use advisor_testkit::Journal;
 use serde_json::{Value, json};
 
-/// Tells when the model is asked and when its answer is complete.
+/// Records when the model is asked, and when its answer is complete.
 pub(crate) fn asking(journal: &Journal) -> impl StreamAdvisor {
     let journal = journal.clone();
     from_fn("journal", move |request: ChatRequest, next: AdvisorChain| {
@@ -22,7 +22,7 @@ pub(crate) fn asking(journal: &Journal) -> impl StreamAdvisor {
     })
 }
 
-/// The tools of the demo. They take a moment, so that it can be seen that they run at the same time.
+/// Returns the tools of the demo. Each takes a moment, so that the output shows that they run at the same time.
 pub(crate) fn tools(journal: &Journal) -> ToolSet {
     ToolSet::new()
         .with(tool(journal, "get_weather", "Tells the weather in a city.", "city", |city| match city {

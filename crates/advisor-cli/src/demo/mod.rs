@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::screen::{self, Screen};
 
 pub(crate) async fn run() -> Result<(), Failure> {
-    // Everything is what the demo is about.
+    // Everything goes to standard output, since notes and tools are the point of the demo.
     let mut screen = Screen::new(Output::standard(io::stdout()), Output::standard(io::stdout()));
     let server = ReplayServer::start(answers::replies()).await.map_err(Error::advisor)?;
     let journal = Journal::new();
@@ -84,7 +84,7 @@ async fn turn<A: Write, N: Write>(
     Ok(())
 }
 
-/// A message on one line.
+/// Formats a message for the list of the memory's content.
 fn line(message: &Message) -> String {
     let text = screen::printable(&message.text());
     match message.role() {

@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::{AwaitPoints, Happened, Mishap, Over, Place};
 
-/// A turn that takes longer, by the clock of tokio, waits for what never comes.
+/// A turn that takes longer, by tokio's clock, waits for an event that never comes.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How often work that a turn has spawned may run before the next turn begins.
+/// The number of times that spawned work of a turn may run before the next turn begins.
 const YIELDS: usize = 64;
 
-/// Reads a turn, and stops it at the points at which it is to be stopped. Nothing of it may be left afterwards.
+/// Reads a turn, and stops it at the points of its strikes. Nothing of it may remain afterwards.
 pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Over {
     points.record(Happened::Began(turn.turn().id().clone()));
     points.pass_at_once(Place::Beginning);
@@ -36,7 +36,7 @@ pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Over {
     over
 }
 
-/// What a turn has spawned goes on now, while no turn runs, so that its points come too late.
+/// Lets spawned work of the turn continue while no turn runs, so that its points are recorded as late.
 async fn let_spawned_work_show() {
     if Handle::current().metrics().num_alive_tasks() > 0 {
         for _ in 0..YIELDS {
@@ -56,7 +56,7 @@ impl Driven<'_> {
             let over = match self.poll_turn(cx) {
                 Err(_) => Some(Over::Panicked),
                 Ok(Poll::Pending) => match self.stop_if_due() {
-                    // A turn that was cancelled is looked at again at once.
+                    // A cancelled turn is polled again at once.
                     None if !self.points.was_released() => return Poll::Pending,
                     over => over,
                 },
@@ -73,7 +73,7 @@ impl Driven<'_> {
         catch_unwind(AssertUnwindSafe(|| Pin::new(turn).poll_next(cx)))
     }
 
-    /// The reader takes an item; gives how the turn is over, if it is.
+    /// Records an item for the reader. Returns how the turn ended, if it has.
     fn take(&self, item: Option<Result<Chunk>>) -> Option<Over> {
         let chunk = match item {
             Some(Ok(chunk)) => chunk,
@@ -92,7 +92,7 @@ impl Driven<'_> {
     fn stop_if_due(&mut self) -> Option<Over> {
         match self.points.take_stop()? {
             Mishap::Drop(mode) => {
-                // The field goes, and the turn with it.
+                // Removes the turn from the field and drops it.
                 drop(self.turn.take().map(|turn| turn.on_drop(mode)));
                 Some(Over::Dropped)
             }
@@ -111,7 +111,7 @@ impl Driven<'_> {
         }
     }
 
-    /// Nothing follows the end of a turn.
+    /// Records a chunk that follows the end of the turn, which must not happen.
     async fn look_behind_the_end(&mut self) {
         if let Ok(Poll::Ready(Some(Ok(chunk)))) = poll_fn(|cx| Poll::Ready(self.poll_turn(cx))).await {
             self.points.record(Happened::Delivered(chunk));

@@ -8,15 +8,16 @@ use super::drive::drive;
 use super::leaves::{SAID, SAID_LAST};
 use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnRan};
 
-/// Runs turns of a chain, strikes them at their await points, and checks every [`Invariant`] on what came of it.
+/// Runs turns of a chain, injects mishaps at their await points, and checks every [`Invariant`] on the result.
 ///
-/// A case is some turns of one conversation, each with its strikes, and a last turn without any, which must work.
-/// Each case begins with a client of its own, as a process does that has just begun; after [`Mishap::Kill`] it goes on
-/// with another one over the same store. Everything runs in the task of the caller, and needs a tokio runtime with a
-/// clock, on which nothing waits.
+/// A case is several turns of one conversation, each with its strikes, and a last turn without any, which must
+/// work. Each case begins with a new client, like a new process. After [`Mishap::Kill`] it continues with
+/// another client over the same store. Everything runs in the caller's task, which needs a tokio runtime with a
+/// clock. Nothing waits on that clock.
 ///
 /// # Panics
-/// The `every_…` methods panic at the first case in which an invariant does not hold, with all that happened in it.
+/// The `every_…` methods panic at the first case in which an invariant does not hold. The message lists all
+/// events of the case.
 ///
 /// # Example
 /// ```
@@ -39,9 +40,9 @@ pub struct CrashDriver {
     following: Scenario,
     store: Arc<dyn ConversationStore>,
     without: Vec<Invariant>,
-    /// What a conversation remembers that has only the last turn; known when the first case begins.
+    /// The log of a conversation that has only the last turn; known when the first case begins.
     alone: Option<Vec<Entry>>,
-    /// Told from those of other drivers on the same server.
+    /// Distinguishes the conversations from those of other drivers on the same server.
     name: String,
     cases: usize,
 }
@@ -49,7 +50,7 @@ pub struct CrashDriver {
 type MakeClient = dyn Fn(&Leaves) -> Result<ChatClient> + Send + Sync;
 
 impl CrashDriver {
-    /// A driver of the chain that `make` makes of leaves, once for each process.
+    /// Creates a driver of the chain that `make` creates from the leaves, once for each process.
     pub fn new(
         scenario: Scenario,
         store: impl ConversationStore,
@@ -69,43 +70,43 @@ impl CrashDriver {
         }
     }
 
-    /// The same driver, in which the turns after the first are of this scenario. The loop has the limits of the first one.
+    /// Sets the scenario of the turns after the first. The loop keeps the limits of the first scenario.
     #[must_use]
     pub fn followed_by(self, following: Scenario) -> Self {
         let leaves = Leaves::new(self.scenario, following, Arc::clone(&self.store));
         Self { leaves, following, ..self }
     }
 
-    /// The same driver, which does not check this.
+    /// Leaves out the check of an invariant.
     #[must_use]
     pub fn without(mut self, invariant: Invariant) -> Self {
         self.without.push(invariant);
         self
     }
 
-    /// How many cases have run.
+    /// Returns the number of cases that have run.
     #[must_use]
     pub fn cases(&self) -> usize {
         self.cases
     }
 
-    /// The points of the first turn when nothing goes wrong.
+    /// Returns the points of the first turn without mishaps.
     pub async fn places(&mut self) -> Vec<Place> {
         self.whole_turn().await.places
     }
 
-    /// The first turn when nothing goes wrong.
+    /// Runs the first turn without mishaps.
     pub(super) async fn whole_turn(&mut self) -> TurnRan {
         self.checked(&[&[]]).await.turns.swap_remove(0)
     }
 
-    /// The tools of the leaves.
+    /// Returns the tools of the leaves.
     pub(super) fn tools(&self) -> &ToolSet {
         &self.leaves.tools
     }
 
-    /// Each of these mishaps at each point of a turn at which it can happen. Gives the number of points struck, each
-    /// counted once for each mishap.
+    /// Injects each of these mishaps at each point of a turn at which it can happen. Returns the number of
+    /// points, each counted once per mishap.
     pub async fn every_point(&mut self, mishaps: &[Mishap]) -> usize {
         let strikes = strikes(&self.places().await, 0, mishaps);
         for mishap in mishaps {
@@ -118,8 +119,8 @@ impl CrashDriver {
         strikes.len()
     }
 
-    /// Each of the mishaps `first` at each point of a turn, and after it each of `second` at each point of the turn that
-    /// follows. Gives the number of pairs.
+    /// Injects each of the mishaps `first` at each point of a turn, and then each of `second` at each point of
+    /// the next turn. Returns the number of pairs.
     pub async fn every_pair_of_points(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
         let mut pairs = 0;
         for one in strikes(&self.places().await, 0, first) {
@@ -133,8 +134,8 @@ impl CrashDriver {
         pairs
     }
 
-    /// Each of the mishaps `first` at each point of a turn, and each of `second` at each later point of the same turn.
-    /// After a drop or a kill there are none. Gives the number of pairs.
+    /// Injects each of the mishaps `first` at each point of a turn, and each of `second` at each later point of
+    /// the same turn. After a drop or a kill there are no later points. Returns the number of pairs.
     pub async fn every_pair_in_a_turn(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
         let mut pairs = 0;
         let goes_on = |strike: &Strike| !matches!(strike.mishap, Mishap::Drop(_) | Mishap::Kill);
@@ -149,10 +150,10 @@ impl CrashDriver {
         pairs
     }
 
-    /// Runs a case: for each turn what strikes it, then the last turn.
+    /// Runs a case: each turn with its strikes, then the last turn.
     ///
     /// # Errors
-    /// If the chain cannot be made, or the store itself fails.
+    /// If the chain cannot be created, or the store itself fails.
     pub async fn run(&mut self, turns: &[&[Strike]]) -> std::result::Result<Ran, CaseError> {
         let alone = match self.alone.take() {
             Some(alone) => alone,
@@ -202,7 +203,7 @@ impl CrashDriver {
         Ok(TurnRan { id, strikes: strikes.to_vec(), places, over, happened, log })
     }
 
-    /// Runs a case of which every invariant holds.
+    /// Runs a case and checks every invariant on it.
     #[allow(clippy::panic, reason = "an assertion in a test ends the test")]
     async fn checked(&mut self, turns: &[&[Strike]]) -> Ran {
         let ran = self.run(turns).await.unwrap_or_else(|error| panic!("{turns:?}: {error}"));
@@ -212,7 +213,7 @@ impl CrashDriver {
         ran
     }
 
-    /// The same, of a case in which everything that is to happen must have happened.
+    /// Does the same, and checks that every strike of the case happened.
     async fn struck(&mut self, turns: &[&[Strike]]) -> Ran {
         let ran = self.checked(turns).await;
         assert!(
@@ -224,8 +225,8 @@ impl CrashDriver {
     }
 }
 
-/// Each mishap at each of these points from one on, where it can happen. Of a turn that asks for its lease again and
-/// again, the first and the last time stand for all.
+/// Returns each mishap at each of the points from `from` on, where it can happen. If a turn asks for its lease
+/// repeatedly, the first and the last request represent all.
 fn strikes(places: &[Place], from: usize, mishaps: &[Mishap]) -> Vec<Strike> {
     let points = places.iter().copied().enumerate().skip(from);
     points
@@ -237,7 +238,7 @@ fn strikes(places: &[Place], from: usize, mishaps: &[Mishap]) -> Vec<Strike> {
         .collect()
 }
 
-/// Whether a lease is asked for here, and was asked for just before, and will be right after.
+/// Checks whether this point of a lease request has the same point of another request before and after it.
 fn is_asked_in_between(places: &[Place], point: usize) -> bool {
     let here = places.get(point);
     let is_same = |other: Option<usize>| other.is_some_and(|other| places.get(other) == here);
@@ -246,11 +247,11 @@ fn is_asked_in_between(places: &[Place], point: usize) -> bool {
         && is_same(point.checked_add(2))
 }
 
-/// Why a case could not be run at all.
+/// The reason why a case could not run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CaseError {
-    /// The chain could not be made.
+    /// The chain could not be created.
     Chain(advisor_core::Error),
     /// The store itself failed.
     Store(StoreError),

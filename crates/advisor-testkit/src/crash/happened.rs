@@ -7,7 +7,7 @@ use conversation_store::{BatchKey, NewEntry, Version};
 
 use super::{Mishap, Place};
 
-/// One thing that happened while turns ran, as instrumented leaves and the driver tell it. All of them have one order.
+/// An event while turns run, recorded by instrumented leaves and the driver. All events have one order.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Happened {
@@ -19,14 +19,14 @@ pub enum Happened {
         key: BatchKey,
         /// Its entries.
         entries: Vec<NewEntry>,
-        /// The version it led to.
+        /// The version after it.
         version: Version,
     },
-    /// A batch was appended once more under a key that was applied before.
+    /// A batch was appended again under a key that was applied before.
     AppendedAgain {
         /// Its key.
         key: BatchKey,
-        /// The version that the store gave.
+        /// The version that the store returned.
         version: Version,
     },
     /// The model was asked.
@@ -35,23 +35,23 @@ pub enum Happened {
         turn: TurnId,
         /// The number of the request in the turn, from 1.
         round: u32,
-        /// What it was sent.
+        /// The messages of the request.
         messages: MessageList,
-        /// The tools that it was offered.
+        /// The offered tools.
         tools: ToolSet,
     },
-    /// The model failed, or its answer broke off.
+    /// The model failed, or its answer was truncated.
     AnswerFailed {
         /// The number of the request in the turn.
         round: u32,
     },
     /// A tool was started.
     ToolStarted {
-        /// The key of the call, which no other call ever has.
+        /// The key of the call, unique among all calls.
         key: CallKey,
-        /// The id that the model gave it.
+        /// The call id from the model.
         call_id: Text,
-        /// What running it once more would do, if the tool says so.
+        /// The effect of another run of it, if the tool declares it.
         effect: Option<Effect>,
     },
     /// A tool had its effect.
@@ -64,34 +64,34 @@ pub enum Happened {
     RoundEnded(ChatResponse),
     /// The loop's hook for its end was called.
     LoopEnded,
-    /// The reader was given a chunk.
+    /// The reader received a chunk.
     Delivered(Chunk),
-    /// A mishap was due, and happened.
+    /// A mishap happened at its point.
     Struck {
-        /// The point.
+        /// The number of the point.
         point: usize,
-        /// Where it is.
+        /// The place of the point.
         place: Place,
-        /// What happened.
+        /// The mishap.
         mishap: Mishap,
     },
-    /// The turn is over for its reader.
+    /// The turn has ended for its reader.
     Over(Over),
-    /// Something of the turn was still there when the turn was over: so many running operations, answers and tools.
+    /// Parts of the turn remained when it had ended: the number of running operations, answers and tools.
     Left(usize),
-    /// A leaf went on when no turn was running.
+    /// A leaf continued while no turn was running.
     Late(Place),
 }
 
-/// How a turn is over for its reader.
+/// The end of a turn, for its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Over {
-    /// `Completed` came out.
+    /// The reader received `Completed`.
     Completed,
-    /// An error came out. Of a turn that was cancelled, it is [`ErrorKind::Cancelled`].
+    /// The reader received an error. For a cancelled turn it is [`ErrorKind::Cancelled`].
     Failed(ErrorKind),
-    /// It just stopped, with neither.
+    /// The stream ended with neither.
     Stopped,
     /// The reader dropped it.
     Dropped,
@@ -99,7 +99,7 @@ pub enum Over {
     Killed,
     /// A panic came out of it.
     Panicked,
-    /// It waited for what did not come within a minute of tokio's clock, and was dropped.
+    /// The turn did not end within a minute of tokio's clock, and was dropped.
     Stuck,
 }
 

@@ -1,4 +1,4 @@
-//! What must hold in every case, whatever happened to its turns.
+//! Conditions that must hold in every case, whatever happened to its turns.
 
 mod memory;
 mod order;
@@ -8,54 +8,57 @@ use std::fmt;
 
 use super::Ran;
 
-/// Something that must hold in every case. Each names the laws of `docs/laws.md` that it is of.
+/// A condition that must hold in every case. Each names its laws in `docs/laws.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Invariant {
-    /// M1: what the model is sent is valid, and the user speaks first.
+    /// M1: each request is valid, and the user speaks first.
     RequestsAreValid,
-    /// M2: what the model is sent, apart from system messages, is what the log tells at that moment.
+    /// M2: each request, apart from system messages, is the repaired log at that moment.
     MemoryIsThePrompt,
-    /// M3: the log is what was appended, in order and whole, without gaps in its versions; a batch that was appended
-    /// again changed nothing. After each turn nothing is in it that was not told.
+    /// M3: the log holds the appended entries, in order and complete, without gaps in its versions. A batch
+    /// that was appended again changed nothing. After each turn the log holds no entry whose append was not
+    /// recorded.
     LogIsWhatWasAppended,
-    /// M3: the entries of a turn stand together, and a turn has one input.
+    /// M3: the entries of a turn are adjacent, and a turn has one input.
     TurnsStandTogether,
     /// M1, T1: after each turn the repaired log is valid, and repairing it again changes nothing.
     RepairingAgainChangesNothing,
     /// O2: the input is stored before the first request.
     InputComesFirst,
-    /// O3: an answer is stored before a tool of it starts.
+    /// O3: an answer is stored before any of its tools starts.
     AnswersPrecedeTools,
-    /// O4: every call that is stored has its result stored before the next request.
+    /// O4: the result of every stored call is stored before the next request.
     ResultsPrecedeRequests,
-    /// O5: after a hook or an append has failed, no tool starts, nothing is asked, and the turn does not complete. After
-    /// the model has failed neither, until it is asked again inside the loop, or another answer is given there: what
-    /// came of a failed answer is no answer.
+    /// O5: after a failed hook or append, no tool starts, no request is sent, and the turn does not complete.
+    /// The same holds after the model has failed, until the model is asked again inside the loop or another
+    /// answer is given there. A part of a failed answer is no answer.
     FailuresEndTheTurn,
-    /// O6, S1: a turn ends, the end is stored before `Completed` comes out, and nothing follows.
+    /// O6, S1: a turn ends, its end is stored before `Completed` comes out, and nothing follows.
     TheEndComesLast,
-    /// T5: no call is run twice, and the start of one that must not be is stored before any tool of its round runs.
+    /// T5: no call runs twice. The start of a call that must not run twice is stored before the call runs.
     ToolsRunOnce,
     /// T4: a loop that begins ends exactly once.
     LoopsEndOnce,
-    /// K2, R2: when a turn is over nothing of it is left, and nothing of it goes on.
+    /// K2, R2: when a turn has ended, nothing of it remains or continues.
     NothingIsLeft,
-    /// S4, K3, K4: the text that was shown is remembered, once, exactly as it was, and it is what the end of the turn
-    /// tells; after a kill that of the open round may be missing. What was shown of an attempt that was restarted is void.
-    /// Nothing is told or remembered as shown that was not.
+    /// S4, K3, K4: the shown text is remembered once, exactly as it was, and equals the text at the end of the
+    /// turn. After a kill, the text of the open round may be missing. Shown text of a restarted attempt is
+    /// void. No other text is reported or remembered as shown.
     ShownIsRemembered,
-    /// K3: a turn that was rolled back is hidden, unless the process was killed before that was written.
+    /// K3: a turn that was rolled back is hidden, unless the process was killed before the rollback was
+    /// written.
     UndoneIsHidden,
-    /// K4, M6: the last turn completes and is remembered so. So the conversation is not busy, nor unusable.
+    /// K4, M6: the last turn completes and is remembered as completed. So the conversation is neither busy nor
+    /// unusable.
     TheLastTurnWorks,
-    /// K4, M5: what is remembered of the last turn is what is remembered of it in a conversation of its own: what happened
-    /// before changes neither what it says nor what is answered.
+    /// K4, M5: the last turn is remembered as it is in a separate conversation. Earlier events change neither
+    /// its input nor its answers.
     TheLastTurnIsUnchanged,
 }
 
 impl Invariant {
-    /// All of them.
+    /// All invariants.
     pub const ALL: [Self; 17] = [
         Self::RequestsAreValid,
         Self::MemoryIsThePrompt,
@@ -76,10 +79,10 @@ impl Invariant {
         Self::TheLastTurnIsUnchanged,
     ];
 
-    /// Checks it.
+    /// Checks this invariant on a case.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the problem.
     pub fn check(self, ran: &Ran) -> Result<(), String> {
         match self {
             Self::RequestsAreValid => transcripts::requests_are_valid(ran),
@@ -104,10 +107,10 @@ impl Invariant {
 }
 
 impl Ran {
-    /// Checks every invariant but some.
+    /// Checks every invariant except those in `without`.
     ///
     /// # Errors
-    /// The first invariant that does not hold, with all that happened.
+    /// The first invariant that does not hold, with the timeline.
     pub fn check(&self, without: &[Invariant]) -> Result<(), BrokenInvariant> {
         for invariant in Invariant::ALL.into_iter().filter(|invariant| !without.contains(invariant)) {
             if let Err(problem) = invariant.check(self) {
@@ -118,7 +121,7 @@ impl Ran {
     }
 }
 
-/// An invariant that did not hold, and all that happened.
+/// An invariant that did not hold, with the timeline.
 #[derive(Debug, Clone)]
 pub struct BrokenInvariant {
     invariant: Invariant,
@@ -127,13 +130,13 @@ pub struct BrokenInvariant {
 }
 
 impl BrokenInvariant {
-    /// Which one.
+    /// Returns the invariant.
     #[must_use]
     pub fn invariant(&self) -> Invariant {
         self.invariant
     }
 
-    /// What is wrong, without the timeline.
+    /// Returns the problem, without the timeline.
     #[must_use]
     pub fn problem(&self) -> &str {
         &self.problem

@@ -10,14 +10,14 @@ use super::scenario::{LAST, tools};
 use super::{AwaitPoints, PointHooks, PointModel, PointStore, Scenario};
 use crate::{Answer, ReceivedPrompt, ScriptedModel};
 
-/// What a chain under test is made of: leaves that tell of their await points.
+/// The parts of a chain under test: leaves that record their await points.
 ///
-/// A chain uses the model, the store and the tools; the loop's limits are the scenario's. Whatever else it waits
-/// for passes [`points`](Self::points).
+/// A chain uses the model, the store and the tools; the loop has the scenario's limits. Anything else that it
+/// waits for passes [`points`](Self::points).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Leaves {
-    /// The points, for leaves of the chain's own.
+    /// The points, for the chain's own leaves.
     pub points: AwaitPoints,
     /// The model.
     pub model: PointModel,
@@ -30,7 +30,7 @@ pub struct Leaves {
     scenario: Scenario,
 }
 
-/// What the user says: in the turns that are struck, and in the last one.
+/// The user messages: of the turns with strikes, and of the last turn.
 pub(super) const SAID: [&str; 4] = ["one", "two", "three", "four"];
 pub(super) const SAID_LAST: &str = "last";
 
@@ -53,27 +53,27 @@ impl Leaves {
         }
     }
 
-    /// A client around the model, with the tools; memory and loop are to be added.
+    /// Creates the builder of a client with the model and the tools; memory and loop must be added.
     pub fn client(&self) -> ChatClientBuilder {
         ChatClient::builder(self.model.clone()).system("Be brief.").tools(&self.tools)
     }
 
-    /// The loop with the hooks and the scenario's limits; a mode may be added.
+    /// Creates the builder of the loop with the hooks and the scenario's limits; a mode may be added.
     pub fn tool_loop(&self) -> ToolCallAdvisorBuilder {
         ToolCallAdvisor::builder().hooks(self.hooks.clone()).limits(self.scenario.limits())
     }
 
-    /// A new memory in the store, as in a process that has just begun.
+    /// Creates a memory in the store, as in a new process.
     #[must_use]
     pub fn memory(&self) -> ChatMemoryAdvisor {
         ChatMemoryAdvisor::new(self.store.clone())
     }
 }
 
-/// What the model answers depends on what it is sent, and on nothing else: asked the same again, it says the same.
+/// Returns the model's answer, which depends only on the messages: the same request gets the same answer.
 fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) -> Answer {
     let (mut said, mut answers) = (None, 0);
-    // An advisor may have said more in the user's name.
+    // An advisor may have added user messages.
     for message in prompt.messages.iter_back() {
         let text = message.text();
         said = SAID.into_iter().chain([SAID_LAST]).find(|said| *said == text);

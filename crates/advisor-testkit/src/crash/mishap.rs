@@ -3,24 +3,25 @@ use advisor_core::OnDrop;
 use super::Place;
 use crate::StoreFault;
 
-/// What happens to a turn at an await point.
+/// An event at an await point of a turn: a stop or a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mishap {
-    /// The reader drops the turn while the leaf waits. [`OnDrop::FinishTurn`] needs a spawner and is not for this.
+    /// The reader drops the turn while the leaf waits. [`OnDrop::FinishTurn`] needs a spawner and does not fit
+    /// here.
     Drop(OnDrop),
-    /// Someone cancels the turn by its handle while the leaf waits; the reader reads on.
+    /// The turn is cancelled through its handle while the leaf waits; the reader continues to read.
     Cancel(OnDrop),
-    /// The process is killed: the turn and everything in memory is gone, only the store is left.
+    /// The process is killed: the turn and all memory of the process are lost, and only the store remains.
     Kill,
-    /// The store's operation goes wrong. At a place before its effect: [`StoreFault::Unavailable`] and
+    /// The store's operation fails. Before its effect: [`StoreFault::Unavailable`] and
     /// [`StoreFault::Conflict`]; after it: [`StoreFault::AnswerLost`].
     Store(StoreFault),
-    /// The leaf fails: a model with an error of its connection, a tool with an error result, a hook with an error.
+    /// The leaf fails: a model with a connection error, a tool with an error result, a hook with an error.
     Fail,
     /// The model's answer ends without its completion.
     CutOff,
-    /// The leaf panics, and the panic unwinds through the whole turn unless it is a tool's.
+    /// The leaf panics. The panic unwinds through the whole turn, except that of a tool.
     Panic,
 }
 
@@ -40,7 +41,7 @@ impl Mishap {
         Self::Panic,
     ];
 
-    /// Those in which nothing fails by itself: someone drops, cancels or kills.
+    /// The mishaps in which no leaf fails: a drop, a cancel or a kill.
     pub const STOPS: [Self; 5] = [
         Self::Drop(OnDrop::KeepPartial),
         Self::Drop(OnDrop::Rollback),
@@ -49,7 +50,7 @@ impl Mishap {
         Self::Kill,
     ];
 
-    /// Those in which a leaf fails by itself.
+    /// The mishaps in which a leaf fails.
     pub const FAULTS: [Self; 6] = [
         Self::Store(StoreFault::Unavailable),
         Self::Store(StoreFault::Conflict),
@@ -59,13 +60,13 @@ impl Mishap {
         Self::Panic,
     ];
 
-    /// Whether someone stops the turn, so that the leaf stays pending.
+    /// Checks whether this stops the turn from outside, so that the leaf stays pending.
     #[must_use]
     pub fn is_stop(self) -> bool {
         matches!(self, Self::Drop(_) | Self::Cancel(_) | Self::Kill)
     }
 
-    /// Whether this can happen there.
+    /// Checks whether this can happen at `place`.
     #[must_use]
     pub fn can_happen_at(self, place: Place) -> bool {
         let of_reader = matches!(place, Place::Beginning | Place::Reader);
@@ -95,14 +96,14 @@ impl Mishap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Strike {
-    /// The point, counted from 0 as the turn passes them.
+    /// The number of the point, counted from 0 as the turn passes them.
     pub point: usize,
-    /// What happens there.
+    /// The mishap at this point.
     pub mishap: Mishap,
 }
 
 impl Strike {
-    /// This mishap at this point.
+    /// Creates a strike of this mishap at this point.
     #[must_use]
     pub fn new(point: usize, mishap: Mishap) -> Self {
         Self { point, mishap }

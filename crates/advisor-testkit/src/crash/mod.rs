@@ -1,24 +1,24 @@
-//! A turn is stopped at each of its await points, or something fails there: whatever happened, what must hold holds,
-//! and the conversation goes on. With the feature `crash`.
+//! Tests that stop a turn at each of its await points, or inject a fault there. Whatever happens, the
+//! invariants must hold and the conversation must continue. With the feature `crash`.
 //!
-//! One macro runs it on what a third party wrote:
+//! One macro runs the tests on third-party code:
 //!
-//! | on | there is |
+//! | of | macro |
 //! | --- | --- |
 //! | a store | [`crash_points_of_store!`](crate::crash_points_of_store) |
 //! | an advisor | [`crash_points_of_advisor!`](crate::crash_points_of_advisor) |
 //! | a whole chain | [`crash_points_of_chain!`](crate::crash_points_of_chain) |
 //!
-//! Each makes one test per [`Scenario`]; [`CrashDriver`] is what they use, and what runs pairs of points.
+//! Each macro makes one test per [`Scenario`]. The tests use [`CrashDriver`], which also runs pairs of points.
 //!
 //! | word | type |
 //! | --- | --- |
-//! | await point: a pending or a ready of an instrumented leaf, numbered as the turn passes it | [`AwaitPoints`], [`Place`] |
-//! | leaf: what a chain waits for in the end | [`Leaves`], [`PointStore`], [`PointModel`], [`PointTool`], [`PointHooks`] |
-//! | mishap: what happens at a point, a stop or a fault | [`Mishap`], [`Strike`] |
-//! | scenario: what the model answers in a turn | [`Scenario`] |
-//! | case: turns that are struck, and a last one that must work | [`CrashDriver`], [`Ran`], [`Happened`], [`Over`] |
-//! | invariant: what holds in every case | [`Invariant`], [`BrokenInvariant`] |
+//! | await point: a pending or a ready of a leaf, numbered in passing order | [`AwaitPoints`], [`Place`] |
+//! | leaf: an innermost wait of a chain | [`Leaves`], [`PointStore`], [`PointModel`], [`PointTool`], [`PointHooks`] |
+//! | mishap: an event at a point, either a stop or a fault | [`Mishap`], [`Strike`] |
+//! | scenario: the model's answers in a turn | [`Scenario`] |
+//! | case: turns with mishaps, and a last one that must work | [`CrashDriver`], [`Ran`], [`Happened`], [`Over`] |
+//! | invariant: a condition that holds in every case | [`Invariant`], [`BrokenInvariant`] |
 
 mod drive;
 mod driver;

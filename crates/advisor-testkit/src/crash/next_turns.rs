@@ -9,8 +9,8 @@ use advisor_core::{
 use chat_memory_advisor::{ChatMemoryAdvisor, validate_transcript};
 use conversation_store::{ConversationStore, ReadRange};
 
-/// Runs two turns with memory in a conversation, whatever its log holds: what they send must be valid, and what is said in
-/// them is stored.
+/// Runs two turns with memory in a conversation, whatever its log holds. Checks that their requests are valid
+/// and that their messages are stored.
 ///
 /// # Panics
 /// If a request is not valid, or a turn fails or is not stored.
@@ -26,7 +26,7 @@ pub async fn next_turns_are_valid(store: Arc<dyn ConversationStore>, key: &Conve
     }
 }
 
-/// Answers what is valid, and panics at what is not.
+/// Answers valid requests, and panics at any other.
 struct Careful;
 
 #[async_trait]

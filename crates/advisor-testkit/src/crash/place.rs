@@ -1,65 +1,65 @@
 use std::fmt;
 
-/// Where an await point is: which leaf, and what it is about to do or has just done.
+/// The position of an await point: the leaf, and the work that it is about to do or has just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
-    /// Nothing of the turn has happened yet: its first poll is to come.
+    /// Before the first poll of the turn.
     Beginning,
-    /// The reader has been given a chunk.
+    /// After the reader has received a chunk.
     Reader,
-    /// A store was asked to load and has not done so.
+    /// Before a store loads.
     BeforeLoad,
-    /// A store has loaded, and nobody knows it yet.
+    /// After a store has loaded, before the caller learns of it.
     AfterLoad,
-    /// A store was asked to append, and nothing is written.
+    /// Before a store appends.
     BeforeAppend,
-    /// A store was asked to append a batch that it has applied before. It says so, even if others have written since:
-    /// there is no conflict here.
+    /// Before a store appends a batch that it has applied before. It reports success, even if others have
+    /// written since: no conflict can occur.
     BeforeAppendAgain,
-    /// A store has appended, and nobody knows it yet.
+    /// After a store has appended, before the caller learns of it.
     AfterAppend,
-    /// A store was asked for a lease and has given none.
+    /// Before a store grants a lease.
     BeforeLease,
-    /// A store has given a lease, and nobody knows it yet.
+    /// After a store has granted a lease, before the caller learns of it.
     AfterLease,
-    /// A store is to renew a lease.
+    /// Before a store renews a lease.
     BeforeRenewal,
-    /// A store has renewed a lease, and nobody knows it yet.
+    /// After a store has renewed a lease, before the caller learns of it.
     AfterRenewal,
-    /// A store is to take a lease back.
+    /// Before a store releases a lease.
     BeforeLeaseEnds,
-    /// A store has done so, and nobody knows it yet.
+    /// After a store has released a lease, before the caller learns of it.
     AfterLeaseEnds,
     /// The model was asked.
     Model,
-    /// The model's next item, or its end, is to come.
+    /// Before the model's next item, or its end.
     ModelItem,
-    /// A tool was started and has had no effect.
+    /// After a tool was started, before its effect.
     ToolStarted,
-    /// A tool has had its effect and not answered yet.
+    /// After the effect of a tool, before its answer.
     ToolEnding,
     /// A hook of the loop.
     Hook(&'static str),
-    /// A leaf of the test's own, by its name: an advisor that waits for something, a timer.
+    /// A leaf of the test's own, by its name, such as an advisor that waits, or a timer.
     Other(&'static str),
 }
 
 impl Place {
-    /// Whether a leaf lets others run here, so that an order that is only accidental shows.
+    /// Checks whether a leaf yields here, so that an accidental order becomes visible.
     pub(super) fn waits(self) -> bool {
         !matches!(self, Self::Beginning | Self::Reader | Self::ModelItem)
     }
 
-    /// Whether a store passes it.
+    /// Checks whether this is a point of a store.
     pub(super) fn is_of_store(self) -> bool {
         let appends = matches!(self, Self::BeforeAppend | Self::BeforeAppendAgain | Self::AfterAppend);
         let leases = matches!(self, Self::BeforeLease | Self::AfterLease) || self.is_of_given_lease();
         appends || leases || matches!(self, Self::BeforeLoad | Self::AfterLoad)
     }
 
-    /// Whether a turn goes on when this fails: a lease that was not renewed is renewed a little later, and one that was
-    /// not given back ends with its time.
+    /// Checks whether a turn continues when this fails. A lease that was not renewed is renewed a little later,
+    /// and one that was not released expires.
     pub(super) fn is_of_given_lease(self) -> bool {
         let renews = matches!(self, Self::BeforeRenewal | Self::AfterRenewal);
         renews || matches!(self, Self::BeforeLeaseEnds | Self::AfterLeaseEnds)

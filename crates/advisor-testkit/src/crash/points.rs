@@ -16,15 +16,23 @@ use tool_call_advisor::LoopHooks;
 use super::{Happened, Mishap, Place, PointHooks, PointModel, PointStore, PointTool, Strike};
 use crate::crash::points::pass::{Pass, WANTED};
 
-/// Numbers the await points of a turn as its leaves pass them, and strikes where a test says. Clones share everything.
+/// Numbers the await points of a turn as its leaves pass them, and injects the mishaps of a test. Clones share
+/// everything.
 ///
-/// An await point is a pending or a ready of an instrumented leaf: a store before and after its effect, a model that
-/// is asked and before each of its items, a tool that starts and that is about to answer, a hook of the loop, whatever
-/// else calls [`pass`](Self::pass), and the reader after each chunk. Leaves that a turn runs at the same time pass
-/// their points in the order in which they are polled, so that on one thread the same turn has the same points.
+/// An await point is a pending or a ready of an instrumented leaf:
+///
+/// - a store, before and after its effect,
+/// - a model, when it is asked and before each of its items,
+/// - a tool, when it starts and before it answers,
+/// - a hook of the loop,
+/// - the reader, after each chunk,
+/// - any other code that calls [`pass`](Self::pass).
+///
+/// Leaves that a turn runs at the same time pass their points in the order in which they are polled. So on one
+/// thread the same turn has the same points.
 ///
 /// # Cancellation
-/// A point that is dropped has been passed. What passes a point while no turn runs is noted as
+/// A point whose future is dropped counts as passed. A point that is passed while no turn runs is recorded as
 /// [`Happened::Late`].
 ///
 /// # Example
@@ -51,13 +59,13 @@ pub struct AwaitPoints {
 
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Those of the running turn.
+    /// The points of the running turn.
     places: Vec<Place>,
     strikes: Vec<Strike>,
-    /// Points that were reached at which someone is to stop the turn, until they do. Leaves that run side by side may
-    /// reach several in one poll.
+    /// Stops whose points were reached, until the driver takes them. Leaves that run side by side may reach
+    /// several in one poll.
     stops: VecDeque<Strike>,
-    /// Leaves that wait to be stopped go on.
+    /// Whether leaves that wait to be stopped may continue.
     pub(super) released: bool,
     let_go: bool,
     pub(super) stuck: Vec<Waker>,
@@ -70,67 +78,67 @@ pub(super) struct Shared {
 type Watch = dyn Fn(usize, Place) + Send + Sync;
 
 impl AwaitPoints {
-    /// No points passed, and nothing to go wrong.
+    /// Creates an empty list of points, without strikes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A store that passes points before and after its effect, and tells of what was appended.
+    /// Wraps a store so that it passes points before and after its effect, and records appended batches.
     ///
-    /// It hands out no leases, unless it is asked to by [`PointStore::with_leases`].
+    /// It supports no leases, unless [`PointStore::with_leases`] enables them.
     #[must_use]
     pub fn store(&self, store: impl ConversationStore) -> PointStore {
         PointStore::new(self, Arc::new(store))
     }
 
-    /// A model that passes a point when it is asked and before each item, and tells of what it was asked.
+    /// Wraps a model so that it passes a point when it is asked and before each item, and records its requests.
     #[must_use]
     pub fn model(&self, model: impl ChatModel) -> PointModel {
         PointModel::new(self, Arc::new(model))
     }
 
-    /// A tool that passes a point when it starts and when it has run, and tells of both.
+    /// Wraps a tool so that it passes a point when it starts and when it has run, and records both.
     #[must_use]
     pub fn tool(&self, tool: impl Tool) -> PointTool {
         PointTool::new(self, Arc::new(tool))
     }
 
-    /// Hooks of the loop of which each passes a point before it does anything.
+    /// Wraps hooks of the loop so that each passes a point before its work.
     #[must_use]
     pub fn hooks(&self, hooks: impl LoopHooks) -> PointHooks {
         PointHooks::new(self, Arc::new(hooks))
     }
 
-    /// Passes a point of a leaf of the test's own: an advisor that waits for something, a timer.
+    /// Passes a point of a leaf of the test's own, such as an advisor that waits, or a timer.
     ///
     /// # Errors
-    /// Of kind [`ErrorKind::Advisor`], if it is to fail here.
+    /// Of kind [`ErrorKind::Advisor`], if a mishap makes it fail here.
     pub async fn pass(&self, name: &'static str) -> Result<()> {
         self.fallible(Place::Other(name)).await
     }
 
-    /// Calls `watch` with the number and the place of each point from now on, before it is passed.
+    /// Calls `watch` with the number and the place of each later point, before the point is passed.
     ///
-    /// It may stay there for ever: that is how a process that is to be killed at a point waits for it, when it has
-    /// told whoever kills it what has [happened](Self::happened).
+    /// `watch` may block forever. A process that is to be killed at a point waits there, after it has reported
+    /// the events that have [happened](Self::happened).
     pub fn watch(&self, watch: impl Fn(usize, Place) + Send + Sync + 'static) {
         self.lock().watch = Some(Arc::new(watch));
     }
 
-    /// The points that the running turn has passed, in order; when it is over, those of the last turn.
+    /// Returns the points that the running turn has passed, in order; after its end, those of the last turn.
     #[must_use]
     pub fn places(&self) -> Vec<Place> {
         self.lock().places.clone()
     }
 
-    /// What has happened so far.
+    /// Returns all events so far.
     #[must_use]
     pub fn happened(&self) -> Vec<Happened> {
         self.lock().happened.clone()
     }
 
-    /// A turn begins, and is struck so.
+    /// Begins a turn with these strikes.
     pub(super) fn begin(&self, strikes: &[Strike]) {
         let mut shared = self.lock();
         shared.places.clear();
@@ -139,7 +147,7 @@ impl AwaitPoints {
         shared.stops.clear();
     }
 
-    /// The turn is over: nothing of it may be left, and nothing may happen until the next one begins.
+    /// Ends the turn. Records its remaining parts, and any later point as late.
     pub(super) fn end(&self) {
         let mut shared = self.lock();
         shared.closed = true;
@@ -160,12 +168,12 @@ impl AwaitPoints {
         self.lock().happened.push(happened);
     }
 
-    /// Whether something among what has happened is so.
+    /// Checks whether one of the events satisfies `is_it`.
     pub(super) fn has_happened(&self, is_it: impl FnMut(&Happened) -> bool) -> bool {
         self.lock().happened.iter().any(is_it)
     }
 
-    /// How the turn is to be stopped now, if a point was reached at which it is.
+    /// Takes the next stop whose point was reached, if any.
     pub(super) fn take_stop(&self) -> Option<Mishap> {
         let mut shared = self.lock();
         let Strike { point, mishap } = shared.stops.pop_front()?;
@@ -175,12 +183,12 @@ impl AwaitPoints {
         Some(mishap)
     }
 
-    /// Whether leaves that were to be stopped have been let go since this was last asked.
+    /// Checks whether leaves that waited to be stopped were released since the last call.
     pub(super) fn was_released(&self) -> bool {
         std::mem::take(&mut self.lock().let_go)
     }
 
-    /// Leaves that wait to be stopped go on, as far as they are still there.
+    /// Lets leaves that wait to be stopped continue, if they still exist.
     pub(super) fn release(&self) {
         let stuck = {
             let mut shared = self.lock();
@@ -190,18 +198,18 @@ impl AwaitPoints {
         stuck.into_iter().for_each(Waker::wake);
     }
 
-    /// Passes a point of the driver's own, at which it can only stop the turn.
+    /// Passes a point of the driver, at which a mishap can only stop the turn.
     pub(super) fn pass_at_once(&self, place: Place) {
         self.tell_watch(place);
         let _ = self.lock().arrive(place);
     }
 
-    /// Passes a point. A fault is for the leaf to have; a panic has unwound.
+    /// Passes a point. Returns the fault that the leaf must have; a panic unwinds.
     pub(super) fn at(&self, place: Place) -> Pass {
         Pass::new(self, place)
     }
 
-    /// The same for a leaf whose only fault is an error of the chain.
+    /// Does the same for a leaf whose only fault is an error of the chain.
     pub(super) async fn fallible(&self, place: Place) -> Result<()> {
         match self.at(place).await {
             None => Ok(()),
@@ -209,7 +217,7 @@ impl AwaitPoints {
         }
     }
 
-    /// A point is about to be passed.
+    /// Calls the watch before a point is passed.
     pub(super) fn tell_watch(&self, place: Place) {
         let (point, watch) = {
             let shared = self.lock();
@@ -220,7 +228,7 @@ impl AwaitPoints {
         }
     }
 
-    /// Something of a turn that must be gone when the turn is over.
+    /// Registers a part of a turn that must not remain when the turn has ended.
     pub(super) fn alive(&self) -> Alive {
         self.lock().alive += 1;
         Alive(self.clone())
@@ -232,7 +240,7 @@ impl AwaitPoints {
 }
 
 impl Shared {
-    /// Counts a point and gives what happens there.
+    /// Counts a point and returns the mishap at it.
     pub(super) fn arrive(&mut self, place: Place) -> Option<Mishap> {
         if self.closed {
             self.happened.push(Happened::Late(place));
@@ -252,7 +260,7 @@ impl Shared {
     }
 }
 
-/// Held by a leaf as long as something of it is there.
+/// Held by a leaf while a part of it exists.
 pub(super) struct Alive(AwaitPoints);
 
 impl Drop for Alive {

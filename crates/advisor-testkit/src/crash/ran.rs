@@ -5,11 +5,11 @@ use conversation_store::{Entry, NewEntry};
 
 use super::{Happened, Mishap, Over, Place, Scenario, Strike};
 
-/// A case that has run: some turns of one conversation that were struck, and a last one that was not.
+/// A case that has run: turns of one conversation with strikes, and a last one without.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Ran {
-    /// What is struck, for people.
+    /// The scenario's name.
     pub scenario: &'static str,
     /// The conversation.
     pub conversation: ConversationKey,
@@ -17,7 +17,7 @@ pub struct Ran {
     pub turns: Vec<TurnRan>,
     /// The conversation's log at the end.
     pub log: Vec<Entry>,
-    /// The log of another conversation, in a process of its own, that has only the last turn.
+    /// The log of another conversation, in a separate process, that has only the last turn.
     pub alone: Vec<Entry>,
 }
 
@@ -27,42 +27,42 @@ pub struct Ran {
 pub struct TurnRan {
     /// The turn.
     pub id: TurnId,
-    /// What was to happen to it.
+    /// The strikes of the turn.
     pub strikes: Vec<Strike>,
-    /// The points that it passed.
+    /// The points that the turn passed.
     pub places: Vec<Place>,
-    /// How it was over for its reader.
+    /// The end of the turn, for its reader.
     pub over: Over,
-    /// What happened from its beginning until the next one's.
+    /// The events from its beginning to that of the next turn.
     pub happened: Vec<Happened>,
     /// The conversation's log right after it.
     pub log: Vec<Entry>,
 }
 
 impl Ran {
-    /// A case of which nothing has run.
+    /// Creates a case without turns.
     pub(super) fn of(scenario: Scenario, conversation: ConversationKey) -> Self {
         let scenario = scenario.name();
         Self { scenario, conversation, turns: Vec::new(), log: Vec::new(), alone: Vec::new() }
     }
 
-    /// Everything that happened, in order.
+    /// Returns all events, in order.
     pub fn happened(&self) -> impl Iterator<Item = &Happened> {
         self.turns.iter().flat_map(|turn| &turn.happened)
     }
 
-    /// What was appended by the end of the turn at `place`, in order.
+    /// Returns the entries that were appended by the end of the turn at `place`, in order.
     pub(super) fn appended_until(&self, place: usize) -> impl Iterator<Item = &NewEntry> {
         let turns = self.turns.iter().take(place.saturating_add(1));
         turns.flat_map(|turn| &turn.happened).flat_map(appended)
     }
 
-    /// Whether the process was killed in the turn at `place` or in a later one.
+    /// Checks whether the process was killed in the turn at `place` or in a later one.
     pub(super) fn is_killed_from(&self, place: usize) -> bool {
         self.turns.iter().skip(place).any(|turn| turn.over == Over::Killed)
     }
 
-    /// Whether all points at which something was to happen were reached.
+    /// Checks whether every strike happened.
     #[must_use]
     pub fn all_struck(&self) -> bool {
         self.turns.iter().all(TurnRan::all_struck)
@@ -70,18 +70,18 @@ impl Ran {
 }
 
 impl TurnRan {
-    /// Whether all points at which something was to happen were reached.
+    /// Checks whether every strike happened.
     pub(super) fn all_struck(&self) -> bool {
         let struck = self.happened.iter().filter(|happened| matches!(happened, Happened::Struck { .. }));
         struck.count() == self.strikes.len()
     }
 
-    /// How the turn was cancelled first, if it was: that is the one that counts.
+    /// Returns the first mishap that cancelled the turn. Only the first one has an effect.
     pub(super) fn first_cancelled(&self) -> Option<Mishap> {
         self.struck_by().find(|mishap| matches!(mishap, Mishap::Cancel(_)))
     }
 
-    /// What happened to it.
+    /// Returns the mishaps that happened to the turn.
     pub(super) fn struck_by(&self) -> impl Iterator<Item = Mishap> {
         self.happened.iter().filter_map(|happened| match happened {
             Happened::Struck { mishap, .. } => Some(*mishap),
@@ -89,13 +89,13 @@ impl TurnRan {
         })
     }
 
-    /// Its entries in a log.
+    /// Returns the turn's entries in a log.
     pub(super) fn entries<'a>(&'a self, log: &'a [Entry]) -> impl DoubleEndedIterator<Item = &'a Entry> {
         log.iter().filter(|entry| entry.turn == self.id)
     }
 }
 
-/// What an event appended; nothing if it is another event.
+/// Returns the entries that an event appended; none if it is another event.
 pub(super) fn appended(happened: &Happened) -> &[NewEntry] {
     match happened {
         Happened::Appended { entries, .. } => entries,
@@ -103,7 +103,7 @@ pub(super) fn appended(happened: &Happened) -> &[NewEntry] {
     }
 }
 
-/// The timeline.
+/// Writes the timeline.
 impl fmt::Display for Ran {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}:", self.scenario)?;

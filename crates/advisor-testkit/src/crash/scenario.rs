@@ -10,10 +10,10 @@ use super::AwaitPoints;
 use crate::Answer;
 use crate::crash::points::pass::WANTED;
 
-/// What a model answers in a turn, and how many rounds the loop allows it.
+/// The model's answers in a turn, and the number of rounds that the loop allows.
 ///
-/// Answers may call the tools `work`, `direct` (whose results are the answer), `once` (which must not run twice), `slow`,
-/// `fails` and `panics`.
+/// Answers may call the tools `work`, `direct` (whose results are the answer), `once` (which must not run
+/// twice), `slow`, `fails` and `panics`.
 #[derive(Clone, Copy)]
 pub struct Scenario {
     name: &'static str,
@@ -22,13 +22,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A scenario of these answers: the first to what the user says, each further one to what came of the one before.
+    /// Creates a scenario of these answers: the first to the user message, each further one to the results of
+    /// the one before.
     #[must_use]
     pub const fn new(name: &'static str, answers: fn() -> Vec<Answer>) -> Self {
         Self { name, answers, rounds: 9 }
     }
 
-    /// The same, in which the loop allows no more rounds than this.
+    /// Sets the number of rounds that the loop allows.
     #[must_use]
     pub const fn with_rounds(self, rounds: u32) -> Self {
         Self { rounds, ..self }
@@ -54,21 +55,21 @@ impl Scenario {
     /// A call that must not run twice beside one that may, then the answer.
     pub const ONCE: Self =
         Self::new("a call that must not run twice", || vec![calls(1, ["once", "work"]), done()]);
-    /// One call that takes a quarter of a minute by tokio's clock, so that a lease of half a minute is renewed meanwhile,
-    /// then the answer. For a paused clock, and so none of [`ALL`](Self::ALL).
+    /// One call that takes 15 seconds by tokio's clock, then the answer. A lease of 30 seconds is renewed
+    /// meanwhile. It needs a paused clock, and is therefore not in [`ALL`](Self::ALL).
     pub const SLOW: Self = Self::new("a call that takes long", || vec![calls(1, ["slow", "work"]), done()]);
 
-    /// All that take no time.
+    /// All scenarios that take no time.
     pub const ALL: [Self; 7] =
         [Self::PLAIN, Self::ROUND, Self::ROUNDS, Self::DIRECT, Self::LIMIT, Self::FAILURES, Self::ONCE];
 
-    /// What it is called.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The answer to a request that tells of so many answers in its turn.
+    /// Returns the answer to a request with `before` answers of its turn.
     pub(super) fn answer(&self, before: usize) -> Answer {
         (self.answers)().into_iter().nth(before).unwrap_or_else(done)
     }
@@ -78,14 +79,14 @@ impl Scenario {
     }
 }
 
-/// What the model answers in the last turn of a case.
+/// The model's answer in the last turn of a case.
 pub(super) const LAST: &str = "Fine.";
 
 fn done() -> Answer {
     Answer::new().text("All ").text("done.").finish(FinishReason::Stop)
 }
 
-/// The ids are the same in every turn, as those of many servers are.
+/// The ids are the same in every turn, as with many servers.
 fn calls(round: u32, tools: [&str; 2]) -> Answer {
     let answer = Answer::new().text(format!("Round {round}: "));
     let calls = (1..)
@@ -113,7 +114,7 @@ pub(super) fn tools(points: &AwaitPoints) -> ToolSet {
         .with(points.tool(FnTool::new(definition("panics"), panics)))
 }
 
-/// As a panic does, but for the message on the way.
+/// Panics without running the panic hook.
 fn panicked() -> Result<&'static str, ToolError> {
     std::panic::resume_unwind(Box::new(WANTED))
 }

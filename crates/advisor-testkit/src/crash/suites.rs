@@ -8,7 +8,8 @@ use conversation_store::{ConversationStore, InMemoryStore};
 use super::{CrashDriver, Happened, Invariant, Leaves, Mishap, Place, Scenario, TurnRan};
 use crate::StoreFault;
 
-/// What is done to a store. It cannot tell who stops a turn and how, so a drop and a kill stand for all stops.
+/// The mishaps for a store. A store cannot distinguish how a turn is stopped, so a drop and a kill represent
+/// all stops.
 const AT_A_STORE: [Mishap; 5] = [
     DROP,
     Mishap::Kill,
@@ -19,11 +20,12 @@ const AT_A_STORE: [Mishap; 5] = [
 
 const DROP: Mishap = Mishap::Drop(OnDrop::KeepPartial);
 
-/// How long a lease lasts where the clock may be the real one: so long waits the next turn after a kill.
+/// The duration of a lease if the clock may be the real one. After a kill, the next turn waits this long.
 const LEASE: Duration = Duration::from_millis(100);
 
-/// Strikes every point of turns that are remembered in this store, and every two of the shortest; of that one, also
-/// every point with leases if the store hands them out. Gives the number of cases.
+/// Injects mishaps at every point of turns that are remembered in this store, and at every pair of points of
+/// the shortest turn. If the store supports leases, the points of the shortest turn are also tested with
+/// leases. Returns the number of cases.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -52,10 +54,11 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
     cases
 }
 
-/// Strikes every point of turns that run through the advisors that `make` makes, one for each process of a case, with a
-/// memory inside the tool loop and with one outside it, and every two points of the shortest. The invariants in `without`
-/// are not checked; [`crash_points_of_advisor!`](crate::crash_points_of_advisor) says which advisor breaks which. Returns
-/// the number of cases.
+/// Injects mishaps at every point of turns that run through the advisors that `make` creates, one for each
+/// process of a case. The turns run with a memory inside the tool loop, and with one outside it. Of the
+/// shortest turn, every pair of points is tested. The invariants in `without` are not checked;
+/// [`crash_points_of_advisor!`](crate::crash_points_of_advisor) lists which advisor breaks which. Returns the
+/// number of cases.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -80,12 +83,12 @@ pub async fn every_point_of_advisor<A: StreamAdvisor>(
     cases
 }
 
-/// Strikes every point of the turns of a chain, which `make` makes of the leaves once for each process of a case, and every
-/// two points of the shortest. Returns the number of cases.
+/// Injects mishaps at every point of the turns of a chain, and at every pair of points of the shortest turn.
+/// `make` creates the chain from the leaves, once for each process of a case. Returns the number of cases.
 ///
 /// # Panics
-/// If an invariant does not hold, or the chain does not use one of the leaves: no point of it was passed. The tools may
-/// stay unused where they are offered and no complete call comes to the tool loop.
+/// If an invariant does not hold, or if no point of one of the leaves was passed, so the chain does not use it.
+/// The tools may stay unused if they are offered and no complete call reaches the tool loop.
 pub async fn every_point_of_chain(
     make: impl Fn(&Leaves) -> Result<ChatClient> + Send + Sync + 'static,
     scenario: Scenario,
@@ -105,7 +108,8 @@ fn driver_without(
     without.iter().fold(driver, |driver, invariant| driver.without(*invariant))
 }
 
-/// Strikes every point; and of the shortest turn every two, of which the second is dropped.
+/// Injects mishaps at every point, and for the shortest turn at every pair of points, of which the second is a
+/// drop.
 async fn strike(driver: &mut CrashDriver, scenario: Scenario, mishaps: &[Mishap]) -> usize {
     let points = driver.every_point(mishaps).await;
     let pairs = match is_shortest(scenario) {
@@ -119,7 +123,7 @@ fn is_shortest(scenario: Scenario) -> bool {
     scenario.name() == Scenario::PLAIN.name()
 }
 
-/// What is struck is what the leaves do: a chain that is made of others is not tested.
+/// Checks that the chain uses the leaves. A chain that is made of other parts is not tested.
 fn check_leaves(turn: &TurnRan, tools: &ToolSet, scenario: Scenario) {
     let passed = |is_it: fn(Place) -> bool| turn.places.iter().copied().any(is_it);
     for (leaf, used) in [
@@ -132,7 +136,7 @@ fn check_leaves(turn: &TurnRan, tools: &ToolSet, scenario: Scenario) {
     }
 }
 
-/// Whether one of the tools runs; or is offered to a model none of whose calls gets to the loop as a whole one.
+/// Checks whether one of the tools ran, or was offered to a model of which no complete call reached the loop.
 fn uses_tools(turn: &TurnRan, tools: &ToolSet) -> bool {
     let is_ours = |offered: &Arc<dyn Tool>| {
         tools.iter().any(|tool| std::ptr::addr_eq(Arc::as_ptr(tool), Arc::as_ptr(offered)))
@@ -151,10 +155,10 @@ fn uses_tools(turn: &TurnRan, tools: &ToolSet) -> bool {
     offered && !called
 }
 
-/// Strikes every await point of turns that are remembered in a store: one test per [`Scenario`].
+/// Injects mishaps at every await point of turns that are remembered in a store: one test per [`Scenario`].
 ///
-/// The expression makes the store; it may await, and may `return` where there is nothing to test. The crate that uses
-/// the macro needs tokio with `macros` and `rt`.
+/// The expression creates the store. It may await, and may `return` if there is nothing to test. The crate that
+/// uses the macro needs tokio with `macros` and `rt`.
 ///
 /// ```
 /// mod crash_points {
@@ -171,24 +175,27 @@ macro_rules! crash_points_of_store {
     };
 }
 
-/// Strikes every await point of turns that run through an advisor: one test per [`Scenario`].
+/// Injects mishaps at every await point of turns that run through an advisor: one test per [`Scenario`].
 ///
-/// The expression makes the advisor, once for each process of a case: what it keeps in memory is gone with the process.
-/// Instrument what the advisor itself waits for with [`AwaitPoints::pass`] in a chain of your own, by
-/// [`crash_points_of_chain!`](crate::crash_points_of_chain).
+/// The expression creates the advisor, once for each process of a case, so that its state in memory is lost
+/// with the process. To instrument the advisor's own waits, use [`AwaitPoints::pass`] in a chain of your own,
+/// with [`crash_points_of_chain!`](crate::crash_points_of_chain).
 ///
-/// [`Invariant`]s hold whatever the advisor makes of an answer: a cache, one that asks again, one that stops an answer and
-/// one that edits it pass as they are, if they stand inside memory. An invariant that the advisor breaks on purpose is
-/// left out by its name:
+/// [`Invariant`]s hold for any change of an answer. A cache, and advisors that retry, stop or edit an answer,
+/// pass unchanged if they are inside memory. Leave out by name an invariant that the advisor breaks on purpose:
 ///
-/// | an advisor that | breaks |
-/// | --- | --- |
-/// | changes what is sent, other than by system messages | [`MemoryIsThePrompt`](Invariant::MemoryIsThePrompt) |
-/// | adds a message in the user's name | also [`RequestsAreValid`](Invariant::RequestsAreValid) |
-/// | changes answers outside memory or outside the loop | [`ShownIsRemembered`](Invariant::ShownIsRemembered) |
-/// | gives answers outside both, such as a guard | also [`TheEndComesLast`](Invariant::TheEndComesLast) and [`TheLastTurnWorks`](Invariant::TheLastTurnWorks), since nothing of its turn is stored |
-/// | ends a turn with what came of an answer that failed | [`FailuresEndTheTurn`](Invariant::FailuresEndTheTurn) |
-/// | lets one turn of a conversation change the answers of the next, such as a budget | [`TheLastTurnIsUnchanged`](Invariant::TheLastTurnIsUnchanged) |
+/// - An advisor that changes requests, other than by system messages, breaks
+///   [`MemoryIsThePrompt`](Invariant::MemoryIsThePrompt).
+/// - One that adds a user message also breaks [`RequestsAreValid`](Invariant::RequestsAreValid).
+/// - One that changes answers outside memory or outside the loop breaks
+///   [`ShownIsRemembered`](Invariant::ShownIsRemembered).
+/// - One that answers outside both, such as a guard, also breaks
+///   [`TheEndComesLast`](Invariant::TheEndComesLast) and [`TheLastTurnWorks`](Invariant::TheLastTurnWorks),
+///   because nothing of its turn is stored.
+/// - One that ends a turn with a part of a failed answer breaks
+///   [`FailuresEndTheTurn`](Invariant::FailuresEndTheTurn).
+/// - One by which a turn of a conversation changes the answers of the next, such as a budget, breaks
+///   [`TheLastTurnIsUnchanged`](Invariant::TheLastTurnIsUnchanged).
 ///
 /// ```
 /// use advisor_core::{AdvisorChain, ChatRequest, from_fn};
@@ -223,12 +230,13 @@ macro_rules! crash_points_of_advisor {
     };
 }
 
-/// Strikes every await point of the turns of a whole chain: one test per [`Scenario`](crate::crash::Scenario).
+/// Injects mishaps at every await point of the turns of a whole chain: one test per
+/// [`Scenario`](crate::crash::Scenario).
 ///
-/// The closure makes the client of the [`Leaves`](crate::crash::Leaves) that it is given, once for each process of a
-/// case; what is to be gone with the process is made in the closure. The chain needs a memory and a tool loop of the
-/// leaves, and fails without. [`Invariant`]s that the chain breaks on purpose are left out by their names, as with
-/// [`crash_points_of_advisor!`](crate::crash_points_of_advisor).
+/// The closure creates the client from the given [`Leaves`](crate::crash::Leaves), once for each process of a
+/// case. Create in the closure all state that is lost with the process. The chain needs a memory and a tool
+/// loop of the leaves, and fails without. Leave out by name the [`Invariant`]s that the chain breaks on
+/// purpose, as with [`crash_points_of_advisor!`](crate::crash_points_of_advisor).
 ///
 /// ```
 /// use advisor_core::{AdvisorChain, ChatRequest, Phase, from_fn};

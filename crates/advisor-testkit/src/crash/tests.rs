@@ -19,7 +19,7 @@ async fn ran(scenario: Scenario, strikes: &[Strike]) -> Ran {
     driver(scenario).run(&[strikes]).await.unwrap()
 }
 
-/// The first event that is so is changed, or taken away.
+/// Changes the first event that satisfies `is_it`, or removes it.
 fn change(ran: &mut Ran, is_it: fn(&Happened) -> bool, changed: impl FnOnce(Happened) -> Option<Happened>) {
     let events = ran.turns.iter_mut().map(|turn| &mut turn.happened).find(|events| events.iter().any(is_it));
     let events = events.unwrap();
@@ -42,7 +42,7 @@ fn append_of(step: &'static str) -> impl Fn(&Happened) -> bool {
     move |happened| matches!(happened, Happened::Appended { key, .. } if &*key.step == step)
 }
 
-/// Takes what was appended under this step away.
+/// Removes the events of appends under this step.
 fn forget_append(ran: &mut Ran, step: &'static str) {
     for turn in &mut ran.turns {
         let is_it = append_of(step);
@@ -67,7 +67,7 @@ fn again(ran: &mut Ran, is_it: fn(&Happened) -> bool) {
     events.insert(place, event);
 }
 
-/// What breaks an invariant in a case of two whole turns.
+/// Breaks an invariant in a case of two whole turns.
 fn spoil(invariant: Invariant, ran: &mut Ran) {
     match invariant {
         Invariant::RequestsAreValid => ask_with(ran, |mut messages| {
@@ -83,7 +83,7 @@ fn spoil(invariant: Invariant, ran: &mut Ran) {
             ran.log.push(strayed);
         }
         Invariant::RepairingAgainChangesNothing => {
-            // What a caller said twice in one turn stays twice.
+            // A user message that occurs twice in one turn stays twice.
             let said = ran.turns[0].log[0].clone();
             ran.turns[0].log.insert(0, said);
         }
@@ -132,7 +132,7 @@ async fn every_invariant_accepts_whole_turns_and_detects_violation() {
     }
 }
 
-/// A cache answers one case from another, and what a process remembers outlives it, where a client does not end with them.
+/// Otherwise a cache would answer one case from another, and the memory of a process would outlive it.
 #[tokio::test]
 async fn d9_each_process_of_case_has_own_client() {
     let made = Arc::new(AtomicUsize::new(0));
@@ -142,14 +142,14 @@ async fn d9_each_process_of_case_has_own_client() {
         leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
     });
     let kill = [Strike::new(0, Mishap::Kill)];
-    // The first case is preceded by the last turn alone.
+    // Before the first case, the last turn runs alone.
     for (case, processes) in [(&[&[][..]][..], 2), (&[&[]], 1), (&[&kill], 2), (&[&kill, &kill], 3)] {
         driver.run(case).await.unwrap().check(&[]).unwrap();
         assert_eq!(made.swap(0, Ordering::Relaxed), processes, "{case:?}");
     }
 }
 
-/// Puts events between the failure of a turn's answer and its end.
+/// Inserts events between the failure of a turn's answer and its end.
 async fn after_a_failed_answer(events: &[Happened]) -> Result<(), String> {
     let places = driver(Scenario::PLAIN).places().await;
     let model = places.iter().position(|place| *place == Place::ModelItem).unwrap();
@@ -255,11 +255,11 @@ async fn completion_before_stored_end_is_detected() {
     assert_eq!(ran.check(&[]).unwrap_err().invariant(), Invariant::TheEndComesLast);
 }
 
-/// The partial text of a dropped turn is forgotten, or another one, or told twice.
+/// The partial text of a dropped turn is missing, or another one, or repeated.
 #[tokio::test]
 async fn a_partial_text_is_that_which_was_shown() {
     let places = driver(Scenario::PLAIN).places().await;
-    // The reader has been given the beginning of a block and its first text.
+    // The reader has received the beginning of a block and its first text.
     let readers = places.iter().enumerate().filter(|(_, place)| **place == Place::Reader);
     let shown = readers.map(|(point, _)| point).nth(1).unwrap();
     let ran = ran(Scenario::PLAIN, &[Strike::new(shown, Mishap::Drop(OnDrop::KeepPartial))]).await;
@@ -347,7 +347,7 @@ async fn what_goes_on_after_a_turn_is_found() {
     assert_eq!(happened, ["1 parts of the turn are still there", "went on without a turn: late"]);
 }
 
-/// A driver of a chain in which this advisor stands outermost.
+/// Creates a driver of a chain with this advisor as the outermost one.
 fn driver_with<A: StreamAdvisor>(make: impl Fn(&AwaitPoints) -> A + Send + Sync + 'static) -> CrashDriver {
     CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), move |leaves: &Leaves| {
         let client = leaves.client().advisor_in(Phase::Turn, make(&leaves.points));

@@ -1,4 +1,4 @@
-//! Messages and entries in a word each, for what a failed case says.
+//! Short forms of messages and entries, for the report of a failed case.
 
 use advisor_core::{Message, Role, TurnEnd};
 use conversation_store::EntryKind;

@@ -1,4 +1,4 @@
-//! What happened in which order.
+//! An ordered record of events.
 
 mod out_of_order;
 mod pattern;
@@ -11,26 +11,27 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
-    /// What happened, as words from the general to the special: `store.append assistant r1`.
+    /// The event in words, from the general to the specific: `store.append assistant r1`.
     pub label: String,
-    /// What else is worth knowing when a check fails; `null` when nothing is. Checks do not look at it.
+    /// Further details for a failed check; `null` if there are none. Checks ignore them.
     pub fields: Value,
 }
 
-/// An ordered record of what happened, shared by everything that takes part in a test.
+/// An ordered record of events, shared by all parts of a test.
 ///
-/// Clones share one record and may be used from any thread. All events of a journal have one order: that in which
-/// [`record`](Self::record) was called. A check that fails panics (or returns [`OutOfOrder`]) with the whole timeline,
-/// the events concerned marked.
+/// Clones share one record and may be used from any thread. All events of a journal have one order: that of the
+/// calls of [`record`](Self::record). A failed check panics (or returns [`OutOfOrder`]) with the whole
+/// timeline, in which the events concerned are marked.
 ///
 /// # Patterns
 ///
-/// The checks name events by a pattern over the label: `*` stands for any characters, also none, and everything else for itself.
-/// `tool.start c1` is exactly that event, `tool.start*` everything that begins so, `* r1` everything that ends so.
+/// The checks name events by a pattern over the label: `*` matches any characters, also none, and everything
+/// else matches itself. `tool.start c1` is exactly that event, `tool.start*` every event that begins so, `* r1`
+/// every event that ends so.
 ///
 /// # Example
 ///
@@ -52,17 +53,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty journal.
+    /// Creates an empty journal.
     pub fn new() -> Self {
         Self { events: Arc::new(watch::Sender::new(Vec::new())) }
     }
 
-    /// Adds an event at the end.
+    /// Appends an event.
     pub fn record(&self, label: impl Into<String>) {
         self.record_with(label, Value::Null);
     }
 
-    /// Adds an event with fields, which the timeline shows.
+    /// Appends an event with fields, which the timeline shows.
     ///
     /// ```
     /// # use advisor_testkit::Journal;
@@ -76,23 +77,24 @@ impl Journal {
         self.events.send_modify(|events| events.push(event));
     }
 
-    /// All events so far.
+    /// Returns all events so far.
     pub fn events(&self) -> Vec<Event> {
         self.events.borrow().clone()
     }
 
-    /// The labels of all events so far: the short form to compare a whole run with.
+    /// Returns the labels of all events so far, for a comparison with a whole run.
     pub fn labels(&self) -> Vec<String> {
         let events = self.events.borrow();
         events.iter().map(|event| event.label.clone()).collect()
     }
 
-    /// How many events match.
+    /// Returns the number of events that match.
     pub fn count(&self, pattern: &str) -> usize {
         self.places(pattern).len()
     }
 
-    /// Waits until an event that matches has been recorded, and returns the first one. Can be dropped at any time.
+    /// Waits until a matching event has been recorded, and returns the first one. The future can be dropped at
+    /// any time.
     pub async fn recorded(&self, pattern: &str) -> Event {
         let mut changes = self.events.subscribe();
         loop {
@@ -110,8 +112,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// Two such events are the other way round, one event matches both, or nothing matches one of the patterns:
-    /// a check about something that never happened proves nothing.
+    /// Two such events are in the other order, one event matches both, or a pattern matches nothing. A check of
+    /// an event that never happened proves nothing.
     pub fn happens_before(&self, earlier: &str, later: &str) -> Result<(), OutOfOrder> {
         let before = self.places(earlier);
         let after = self.places(later);
@@ -128,13 +130,15 @@ impl Journal {
         Err(self.out_of_order(problem, [(earlier, before), (later, after)]))
     }
 
-    /// Checks that the patterns match a subsequence of the events: one event each, in this order, with any others between.
+    /// Checks that the patterns match a subsequence of the events: one event each, in this order, with any
+    /// others in between.
     ///
-    /// Each pattern takes the first event after the previous pattern's that matches. Later matches do no harm.
+    /// Each pattern takes the first matching event after that of the previous pattern. Later matches are
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// A pattern finds no event after those of the patterns before it.
+    /// No event after those of the earlier patterns matches a pattern.
     pub fn in_order(&self, patterns: &[&str]) -> Result<(), OutOfOrder> {
         let mut marks: Vec<(&str, Vec<usize>)> = Vec::new();
         let mut next = 0;
@@ -179,7 +183,7 @@ impl Journal {
         require(self.in_order(patterns));
     }
 
-    /// Asserts that exactly `count` events match; 0 says that something never happened.
+    /// Asserts that exactly `count` events match; 0 means that the event never happened.
     ///
     /// # Panics
     ///
@@ -214,7 +218,7 @@ impl Default for Journal {
     }
 }
 
-/// The timeline: one numbered line for each event.
+/// Writes the timeline: one numbered line for each event.
 impl fmt::Display for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         out_of_order::write_timeline(f, &self.events.borrow(), &[])

@@ -1,15 +1,16 @@
-//! What a failed check says.
+//! The report of a failed check.
 
 use super::Event;
 use serde_json::Value;
 use std::fmt;
 
-/// Longer timelines show only what is near the marked events.
+/// The longest timeline that is shown whole. Longer ones show only events near the marked ones.
 const SHOWN_WHOLE: usize = 120;
-/// How many events before and after a marked one a long timeline shows.
+/// The number of events that a long timeline shows before and after a marked one.
 const NEAR: usize = 8;
 
-/// Why a check of a [`Journal`](super::Journal) failed: one sentence, then the timeline at that moment with the events concerned marked.
+/// The reason why a check of a [`Journal`](super::Journal) failed: one sentence, then the timeline at that
+/// moment with the events concerned marked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutOfOrder {
     problem: String,
@@ -36,7 +37,7 @@ impl OutOfOrder {
         Self { problem, events: events.to_vec(), marks: marks.collect() }
     }
 
-    /// The sentence alone, without the timeline.
+    /// Returns the sentence alone, without the timeline.
     pub fn problem(&self) -> &str {
         &self.problem
     }
@@ -51,7 +52,7 @@ impl fmt::Display for OutOfOrder {
     }
 }
 
-/// One numbered line for each event; `>` and the pattern at the marked ones.
+/// Writes one numbered line for each event, with `>` and the pattern at the marked ones.
 pub(super) fn write_timeline(f: &mut fmt::Formatter<'_>, events: &[Event], marks: &[Mark]) -> fmt::Result {
     if events.is_empty() {
         return writeln!(f, "  (nothing was recorded)");

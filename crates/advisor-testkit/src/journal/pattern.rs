@@ -1,6 +1,6 @@
 //! Patterns over labels.
 
-/// Whether `label` is what `pattern` says: `*` stands for any characters, everything else for itself.
+/// Checks whether `label` matches `pattern`: `*` matches any characters, everything else matches itself.
 pub(super) fn matches(pattern: &str, label: &str) -> bool {
     let Some((first, others)) = pattern.split_once('*') else {
         return pattern == label;

@@ -11,7 +11,7 @@ fn journal(labels: &[&str]) -> Journal {
     journal
 }
 
-/// What the panic of `assertion` says.
+/// Returns the panic message of `assertion`.
 fn failure(assertion: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion should fail");
     *panic.downcast::<String>().expect("a panic with a message")
@@ -43,7 +43,7 @@ fn happens_before_means_every_one_before_every_one() {
     let journal = journal(&["store r1", "tool c1", "tool c2", "store r2"]);
     journal.assert_happens_before("store r1", "tool*");
     journal.assert_happens_before("tool*", "store r2");
-    // One store comes first, another last: neither order holds for all of them.
+    // One store event is the first and another the last, so neither order holds for all of them.
     assert!(journal.happens_before("store*", "tool*").is_err());
     assert!(journal.happens_before("tool*", "store*").is_err());
     // An event does not happen before itself.

@@ -1,8 +1,8 @@
-//! When a result agrees with an expectation.
+//! Compares a result with an expectation.
 
 use serde_json::{Map, Number, Value};
 
-/// Which words of the APIs mean the same end.
+/// The words of the APIs that mean the same finish reason.
 const FINISH_WORDS: [(&str, &[&str]); 4] = [
     ("stop", &["stop", "endturn", "stopsequence", "eos", "complete", "completed"]),
     ("length", &["length", "maxtokens", "maxoutputtokens"]),
@@ -10,27 +10,31 @@ const FINISH_WORDS: [(&str, &[&str]); 4] = [
     ("content_filter", &["contentfilter", "safety", "refusal"]),
 ];
 
-/// Recordings whose readers disagree for good reason, and the fields in which any answer is right.
+/// Recordings on which readers disagree for good reason, and the fields in which any answer is right.
 const UNDECIDED: [(&str, &[&str]); 1] = [(
     // The provider runs these calls itself: some readers list them, some do not.
     "xai-responses-grok-4-fast-reasoning-x-search-custom-tool-01",
     &["tool_calls", "finish_reason"],
 )];
 
-/// How `got` differs from `expected`, one sentence for each field; empty when they agree.
+/// Returns the differences between `got` and `expected`, one phrase for each field; empty if they agree.
 ///
 /// `expected` is the content of a `NAME.expected.json`. `got` is an object with `text`, `reasoning`, `refusal`,
-/// `tool_calls` (a list of `{id, name, arguments}`), `finish_reason`, `usage` (`{input_tokens, output_tokens}` or null) and `error` (or null).
+/// `tool_calls` (a list of `{id, name, arguments}`), `finish_reason`, `usage` (`{input_tokens, output_tokens}`
+/// or null) and `error` (or null).
 ///
-/// Beyond equality:
+/// The rules beyond equality:
 ///
-/// - Ids are not compared. Arguments compare as JSON where they are JSON; `""`, `null` and `{}` are all a call without arguments.
-/// - Where an error is expected, `error` must not be null, and only the text before the error, if there is some, is compared beside it.
+/// - Ids are not compared. Arguments are compared as JSON if they are JSON; `""`, `null` and `{}` all mean no
+///   arguments.
+/// - If an error is expected, `error` must not be null. Only the text before the error, if the expectation has
+///   some, is compared beside it.
 /// - Otherwise `error` must be null, unless the stream ends without any finish reason.
-/// - `finish_reason`: the provider's word, or another API's word for the same. Gemini, Responses and Ollama have no word of their own for
-///   calls, so `tool_calls` is right there when there are calls.
-/// - `usage`: only where both sides have a number. Where the provider counts cached, tool-use or thinking tokens apart, the sum is right, too.
-/// - `reasoning`: only where some is expected, without whitespace at its ends.
+/// - `finish_reason`: the provider's word, or another API's word for the same reason. Gemini, Responses and
+///   Ollama have no separate word for calls, so `tool_calls` is right there if there are calls.
+/// - `usage`: compared only if both sides have a number. If the provider counts cached, tool-use or thinking
+///   tokens separately, the sum is right, too.
+/// - `reasoning`: compared only if some is expected, without whitespace at its ends.
 pub fn differences(expected: &Value, got: &Value) -> Vec<String> {
     if !got.is_object() {
         return vec!["the result is no JSON object".to_owned()];
@@ -62,7 +66,8 @@ pub fn differences(expected: &Value, got: &Value) -> Vec<String> {
     found
 }
 
-/// How the calls of `got` differ from those observed in a stream: number, and for each its id, name and arguments as text.
+/// Returns the differences between the calls of `got` and those observed in a stream. Compares their number,
+/// and the id, name and arguments of each as text.
 pub fn observed_differences(observed: &[Value], got: &Value) -> Vec<String> {
     let calls = list(got, "tool_calls");
     let mut found = Vec::new();
@@ -141,7 +146,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The ends that are right beside the provider's own word.
+    /// Returns the finish reasons that are right beside the provider's own word.
     fn finish_kinds(&self, right: &str) -> Vec<String> {
         let mut kinds = vec![finish_kind(right)];
         let says_stop_with_calls = ["gemini", "openai-responses"].contains(&text_of(self.expected, "api"))
@@ -183,7 +188,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Arguments as they compare: as JSON where they are JSON, with all spellings of "none" alike.
+/// Arguments in the form in which they are compared: as JSON if they are JSON, with all spellings of "none"
+/// equal.
 #[derive(PartialEq)]
 enum Arguments {
     Json(Value),
@@ -208,7 +214,8 @@ impl Arguments {
     }
 }
 
-/// Tokens that some count with the input and some beside it, and the same for the output.
+/// Returns the tokens that some providers count with the input and some separately, and the same for the
+/// output.
 fn counted_apart(usage: &Map<String, Value>) -> (u64, u64) {
     let number = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or(0);
     let raw = usage.get("raw");
@@ -239,7 +246,7 @@ fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
     list.map_or(&[], Vec::as_slice)
 }
 
-/// Whether something is there that is neither null nor empty.
+/// Checks whether a value is present and neither null nor empty.
 fn is_there(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => false,

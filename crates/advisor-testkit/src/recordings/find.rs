@@ -1,17 +1,18 @@
-//! Where the recordings are.
+//! The location of the recordings.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Names the directory.
+/// The variable that names the directory.
 const DIRECTORY: &str = "ADVISOR_RECORDINGS";
-/// `1` makes their absence a failure.
+/// The variable that makes their absence a failure if it is `1`.
 pub(super) const REQUIRE: &str = "ADVISOR_REQUIRE_RECORDINGS";
-/// What to say when there are none.
+/// The message if there are none.
 pub(super) const ABSENT: &str =
     "no recordings (no shared/recordings beside or above the package, ADVISOR_RECORDINGS is not set)";
 
-/// The directory of the recordings on this machine; an error only when the one that was asked for is none.
+/// Returns the directory of the recordings on this machine. Fails only if the variable names a directory
+/// without them.
 pub(super) fn directory() -> Result<Option<PathBuf>, String> {
     let named = env::var_os(DIRECTORY).filter(|name| !name.is_empty());
     let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
@@ -19,7 +20,7 @@ pub(super) fn directory() -> Result<Option<PathBuf>, String> {
     choose(named.map(PathBuf::from), &starts)
 }
 
-/// Whether absence is a failure.
+/// Checks whether absence is a failure.
 pub(super) fn required() -> bool {
     env::var_os(REQUIRE).is_some_and(|value| value == "1")
 }

@@ -1,4 +1,4 @@
-//! Reading a directory of recordings.
+//! Loads a directory of recordings.
 
 use super::{Recording, Recordings};
 use serde_json::Value;
@@ -6,14 +6,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// These `.jsonl` are the wire format itself, or frames of a binary one; they never were server-sent events.
+/// Providers whose `.jsonl` is the wire format itself, or frames of a binary one, and never was server-sent
+/// events.
 const NOT_SSE: [&str; 2] = ["ollama", "bedrock-converse"];
 
 /// Loads the recordings of `api` from a directory.
 ///
 /// # Errors
 ///
-/// A file that the index lists cannot be read, or is not what it should be; the error names it.
+/// A file in the index cannot be read, or its content is invalid; the error names it.
 pub fn load(directory: &Path, api: &str) -> io::Result<Recordings> {
     let index = read_json(&directory.join("index.json"))?;
     let files = index.get("files").and_then(Value::as_array);
@@ -53,7 +54,7 @@ fn load_one(directory: &Path, api: &str, entry: &Value) -> io::Result<Recording>
     })
 }
 
-/// Server-sent events from one payload a line, as the provider would have sent them.
+/// Frames one payload per line as server-sent events, as the provider would have sent them.
 fn frame(lines: &[u8], api: &str, file: &str) -> io::Result<Vec<u8>> {
     let mut body = Vec::with_capacity(lines.len() * 2);
     let lines = lines.split(|&byte| byte == b'\n');
@@ -73,7 +74,7 @@ fn frame(lines: &[u8], api: &str, file: &str) -> io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The request's `n`; 1 where there is no request, or none in it.
+/// Returns the request's `n`; 1 without a request or without `n`.
 fn choices(request: &Value) -> u32 {
     let asked = request.get("n").and_then(Value::as_u64);
     asked.and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1)
@@ -94,7 +95,7 @@ fn read_json(path: &Path) -> io::Result<Value> {
         .map_err(|error| invalid(&path.display().to_string(), &format!("is no JSON: {error}")))
 }
 
-/// `null` where there is no such file.
+/// Returns the JSON of a file; `null` if the file does not exist.
 fn read_json_if_there(path: &Path) -> io::Result<Value> {
     if path.exists() { read_json(path) } else { Ok(Value::Null) }
 }

@@ -1,12 +1,15 @@
 //! Recorded provider streams as test material.
 //!
-//! A directory of recordings holds an `index.json`, whose `files` each have `file`, `provider` and `api`, and beside each `NAME.sse` or
-//! `NAME.jsonl` a `NAME.expected.json` with what a right reader makes of it; optionally a `NAME.request.json` (the request) and a
+//! A directory of recordings holds an `index.json`, whose `files` each have `file`, `provider` and `api`.
+//! Beside each `NAME.sse` or `NAME.jsonl` is a `NAME.expected.json` with the result of a correct reader.
+//! Optional are a `NAME.request.json` (the request) and a `NAME.transport.json` (where the network cut the
+//! body).
 //! `NAME.transport.json` (where the network cut the body).
 //!
-//! The recordings are not part of this crate. They are looked for in the directory that the environment variable `ADVISOR_RECORDINGS` names,
-//! else in the nearest `shared/recordings` beside or above the package under test. Without them [`all`] says so and is empty, so a test over
-//! them passes; `ADVISOR_REQUIRE_RECORDINGS=1` makes it fail instead.
+//! The recordings are not part of this crate. They are read from the directory in the environment variable
+//! `ADVISOR_RECORDINGS`, or else from the nearest `shared/recordings` beside or above the package under test.
+//! Without them [`all`] reports that and returns an empty list, so a test over them passes. With
+//! `ADVISOR_REQUIRE_RECORDINGS=1` it fails instead.
 //!
 //! ```
 //! use advisor_testkit::recordings;
@@ -29,7 +32,7 @@ use serde_json::Value;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// One recorded stream and what is to come out of it.
+/// One recorded stream and its expected result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Recording {
@@ -37,23 +40,26 @@ pub struct Recording {
     pub name: String,
     /// `openai-chat`, `anthropic-messages` and so on.
     pub api: String,
-    /// Who sent it.
+    /// The provider that sent it.
     pub provider: String,
-    /// The body as it goes over the wire. One that was recorded without its framing (`.jsonl`) is framed again as server-sent events:
-    /// `event:` with the payload's `type` where it has one, and `data: [DONE]` at the end where the API is `openai-chat`.
+    /// The body as it is on the wire. One that was recorded without its framing (`.jsonl`) is framed again as
+    /// server-sent events. Each has `event:` with the payload's `type` if there is one. If the API is
+    /// `openai-chat`, `data: [DONE]` is at the end.
     pub body: Vec<u8>,
-    /// How many choices the request asked for.
+    /// The number of choices that the request asked for.
     pub choices: u32,
-    /// What a right reader makes of the body.
+    /// The result of a correct reader of the body.
     pub expected: Value,
-    /// Offsets in `body` at which the network's chunks ended, where the recorder kept them.
+    /// Offsets in `body` at which the network's chunks ended, if the recorder kept them.
     pub chunk_ends: Vec<usize>,
 }
 
 impl Recording {
-    /// How `got` differs from what is expected, in words; empty when it agrees. See [`differences`].
+    /// Returns the differences between `got` and the expected result, in words; empty if they agree. See
+    /// [`differences`].
     ///
-    /// Where no reader agrees on the calls and the expectation lists those [observed](Self::observed_calls_by_id), they are compared too.
+    /// If readers disagree on the calls and the expectation lists those [observed](Self::observed_calls_by_id),
+    /// they are compared too.
     pub fn differences(&self, got: &Value) -> Vec<String> {
         let mut found = differences(&self.expected, got);
         if let Some(observed) = self.observed_calls_by_id() {
@@ -62,7 +68,8 @@ impl Recording {
         found
     }
 
-    /// The calls that a person reads in the stream, each with `id`, `name` and `arguments`, where the expectation lists them.
+    /// Returns the calls that a person reads in the stream, each with `id`, `name` and `arguments`, if the
+    /// expectation lists them.
     pub fn observed_calls_by_id(&self) -> Option<&[Value]> {
         let calls = self.expected.get("observed_calls_by_id")?.as_array()?;
         Some(calls)
@@ -77,27 +84,27 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    /// Where they were found; `None` when there are none on this machine.
+    /// Returns the directory of the recordings; `None` if this machine has none.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// How many there are.
+    /// Returns the number of recordings.
     pub fn len(&self) -> usize {
         self.recordings.len()
     }
 
-    /// Whether there are none.
+    /// Checks whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.recordings.is_empty()
     }
 
-    /// The recording of this name.
+    /// Returns the recording of this name.
     pub fn named(&self, name: &str) -> Option<&Recording> {
         self.iter().find(|recording| recording.name == name)
     }
 
-    /// One after the other, in the order of the index.
+    /// Returns the recordings in the order of the index.
     pub fn iter(&self) -> std::slice::Iter<'_, Recording> {
         self.recordings.iter()
     }
@@ -121,14 +128,14 @@ impl<'a> IntoIterator for &'a Recordings {
     }
 }
 
-/// The recordings of `api` on this machine, for a test.
+/// Returns the recordings of `api` on this machine, for a test.
 ///
-/// Where there are none, one line on standard error says so and the list is empty.
+/// If there are none, one line on standard error reports it and the list is empty.
 ///
 /// # Panics
 ///
-/// When `ADVISOR_REQUIRE_RECORDINGS` is `1` and there are none, when `ADVISOR_RECORDINGS` names a directory without an `index.json`,
-/// and when a file that the index lists cannot be read. [`load`] returns an error instead.
+/// If `ADVISOR_REQUIRE_RECORDINGS` is `1` and there are none, if `ADVISOR_RECORDINGS` names a directory without
+/// an `index.json`, or if a listed file cannot be read. [`load`] returns an error instead.
 #[allow(clippy::panic, reason = "this is the entry for tests: a missing or broken recording has to be seen")]
 #[track_caller]
 pub fn all(api: &str) -> Recordings {
@@ -136,7 +143,7 @@ pub fn all(api: &str) -> Recordings {
         Ok(Some(directory)) => directory,
         Ok(None) if find::required() => panic!("{} and {}=1", find::ABSENT, find::REQUIRE),
         Ok(None) => {
-            // Not `eprintln!`, which the test harness keeps to itself when the test passes.
+            // Not `eprintln!`, whose output the test harness hides when the test passes.
             let _ = writeln!(std::io::stderr(), "left out: {}: nothing of {api} is replayed", find::ABSENT);
             return Recordings::default();
         }

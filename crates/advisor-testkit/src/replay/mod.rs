@@ -1,8 +1,9 @@
-//! A loopback HTTP server that answers as a test tells it to, byte for byte.
+//! A loopback HTTP server that answers from a script, byte for byte.
 //!
-//! [`ReplayServer`] listens on 127.0.0.1 and answers each request with the next [`Reply`] of a script, or with what a function says.
-//! A reply is a list of [`Step`]s: write these bytes, wait at a [`Gate`](crate::Gate), pause, stall, cut, reset. The server keeps the
-//! [`ReceivedRequest`]s, counts what happened ([`Counts`]) and sees when a client goes away in the middle of a reply.
+//! [`ReplayServer`] listens on 127.0.0.1. It answers each request with the next [`Reply`] of a script, or with
+//! the result of a function. A reply is a list of [`Step`]s: write these bytes, wait at a
+//! [`Gate`](crate::Gate), pause, stall, cut, reset. The server keeps the [`ReceivedRequest`]s, counts events
+//! ([`Counts`]) and detects a client that disconnects in the middle of a reply.
 //!
 //! ```
 //! use advisor_testkit::{ChatTranscript, Reply, ReplayServer};

@@ -1,4 +1,4 @@
-//! What the server answers to one request.
+//! The server's answer to one request.
 
 use super::step::{self, Step};
 use crate::{Gate, split};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::borrow::Borrow;
 use std::time::Duration;
 
-/// How a body is delimited on the wire.
+/// The way in which a body is delimited on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Framing {
@@ -16,17 +16,17 @@ pub enum Framing {
     Chunked,
     /// `content-length`. The connection can be used again.
     ContentLength,
-    /// Neither: the body ends where the server closes the connection.
+    /// Neither: the body ends when the server closes the connection.
     UntilClose,
     /// The steps write everything, the status line included, and the server closes the connection at the end.
     Raw,
 }
 
-/// What the server answers to one request: status, headers, and a body as a list of [`Step`]s.
+/// The server's answer to one request: status, headers, and a body as a list of [`Step`]s.
 ///
-/// Offsets count the bytes of the body, without head and framing; one beyond the end means the end. Splits add boundaries to those already there.
-/// Faults are put where the offset says, whatever the splits are, and the earliest ending wins.
-/// A clone shares the gates.
+/// Offsets count the bytes of the body, without head and framing; one beyond the end means the end. Splits add
+/// boundaries to the existing ones. A fault takes effect at its offset, whatever the splits are, and the
+/// earliest ending wins. A clone shares the gates.
 ///
 /// # Example
 ///
@@ -48,70 +48,72 @@ pub struct Reply {
     pub(super) framing: Framing,
     pub(super) before_head: Option<Gate>,
     pub(super) steps: Vec<Step>,
-    /// The length of the whole body, also when it is cut.
+    /// The length of the whole body, even if it is cut.
     pub(super) declared_length: usize,
 }
 
 impl Reply {
-    /// Status 200 and a stream of server-sent events (`content-type: text/event-stream`), chunked.
+    /// Creates a reply with status 200 and a stream of server-sent events (`content-type: text/event-stream`),
+    /// chunked.
     pub fn sse(body: impl Into<Bytes>) -> Self {
         Self::new(200, Framing::Chunked, body.into()).with_header("content-type", "text/event-stream")
     }
 
-    /// A JSON body with a `content-length`.
+    /// Creates a reply with a JSON body and a `content-length`.
     pub fn json(status: u16, body: impl Borrow<Value>) -> Self {
         let body = Bytes::from(body.borrow().to_string());
         Self::new(status, Framing::ContentLength, body).with_header("content-type", "application/json")
     }
 
-    /// An HTML page with a `content-length`: what a proxy says in place of a provider.
+    /// Creates a reply with an HTML page and a `content-length`, as a proxy sends it in place of a provider.
     pub fn html(status: u16, page: impl Into<Bytes>) -> Self {
         Self::new(status, Framing::ContentLength, page.into())
             .with_header("content-type", "text/html; charset=utf-8")
     }
 
-    /// A status and an empty body.
+    /// Creates a reply with a status and an empty body.
     pub fn status(status: u16) -> Self {
         Self::new(status, Framing::ContentLength, Bytes::new())
     }
 
-    /// These bytes in place of a whole HTTP answer, status line included, and then the end of the connection.
+    /// Creates a reply of these bytes in place of a whole HTTP answer, status line included. The connection
+    /// closes after it.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self::new(200, Framing::Raw, bytes.into())
     }
 
-    /// No answer at all: not a byte, until the client goes away.
+    /// Creates a reply that sends nothing until the client disconnects.
     pub fn hang() -> Self {
         Self::raw("").stall_after(0)
     }
 
-    /// No answer at all: the connection is closed.
+    /// Creates a reply that sends nothing and closes the connection.
     pub fn hang_up() -> Self {
         Self::raw("").cut_after(0)
     }
 
-    /// No answer at all: the connection is reset.
+    /// Creates a reply that sends nothing and resets the connection.
     pub fn reset() -> Self {
         Self::raw("").reset_after(0)
     }
 
-    /// Sets a header, in place of one of this name (in any case). Name and value are written as they are.
+    /// Sets a header, replacing one of this name (in any case). Name and value are written unchanged.
     ///
-    /// The server adds `content-length`, `transfer-encoding` or `connection: close` as the [`Framing`] needs it, but not where
-    /// the reply has a header of that name: so a reply can lie.
+    /// The server adds `content-length`, `transfer-encoding` or `connection: close` as the [`Framing`] needs
+    /// it, unless the reply has a header of that name. So a reply can have wrong headers.
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Delimits the body in another way.
+    /// Sets the framing of the body.
     pub fn with_framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
-    /// Replaces the body by these steps.
+    /// Replaces the body with these steps.
     pub fn with_steps(mut self, steps: Vec<Step>) -> Self {
         self.declared_length = step::length(&steps);
         self.steps = steps;
@@ -131,9 +133,10 @@ impl Reply {
         self.split_at(&offsets)
     }
 
-    /// Splits the body at random offsets into this many pieces, as far as it has bytes; see [`split::random_offsets`].
+    /// Splits the body at random offsets into this many pieces, or fewer if it has not enough bytes; see
+    /// [`split::random_offsets`].
     ///
-    /// Says the seed on standard error: a test harness shows it when the test fails.
+    /// Prints the seed to standard error, which a test harness shows when the test fails.
     #[allow(
         clippy::print_stderr,
         reason = "the harness captures it, and a failure without its seed is of no use"
@@ -144,44 +147,48 @@ impl Reply {
         self.split_at(&split::random_offsets(length, seed, pieces))
     }
 
-    /// Closes the connection after this many bytes of the body: no last chunk, or fewer bytes than `content-length` says.
+    /// Closes the connection after this many bytes of the body. The last chunk, or a part of the
+    /// `content-length`, is missing.
     pub fn cut_after(self, offset: usize) -> Self {
         self.insert(offset, Step::Cut)
     }
 
     /// Resets the connection after this many bytes of the body.
     ///
-    /// A reset throws away what the client's side of the network has not taken yet. Loopback on Linux delivers up to
-    /// a socket buffer of bytes at once; to be certain that the client has seen them, put a gate before the reset and release it then.
+    /// A reset discards the bytes that the client's side of the network has not taken yet. Loopback on Linux
+    /// delivers up to a socket buffer of bytes at once. To be certain that the client has seen them, put a gate
+    /// before the reset and release it then.
     pub fn reset_after(self, offset: usize) -> Self {
         self.insert(offset, Step::Reset)
     }
 
-    /// Stops writing after this many bytes of the body and keeps the connection open until the client goes away.
+    /// Stops writing after this many bytes of the body and keeps the connection open until the client
+    /// disconnects.
     pub fn stall_after(self, offset: usize) -> Self {
         self.insert(offset, Step::Stall)
     }
 
-    /// Waits at `gate` after this many bytes of the body, which have been written by then.
+    /// Waits at `gate` after this many bytes of the body have been written.
     pub fn gate_after(self, offset: usize, gate: Gate) -> Self {
         self.insert(offset, Step::Wait(gate))
     }
 
-    /// Waits at `gate` before the first byte of the answer, when the request has been read.
+    /// Waits at `gate` before the first byte of the answer, after the request has been read.
     pub fn gate_head(mut self, gate: Gate) -> Self {
         self.before_head = Some(gate);
         self
     }
 
-    /// Pauses between the pieces as they are now, on tokio's clock.
+    /// Pauses between the current pieces, on tokio's clock.
     ///
-    /// For demonstrations. In a test a [`Gate`] says the same without waiting; tokio's paused clock runs ahead of real sockets.
+    /// For demonstrations. In a test, use a [`Gate`], which needs no time; tokio's paused clock runs ahead of
+    /// real sockets.
     pub fn paced(mut self, pause: Duration) -> Self {
         self.steps = step::paced(self.steps, pause);
         self
     }
 
-    /// The pieces of the body in order, one for each HTTP chunk of a chunked reply.
+    /// Returns the pieces of the body in order, one for each HTTP chunk of a chunked reply.
     pub fn pieces(&self) -> Vec<Bytes> {
         let pieces = self.steps.iter().filter_map(|step| match step {
             Step::Write(bytes) if !bytes.is_empty() => Some(bytes.clone()),
@@ -190,7 +197,7 @@ impl Reply {
         pieces.collect()
     }
 
-    /// The status line and the headers as they are written; empty for [`Framing::Raw`].
+    /// Returns the status line and the headers as they are written; empty for [`Framing::Raw`].
     pub(super) fn head(&self) -> Vec<u8> {
         if self.framing == Framing::Raw {
             return Vec::new();

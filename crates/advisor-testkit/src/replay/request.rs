@@ -1,4 +1,4 @@
-//! Reading requests.
+//! Reads requests.
 
 use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
@@ -6,11 +6,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// A request line and headers beyond this many bytes are refused.
+/// The largest request line with headers, in bytes. Larger ones are refused.
 const LARGEST_HEAD: usize = 64 << 10;
-/// A body beyond this many bytes is refused.
+/// The largest body, in bytes. Larger ones are refused.
 const LARGEST_BODY: usize = 256 << 20;
-/// Header names whose values no `Debug` output shows.
+/// Header names whose values `Debug` output hides.
 const SECRET: [HeaderName; 6] = [
     AUTHORIZATION,
     PROXY_AUTHORIZATION,
@@ -20,17 +20,17 @@ const SECRET: [HeaderName; 6] = [
     HeaderName::from_static("x-goog-api-key"),
 ];
 
-/// A request as the server got it.
+/// A request as the server received it.
 ///
 /// Its `Debug` output does not show the values of headers that carry keys.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReceivedRequest {
-    /// The place of this request among all that the server got, from 0.
+    /// The number of this request among all that the server received, from 0.
     pub number: usize,
-    /// The place of its connection among all that the server accepted, from 0.
+    /// The number of its connection among all that the server accepted, from 0.
     pub connection: usize,
-    /// `POST` and so on.
+    /// The method, such as `POST`.
     pub method: Method,
     /// Path and query as sent: `/v1/chat/completions`.
     pub path: String,
@@ -41,16 +41,16 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     ///
     /// # Errors
     ///
-    /// The body is something else.
+    /// If the body is no JSON.
     pub fn json(&self) -> serde_json::Result<Value> {
         serde_json::from_slice(&self.body)
     }
 
-    /// The value of a header as text; `None` if there is none or it is no text.
+    /// Returns the value of a header as text; `None` if it is absent or no text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -63,16 +63,16 @@ pub(super) struct Incoming {
     pub(super) close: bool,
 }
 
-/// Why there is no request.
+/// The reason why no request was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoRequest {
     /// The client closed the connection.
     Gone,
-    /// What came is not a request that this server reads; says why.
+    /// The bytes are no request that this server can read, for this reason.
     Bad(String),
 }
 
-/// Reads the next request. Bytes beyond it stay in `buffer`. `number` and `connection` are the caller's to fill in.
+/// Reads the next request. Later bytes stay in `buffer`. The caller sets `number` and `connection`.
 pub(super) async fn read_request<R>(input: &mut R, buffer: &mut BytesMut) -> Result<Incoming, NoRequest>
 where
     R: AsyncRead + Unpin,
@@ -125,7 +125,7 @@ fn parse_header(line: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name, value))
 }
 
-/// A chunked body: sizes in hexadecimal, extensions and trailers read and forgotten.
+/// Reads a chunked body. Sizes are hexadecimal; extensions and trailers are dropped.
 async fn read_chunks<R>(input: &mut R, buffer: &mut BytesMut) -> Result<Bytes, NoRequest>
 where
     R: AsyncRead + Unpin,
@@ -167,7 +167,7 @@ fn has_token(headers: &HeaderMap, name: &str, token: &str) -> bool {
         .any(|other| other.trim().eq_ignore_ascii_case(token))
 }
 
-/// Takes what comes before `end`; drops `end` itself.
+/// Takes the bytes before `end`, and drops `end` itself.
 async fn read_until<R>(
     input: &mut R,
     buffer: &mut BytesMut,

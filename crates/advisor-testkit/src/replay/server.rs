@@ -1,4 +1,4 @@
-//! The server.
+//! The replay server.
 
 mod connection;
 
@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::TcpListenerStream;
 
-/// What has happened at a [`ReplayServer`] so far.
+/// The counters of a [`ReplayServer`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -24,29 +24,31 @@ pub struct Counts {
     pub open: usize,
     /// Requests read to their end.
     pub requests: usize,
-    /// Replies played to their end, a cut or a reset included.
+    /// Replies played to their end, including a cut or a reset.
     pub replies: usize,
-    /// Replies that the client did not wait for: it closed the connection while the server was writing, waiting or stalling.
+    /// Replies that the client interrupted: it closed the connection while the server was writing, waiting or
+    /// stalling.
     pub disconnects: usize,
-    /// Bytes that were no request; answered with status 400.
+    /// Requests that are invalid; answered with status 400.
     pub bad_requests: usize,
 }
 
-/// A loopback HTTP/1.1 server that answers as a test tells it to. See [the module](super).
+/// A loopback HTTP/1.1 server that answers as a test specifies. See [the module](super).
 ///
-/// It listens on a free port of 127.0.0.1 and runs on the tokio runtime it was started on. Connections are kept alive as HTTP says.
-/// Requests on several connections are answered at the same time.
+/// It listens on a free port of 127.0.0.1 and runs on the tokio runtime on which it was started. Connections
+/// are kept alive as HTTP specifies. Requests on several connections are answered at the same time.
 ///
 /// # Ordering
 ///
-/// A request is in [`requests`](Self::requests) and in [`counts`](Self::counts) before the first byte of its answer is written.
+/// A request is visible in [`requests`](Self::requests) and in [`counts`](Self::counts) before the first byte
+/// of its answer is written.
 ///
 /// # Cancellation
 ///
-/// Dropping the server stops all its tasks and closes its sockets. A client that goes away in the middle of a reply ends that
-/// reply and its connection, and counts as a disconnect; closing only its writing half counts as going away, too.
-/// A reply that fits into the socket's buffer is written before a client can go away: put a gate or a stall into a reply
-/// whose disconnect you want to see.
+/// Dropping the server stops all its tasks and closes its sockets. A client that disconnects in the middle of a
+/// reply ends that reply and its connection, and counts as a disconnect. Closing only its writing half counts,
+/// too. A reply that fits into the socket's buffer is written before a client can disconnect. To observe a
+/// disconnect, put a gate or a stall into the reply.
 #[derive(Debug)]
 pub struct ReplayServer {
     address: SocketAddr,
@@ -57,11 +59,11 @@ pub struct ReplayServer {
 impl ReplayServer {
     /// Starts a server that answers the first request with the first reply, and so on.
     ///
-    /// Requests beyond the script get status 410, which no client repeats, and a message that says so.
+    /// Requests beyond the script get status 410, which no client retries, and a message with the reason.
     ///
     /// # Errors
     ///
-    /// No port of 127.0.0.1 can be listened on.
+    /// If no port of 127.0.0.1 can be bound.
     pub async fn start(script: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
         let script: Vec<Reply> = script.into_iter().collect();
         Self::start_with(move |request| {
@@ -71,9 +73,10 @@ impl ReplayServer {
         .await
     }
 
-    /// Starts a server that answers each request with what `answer` says.
+    /// Starts a server that answers each request with the result of `answer`.
     ///
-    /// The function runs on the task of the connection: it must not block, and a panic in it closes the connection.
+    /// The function runs on the task of the connection. It must not block, and a panic in it closes the
+    /// connection.
     ///
     /// ```
     /// # use advisor_testkit::{Journal, Reply, ReplayServer};
@@ -96,7 +99,7 @@ impl ReplayServer {
     ///
     /// # Errors
     ///
-    /// No port of 127.0.0.1 can be listened on.
+    /// If no port of 127.0.0.1 can be bound.
     pub async fn start_with<F>(answer: F) -> io::Result<Self>
     where
         F: Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
@@ -112,27 +115,27 @@ impl ReplayServer {
         Ok(Self { address, ledger, accepting })
     }
 
-    /// Where the server listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `http://127.0.0.1:PORT`, without a slash at the end.
+    /// Returns `http://127.0.0.1:PORT`, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// All requests so far, in the order in which they had been read.
+    /// Returns all requests so far, in the order in which they were read.
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.ledger.requests().clone()
     }
 
-    /// What has happened so far.
+    /// Returns the counters.
     pub fn counts(&self) -> Counts {
         *self.ledger.counts.borrow()
     }
 
-    /// Waits until the counts are as `condition` wants them, and returns them. Can be dropped at any time.
+    /// Waits until the counters satisfy `condition`, and returns them. The future can be dropped at any time.
     ///
     /// ```
     /// # use advisor_testkit::{Reply, ReplayServer};
@@ -156,7 +159,7 @@ impl ReplayServer {
         }
     }
 
-    /// Waits until a client has gone away in the middle of a reply, or returns at once if one has.
+    /// Waits until a client has disconnected in the middle of a reply; returns at once if one has.
     pub async fn disconnected(&self) {
         self.until(|counts| counts.disconnects > 0).await;
     }
@@ -169,7 +172,7 @@ impl Drop for ReplayServer {
     }
 }
 
-/// What the tasks of a server share.
+/// The state that the tasks of a server share.
 pub(super) struct Ledger {
     answer: Box<dyn Fn(&ReceivedRequest) -> Reply + Send + Sync>,
     requests: Mutex<Vec<ReceivedRequest>>,
@@ -177,7 +180,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps the request, gives it its number, and asks for its reply.
+    /// Stores the request, numbers it, and returns its reply.
     pub(super) fn reply_to(&self, mut request: ReceivedRequest) -> Reply {
         {
             let mut requests = self.requests();
@@ -215,7 +218,7 @@ async fn accept(listener: TcpListener, ledger: Arc<Ledger>) {
         tokio::select! {
             Some(_) = connections.join_next() => {}
             next = incoming.next() => {
-                // An error here is the end of what the process may open: better refuse than spin.
+                // An error here means that the process can open no more files: stop rather than spin.
                 let Some(Ok(stream)) = next else { return };
                 connections.spawn(connection::serve(stream, accepted, Arc::clone(&ledger)));
                 accepted += 1;

@@ -1,4 +1,4 @@
-//! The steps of a reply's body, and how faults are put between its bytes.
+//! The steps of a reply's body, and the insertion of faults between its bytes.
 
 use crate::{Gate, split};
 use bytes::Bytes;
@@ -8,22 +8,22 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Step {
-    /// Writes these bytes at once, as exactly one HTTP chunk where the body is chunked. Empty bytes write nothing.
+    /// Writes these bytes at once, as exactly one HTTP chunk if the body is chunked. Empty bytes write nothing.
     Write(Bytes),
-    /// Reports that the server is here and waits until the gate is released.
+    /// Reports that the server has reached the gate, and waits until the gate is released.
     Wait(Gate),
     /// Waits for this long, on tokio's clock.
     Pause(Duration),
-    /// Writes nothing more and keeps the connection open until the client goes away.
+    /// Writes nothing more and keeps the connection open until the client disconnects.
     Stall,
-    /// Closes the connection as it stands: no last chunk, or fewer bytes than `content-length` says.
+    /// Closes the connection at once. The last chunk, or a part of the `content-length`, is missing.
     Cut,
     /// Resets the connection (TCP RST).
     Reset,
 }
 
 impl Step {
-    /// How many bytes of the body this step writes.
+    /// Returns the number of bytes of the body that this step writes.
     fn length(&self) -> usize {
         match self {
             Self::Write(bytes) => bytes.len(),
@@ -31,18 +31,18 @@ impl Step {
         }
     }
 
-    /// Whether nothing after this step is played.
+    /// Checks whether no step after this one is played.
     fn is_last(&self) -> bool {
         matches!(self, Self::Stall | Self::Cut | Self::Reset)
     }
 }
 
-/// How many bytes the steps write in all.
+/// Returns the number of bytes that all steps write.
 pub(super) fn length(steps: &[Step]) -> usize {
     steps.iter().map(Step::length).sum()
 }
 
-/// The same steps with every write cut at these offsets, which count all bytes of the body.
+/// Cuts every write at these offsets, which count all bytes of the body.
 pub(super) fn split_at(steps: Vec<Step>, offsets: &[usize]) -> Vec<Step> {
     let mut begin = 0;
     let mut result = Vec::with_capacity(steps.len() + offsets.len());
@@ -62,8 +62,9 @@ pub(super) fn split_at(steps: Vec<Step>, offsets: &[usize]) -> Vec<Step> {
     result
 }
 
-/// Puts `step` after the first `offset` bytes and after what was put there before, but before an ending at that place.
-/// An offset beyond the end is the end. Where `step` is itself an ending, what follows it goes.
+/// Inserts `step` after the first `offset` bytes and after earlier insertions there, but before an ending at
+/// that place. An offset beyond the end means the end. If `step` is itself an ending, the steps after it are
+/// dropped.
 pub(super) fn insert_after(steps: Vec<Step>, offset: usize, step: Step) -> Vec<Step> {
     let mut steps = split_at(steps, &[offset]);
     let mut begin = 0;
@@ -80,7 +81,7 @@ pub(super) fn insert_after(steps: Vec<Step>, offset: usize, step: Step) -> Vec<S
     steps
 }
 
-/// Puts a pause before every write but the first.
+/// Inserts a pause before every write but the first.
 pub(super) fn paced(steps: Vec<Step>, pause: Duration) -> Vec<Step> {
     let mut result = Vec::with_capacity(steps.len() * 2);
     let mut wrote = false;
@@ -100,7 +101,7 @@ pub(super) fn paced(steps: Vec<Step>, pause: Duration) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    /// The steps in short: bytes as text, `.` for a gate, `|` for an ending, `_` for a pause.
+    /// Returns the steps in short form: bytes as text, `.` for a gate, `|` for an ending, `_` for a pause.
     fn short(steps: &[Step]) -> Vec<String> {
         let words = steps.iter().map(|step| match step {
             Step::Write(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),

@@ -1,4 +1,4 @@
-//! Playing a reply onto a connection.
+//! Plays a reply onto a connection.
 
 use super::{Framing, Reply, Step};
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use std::future::pending;
 use std::io;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// What becomes of the connection after a reply.
+/// The fate of the connection after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// It takes the next request.
@@ -17,7 +17,8 @@ pub(super) enum Ending {
     Reset,
 }
 
-/// Plays the steps of `reply`. Never returns from [`Step::Stall`]: the caller drops it when the client goes away.
+/// Plays the steps of `reply`. Never returns from [`Step::Stall`]: the caller drops the future when the client
+/// disconnects.
 pub(super) async fn write_reply<W>(reply: &Reply, out: &mut W) -> io::Result<Ending>
 where
     W: AsyncWrite + Unpin,
@@ -53,11 +54,11 @@ where
     W: AsyncWrite + Unpin,
 {
     if bytes.is_empty() {
-        // As an HTTP chunk this would be the last one.
+        // An empty HTTP chunk would be the last one.
         return Ok(());
     }
     if framing == Framing::Chunked {
-        // In one write, so that the chunk is not torn into three packets.
+        // One write, so that the chunk is not split into three packets.
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
         chunk.extend_from_slice(bytes);
         chunk.extend_from_slice(b"\r\n");
@@ -151,7 +152,7 @@ mod tests {
         assert!(out.ends_with(b"1\r\na\r\n"));
     }
 
-    /// Appends what can be read without waiting to `seen`, and returns all of it.
+    /// Appends the bytes that are ready to `seen`, and returns `seen`.
     fn read_ready<'a>(client: &mut tokio::io::DuplexStream, seen: &'a mut Vec<u8>) -> &'a [u8] {
         use tokio::io::AsyncReadExt;
         while let Some(read) = client.read_buf(seen).now_or_never() {

@@ -8,9 +8,9 @@ use futures::future::BoxFuture;
 
 use crate::Gate;
 
-/// One answer of a [`ScriptedModel`](crate::ScriptedModel): what it sends, where it waits and how it ends.
+/// One answer of a [`ScriptedModel`](crate::ScriptedModel): its deltas, its waits and its end.
 ///
-/// Without [`finish`](Answer::finish), an answer ends as a body that was cut off.
+/// Without [`finish`](Answer::finish), an answer ends like a truncated body.
 ///
 /// # Example
 /// ```
@@ -40,17 +40,17 @@ pub(super) enum AnswerStep {
 }
 
 impl Answer {
-    /// An answer that says nothing yet.
+    /// Creates an empty answer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A whole answer of one text.
+    /// Creates a whole answer of one text.
     pub fn from_text(text: impl Into<Text>) -> Self {
         Self::new().text(text).finish(FinishReason::Stop)
     }
 
-    /// A whole answer that asks for tools: id, name and arguments of each call.
+    /// Creates a whole answer with tool calls: id, name and arguments of each call.
     pub fn from_calls<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Self {
         let calls = calls
             .into_iter()
@@ -58,7 +58,7 @@ impl Answer {
         calls.finish(FinishReason::ToolCalls)
     }
 
-    /// An answer that fails before anything was sent.
+    /// Creates an answer that fails before anything is sent.
     pub fn refused(error: Error) -> Self {
         Self { refusal: Some(error), ..Self::new() }
     }
@@ -94,7 +94,7 @@ impl Answer {
         self.delta(Delta::usage(Usage::new(input_tokens, output_tokens)))
     }
 
-    /// Sends the reason for ending.
+    /// Sends the finish reason.
     pub fn finish(self, finish: impl Into<Finish>) -> Self {
         self.delta(DeltaKind::Finish(Box::new(finish.into())).into())
     }

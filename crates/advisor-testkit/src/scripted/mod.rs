@@ -1,4 +1,4 @@
-//! A model that answers as a test says, without a network.
+//! A model with scripted answers, without a network.
 
 mod answer;
 
@@ -20,16 +20,16 @@ use crate::Journal;
 pub use answer::Answer;
 use answer::AnswerStep;
 
-/// A model that gives scripted answers, one per call, and keeps what it was asked.
+/// A model that gives scripted answers, one per call, and keeps its prompts.
 ///
-/// What it sends without waiting is there at once, as [`Batches`], like what comes in one read from a provider.
+/// Deltas that are sent without waiting are ready at once, as [`Batches`], like those of one read from a
+/// provider.
 ///
-/// Clones share the script and what was received: give one to the chain and keep another. With a
-/// [`Journal`] it records `model.ask r1`, `model.end r1` and, when an answer is dropped before its end,
-/// `model.drop r1`.
+/// Clones share the script and the received prompts: give one to the chain and keep another. With a [`Journal`]
+/// it records `model.ask r1`, `model.end r1` and, when an answer is dropped before its end, `model.drop r1`.
 ///
 /// # Errors
-/// Asked more often than there are answers, it fails with [`ErrorKind::Provider`].
+/// If it is asked more often than there are answers, it fails with [`ErrorKind::Provider`].
 ///
 /// # Example
 /// ```
@@ -62,7 +62,7 @@ enum Script {
     Asked(Box<dyn FnMut(&ReceivedPrompt) -> Answer + Send>),
 }
 
-/// What a [`ScriptedModel`] was asked. It does not keep the turn alive.
+/// A request to a [`ScriptedModel`]. It does not keep the turn alive.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReceivedPrompt {
@@ -72,19 +72,19 @@ pub struct ReceivedPrompt {
     pub round: u32,
     /// The messages that were sent.
     pub messages: MessageList,
-    /// The names of the tools that were offered.
+    /// The names of the offered tools.
     pub tools: Vec<String>,
     /// The options.
     pub options: ChatOptions,
 }
 
 impl ScriptedModel {
-    /// A model with one answer per call.
+    /// Creates a model with one answer per call.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self::with_script(Script::Answers(answers.into_iter().collect()))
     }
 
-    /// A model that makes up its answer to each prompt.
+    /// Creates a model that computes its answer to each prompt.
     pub fn from_fn(answer: impl FnMut(&ReceivedPrompt) -> Answer + Send + 'static) -> Self {
         Self::with_script(Script::Asked(Box::new(answer)))
     }
@@ -99,25 +99,25 @@ impl ScriptedModel {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The same model, recording in `journal`. Clones made before share nothing with it any more.
+    /// Records calls in `journal`. Earlier clones share nothing with the returned model.
     #[must_use]
     pub fn with_journal(self, journal: &Journal) -> Self {
         self.remade(|shared| shared.journal = Some(journal.clone()))
     }
 
-    /// The same model, whose deltas are aggregated with these settings. Clones made before share nothing with it.
+    /// Sets the aggregator's settings for its deltas. Earlier clones share nothing with the returned model.
     #[must_use]
     pub fn with_settings(self, settings: AggregatorSettings) -> Self {
         self.remade(|shared| shared.settings = settings)
     }
 
-    /// What the model was asked so far, in order.
+    /// Returns all prompts so far, in order.
     #[must_use]
     pub fn prompts(&self) -> Vec<ReceivedPrompt> {
         lock(&self.shared.prompts).clone()
     }
 
-    /// How often the model was asked.
+    /// Returns the number of calls so far.
     #[must_use]
     pub fn calls(&self) -> usize {
         lock(&self.shared.prompts).len()
@@ -227,7 +227,7 @@ impl Batches<Delta> for Scripted {
     }
 }
 
-/// Says in the journal how a model call went, also when it is dropped.
+/// Records the progress of a model call in the journal, also when the call is dropped.
 struct RoundJournal {
     journal: Option<Journal>,
     round: u32,

@@ -10,7 +10,7 @@ use conversation_store::{
 };
 use futures::future::BoxFuture;
 
-/// A store in which something of a test's own happens around each operation: see [`Around`]. Clones share everything.
+/// A store with a test's own code around each operation: see [`Around`]. Clones share everything.
 ///
 /// # Example
 /// ```
@@ -45,50 +45,50 @@ pub struct StoreAround<S: ?Sized, A> {
     pub(crate) around: Arc<A>,
 }
 
-/// What happens around each operation of a store.
+/// The code around each operation of a store.
 #[async_trait]
 pub trait Around: Send + Sync + 'static {
-    /// Does what the store was asked, by awaiting `work`, or fails instead. What comes out of it is what the operation
-    /// comes to; after an error the store's answer is lost.
+    /// Runs the operation by awaiting `work`, or fails instead. An error becomes the result of the operation;
+    /// the store's answer is then lost.
     ///
     /// # Errors
-    /// Those of the store, and others of one's own.
+    /// Those of the store, and others of the test.
     ///
     /// # Cancellation
-    /// The future is dropped where the operation's is.
+    /// The future is dropped together with that of the operation.
     async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError>;
 
-    /// Whether the store hands out leases, if the wrapped one does.
+    /// Returns whether the store supports leases, if the wrapped one does.
     fn hands_out_leases(&self) -> bool {
         true
     }
 }
 
-/// What a store is asked.
+/// An operation of a store.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Asked<'a> {
-    /// To load a conversation or a branch of it.
+    /// Loads a conversation or a branch of it.
     Load,
-    /// To read a page of all entries.
+    /// Reads a page of all entries.
     Read,
-    /// To name the tips of the branches.
+    /// Lists the heads of the branches.
     Branches,
-    /// To append this.
+    /// Appends this batch.
     Append(&'a Batch),
-    /// To delete a conversation.
+    /// Deletes a conversation.
     Delete,
-    /// To list conversations.
+    /// Lists conversations.
     List,
-    /// For a lease.
+    /// Acquires a lease.
     Acquire,
-    /// To renew a lease.
+    /// Renews a lease.
     Renew,
-    /// To take a lease back.
+    /// Releases a lease.
     Release,
 }
 
-/// The wrapped store's own work. A load and an append come to the version of the conversation.
+/// The work of the wrapped store. A load and an append return the version of the conversation.
 pub type Work<'a> = BoxFuture<'a, Result<Option<Version>, StoreError>>;
 
 impl<S: ConversationStore + ?Sized, A: Around> StoreAround<S, A> {
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(points.places(), [[Place::BeforeLoad, Place::AfterLoad]; 2].concat());
     }
 
-    /// What stands around a store and never asks it.
+    /// An `Around` that never runs the operation.
     struct Forgets;
 
     #[async_trait]

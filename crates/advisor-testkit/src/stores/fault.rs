@@ -6,26 +6,26 @@ use tokio::task::yield_now;
 
 use super::{Around, Asked, StoreAround, Work};
 
-/// What goes wrong with an operation of a [`FaultStore`].
+/// A fault in an operation of a [`FaultStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreFault {
-    /// It fails and has no effect: [`StoreError::Unavailable`], which may pass.
+    /// The operation fails without effect: [`StoreError::Unavailable`], a transient error.
     Unavailable,
-    /// It has its effect, but nobody hears of it: [`StoreError::OutcomeUnknown`].
+    /// The operation has its effect, but the answer is lost: [`StoreError::OutcomeUnknown`].
     AnswerLost,
-    /// It has no effect, as if another writer had been there: [`StoreError::Conflict`].
+    /// The operation has no effect, as if another writer had written first: [`StoreError::Conflict`].
     Conflict,
-    /// It never ends and has no effect.
+    /// The operation hangs before its effect.
     HangBefore,
-    /// It has its effect and never ends.
+    /// The operation hangs after its effect.
     HangAfter,
-    /// It lets other tasks run so many times before its effect.
+    /// The operation yields to other tasks this many times before its effect.
     Slow(u32),
 }
 
 impl StoreFault {
-    /// One of each; what is slow lets other tasks run nine times.
+    /// One fault of each kind; the slow one yields nine times.
     pub const ALL: [Self; 6] = [
         Self::Unavailable,
         Self::AnswerLost,
@@ -35,7 +35,7 @@ impl StoreFault {
         Self::Slow(9),
     ];
 
-    /// The error of an operation that fails so, whether or not it has its effect.
+    /// Returns the error of an operation with this fault, if it fails.
     pub(crate) fn error(self) -> Option<StoreError> {
         match self {
             Self::Unavailable => Some(StoreError::unavailable("the test wants it so")),
@@ -46,11 +46,10 @@ impl StoreFault {
     }
 }
 
-/// A store that fails, hangs and takes its time at the operations that a test names.
+/// A store that fails, hangs or is slow at the operations that a test chooses.
 ///
-/// Loads, reads, appends and what is asked of the store's leases are counted from 0. Each lets other tasks run once
-/// before and once after its effect.
-/// Clones share everything.
+/// Loads, reads, lists of branches, appends and lease operations are counted from 0. Each yields to other tasks
+/// once before and once after its effect. Clones share everything.
 ///
 /// # Example
 /// ```
@@ -72,7 +71,7 @@ impl StoreFault {
 /// ```
 pub type FaultStore<S> = StoreAround<S, Faults>;
 
-/// What goes wrong with the operations of a [`FaultStore`].
+/// The faults of a [`FaultStore`].
 #[derive(Debug, Default)]
 pub struct Faults(Mutex<Shared>);
 
@@ -83,30 +82,30 @@ struct Shared {
 }
 
 impl<S: ConversationStore> FaultStore<S> {
-    /// Wraps a store, in which nothing fails yet.
+    /// Wraps a store, without faults so far.
     pub fn new(inner: S) -> Self {
         Self::with(Arc::new(inner), Faults::default())
     }
 
-    /// The operation with this number, counted from the store's making on, goes wrong so. Several faults for
-    /// one operation fall due one after the other.
+    /// Adds a fault to the operation with this number, counted since the store was created. Several faults with
+    /// one number occur in successive operations.
     pub fn fail_at(&self, operation: usize, fault: StoreFault) {
         self.around.lock().faults.push((operation, fault));
     }
 
-    /// How many loads and reads, of branches too, appends and questions about leases there were.
+    /// Returns the number of loads, reads, lists of branches, appends and lease operations so far.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.around.lock().operations
     }
 
-    /// How many faults have not come yet.
+    /// Returns the number of faults that have not occurred yet.
     #[must_use]
     pub fn pending_faults(&self) -> usize {
         self.around.lock().faults.len()
     }
 
-    /// From now on nothing fails.
+    /// Removes all faults.
     pub fn mend(&self) {
         self.around.lock().faults.clear();
     }

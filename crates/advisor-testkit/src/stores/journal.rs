@@ -8,11 +8,11 @@ use tokio::task::yield_now;
 use super::{Around, Asked, StoreAround, Work};
 use crate::Journal;
 
-/// A store that takes its time, and tells a [`Journal`] what it has stored once it is stored.
+/// A store that yields to other tasks, and records each append in a [`Journal`] after its effect.
 ///
-/// Each append is one event with a word per entry, such as `stored user` or
-/// `stored assistant(c1,c2)` or `stored started(c1)` or `stored result(c1) result(c2)` or `stored assistant() end`. Before and after
-/// the append it lets other tasks run, so that an order that is only accidental shows.
+/// Each append is one event with a word per entry, such as `stored user`, `stored assistant(c1,c2)`, `stored
+/// started(c1)`, `stored result(c1) result(c2)` or `stored assistant() end`. The store yields to other tasks
+/// before a load, and before and after an append, so that an accidental order becomes visible.
 ///
 /// # Example
 /// ```
@@ -33,7 +33,7 @@ use crate::Journal;
 /// ```
 pub type JournalStore<S> = StoreAround<S, ToldTo>;
 
-/// The journal that a [`JournalStore`] tells.
+/// The journal to which a [`JournalStore`] writes.
 #[derive(Debug)]
 pub struct ToldTo(Journal);
 
@@ -43,7 +43,7 @@ impl<S: ConversationStore> JournalStore<S> {
         Self::with(Arc::new(inner), ToldTo(journal.clone()))
     }
 
-    /// All messages of the log as they were stored, repaired or not.
+    /// Returns all messages of the log as they were stored, without repair.
     ///
     /// # Errors
     /// Those of the store.

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The data of every event, `[DONE]` as a string, and comments as they are.
+/// Returns the data of every event, `[DONE]` as a string, and comments unchanged.
 fn events(body: &[u8]) -> Vec<Value> {
     let body = std::str::from_utf8(body).unwrap();
     let (events, rest) = body.rsplit_once("\n\n").unwrap();

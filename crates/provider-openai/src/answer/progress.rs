@@ -1,4 +1,4 @@
-//! What the events of an answer have told so far.
+//! The state of an answer after the events so far.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use provider_http::error::malformed_json;
 use provider_http::fast_path::{FastPath, Framing};
 use provider_http::sse::{SseDecoder, SseEvent};
 
-/// How many events that look alike are read at once: enough to share what they cost beside themselves, and few to hold.
+/// The most matching events decoded at once: enough to share their fixed cost, and few enough to buffer.
 const MOST_AT_ONCE: usize = 32;
 
-/// What the events of an answer have told so far.
+/// The state of an answer after the events so far.
 #[derive(Debug)]
 pub(super) struct Progress {
     pub(super) deltas: VecDeque<Delta>,
     pub(super) end: End,
     pub(super) events: u64,
-    /// Comes after the deltas.
+    /// The error to report after the deltas.
     pub(super) failed: Option<Error>,
     pub(super) failures: Failures,
     pub(super) fast: FastPath,
@@ -33,24 +33,24 @@ pub(super) struct Progress {
     choices: u32,
     /// The choices that have a finish reason.
     finished: BTreeSet<u32>,
-    /// A part of an answer came.
+    /// Whether a part of an answer arrived.
     answers: bool,
-    /// How the server said that it goes on, as long as no answer came.
+    /// The server's status message, while no answer has arrived.
     remark: Option<ErrorObject>,
-    /// A character that the last text was cut in.
+    /// The first half of a character at whose middle the last text was cut.
     half: Option<Half>,
 }
 
-/// What a piece of JSON was.
+/// The meaning of a piece of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A part of an answer, or a whole one that was not streamed.
     Answer { whole: bool },
-    /// That the server failed.
+    /// A failure of the server.
     Failure,
-    /// Words about an answer that goes on, or is to come.
+    /// A message about an answer that continues or is still to come.
     Remark,
-    /// Nothing that is known here.
+    /// Nothing known.
     Nothing,
 }
 
@@ -76,18 +76,18 @@ impl Progress {
         }
     }
 
-    /// Takes what tools are called in the request that is answered.
+    /// Sets the tool names of the answered request.
     pub(super) fn set_tools(&mut self, names: Arc<ToolNames>) {
         self.converter.set_tools(names);
     }
 
-    /// Takes in an event of a stream whose first byte is at `from` in the body.
+    /// Reads an event of a stream whose first byte is at `from` in the body.
     pub(super) fn read_event(&mut self, event: SseEvent<'_>, from: u64) {
         let data = event.data.trim();
         if data.is_empty() {
             return;
         }
-        // Nothing comes behind a last event that has no blank line, so its token counts could not be kept.
+        // Nothing follows a last event without a blank line, so its token counts could not be kept.
         if !event.trailing && self.fast.decode_data(event.event, data, &mut self.deltas) {
             self.events += 1;
             self.half = None;
@@ -99,14 +99,14 @@ impl Progress {
             return self.mark_done();
         }
         if let Err(error) = self.read_json(data, event.event) {
-            // A cut event at the end is as good as none.
+            // A truncated event at the end is ignored.
             if !event.trailing {
                 self.fail_with(malformed_json(&error, from + event.position));
             }
         }
     }
 
-    /// Takes in the events that come next and look like one before; false if none does.
+    /// Decodes the next events if they match a known template. Returns false if none does.
     #[inline]
     pub(super) fn read_ahead(&mut self, decoder: &mut SseDecoder) -> bool {
         let longest = decoder.max_event_bytes();
@@ -121,7 +121,7 @@ impl Progress {
         true
     }
 
-    /// Tells the token counts of events that looked alike, before anything else comes.
+    /// Emits the token counts of matched events, before anything else.
     pub(super) fn tell_usage(&mut self) {
         let mut all: Option<Usage> = None;
         for event in self.fast.take_counts() {
@@ -138,7 +138,7 @@ impl Progress {
         self.deltas.extend(all.map(Delta::usage));
     }
 
-    /// Tells the data that rides on reasoning, to which nothing is added any more.
+    /// Emits the data attached to reasoning, to which nothing is added any more.
     pub(super) fn end_data(&mut self) {
         self.fast.end_data(&mut self.deltas);
     }
@@ -147,14 +147,14 @@ impl Progress {
         if self.end != End::Done {
             self.tell_usage();
             self.end_data();
-            // What comes now is read one by one, and nearly all of it is dropped.
+            // Later events are read one by one, and nearly all of them are dropped.
             self.fast.stop_learning();
             self.end = End::Done;
             self.deltas.push_back(Delta::done());
         }
     }
 
-    /// Takes in one event, or a whole body. One that is named `error` is an error, whatever it holds.
+    /// Reads one event, or a whole body. An event named `error` is an error, whatever its content.
     pub(super) fn read_json(&mut self, json: &str, name: Option<&str>) -> serde_json::Result<Meaning> {
         let named_error = name == Some("error");
         if json == "null" {
@@ -229,7 +229,7 @@ impl Progress {
         Meaning::Remark
     }
 
-    /// Looks for finish reasons among the deltas from number `new` on.
+    /// Searches the deltas from index `new` on for finish reasons.
     fn note_finished(&mut self, new: usize) {
         if self.end == End::Open {
             let finishes =
@@ -241,7 +241,7 @@ impl Progress {
         }
     }
 
-    /// What is no object: a list of errors as Google sends it, or an error in plain words.
+    /// Reads JSON that is no object: a list of errors as Google sends it, or an error in plain words.
     fn read_other(&mut self, json: &str, named_error: bool) -> serde_json::Result<Meaning> {
         let said = match serde_json::from_str::<Value>(json) {
             Ok(said) => said,
@@ -254,15 +254,15 @@ impl Progress {
         }
     }
 
-    /// The body has ended. Where no answer came, what the server said instead is why.
+    /// Ends the body. If no answer arrived, the server's status message becomes the error.
     pub(super) fn fail_unanswered(&mut self) {
         if let Some(remark) = self.remark.take().filter(|_| self.end == End::Open) {
             self.fail(remark);
         }
     }
 
-    /// The first error counts, and no remark any more. Every error of an answer comes this way: after the end marker the answer
-    /// is complete, and none counts.
+    /// Keeps the first error, and drops the status message. Every error of an answer passes through here. After
+    /// the end marker the answer is complete, and errors are ignored.
     pub(super) fn fail_with(&mut self, error: Error) {
         self.end_data();
         if self.end != End::Done {

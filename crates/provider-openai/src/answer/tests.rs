@@ -11,7 +11,7 @@ fn decoder() -> AnswerDecoder {
     AnswerDecoder::new(1, TextMode::Increments, SseLimits::default(), Failures::default())
 }
 
-/// What becomes of a body that comes in these pieces, and how far it had come when it ended.
+/// Reads a body in these pieces. Returns the outcome, and the progress when it ended.
 fn read_with(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
     let mut aggregator = MessageAggregator::new(1);
     let mut chunks = VecDeque::new();
@@ -77,14 +77,14 @@ fn every_row_of_the_end_table() {
     assert!(!completed(&[HI, STOP].concat(), End::Finished).finish().inferred);
     // The end marker without a finish reason.
     assert!(completed(&[HI, DONE].concat(), End::Done).finish().inferred);
-    // Neither.
+    // Neither of them.
     assert_eq!(kind(HI), ErrorKind::Truncated);
     assert_eq!(kind(""), ErrorKind::Truncated);
     // An error, also after a finish reason.
     assert_eq!(kind(&[HI, ERROR].concat()), failed);
     assert_eq!(kind(&[HI, STOP, ERROR].concat()), failed);
     assert_eq!(kind(&[HI, STOP, ERROR, DONE].concat()), failed);
-    // After the end marker, nothing but usage.
+    // After the end marker, only usage counts.
     let usage = "data: {\"choices\":[{\"delta\":{\"content\":\"!\"}}],\"usage\":{\"prompt_tokens\":3}}\n\n";
     let after = [HI, STOP, DONE, "data: null\n\n", ERROR, "data: {broken\n\n", usage, DONE].concat();
     assert_eq!(completed(&after, End::Done).usage().and_then(|usage| usage.input_tokens), Some(3));
@@ -92,7 +92,8 @@ fn every_row_of_the_end_table() {
 
 #[test]
 fn what_is_queued_is_not_looked_at_again() {
-    // A whole body is read before anything of it is taken: if each event looked at the queue, that would be quadratic.
+    // A whole body is read before any delta is taken. If each event searched the queue, the cost would be
+    // quadratic.
     let mut progress = Progress::new(1, TextMode::Increments, Failures::default());
     let finish = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
     progress.read_json(finish, None).expect("an event");
@@ -112,7 +113,7 @@ fn last_event_that_parses_needs_no_blank_line() {
     for last in [STOP, DONE] {
         assert_eq!(text(&[HI, last.trim_end()].concat()), "Hi");
     }
-    // Cut inside the event, it is as if it had never come.
+    // An event that is cut in the middle is ignored.
     for last in [STOP, DONE] {
         let cut = &last[..last.len() - 4];
         assert_eq!(kind(&[HI, cut].concat()), ErrorKind::Truncated, "{cut}");
@@ -140,7 +141,7 @@ fn several_choices_finish_when_each_has_finished() {
         |index: u32| format!("data: {{\"choices\":[{{\"index\":{index},\"finish_reason\":\"stop\"}}]}}\n\n");
     let mut decoder = AnswerDecoder::new(2, TextMode::Increments, SseLimits::default(), Failures::default());
     let mut ends = Vec::new();
-    // A reason that is told twice finishes one choice.
+    // A repeated finish reason finishes one choice.
     for event in [finish(1), finish(1), finish(0)] {
         decoder.push(event.into());
         while decoder.next().is_some() {}
@@ -239,11 +240,11 @@ fn characters_cut_in_two_are_put_together() {
         (&[r#""a\ud83d""#, r#""\ude00b""#], "a😀b"),
         (&[r#""a\uD83D""#, r#""\uDE00\ud83d""#, r#""\ude01""#], "a😀😁"),
         (&[r#""a\ud83d\ude00""#], "a😀"),
-        // A half without the other one is no character.
+        // A half without the other half is no character.
         (&[r#""a\ud83d b""#, r#""\ude00c""#], "a\u{FFFD} b\u{FFFD}c"),
         (&[r#""\ud83d\ud83d\ude00 \ude00\n""#], "\u{FFFD}😀 \u{FFFD}\n"),
         (&[r#"[{"type":"text","text":"a\ud83d b"}]"#], "a\u{FFFD} b"),
-        // A backslash and letters are what they are.
+        // An escaped backslash before letters is no escape of a character.
         (&[r#""a\\ud83d""#, r#""\\ude00""#, r#""\ud83d!""#], "a\\ud83d\\ude00\u{FFFD}!"),
     ];
     for (pieces, expected) in cases {
@@ -253,7 +254,7 @@ fn characters_cut_in_two_are_put_together() {
 
 #[test]
 fn halves_of_different_places_make_no_character() {
-    // What each choice has in the end, as text, reasoning and arguments.
+    // Returns the final text, reasoning and arguments of each choice.
     let of = |choices: [&str; 3]| {
         let body = choices.map(|choice| format!("data: {{\"choices\":[{choice}]}}\n\n")).concat();
         let outcome = crate::aggregate_recording([body + DONE], 2);
@@ -274,7 +275,7 @@ fn halves_of_different_places_make_no_character() {
         }
     };
     let cases = [
-        // Another choice, wherever its number stands.
+        // Another choice, wherever its index is in the event.
         (
             [
                 r#"{"index":0,"delta":{"content":"a\ud83d"}}"#,
@@ -309,7 +310,7 @@ fn halves_of_different_places_make_no_character() {
             ],
             ["1|\u{FFFD}2", ""],
         ),
-        // Two texts of one event.
+        // Two texts in one event.
         (
             [
                 r#"{"index":0,"delta":{"content":[{"text":"a\ud83d"},{"text":"\ude00b"}]}}"#,
@@ -318,7 +319,7 @@ fn halves_of_different_places_make_no_character() {
             ],
             ["a\u{FFFD}b", "cd"],
         ),
-        // Another text in between; an event without any is none.
+        // Another text in between; an event without text does not count.
         (
             [
                 r#"{"index":0,"delta":{"content":"a\ud83d"}}"#,
@@ -335,7 +336,7 @@ fn halves_of_different_places_make_no_character() {
             ],
             ["a😀", ""],
         ),
-        // The same place, though there are several choices.
+        // The same place, although there are several choices.
         (
             [
                 r#"{"index":1,"delta":{"content":"a"}}"#,
@@ -361,7 +362,7 @@ fn remarks_within_answer_are_no_error_unless_declared() {
     ] {
         let body = format!("{HI}data: {remark}\n\n{STOP}");
         assert_eq!([text(&body), text(&lines(&body))], ["Hi", "Hi"], "{remark}");
-        // In place of an answer they are why there is none.
+        // In place of an answer the message is the error.
         assert_eq!(kind(&format!("data: {remark}\n\n")), failed, "{remark}");
         assert_eq!(kind(remark), failed, "{remark}");
     }
@@ -376,11 +377,11 @@ fn remarks_within_answer_are_no_error_unless_declared() {
 fn an_answer_may_wait_for_its_turn() {
     let queued = "data: {\"status\":\"queued\",\"message\":\"two before you\"}\n\n";
     assert_eq!(text(&[queued, queued, HI, STOP, DONE].concat()), "Hi");
-    // Where nothing follows, that is why.
+    // If nothing follows, the message is the error.
     let error = read([queued, ": x\n\n"].concat().as_bytes()).0.expect_err("no answer");
     let said = std::error::Error::source(&error).map(ToString::to_string);
     assert_eq!(said.as_deref(), Some("the provider said: two before you"));
-    // It is none once something else is.
+    // It is dropped once anything else arrives.
     assert_eq!(kind(&[queued, HI].concat()), ErrorKind::Truncated);
     assert_eq!(kind(&[queued, ERROR].concat()), ErrorKind::Provider { status: Some(502) });
     assert_eq!(
@@ -401,7 +402,7 @@ fn groqs_error_is_one() {
     }
 }
 
-/// A body that begins with a byte-order mark.
+/// Prepends a byte-order mark to a body.
 fn marked(body: &str) -> Vec<u8> {
     [b"\xEF\xBB\xBF", body.as_bytes()].concat()
 }
@@ -414,15 +415,15 @@ fn one_byte_order_mark_is_skipped() {
         assert_eq!(read(&marked(&body)).0.expect("an answer").text(), "Hi", "{body}");
     }
     assert_eq!(read(&marked("<p>")).0.expect_err("a page").kind(), ErrorKind::Protocol { position: None });
-    // A second one is a part of the text, and so is one that is not at the very beginning.
+    // A second mark is part of the text, and so is one after the very beginning.
     let twice = [b"\xEF\xBB\xBF".as_slice(), &marked(WHOLE)].concat();
     assert_eq!(read(&twice).0.expect_err("no answer").kind(), ErrorKind::Truncated);
     let later = [b"\n".as_slice(), &marked(WHOLE)].concat();
     assert_eq!(read(&later).0.expect_err("no answer").kind(), ErrorKind::Truncated);
-    // What only begins like one is text as any other: a field that nobody knows.
+    // A character that only begins like a mark is ordinary text: here an unknown field.
     let text = format!("\u{FEC0}: x\n\n{HI}{STOP}");
     assert_eq!(read(text.as_bytes()).0.expect("an answer").text(), "Hi");
-    // Positions count it.
+    // Positions include the mark.
     let (outcome, _) = read(&marked("data: {]}\n\n"));
     assert_eq!(outcome.expect_err("malformed").kind(), ErrorKind::Protocol { position: Some(3) });
     let (outcome, _) = read(&marked("{]}"));
@@ -472,7 +473,7 @@ fn usage_may_follow_a_whole_answer() {
         (usage.to_owned(), true),
         (format!("\nnull\n{{}}\n[]\n{{\"error\":\"late\"}}\n{WHOLE}{usage}\n{{broken"), true),
         (format!(" \n{usage}\ntrailing"), true),
-        // What comes after something else than JSON is no longer looked for.
+        // After anything but JSON, nothing is read any more.
         (format!("trailing{usage}"), false),
     ] {
         let (outcome, _) = read(format!("{WHOLE}{rest}").as_bytes());
@@ -598,7 +599,7 @@ fn pages_and_other_types_are_no_answer() {
     assert!(of("", "Application/JSON").to_string().contains("application/json"));
     assert_eq!(of("", "text/event-stream; charset=utf-8").kind(), ErrorKind::Truncated);
     assert_eq!(of(": only comments\n\n", "text/plain").kind(), ErrorKind::Truncated);
-    // What the body is counts, not what it says it is.
+    // The body decides, not its content type.
     for content_type in ["application/json", "text/html", "text/event-stream", ""] {
         for body in [[HI, STOP].concat(), "{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]}".to_owned()] {
             let (outcome, _) = read_with(decoder().with_content_type(content_type), &[body.as_bytes()]);
@@ -639,7 +640,7 @@ fn law_r4_a_text_event_costs_no_allocation() {
         }
         texts
     };
-    // The first events size the buffers and tell the origin.
+    // The first events size the buffers and emit the origin.
     assert_eq!(pass(body.slice(..event.len() * 10)), 10);
     let memory = allocation_counter::measure(|| assert_eq!(pass(body.slice(event.len() * 10..)), 1000));
     assert_eq!(memory.count_total, 0, "{memory:?}");

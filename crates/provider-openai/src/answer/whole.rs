@@ -1,4 +1,4 @@
-//! A body that is no event stream: nothing can be said of it before it has ended.
+//! A body that is no event stream. It can be read only after it has ended.
 
 use advisor_core::{Error, ErrorKind, Result};
 use bytes::BytesMut;
@@ -9,22 +9,22 @@ use super::End;
 use super::progress::{Meaning, Progress};
 use provider_http::error::{malformed_json, not_utf8};
 
-/// JSON, or a page.
+/// A body of JSON, or a web page.
 #[derive(Debug)]
 pub(super) struct Whole {
     bytes: BytesMut,
-    /// Where its first byte is in the body.
+    /// The position of its first byte in the body.
     from: u64,
     is_page: bool,
 }
 
 impl Whole {
-    /// Nothing so far of a body whose first byte is at `from`.
+    /// Creates an empty body whose first byte is at `from`.
     pub(super) fn new(from: u64, is_page: bool) -> Self {
         Self { bytes: BytesMut::new(), from, is_page }
     }
 
-    /// Takes the next bytes.
+    /// Appends the next bytes.
     pub(super) fn push(&mut self, bytes: &[u8], limit: usize) -> Result<()> {
         if self.bytes.len() + bytes.len() > limit {
             let message = format!(
@@ -36,7 +36,7 @@ impl Whole {
         Ok(())
     }
 
-    /// Reads all of it.
+    /// Reads the whole body.
     pub(super) fn read(&self, progress: &mut Progress) -> Result<()> {
         if self.is_page {
             let message = "the provider answered with a web page; check the base URL, and whether a proxy is in the way";
@@ -48,7 +48,7 @@ impl Whole {
             Err(error) => {
                 let valid = self.bytes.get(..error.valid_up_to()).unwrap_or_default();
                 let text = str::from_utf8(valid).unwrap_or_default();
-                // Without a length it is a character that was cut, as its body was.
+                // No length means that the last character was cut, because the body was.
                 let rest = match error.error_len() {
                     Some(_) => Err(not_utf8(self.from + text.len() as u64)),
                     None => Ok(()),
@@ -58,9 +58,10 @@ impl Whole {
         }
     }
 
-    /// Reads an answer that was not streamed, or a stream framed as lines of JSON. `rest` is why the text ends where it does.
+    /// Reads an answer that was not streamed, or a stream framed as lines of JSON. `rest` is the reason why the
+    /// text ends.
     ///
-    /// After a whole answer only usage counts, and what is no JSON ends the body.
+    /// After a whole answer only usage counts, and anything that is no JSON ends the body.
     fn read_values(&self, text: &str, rest: Result<()>, progress: &mut Progress) -> Result<()> {
         let mut unread = text.trim_ascii_start();
         while !unread.is_empty() {

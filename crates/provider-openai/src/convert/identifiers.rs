@@ -1,4 +1,4 @@
-//! Names and ids of an answer, as they may be shown in spans and logs.
+//! Names and ids of an answer, in the form that spans and logs may show.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -9,38 +9,39 @@ use advisor_core::Text;
 use crate::request::ToolNames;
 use provider_http::redaction::Redaction;
 
-/// How many words are kept of each kind: some servers repeat the id and the name of a call in every piece of it.
+/// The most words kept of each kind. Some servers repeat the id and the name of a call in every piece of it.
 const MOST_KEPT: usize = 8;
 /// The longest word that is kept, in bytes.
 const LONGEST_KEPT: usize = 256;
-/// How many ids of calls are kept in which something is hidden.
+/// The most redacted call ids that are kept.
 const MOST_HIDDEN: usize = 1 << 10;
-/// The longest of them that is kept, in bytes.
+/// The longest redacted call id that is kept, in bytes.
 const LONGEST_HIDDEN: usize = 1 << 10;
 
-/// Names and ids without what looks like a secret. Each is looked through once, so one that repeats costs next to nothing.
+/// Names and ids without anything that looks like a secret. Recent ones are cached, so a repeated one costs
+/// next to nothing.
 #[derive(Default)]
 pub(super) struct Identifiers {
     redaction: Redaction,
-    /// What tools are called in the request that is answered.
+    /// The tool names of the answered request.
     tools: Option<Arc<ToolNames>>,
     names: Recent,
     ids: Recent,
-    /// The ids of calls in which something is hidden, and what stands for each.
+    /// The call ids that were redacted, and the replacement of each.
     hidden: HashMap<Text, Text>,
-    /// What stands for some of them.
+    /// The replacements of the ids that are kept.
     taken: HashSet<Text>,
-    /// How many were not kept.
+    /// The number of redacted ids that were not kept.
     forgotten: usize,
 }
 
-/// Words, and how they are shown: the last ones.
+/// The last words, each with the form in which it is shown.
 #[derive(Default)]
 struct Recent(Vec<(Text, Text)>);
 
 impl Identifiers {
     pub(super) fn new(redaction: Redaction) -> Self {
-        // Not from the default one, whose empty sets would be made to be thrown away.
+        // The default is not used, because its empty sets would be created and dropped.
         Self {
             redaction,
             tools: None,
@@ -56,17 +57,17 @@ impl Identifiers {
         self.tools = Some(tools);
     }
 
-    /// Whether an id came that is not kept.
+    /// Checks whether an id arrived that is not kept.
     pub(super) fn forgets(&self) -> bool {
         self.forgotten > 0
     }
 
-    /// The id of an answer, a model, or why it ends.
+    /// Returns the id of an answer, a model or a finish reason, redacted.
     pub(super) fn word(&self, word: &str) -> Text {
         self.redaction.identifier(word).into()
     }
 
-    /// The tool of this name. Those of the request are no words of the server.
+    /// Returns the tool of this name. Tool names of the request are not redacted.
     pub(super) fn tool(&mut self, name: &str) -> Text {
         if let Some(known) = self.names.shown(name) {
             return known;
@@ -77,7 +78,8 @@ impl Identifiers {
         tool
     }
 
-    /// The id of a call: in one answer the same one each time, and different ones stay different.
+    /// Returns the id of a call, redacted. In one answer equal ids give equal results, and different ids
+    /// different ones.
     pub(super) fn call_id(&mut self, id: &str) -> Text {
         if let Some(known) = self.ids.shown(id) {
             return known;
@@ -90,7 +92,8 @@ impl Identifiers {
         shown
     }
 
-    /// An id beyond the bounds is not kept, so it is another one each time.
+    /// Returns the replacement of a redacted id. An id beyond the bounds is not kept and gets a new one each
+    /// time.
     fn hidden_id(&mut self, id: &str, shown: &str) -> Text {
         if let Some(known) = self.hidden.get(id) {
             return known.clone();
@@ -98,7 +101,7 @@ impl Identifiers {
         if id.len() > LONGEST_HIDDEN || self.hidden.len() >= MOST_HIDDEN {
             return self.forgotten_id(shown);
         }
-        // Once some are forgotten, it would not be known whether a word stands for one of them already.
+        // Once ids were forgotten, the bare word may already replace one of them.
         let bare = (self.forgotten == 0).then(|| Text::from(shown));
         let numbered = (self.taken.len() + 1..).map(|number| Text::from(format!("{shown}-{number}")));
         let mut others = bare.into_iter().chain(numbered);
@@ -107,7 +110,7 @@ impl Identifiers {
         unique
     }
 
-    /// Another one each time. Its number is beyond those of ids that are kept, also of the ones to come.
+    /// Returns a new replacement each time. Its number is beyond those of kept ids, present and future.
     fn forgotten_id(&mut self, shown: &str) -> Text {
         loop {
             self.forgotten += 1;
@@ -135,7 +138,7 @@ impl Recent {
     }
 }
 
-/// Without the words, which are as the server wrote them.
+/// Omits the words, which are the server's.
 impl fmt::Debug for Identifiers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identifiers").field("hidden", &self.hidden.len()).finish_non_exhaustive()

@@ -5,22 +5,22 @@ use std::fmt;
 
 use crate::wire::CallIndex;
 
-/// How many odd indexes of an answer are kept.
+/// The most odd indexes of an answer that are kept.
 const MOST_KEPT: usize = 1 << 10;
-/// The longest spelling of one that is kept, in bytes.
+/// The longest odd index that is kept, in bytes.
 const LONGEST_KEPT: usize = 64;
 
-/// The numbers of one answer that stand for indexes that are none.
+/// The numbers that replace odd indexes in one answer: indexes that are no usable numbers.
 #[derive(Default)]
 pub(super) struct CallIndexes {
-    /// Each spelling has its own: the first one the lowest, the next one the next.
+    /// The number of each spelling. The first spelling has the lowest number, the next one the next.
     odd: HashMap<String, i64>,
     given: i64,
     forgets: bool,
 }
 
 impl CallIndexes {
-    /// The number that an index is, or stands for in this answer.
+    /// Returns the number of an index, or the one that replaces it in this answer.
     pub(super) fn number_of(&mut self, index: CallIndex<'_>) -> Option<i64> {
         match index {
             CallIndex::Absent => None,
@@ -29,12 +29,13 @@ impl CallIndexes {
         }
     }
 
-    /// Whether an index came that is not kept.
+    /// Checks whether an index arrived that is not kept.
     pub(super) fn forgets(&self) -> bool {
         self.forgets
     }
 
-    /// A spelling beyond the bounds is not kept, so it is another one each time.
+    /// Returns the number for a spelling. A spelling beyond the bounds is not kept and gets a new number each
+    /// time.
     fn number_for(&mut self, spelling: &str) -> i64 {
         if let Some(number) = self.odd.get(spelling) {
             return *number;
@@ -50,7 +51,7 @@ impl CallIndexes {
     }
 }
 
-/// Without the spellings, which are as the server wrote them.
+/// Omits the spellings, which are the server's words.
 impl fmt::Debug for CallIndexes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallIndexes").field("odd", &self.odd.len()).finish_non_exhaustive()

@@ -2,7 +2,7 @@ use advisor_core::{Finish, FinishReason, Media, Usage};
 
 use super::*;
 
-/// What a new converter makes of these events, one list for each.
+/// Converts these events with a new converter. Returns one list of deltas for each.
 fn convert_with(mode: TextMode, events: &[&str]) -> Vec<Vec<Delta>> {
     let mut converter = Converter::new(mode, Redaction::default());
     let read = |json: &&str| {
@@ -17,7 +17,7 @@ fn convert(events: &[&str]) -> Vec<Vec<Delta>> {
     convert_with(TextMode::Increments, events)
 }
 
-/// The deltas of one event whose only choice has this delta.
+/// Returns the deltas of one event whose only choice has this delta.
 fn of_delta(delta: &str) -> Vec<Delta> {
     convert(&[&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)]).remove(0)
 }
@@ -348,7 +348,7 @@ fn an_error_is_told_beside_the_deltas() {
     assert!(told(r#"{"choices":[{"message":{}}]}"#).whole);
 }
 
-/// The calls of an answer, as name and id.
+/// Returns the calls of an answer, as name and id.
 fn called(converter: &mut Converter, calls: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut deltas = VecDeque::new();
     for (at, (name, id)) in calls.iter().enumerate() {
@@ -394,10 +394,10 @@ fn law_t6_redacted_ids_stay_distinct_and_stable() {
     let shown: std::collections::HashSet<_> = first.iter().map(|(_, id)| id).collect();
     assert_eq!(shown.len(), ids.len(), "{first:?}");
     assert_eq!((first[0].1.as_str(), first[7].1.as_str()), ("[secret]", "call_1"));
-    // Also when they come again, and in another answer.
+    // Also when they are repeated, and in another answer.
     assert_eq!(called(&mut converter, &calls[..9]), first[..9]);
     assert_eq!(called(&mut knowing_a_secret(), &calls), first);
-    // An id that is not kept has a number that no other one takes.
+    // An id that is not kept has a number that no other id gets.
     let endless = format!("sk-{}", "0123456789".repeat(2 << 10));
     let calls = [&*endless, "[secret]-2049", "[secret]-2050", "[secret]", &endless].map(|id| ("f", id));
     let shown = called(&mut knowing_a_secret(), &calls);
@@ -420,7 +420,7 @@ fn law_r3_answer_names_hide_apparent_secrets() {
     }
 }
 
-/// A caller may call a tool whatever it likes: its call is found.
+/// A caller may give a tool any name: a call of it is found.
 #[test]
 fn a_tool_of_the_request_keeps_its_name() {
     let odd = ["sk-learn-something-else", KEY, "fw_update", "docs.search-0123456789"];
@@ -443,7 +443,7 @@ fn a_tool_of_the_request_keeps_its_name() {
     assert_eq!(called(&mut converter, &[("sk-learn-something-new-0123456789", "c")])[0].0, "[secret]");
 }
 
-/// Whatever is secret: what a server means by an end that it names as many do is not lost.
+/// A known finish reason is not lost if it contains a secret.
 #[test]
 fn known_finish_reason_survives_similar_secret() {
     for (secret, word, reason) in [
@@ -468,7 +468,7 @@ fn known_finish_reason_survives_similar_secret() {
     assert_eq!(*finish, Delta::finish(unknown));
 }
 
-/// However many odd indexes and ids a server sends, few are kept, and none becomes another.
+/// Few odd indexes and ids are kept, however many a server sends, and none equals another.
 #[test]
 fn law_r1_kept_odd_indexes_and_ids_are_bounded() {
     let mut converter = Converter::default();
@@ -492,7 +492,7 @@ fn law_r1_kept_odd_indexes_and_ids_are_bounded() {
     }
     let kept = format!("{converter:?}");
     assert!(kept.contains("odd: 1000") && kept.contains("hidden: 1024"), "{kept}");
-    // What is kept stays the same, and what is not is another one each time.
+    // A kept index stays the same, and any other is new each time.
     let index_of = |converter: &mut Converter, index: &str| {
         let event = json!({"choices": [{"delta": {"tool_calls": [{"index": index}]}}]}).to_string();
         let mut deltas = VecDeque::new();

@@ -1,4 +1,4 @@
-//! What comes in one piece: whole messages, and media.
+//! Content that arrives in one piece: whole messages, and media.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::list_of;
 use crate::wire::FORMAT;
 use crate::wire::{CallIndex, Delta as WireDelta, Str, read};
 
-/// Numbers the calls of a whole message by their place in it, which is certain there, and takes back ids that repeat.
+/// Numbers the calls of a whole message by position, which is certain there, and removes repeated ids.
 pub(super) fn number_calls(message: &mut WireDelta<'_>) {
     let mut ids = HashSet::new();
     for (place, call) in message.tool_calls.iter_mut().flatten().enumerate() {
@@ -23,8 +23,8 @@ pub(super) fn number_calls(message: &mut WireDelta<'_>) {
     }
 }
 
-/// Pictures as media; sound as opaque content beside its transcript, since it comes in slices that are not playable alone; what
-/// the server's own tools did as opaque content.
+/// Emits images as media. Audio becomes opaque content beside its transcript, because its slices cannot be
+/// played alone. Results of the server's own tools become opaque content.
 pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
     for image in list_of(delta.images) {
         push(match image_of(&image) {
@@ -44,7 +44,7 @@ pub(super) fn media(delta: &WireDelta<'_>, push: &mut impl FnMut(DeltaKind)) {
     }
 }
 
-/// A picture under an address, or in the address itself.
+/// Returns an image at a URL, or the image that a `data:` URL holds.
 fn image_of(image: &Value) -> Option<Media> {
     let url = image.get("image_url").unwrap_or(image);
     let url = url.as_str().or_else(|| url.get("url")?.as_str())?;

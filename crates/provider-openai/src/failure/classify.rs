@@ -1,4 +1,4 @@
-//! Which kind a failure is.
+//! The kind of a failure.
 
 use std::time::Duration;
 
@@ -7,8 +7,9 @@ use advisor_core::ErrorKind;
 use super::ProviderError;
 use crate::wire::ErrorObject;
 
-/// The request is too long: codes and phrases of OpenAI, Groq, Mistral, llama.cpp, vLLM, OpenRouter, xAI, Anthropic and Google
-/// (behind gateways). "Request too large" is a single request beyond the tokens per minute: waiting does not help.
+/// Codes and phrases for a request that is too long: of OpenAI, Groq, Mistral, llama.cpp, vLLM, OpenRouter,
+/// xAI, Anthropic and Google (behind gateways). "Request too large" is a single request beyond the tokens per
+/// minute: waiting does not help.
 const TOO_LONG: &[&str] = &[
     "context_length_exceeded",
     "exceed_context_size",
@@ -27,7 +28,7 @@ const TOO_LONG: &[&str] = &[
     "input token count",
 ];
 
-/// The transcript is refused. Whatever names `messages` complains about them.
+/// Codes and phrases for a refused transcript. An error that names `messages` complains about them.
 const BAD_HISTORY: &[&str] = &[
     "tool_call_id",
     "tool_call_ids",
@@ -69,14 +70,15 @@ const TOO_MANY: &[&str] =
 const BAD_REQUEST: &[&str] =
     &["invalid_request", "bad_request", "badrequest", "invalid_argument", "not_found", "unprocessable"];
 
-/// The kind of what a provider said, with the HTTP status it came with or names.
+/// Returns the kind of a provider's error. `status` is the HTTP status of the response, or the one that the
+/// error names.
 pub(super) fn kind_of(said: &ErrorObject, status: Option<u16>, asked: Option<Duration>) -> ErrorKind {
     let words = [&said.code, &said.kind];
     let coded = |table: &[&str]| words.into_iter().flatten().any(|word| word.mention(table));
     let phrased = |table: &[&str]| coded(table) || said.message.mention(table);
     let refused = status.is_none_or(|status| status < 500);
     if coded(&["tool_use_failed"]) {
-        // The model wrote a call that the server could not read; the next attempt may be better (Q46).
+        // The model wrote a call that the server could not read; the next attempt may succeed (Q46).
         ErrorKind::Provider { status: None }
     } else if !matches!(status, Some(401..=403)) && phrased(TOO_LONG) {
         ErrorKind::ContextOverflow
@@ -95,7 +97,7 @@ pub(super) fn kind_of(said: &ErrorObject, status: Option<u16>, asked: Option<Dur
     }
 }
 
-/// What the kind means to the caller and what to do about it. Nothing of the provider's own words is in it but its code.
+/// Returns the meaning of the kind and the remedy. Of the provider's words it contains only the code.
 pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
     let what = match kind {
         ErrorKind::Authentication => {
@@ -117,7 +119,7 @@ pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
         _ => "the provider failed",
     };
     let status = provider.status().map(|status| format!("HTTP {status}"));
-    // Sentences stay in the source.
+    // A code with several words stays in the source error.
     let code = provider.code.as_ref().or(provider.kind.as_ref()).filter(|code| code.is_word());
     let details: Vec<String> = status.into_iter().chain(code.map(ToString::to_string)).collect();
     if details.is_empty() { what.to_owned() } else { format!("{what} ({})", details.join(", ")) }

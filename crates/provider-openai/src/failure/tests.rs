@@ -203,7 +203,7 @@ fn law_r3_secrets_are_blanked_out_and_words_are_capped() {
     assert!(said.message().len() <= LONGEST_TEXT && said.message().len() > LONGEST_TEXT - 4);
     let all = format!("{error} {error:?} {said} {said:?} {:?} {:?}", said.code(), said.failed_generation());
     assert!(!all.contains("canary"), "{all}");
-    // A short secret would blank out half of every message.
+    // A short secret would redact half of every message.
     assert!(said.message().contains("Incorrect key"));
 }
 

@@ -1,4 +1,4 @@
-//! Where a request goes, and the headers it goes with.
+//! The address of a request, and its headers.
 
 use advisor_core::{Error, Result};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -9,10 +9,10 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::profile::{Authorization, Endpoint};
 use provider_http::redaction::Redaction;
 
-/// The full address.
+/// Returns the full address of a request.
 ///
 /// # Errors
-/// Of kind configuration, without showing the base URL: it may hold a key.
+/// Of kind configuration. The message does not show the base URL, which may hold a key.
 pub(super) fn of(base_url: &str, model: &str, endpoint: &Endpoint) -> Result<Uri> {
     let invalid = |what: &'static str| Error::configuration(what);
     let base: Uri = base_url
@@ -52,7 +52,7 @@ pub(super) fn of(base_url: &str, model: &str, endpoint: &Endpoint) -> Result<Uri
     Uri::from_parts(parts).map_err(|_| invalid("the base URL is incomplete"))
 }
 
-/// The host and port of the base URL; everything else of it may hold a key.
+/// Returns the host and port of the base URL. Any other part of it may hold a key.
 pub(super) fn host(base_url: &str) -> String {
     let uri = base_url.trim().parse::<Uri>().ok();
     let host = uri.as_ref().and_then(|uri| Some((uri.host()?, uri.port_u16())));
@@ -63,7 +63,7 @@ pub(super) fn host(base_url: &str) -> String {
     }
 }
 
-/// The headers of every request: what goes over them is marked, so that nobody shows it.
+/// Returns the headers of every request. The key and the caller's values are marked as sensitive.
 pub(super) fn headers(
     own: &[(String, SecretString)],
     key: Option<&SecretString>,
@@ -82,7 +82,7 @@ pub(super) fn headers(
     }
     for (name, value) in own {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-            // The name and the value may have been mixed up.
+            // The name and the value may have been swapped.
             let name = Redaction::default().show(&name.as_str().into(), 64);
             Error::configuration(format!("`{name}` is no name for a header"))
         })?;
@@ -99,13 +99,13 @@ fn secret(value: &str, what: &str) -> Result<HeaderValue> {
     Ok(value)
 }
 
-/// A base URL that was given in full already stays as it is.
+/// Appends `suffix` to a path that does not end with it.
 fn with_suffix(path: &str, suffix: &str) -> String {
     let path = path.trim_end_matches('/');
     if path.ends_with(suffix) { path.to_owned() } else { format!("{path}{suffix}") }
 }
 
-/// A path segment or a query value: everything but letters, digits and `-._~` escaped.
+/// Escapes everything but letters, digits and `-._~`, for a path segment or a query value.
 fn escaped(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     text.bytes()

@@ -1,4 +1,4 @@
-//! One request, asked until something of its answer can be shown.
+//! One request, retried until a part of its answer can be shown.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::request::Body;
 use provider_http::redaction::ServerWords;
 use provider_http::timeouts;
 
-/// The most that is read of a response that reports a failure.
+/// The most bytes read of a response that reports a failure.
 const LONGEST_REPORT: usize = 64 << 10;
 
 const COMPRESSED: &str = "the provider's answer is compressed, which was not asked for; switch compression off for this \
     address at the server, or at the proxy in front of it";
 
-/// A request, ready to be sent as often as need be.
+/// A request that can be sent repeatedly.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) uri: Uri,
@@ -32,7 +32,7 @@ pub(super) struct Call {
 }
 
 impl OpenAiModel {
-    /// Asks, and asks again as long as nothing was shown and the failure can pass.
+    /// Sends the request, and retries while nothing was shown and the failure is transient.
     pub(super) async fn answer(&self, call: &Call) -> Result<DeltaStream> {
         let failures = Failures::new(self.redaction.get_or_init(|| secrets::of(self)).clone());
         let mut waits = self.retries.waits();
@@ -84,7 +84,7 @@ impl OpenAiModel {
     }
 }
 
-/// Tells that an attempt failed, why as far as that is no content, and whether another one follows.
+/// Logs that an attempt failed, the reason without any content, and whether another attempt follows.
 fn log(attempt: u32, error: &Error, wait: Option<Duration>) {
     let (kind, Logged { status, code, kind: r#type, param }) = (error.kind(), Logged::of(error));
     match wait {
@@ -96,7 +96,7 @@ fn log(attempt: u32, error: &Error, wait: Option<Duration>) {
     }
 }
 
-/// Whether the body is compressed. Other codings that are named, such as character sets, are none.
+/// Checks whether the body is compressed. Other codings in the header, such as character sets, do not count.
 fn is_compressed(headers: &HeaderMap) -> bool {
     let named = headers.get_all(CONTENT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
     named.flat_map(|value| value.split(',')).any(|coding| {

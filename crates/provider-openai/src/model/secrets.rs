@@ -1,4 +1,4 @@
-//! What of a model's settings is secret.
+//! The secrets in a model's settings.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -8,9 +8,10 @@ use secrecy::{ExposeSecret, SecretString};
 use super::OpenAiModel;
 use provider_http::redaction::Redaction;
 
-/// The shortest part of a path or of a header's value that may be a key: gateways are addressed by some.
+/// The shortest part of a path or of a header's value that may be a key. Addresses of some gateways contain
+/// keys.
 const SHORTEST_PART: usize = 12;
-/// Words in paths and headers that occur in any message, too.
+/// Common words in paths and headers, which also occur in ordinary messages.
 const USUAL: [&str; 52] = [
     "accounts",
     "ai",
@@ -65,18 +66,19 @@ const USUAL: [&str; 52] = [
     "v2",
     "workers",
 ];
-/// The shortest such part that may be one although it is made of plain words.
+/// The shortest part of plain words that may be a key.
 const SHORTEST_PLAIN_PART: usize = 20;
-/// What names follow in a path that a server names, too: of models, places and projects.
+/// Path segments before a name that servers mention, too: of a model, a location or a project.
 const BEFORE_NAMES: [&str; 5] = ["deployments", "locations", "models", "projects", "regions"];
-/// Headers that say in plain words who asks.
+/// Headers that name the caller in plain words.
 const SPOKEN: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
 
-/// The key, the values of headers and their parts, and what the base URL holds beside its host.
+/// Collects the secrets: the key, the header values and their parts, and the parts of the base URL beside its
+/// host.
 pub(super) fn of(model: &OpenAiModel) -> Redaction {
     let headers = model.headers.iter().flat_map(|(name, value)| in_header(name, value.expose_secret()));
     let (path, query) = model.base_url.split_once('?').unwrap_or((&model.base_url, ""));
-    // A pair without a name may be a key as it is.
+    // A pair without a name may itself be a key.
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or(("", pair)));
     let values = pairs.filter(|(name, _)| *name != "api-version").map(|(_, value)| value);
     let in_url = values.chain(in_path(path)).flat_map(|part| [part.to_owned(), unescaped(part)]);
@@ -84,7 +86,8 @@ pub(super) fn of(model: &OpenAiModel) -> Redaction {
     Redaction::new(model.api_key.iter().cloned().chain(parts))
 }
 
-/// A header's value, and unless it is spoken, what stands behind its scheme, such as `Bearer`, and each of its parts.
+/// Returns a header's value. Unless the header is in `SPOKEN`, also the text after a scheme such as `Bearer`,
+/// and each part.
 fn in_header(name: &str, value: &str) -> Vec<String> {
     if SPOKEN.iter().any(|spoken| spoken.eq_ignore_ascii_case(name)) {
         return vec![value.to_owned()];
@@ -93,7 +96,7 @@ fn in_header(name: &str, value: &str) -> Vec<String> {
     let parts = value.split([' ', ';', ',']).flat_map(|field| {
         let field = field.trim_end_matches('=');
         let values = field.split('=');
-        // What stands before a value is its name.
+        // The text before a value is its name.
         let names = usize::from(field.contains('='));
         values.skip(names).map(|part| part.trim_matches('"'))
     });
@@ -102,7 +105,7 @@ fn in_header(name: &str, value: &str) -> Vec<String> {
     plain.chain(login(value)).collect()
 }
 
-/// The user and password of `Basic`, and the password alone.
+/// Returns the decoded user and password of `Basic`, and the password alone.
 fn login(value: &str) -> impl Iterator<Item = String> {
     let padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let engine = GeneralPurpose::new(&STANDARD, padding);
@@ -113,7 +116,7 @@ fn login(value: &str) -> impl Iterator<Item = String> {
     login.into_iter().chain(password)
 }
 
-/// The parts of a URL's path that may be keys.
+/// Returns the parts of a URL's path that may be keys.
 fn in_path(url: &str) -> impl Iterator<Item = &str> {
     let parts = || url.split('/').skip(3);
     let before = std::iter::once("").chain(parts());
@@ -121,25 +124,26 @@ fn in_path(url: &str) -> impl Iterator<Item = &str> {
     unnamed.map(|(part, _)| part).filter(|part| may_be_key(part))
 }
 
-/// Whether a part is long enough for a key. Plain words are longer seldom enough, and seldom have capitals inside.
+/// Checks whether a part is long enough for a key. Plain words are rarely as long, and rarely have capitals
+/// inside.
 fn may_be_key(part: &str) -> bool {
     let is_plain = part.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
     let is_long = part.len() >= SHORTEST_PLAIN_PART || !is_plain || part.split(['-', '_']).any(is_mixed);
     part.len() >= SHORTEST_PART && is_long && !is_usual(part)
 }
 
-/// Whether a word has small letters, and capitals behind the first letter.
+/// Checks whether a word has lower-case letters, and capitals after the first letter.
 fn is_mixed(word: &str) -> bool {
     word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
         && word.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-/// Whether it is made of usual words alone.
+/// Checks whether a part consists of usual words alone.
 fn is_usual(part: &str) -> bool {
     part.split(['-', '_', '.', '/']).all(|word| USUAL.iter().any(|usual| usual.eq_ignore_ascii_case(word)))
 }
 
-/// The text without its percent escapes.
+/// Decodes the percent escapes of a text.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

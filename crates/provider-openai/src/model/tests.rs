@@ -80,7 +80,7 @@ fn transport_is_shared_until_connect_timeout_changes() {
     assert_ne!(place(&model), place(&model.clone().with_timeouts(timeouts.with_connect(None))));
 }
 
-/// The first request makes it, and clones share it.
+/// The first request creates the redaction, and clones share it.
 #[test]
 fn law_r3_changed_model_copy_knows_its_own_secrets() {
     let model = OpenAiModel::new("m").with_api_key("sk-first-key-0123456789");

@@ -13,16 +13,17 @@ const OPTIONS: OptionRules = OptionRules {
     required_tool: RequiredTool::Required,
     named_tool: NamedTool::Object,
     ask_stream_usage: true,
-    // At gateways and hosts of many models it depends on the model; a format that is refused is worse than one in words.
+    // At gateways and hosts of many models it depends on the model. A refused format is worse than a format in
+    // words.
     schema_support: SchemaSupport::None,
 };
 
-/// Of servers that hold the model to a grammar, which leaves it no way to call a tool.
+/// Options of servers that constrain the model to a grammar, which leaves it no way to call a tool.
 const OPTIONS_WITH_GRAMMAR: OptionRules =
     OptionRules { schema_support: SchemaSupport::JsonSchemaWithoutTools, ..OPTIONS };
 
 const MESSAGES: MessageRules = MessageRules {
-    // Some refuse null, some refuse a missing content; the empty text is refused by the fewest (Q27).
+    // Some refuse null, some refuse missing content; the fewest refuse the empty text (Q27).
     no_text: NoText::Empty,
     call_ids: CallIds::Any,
     reasoning: ReasoningEcho { when: EchoWhen::Never, field: ReasoningField::ReasoningContent },
@@ -33,7 +34,7 @@ const MESSAGES: MessageRules = MessageRules {
 
 type MakeProfile = fn() -> Profile;
 
-/// Whose servers stand under which domain.
+/// The profile for each domain.
 const DOMAINS: [(&str, MakeProfile); 12] = [
     ("openai.azure.com", Profile::azure),
     ("services.ai.azure.com", Profile::azure),
@@ -50,19 +51,19 @@ const DOMAINS: [(&str, MakeProfile); 12] = [
 ];
 
 impl Profile {
-    /// Any compatible server: the fields that all of them know.
+    /// Returns the profile of any compatible server: only fields that all of them know.
     ///
-    /// What the server said about a call goes back with it: Google's compatible endpoint refuses calls without their thought
-    /// signatures (Q66).
+    /// Data that the server attached to a call is sent back with it. Google's compatible endpoint refuses calls
+    /// without their thought signatures (Q66).
     #[must_use]
     pub fn compatible() -> Self {
         Self::named("compatible", OPTIONS, MESSAGES)
     }
 
-    /// OpenAI.
+    /// Returns the profile of OpenAI.
     #[must_use]
     pub fn openai() -> Self {
-        // Reasoning models refuse max_tokens; ids beyond 40 characters are refused by all (Q69).
+        // Reasoning models refuse max_tokens; all models refuse ids beyond 40 characters (Q69).
         let options = OptionRules {
             max_tokens: MaxTokensField::MaxCompletionTokens,
             schema_support: SchemaSupport::JsonSchema,
@@ -77,41 +78,45 @@ impl Profile {
         Self::named("openai", options, messages)
     }
 
-    /// Azure OpenAI under `https://RESOURCE.openai.azure.com/openai/v1`, where the model is named in the body.
+    /// Returns the profile of Azure OpenAI under `https://RESOURCE.openai.azure.com/openai/v1`, where the body
+    /// names the model.
     #[must_use]
     pub fn azure() -> Self {
         let name = Text::from("azure-openai");
         Self { name, authorization: Authorization::ApiKeyHeader, ..Self::openai() }
     }
 
-    /// Azure OpenAI under `https://RESOURCE.openai.azure.com`, where the model is the deployment in the path.
+    /// Returns the profile of Azure OpenAI under `https://RESOURCE.openai.azure.com`, where the deployment in
+    /// the path names the model.
     ///
-    /// Versions before `2024-09-01-preview` refuse `stream_options`; set [`OptionRules::ask_stream_usage`] to false for them.
+    /// Versions before `2024-09-01-preview` refuse `stream_options`; set [`OptionRules::ask_stream_usage`] to
+    /// false for them.
     #[must_use]
     pub fn azure_deployment(api_version: impl Into<Text>) -> Self {
         Self { endpoint: Endpoint::AzureDeployment { api_version: api_version.into() }, ..Self::azure() }
     }
 
-    /// OpenRouter.
+    /// Returns the profile of OpenRouter.
     #[must_use]
     pub fn openrouter() -> Self {
-        // Signatures in reasoning_details must come back (Q63, Q66).
+        // Signatures in reasoning_details must be sent back (Q63, Q66).
         let reasoning = ReasoningEcho { when: EchoWhen::Always, field: ReasoningField::Details };
         let messages = MessageRules { no_text: NoText::Null, reasoning, tool_media: true, ..MESSAGES };
         Self::named("openrouter", OPTIONS, messages)
     }
 
-    /// Groq.
+    /// Returns the profile of Groq.
     #[must_use]
     pub fn groq() -> Self {
-        // Refuses unknown fields in messages, reasoning among them (Q64).
+        // Groq refuses unknown fields in messages, reasoning among them (Q64).
         Self::named("groq", OPTIONS, MessageRules { echo_call_data: false, ..MESSAGES })
     }
 
-    /// Mistral.
+    /// Returns the profile of Mistral.
     #[must_use]
     pub fn mistral() -> Self {
-        // Own words for options; unknown fields are refused; usage comes unasked (Q53); ids of exactly 9 characters (Q69).
+        // Mistral has its own option names, refuses unknown fields, and sends usage unasked (Q53). Call ids
+        // have exactly 9 characters (Q69).
         let options = OptionRules {
             seed: SeedField::RandomSeed,
             required_tool: RequiredTool::Any,
@@ -128,46 +133,46 @@ impl Profile {
         Self::named("mistral", options, messages)
     }
 
-    /// DeepSeek.
+    /// Returns the profile of DeepSeek.
     #[must_use]
     pub fn deepseek() -> Self {
-        // A thinking model refuses calls that come back without their reasoning_content, also where it was empty (Q64).
+        // A thinking model refuses calls sent back without their reasoning_content, even if it was empty (Q64).
         let reasoning =
             ReasoningEcho { when: EchoWhen::AlwaysWithCalls, field: ReasoningField::ReasoningContent };
         let options = OptionRules { schema_support: SchemaSupport::JsonObject, ..OPTIONS };
         Self::named("deepseek", options, MessageRules { reasoning, ..MESSAGES })
     }
 
-    /// xAI.
+    /// Returns the profile of xAI.
     #[must_use]
     pub fn xai() -> Self {
-        // Beside tools only some models take a schema.
+        // Only some models accept a schema beside tools.
         let options = OptionRules { schema_support: SchemaSupport::JsonSchemaWithoutTools, ..OPTIONS };
         Self::named("xai", options, MESSAGES)
     }
 
-    /// Together.
+    /// Returns the profile of Together.
     #[must_use]
     pub fn together() -> Self {
         Self::named("together", OPTIONS, MESSAGES)
     }
 
-    /// Ollama's compatible endpoint.
+    /// Returns the profile of Ollama's compatible endpoint.
     #[must_use]
     pub fn ollama() -> Self {
         let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::Reasoning };
         Self::named("ollama", OPTIONS_WITH_GRAMMAR, MessageRules { reasoning, ..MESSAGES })
     }
 
-    /// vLLM.
+    /// Returns the profile of vLLM.
     #[must_use]
     pub fn vllm() -> Self {
-        // Newer versions read `reasoning` and drop `reasoning_content` on the way in (Q63).
+        // Newer versions read `reasoning` and drop `reasoning_content` from requests (Q63).
         let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::Reasoning };
         Self::named("vllm", OPTIONS_WITH_GRAMMAR, MessageRules { reasoning, tool_media: true, ..MESSAGES })
     }
 
-    /// llama.cpp's server.
+    /// Returns the profile of llama.cpp's server.
     #[must_use]
     pub fn llama_cpp() -> Self {
         let options = OptionRules { named_tool: NamedTool::OfferedAlone, ..OPTIONS_WITH_GRAMMAR };
@@ -175,15 +180,15 @@ impl Profile {
         Self::named("llama.cpp", options, MessageRules { reasoning, ..MESSAGES })
     }
 
-    /// LM Studio.
+    /// Returns the profile of LM Studio.
     #[must_use]
     pub fn lm_studio() -> Self {
         Self::named("lm-studio", OPTIONS_WITH_GRAMMAR, MESSAGES)
     }
 
-    /// The profile of the server at this base URL; [`Profile::compatible`] where the host tells nothing.
+    /// Returns the profile of the server at this base URL; [`Profile::compatible`] if the host is unknown.
     ///
-    /// Of local servers, those that listen on a port of their own by default are known: Ollama on 11434, LM Studio on 1234.
+    /// Local servers are known by their default ports: Ollama by 11434, LM Studio by 1234.
     ///
     /// ```
     /// use provider_openai::Profile;

@@ -81,7 +81,7 @@ fn known_quirks_are_in_the_profiles() {
         Endpoint::AzureDeployment { api_version: api_version.into() }
     );
     assert_eq!(Profile::ollama().messages.no_text, NoText::Empty);
-    // Forms of answers.
+    // Schema support.
     let support = |profile: Profile| profile.options.schema_support;
     for profile in [Profile::compatible(), Profile::openrouter(), Profile::groq(), Profile::together()] {
         assert_eq!(support(profile), SchemaSupport::None);

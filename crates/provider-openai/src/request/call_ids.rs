@@ -1,4 +1,4 @@
-//! Ids of calls as a server accepts them (Q69).
+//! Call ids in the form that a server accepts (Q69).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -7,21 +7,21 @@ use advisor_core::Text;
 
 use crate::profile::CallIds;
 
-/// Which id each call of one request has on the wire: the same id the same one, different ids different ones.
+/// The wire id of each call in one request: equal ids have equal ones, different ids different ones.
 #[derive(Debug)]
 pub(super) struct CallIdMap {
     rule: CallIds,
-    /// Those that cannot have their usual one, because another id of the request has it.
+    /// Ids that cannot have their usual wire id, because another id of the request has it.
     special: HashMap<Text, String>,
 }
 
 impl CallIdMap {
-    /// The ids as they usually are, whatever else the request holds.
+    /// Creates a map with the usual wire ids, which do not depend on the rest of the request.
     pub(super) fn usual(rule: CallIds) -> Self {
         Self { rule, special: HashMap::new() }
     }
 
-    /// The ids of a request in which these occur.
+    /// Creates the map of a request that contains `ids`.
     pub(super) fn new<'a>(rule: CallIds, ids: impl Iterator<Item = &'a Text>) -> Self {
         let mut map = Self::usual(rule);
         if rule == CallIds::Any {
@@ -42,12 +42,12 @@ impl CallIdMap {
         map
     }
 
-    /// Whether the server takes this id as it is.
+    /// Checks whether the server accepts this id unchanged.
     pub(super) fn accepts(&self, id: &Text) -> bool {
         self.rule.accepts(id)
     }
 
-    /// Whether this id is not what it usually is.
+    /// Checks whether the wire id of `id` differs from the usual one.
     pub(super) fn is_special(&self, id: &Text) -> bool {
         self.special.contains_key(id)
     }
@@ -70,7 +70,7 @@ impl CallIds {
         }
     }
 
-    /// An acceptable id for one that is not; another one for each attempt.
+    /// Returns an acceptable id for one that is not. Each attempt gives another id.
     fn map(self, id: &str, attempt: u64) -> String {
         match self {
             Self::Any => id.to_owned(),
@@ -80,7 +80,7 @@ impl CallIds {
     }
 }
 
-/// Letters and digits that depend on the id and the attempt only: the same in every process and version.
+/// Returns letters and digits that depend only on id and attempt: the same in every process and version.
 pub(super) fn letters(id: &str, attempt: u64, count: usize) -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     // FNV-1a, then SplitMix64 for each letter.
@@ -123,7 +123,7 @@ mod tests {
             assert!(rule.accepts(&wire), "{rule:?} {wire}");
             assert_eq!(CallIdMap::usual(rule).on_the_wire(&id), wire);
         }
-        // Fixed for ever: a provider's prompt cache lives on it.
+        // Must never change: prompt caches of providers depend on it.
         assert_eq!(CallIds::NineAlphanumerics.map("call_1", 0), "I3aQddZxA");
     }
 
@@ -131,7 +131,7 @@ mod tests {
     fn id_colliding_with_another_is_mapped_differently() {
         let rule = CallIds::NineAlphanumerics;
         let mapped = rule.map("call_1", 0);
-        // The second id is acceptable as it is, and is what the first one would become.
+        // The second id is accepted unchanged, and equals the usual wire id of the first one.
         let ids = texts(&["call_1", &mapped, "call_2"]);
         let map = CallIdMap::new(rule, ids.iter());
         assert!(map.is_special(&ids[0]) && !map.is_special(&ids[1]) && !map.is_special(&ids[2]));

@@ -17,7 +17,7 @@ use super::tool_names::{ToolNames, fits};
 use crate::profile::MessageRules;
 use assistant::Assistant;
 
-/// What a message looks like, under each set of rules it was ever sent with. Kept with the message.
+/// The wire forms of a message, one per set of rules it was sent with. Kept with the message.
 #[derive(Default)]
 struct Forms(Mutex<Vec<(MessageRules, Bytes)>>);
 
@@ -33,32 +33,32 @@ impl Forms {
     }
 }
 
-/// What calls and tools are called on the wire.
+/// The call ids and tool names of a request on the wire.
 pub(super) struct Called {
     pub(super) ids: CallIdMap,
     pub(super) names: ToolNames,
 }
 
 impl Called {
-    /// As they usually are, whatever else the request holds.
+    /// Creates the usual mapping, which does not depend on the rest of the request.
     fn usual(rules: MessageRules) -> Self {
         Self { ids: CallIdMap::usual(rules.call_ids), names: ToolNames::default() }
     }
 
-    /// Whether a message goes out with what calls and tools are called.
+    /// Checks whether the call ids and tool names of a message are sent unchanged.
     fn accepts(&self, message: &Message) -> bool {
         call_ids(message).all(|id| self.ids.accepts(id)) && tool_names(message).all(|name| fits(name))
     }
 
-    /// Whether a message does not look as it usually does.
+    /// Checks whether an id or a name in a message differs from its usual wire form.
     fn is_special(&self, message: &Message) -> bool {
         call_ids(message).any(|id| self.ids.is_special(id))
             || tool_names(message).any(|name| self.names.is_special(name))
     }
 }
 
-/// The pieces of a body up to the end of its messages, which are written once and used again by the requests that follow; and what
-/// tools are called in it.
+/// Returns the pieces of a body up to the end of its messages, and the tool names in it. The pieces are written
+/// once and reused by later requests.
 pub(super) fn pieces_of(
     messages: &MessageList,
     rules: MessageRules,
@@ -88,7 +88,8 @@ pub(super) fn pieces_of(
     }
 }
 
-/// The same where calls or tools must be called otherwise on the wire: how, depends on all messages.
+/// Does the same if call ids or tool names must be replaced on the wire. The replacements depend on all
+/// messages.
 fn pieces_with_others(
     messages: &MessageList,
     rules: MessageRules,
@@ -110,25 +111,25 @@ fn pieces_with_others(
     Ok((pages.pieces(), called.names))
 }
 
-/// What was written of a list of messages. Kept with the list.
+/// The written form of a list of messages. Kept with the list.
 #[derive(Clone)]
 struct Written {
     rules: MessageRules,
     pages: Pages,
 }
 
-/// A message on the wire as it usually is.
+/// Returns the usual wire form of a message.
 fn kept(message: &Message, rules: MessageRules, usual: &Called) -> Result<Bytes> {
     message.wire_form(|_| Forms::default()).written(rules, || write(message, rules, usual))
 }
 
-/// The ids of the calls that a message makes or answers.
+/// Returns the ids of the calls that a message makes or answers.
 fn call_ids(message: &Message) -> impl Iterator<Item = &Text> {
     let answered = message.tool_result().map(|result| &result.call_id);
     message.tool_calls().map(|call| &call.id).chain(answered)
 }
 
-/// The tools that a message calls or answers for.
+/// Returns the names of the tools that a message calls or answers for.
 fn tool_names(message: &Message) -> impl Iterator<Item = &Text> {
     let answered = message.tool_result().map(|result| &result.name);
     message.tool_calls().map(|call| &call.name).chain(answered)
@@ -142,7 +143,7 @@ fn write(message: &Message, rules: MessageRules, called: &Called) -> Result<Byte
         }
         MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, rules, called)),
         MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, rules, called)),
-        // A kind of message that is newer than this crate: its text.
+        // A kind of message newer than this crate is sent as its text.
         _ => serde_json::to_vec(&Plain { role: "user", content: &message.text() }),
     };
     written.map(Bytes::from).map_err(unwritable)

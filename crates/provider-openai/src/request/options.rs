@@ -11,7 +11,7 @@ use super::message::unwritable;
 use super::tool_names::ToolNames;
 use crate::profile::{MaxTokensField, NamedTool, OptionRules, RequiredTool, SeedField};
 
-/// All fields but the messages and the tools. The caller's extra fields come last and win.
+/// Returns all fields but the messages and the tools. The caller's extra fields come last and override others.
 pub(super) fn write(
     request: &ChatRequest,
     model: &str,
@@ -34,10 +34,10 @@ pub(super) fn write(
     set(max_tokens_field(rules), options.max_tokens.map(Value::from));
     set(seed_field(rules), options.seed.map(Value::from));
     set("stop", (!options.stop.is_empty()).then(|| json!(options.stop)));
-    // One answer is what every server gives; some refuse the field.
+    // Every server gives one answer by default; some refuse the field.
     set("n", options.choices.filter(|choices| *choices > 1).map(Value::from));
     set("response_format", options.response_format.as_ref().and_then(response_format));
-    // Servers refuse words about tools where there are none.
+    // Servers refuse fields about tools if no tool is offered.
     if offered(request, rules).next().is_some() {
         set("tool_choice", options.tool_choice.as_ref().map(|choice| tool_choice(choice, rules, names)));
         set("parallel_tool_calls", options.parallel_tool_calls.map(Value::from));
@@ -60,8 +60,8 @@ fn seed_field(rules: &OptionRules) -> &'static str {
     }
 }
 
-/// The list of the tools that are offered, as it is in the body; `None` if there are none. It is written once per set, unless one
-/// of them has not its usual name.
+/// Returns the list of offered tools as it is in the body; `None` if there are none. The list is written once
+/// per set, unless a tool is offered alone or does not have its usual name.
 pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolNames) -> Result<Option<Bytes>> {
     if offered(request, rules).next().is_none() {
         return Ok(None);
@@ -80,7 +80,7 @@ pub(super) fn tools(request: &ChatRequest, rules: &OptionRules, names: &ToolName
     written().map(Some).map_err(unwritable)
 }
 
-/// All tools of a set, as they are in a body. Kept with the set.
+/// All tools of a set on the wire. Kept with the set.
 struct AllTools(Bytes);
 
 fn offered<'a>(request: &'a ChatRequest, rules: &OptionRules) -> impl Iterator<Item = &'a ToolDefinition> {
@@ -88,7 +88,7 @@ fn offered<'a>(request: &'a ChatRequest, rules: &OptionRules) -> impl Iterator<I
     request.tools.definitions().filter(move |tool| only.is_none_or(|only| tool.name == *only))
 }
 
-/// The one tool to be offered, where it is asked for by leaving out the others.
+/// Returns the one tool to offer, if the server is asked for it by leaving out the others.
 fn alone<'a>(options: &'a ChatOptions, rules: &OptionRules) -> Option<&'a str> {
     match &options.tool_choice {
         Some(ToolChoice::Tool(name)) if rules.named_tool == NamedTool::OfferedAlone => Some(name),
@@ -96,7 +96,7 @@ fn alone<'a>(options: &'a ChatOptions, rules: &OptionRules) -> Option<&'a str> {
     }
 }
 
-/// A tool as the model is told of it.
+/// A tool as described to the model.
 #[derive(Serialize)]
 struct Offered<'a> {
     r#type: &'static str,

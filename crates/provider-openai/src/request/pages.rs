@@ -1,9 +1,9 @@
-//! The list of messages of a body, in pieces that do not change when it grows.
+//! The list of messages of a body, in pieces that do not change when the list grows.
 
 use bytes::{Bytes, BytesMut};
 
-/// What is as long as this, in bytes, is a piece of its own: so a message is not copied if it is long, and what goes to the
-/// network in one write is not cut into many pieces if messages are short.
+/// The size from which a page or a message is a separate piece, in bytes. So long messages are not copied, and
+/// short ones do not split a network write into many pieces.
 const PAGE: usize = 64 << 10;
 
 /// A list of messages without its end. Clones share their bytes.
@@ -11,7 +11,7 @@ const PAGE: usize = 64 << 10;
 pub(super) struct Pages(Vec<Bytes>);
 
 impl Pages {
-    /// Adds a message at the end.
+    /// Appends a message.
     pub(super) fn push(&mut self, message: &Bytes) {
         let separator: &[u8] = if self.0.is_empty() { b"{\"messages\":[" } else { b"," };
         let mut page = self.open_page();
@@ -25,7 +25,7 @@ impl Pages {
         }
     }
 
-    /// The pieces of a body up to the end of its messages.
+    /// Returns the pieces of a body up to the end of its messages.
     pub(super) fn pieces(mut self) -> Vec<Bytes> {
         if self.0.is_empty() {
             self.0.push(Bytes::from_static(b"{\"messages\":["));
@@ -33,7 +33,8 @@ impl Pages {
         self.0
     }
 
-    /// The last page if there is room in it. Its bytes are copied if a request still holds them.
+    /// Removes the last page and returns it if it has space, otherwise an empty one. The bytes are copied if a
+    /// request still holds them.
     fn open_page(&mut self) -> BytesMut {
         match self.0.pop() {
             Some(last) if last.len() < PAGE => {

@@ -1,4 +1,4 @@
-//! What users say and tools answer, on the wire.
+//! User content and tool results, on the wire.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-/// The content of a message: a text where it is nothing else, as the strictest servers want it.
+/// The content of a message: a string if it is text only, as the strictest servers require.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
@@ -47,7 +47,7 @@ pub(super) struct File<'a> {
     file_id: Option<&'a str>,
 }
 
-/// What a user said.
+/// Returns the content of a user message.
 pub(super) fn user_content(parts: &[Part]) -> Content<'_> {
     match parts.iter().map(text).collect::<Option<Vec<_>>>() {
         Some(texts) => Content::Text(joined(texts)),
@@ -55,7 +55,7 @@ pub(super) fn user_content(parts: &[Part]) -> Content<'_> {
     }
 }
 
-/// What a tool answered. Servers that take only text get a note in place of media.
+/// Returns the content of a tool result. For servers that take only text, a note replaces media.
 pub(super) fn tool_content(parts: &[Part], media: bool) -> Content<'_> {
     if media {
         return user_content(parts);
@@ -107,7 +107,7 @@ fn on_the_wire(part: &Part) -> WirePart<'_> {
     }
 }
 
-/// The address, or one that holds the bytes itself.
+/// Returns the address of the media, or a `data:` URL that holds the bytes.
 fn url(media: &Media) -> Cow<'_, str> {
     match &media.source {
         MediaSource::Url(url) => Cow::Borrowed(url),
@@ -128,7 +128,7 @@ fn file(media: &Media) -> WirePart<'_> {
     WirePart::File { file }
 }
 
-/// The word for a format: `mp3` for `audio/mpeg`, otherwise what the type says.
+/// Returns the name of a format: `mp3` for `audio/mpeg`, otherwise mostly the subtype.
 fn audio_format(mime: &str) -> &str {
     match mime {
         "audio/mpeg" | "audio/mp3" => "mp3",

@@ -1,4 +1,4 @@
-//! Reasoning on its way back to the server (Q63, Q64).
+//! Reasoning that is sent back to the server (Q63, Q64).
 
 use advisor_core::{Block, BlockContent};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::strict_json::fields_that_go_back;
 use crate::profile::{EchoWhen, ReasoningEcho, ReasoningField};
 use crate::wire::{FORMAT, REASONING_DETAILS};
 
-/// The fields of an assistant message that hold reasoning; mostly none.
+/// The fields of an assistant message that hold reasoning; usually none.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reasoning {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ fn text(blocks: &[Block]) -> String {
     texts.collect()
 }
 
-/// The details as wholes, put together from the pieces in which they came.
+/// Joins the pieces of reasoning details into whole details.
 fn details(blocks: &[Block]) -> Vec<Value> {
     let data = blocks.iter().flat_map(Block::provider_data).filter(|data| data.format == *FORMAT);
     let pieces = data.filter_map(|data| data.value.get(REASONING_DETAILS)?.as_array()).flatten();
@@ -64,7 +64,7 @@ fn details(blocks: &[Block]) -> Vec<Value> {
     wholes.into_iter().map(|whole| Value::Object(fields_that_go_back(whole))).collect()
 }
 
-/// A piece belongs to the whole of its type and index, unless both have an id and they differ.
+/// Checks whether a piece has the type and index of `whole`, and no other id. A missing id differs from none.
 fn belongs(whole: &Map<String, Value>, piece: &Map<String, Value>) -> bool {
     let same = |key: &str| whole.get(key).unwrap_or(&Value::Null) == piece.get(key).unwrap_or(&Value::Null);
     let ids = [whole, piece].map(|detail| detail.get("id").and_then(Value::as_str));
@@ -72,7 +72,7 @@ fn belongs(whole: &Map<String, Value>, piece: &Map<String, Value>) -> bool {
     same("type") && same("index") && same_id
 }
 
-/// Texts grow; of everything else the last value that says something counts, such as a signature that comes at the end.
+/// Appends texts. Of any other field the last value that is not empty counts, such as a signature at the end.
 fn extend(whole: &mut Map<String, Value>, piece: &Map<String, Value>) {
     for (key, value) in piece {
         match (whole.get_mut(key), value) {

@@ -1,7 +1,8 @@
-//! JSON that every server's parser takes alike, whatever it is written in.
+//! JSON that the parsers of all servers accept and read in the same way.
 //!
-//! Our own parser takes more than that: half characters in what it skips, keys that repeat, nesting that others refuse. What a model
-//! wrote goes back with every later request, so one call that a server cannot parse would make its conversation unusable.
+//! Our own parser accepts more: lone surrogates in skipped values, repeated keys, and nesting that others
+//! refuse. Text that a model wrote is sent again with every later request. One call that a server cannot parse
+//! would make the conversation unusable.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,16 +12,17 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 
-/// How deep JSON may be nested: the smallest limit that common parsers have by default (System.Text.Json 64; Ruby and protobuf 100;
-/// serde_json 127; Python and Jackson about 1,000; Go 10,000).
+/// The deepest nesting of JSON. It is the smallest default limit of common parsers (System.Text.Json 64; Ruby
+/// and protobuf 100; serde_json 127; Python and Jackson about 1,000; Go 10,000).
 const MOST_NESTED: usize = 64;
-/// The key under which arguments go back that are no such object.
+/// The key under which arguments are sent that are no such object.
 const UNPARSABLE: &str = "unparsable_arguments";
 
-/// The arguments of a call on the wire.
+/// Returns the arguments of a call on the wire.
 ///
-/// An object goes out byte for byte as the model wrote it, or `{}` where it wrote nothing. Of a key that repeats the last value goes
-/// out, which is what the tool was given. What some parser refuses goes out as text in an object.
+/// An object is sent byte for byte as the model wrote it, and empty arguments as `{}`. Of a repeated key only
+/// the last value is sent, which is also the value that the tool received. Arguments that some parser refuses
+/// are sent as text in an object.
 pub(super) fn arguments(written: &str) -> Cow<'_, str> {
     if written.trim().is_empty() {
         return Cow::Borrowed("{}");
@@ -33,7 +35,7 @@ pub(super) fn arguments(written: &str) -> Cow<'_, str> {
     }
 }
 
-/// The fields of a server's own data that can go back to it.
+/// Returns the fields of a server's own data that can be sent back to it.
 pub(super) fn fields_that_go_back(fields: Map<String, Value>) -> Map<String, Value> {
     fields.into_iter().filter(|(_, value)| nested(value) < MOST_NESTED).collect()
 }
@@ -42,7 +44,7 @@ fn wrapped(written: &str) -> Cow<'_, str> {
     Cow::Owned(json!({ UNPARSABLE: written }).to_string())
 }
 
-/// How deep a value is nested; its own depth is bounded by the parser that made it.
+/// Returns the nesting depth of a value. The parser that made the value bounds the recursion.
 fn nested(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(nested).max().unwrap_or_default(),
@@ -51,7 +53,7 @@ fn nested(value: &Value) -> usize {
     }
 }
 
-/// What a parser of values has seen of some JSON, which it could read.
+/// Properties of some JSON that a parser of values could read.
 #[derive(Debug, Default)]
 struct Seen {
     is_object: bool,

@@ -30,7 +30,7 @@ fn written_by(profile: &Profile, request: &ChatRequest) -> Value {
     serde_json::from_slice(&body.json.concat()).expect("JSON")
 }
 
-/// These messages on the wire.
+/// Returns these messages on the wire.
 fn messages_by(profile: &Profile, messages: Vec<Message>) -> Value {
     written_by(profile, &ChatRequest::new(messages))["messages"].take()
 }
@@ -89,7 +89,7 @@ fn assistant_without_text_is_written_per_profile() {
     assert!(with(NoText::Null).get("content").is_some());
     assert!(with(NoText::Absent).get("content").is_none());
     assert_eq!(with(NoText::Empty)["content"], "");
-    // Without calls there is always a text.
+    // Without calls, the content is always a text.
     assert_eq!(
         message_by(&Profile::openai(), Message::assistant_blocks(vec![])),
         json!({"role": "assistant", "content": ""})
@@ -143,7 +143,7 @@ fn unsendable_answer_content_is_named() {
         (vec![reasoning(), opaque(), media("image/png")], "[image]"),
         (vec![Block::text(" \n"), media("image/png")], "[image]"),
         (vec![Block::text("Here:"), media("image/png"), opaque()], "Here:"),
-        // Nothing was answered, so there is nothing to name.
+        // An empty answer needs no note.
         (vec![reasoning()], ""),
         (vec![], ""),
     ];
@@ -182,7 +182,7 @@ fn arguments_are_always_an_object_on_the_wire() {
     }
 }
 
-/// What a call with these arguments has on the wire.
+/// Returns the wire form of a call's arguments.
 fn arguments_of(written: &str) -> String {
     let message = plain(calling(written));
     message["tool_calls"][0]["function"]["arguments"].as_str().expect("a text").to_owned()
@@ -233,7 +233,7 @@ fn d21_arguments_that_strict_parsers_refuse_are_wrapped() {
     }
 }
 
-/// Some parsers take the first of two equal keys, some the last, and some neither.
+/// Of two equal keys some parsers take the first, some the last, and some neither.
 #[test]
 fn d21_repeated_keys_send_value_tools_get() {
     for (written, expected) in [
@@ -245,7 +245,7 @@ fn d21_repeated_keys_send_value_tools_get() {
         assert_eq!(arguments_of(written), expected);
         assert_eq!(serde_json::from_str::<Value>(expected).expect("JSON"), given);
     }
-    // The same key in different objects is none.
+    // The same key in different objects is not repeated.
     let apart = r#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#;
     assert_eq!(arguments_of(apart), apart);
 }
@@ -286,7 +286,7 @@ fn names_are_such_as_every_server_accepts() {
     }
 }
 
-/// The names in a body: those that are offered, those that calls and results have, and the one that is asked for.
+/// Returns the names in a body: of offered tools, of calls and results, and of the tool choice.
 fn names_in(written: &Value) -> (Vec<String>, Vec<String>, Option<String>) {
     let text = |name: &Value| name.as_str().map(str::to_owned);
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -300,7 +300,7 @@ fn names_in(written: &Value) -> (Vec<String>, Vec<String>, Option<String>) {
     (offered, replayed, text(&written["tool_choice"]["function"]["name"]))
 }
 
-/// A round in which a tool of this name was called.
+/// Returns a round in which a tool of this name was called.
 fn round(id: &str, name: &str) -> [Message; 2] {
     let call = ToolCall::new(id, name, "{}");
     [
@@ -312,7 +312,7 @@ fn round(id: &str, name: &str) -> [Message; 2] {
 #[test]
 fn d11_a_tool_has_one_name_in_a_request() {
     for profile in [Profile::compatible(), Profile::openai(), Profile::mistral()] {
-        // The name, and what it is called on the wire beside the tools `docs_search` and `read`.
+        // Each name, alone and beside the tools `docs_search` and `read`.
         for name in ["docs.search", "docs_search", "read", "größe", "with space", "", &"x".repeat(70)] {
             for also in [&["docs_search", "read"][..], &[]] {
                 let options = ChatOptions::new().with_tool_choice(ToolChoice::Tool(name.into()));
@@ -355,11 +355,11 @@ fn d11_history_and_tool_names_stay_distinct() {
     for (wire, name) in replayed.iter().zip(["docs_search", "docs/search", "docs.search"]) {
         assert_eq!(written.names.behind(wire).map_or(wire.as_str(), |name| name), name);
     }
-    // Alone, each has the usual name again, also where the tools of a set are written already.
+    // Alone, each has its usual name again, even if the tools of the set were written before.
     let alone = ChatRequest::new(history[4..].to_vec()).with_tools(request.tools.clone());
     let (offered, replayed, _) = names_in(&written_by(&profile, &alone));
     assert_eq!((offered, replayed), (vec!["docs_search".to_owned()], vec!["docs_search".to_owned()]));
-    // A history of names that no tool of the request has needs no tools to be mapped.
+    // Names in the history are mapped even if the request has no tools.
     let without = ChatRequest::new(history);
     let written = body(&without, "m", true, &profile).expect("a body");
     let (_, replayed, _) = names_in(&serde_json::from_slice(&written.json.concat()).expect("JSON"));
@@ -426,7 +426,7 @@ fn user_parts_have_their_forms() {
         assert_eq!(content[0], json!({"type": "text", "text": "Look:"}));
         assert_eq!(content[1], expected);
     }
-    // Where there is only text, it is a text: not every server takes parts.
+    // Content of text only is one text: not every server accepts parts.
     assert_eq!(
         plain(Message::user_parts(vec!["a".into(), json!({"b": 1}).into()]))["content"],
         "a\n{\"b\":1}"
@@ -463,7 +463,7 @@ fn ids_map_consistently_and_only_on_the_wire() {
     assert_eq!(id.len(), 9);
     assert_eq!(written[1]["tool_call_id"], id);
     assert_eq!(messages[1].tool_result().expect("a result").call_id, *"functions.f:0");
-    // The same messages, sent elsewhere, have their own ids.
+    // The same messages keep their ids at another server.
     assert_eq!(messages_by(&Profile::openai(), messages)[1]["tool_call_id"], "functions.f:0");
 }
 
@@ -492,7 +492,7 @@ fn colliding_ids_stay_distinct_in_whole_request() {
     assert_eq!(ids[0], ids[1]);
     assert_eq!((ids[2], ids[3]), (&json!(usual), &json!(usual)));
     assert_ne!(ids[0], ids[2]);
-    // Without the other id in the way, the kept form is the usual one again.
+    // Without the conflicting id, the kept form is the usual one again.
     assert_eq!(messages_by(&profile, both[..2].to_vec())[1]["tool_call_id"], usual.as_str());
 }
 
@@ -631,7 +631,7 @@ fn options_have_the_names_that_the_server_knows() {
     assert_eq!(choice(&compatible, |options| options.tool_choice = Some(ToolChoice::None)), "none");
     let named: fn(&mut ChatOptions) = |options| options.tool_choice = Some(ToolChoice::Tool("g".into()));
     assert_eq!(choice(&compatible, named), json!({"type": "function", "function": {"name": "g"}}));
-    // llama.cpp takes the object for "auto".
+    // llama.cpp treats the object as "auto".
     let alone = options(&Profile::llama_cpp(), named);
     assert_eq!((&alone["tool_choice"], &alone["tools"]), (&json!("required"), &json!([function("g")])));
 
@@ -695,7 +695,7 @@ fn extra_fields_win() {
     assert_eq!(written_by(&Profile::openai(), &request)["messages"], json!([]));
 }
 
-/// The pieces of the messages, each with where it is.
+/// Returns the pieces of the messages, each with its address in memory.
 fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
     let none = Tools { offered: Vec::new(), as_they_are: Vec::new() };
     let (pieces, _) = pieces_of(messages, rules, &none).expect("pieces");
@@ -722,7 +722,7 @@ fn what_was_sent_before_is_not_written_again() {
     let longer = pieces(&messages, compatible);
     assert_eq!(longer[..2], first[..2]);
     assert_eq!(json_of(&first), json!(json_of(&longer).as_array().expect("a list")[..3]));
-    // By other rules it is written anew, and then these are known.
+    // Other rules need another form, which is kept, too.
     let anew = pieces(&messages, other.messages);
     assert_eq!(json_of(&anew), messages_by(&other, messages.iter().cloned().collect()));
     assert_ne!(json_of(&anew), json_of(&longer));
@@ -755,7 +755,7 @@ fn grown_list_is_written_like_new_one() {
         let mut grown = MessageList::from(Message::user("Hi"));
         let mut held = Vec::new();
         for id in ["c1", "c2", odd, "c3", "another id that is too long for some of the servers", "c4"] {
-            // What goes on from here is another conversation.
+            // The two lists continue as different conversations.
             let mut branch = grown.clone();
             branch.push(Message::user("Never mind."));
             for list in [&mut grown, &mut branch] {
@@ -763,7 +763,7 @@ fn grown_list_is_written_like_new_one() {
                 held.push((pieces(list, profile.messages), list.clone()));
             }
         }
-        // Bodies do not change afterwards, nor does it matter what was written before.
+        // Earlier bodies do not change, and the form does not depend on earlier lists.
         for (pieces, list) in held {
             assert_eq!(
                 json_of(&pieces),
@@ -779,7 +779,7 @@ fn grown_list_is_written_like_new_one() {
 fn a_message_is_written_once_per_rules() {
     let message = Message::user("x".repeat(100_000));
     let (compatible, mistral) = (Profile::compatible().messages, Profile::mistral().messages);
-    // A list of its own, as that of another turn.
+    // A separate list, as of another turn.
     let written = |rules| pieces(&MessageList::from(message.clone()), rules).pop();
     let (first, other) = (written(compatible), written(mistral));
     assert_eq!((&first, &other), (&written(compatible), &written(mistral)));

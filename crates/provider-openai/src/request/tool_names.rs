@@ -1,4 +1,4 @@
-//! Names of tools as servers accept them: letters, digits, `_` and `-`, at most 64.
+//! Tool names in the form that servers accept: letters, digits, `_` and `-`, at most 64.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -7,28 +7,29 @@ use advisor_core::Text;
 
 use super::call_ids::letters;
 
-/// How long a name may be, in bytes.
+/// The maximum length of a name, in bytes.
 const LONGEST: usize = 64;
-/// What a tool without a name is called.
+/// The wire name of a tool without a name.
 const UNNAMED: &str = "unnamed";
 
-/// Which name each tool of one request has on the wire, and back: the same name the same one wherever it stands, different names
-/// different ones.
+/// The wire name of each tool in one request, and the reverse. Equal names have equal wire names everywhere,
+/// different names different ones.
 ///
-/// A name that fits goes out as it is. Another one usually goes out with `_` in place of what does not fit.
+/// A valid name is sent unchanged. Any other name usually has `_` in place of its invalid characters.
 #[derive(Debug, Default)]
 pub(crate) struct ToolNames {
-    /// Those that cannot have their usual one, because another name of the request has it.
+    /// Names whose wire name is not the usual one: another name has that one, or the caller wrote the name into
+    /// the body.
     special: HashMap<Text, String>,
-    /// Names on the wire that stand for others.
+    /// Wire names that replace other names, each with the replaced name.
     behind: HashMap<String, Text>,
-    /// The tools that are offered.
+    /// The offered tools.
     offered: Vec<Text>,
 }
 
 impl ToolNames {
-    /// The names of a request in which these occur; of those that would be the same the first has its usual name. What is in
-    /// `as_they_are` goes out unchanged.
+    /// Creates the names of a request that contains `names`. Of names with the same usual wire name, the first
+    /// one gets it. Names in `as_they_are` are sent unchanged.
     pub(super) fn new<'a>(as_they_are: &[&str], names: impl Iterator<Item = &'a Text>) -> Self {
         let mut seen = HashSet::new();
         let names: Vec<&Text> = names.filter(|name| seen.insert(*name)).collect();
@@ -54,7 +55,7 @@ impl ToolNames {
         all
     }
 
-    /// Whether this name is not what it usually is.
+    /// Checks whether the wire name of `name` differs from the usual one.
     pub(super) fn is_special(&self, name: &str) -> bool {
         self.special.contains_key(name)
     }
@@ -66,24 +67,24 @@ impl ToolNames {
         }
     }
 
-    /// The same where these are offered.
+    /// Sets the offered tools.
     pub(super) fn with_offered<'a>(self, names: impl Iterator<Item = &'a Text>) -> Self {
         Self { offered: names.cloned().collect(), ..self }
     }
 
-    /// The tool of the request that this name on the wire means.
+    /// Returns the tool of the request that this wire name means.
     pub(crate) fn meant_by(&self, wire: &str) -> Option<Text> {
         let offered = || self.offered.iter().find(|name| name.as_str() == wire);
         self.behind(wire).or_else(offered).cloned()
     }
 
-    /// The tool that this name on the wire stands for, if it is another one than it says.
+    /// Returns the name that this wire name replaces, if it replaces one.
     pub(crate) fn behind(&self, wire: &str) -> Option<&Text> {
         self.behind.get(wire)
     }
 }
 
-/// Whether every server takes this name.
+/// Checks whether every server accepts this name.
 pub(super) fn fits(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST && name.bytes().all(|byte| fits_in(char::from(byte)))
 }
@@ -92,7 +93,7 @@ fn fits_in(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
 }
 
-/// A name as it is if nothing else has it.
+/// Returns the wire name that a tool has unless another one has it.
 fn usual(name: &str) -> Cow<'_, str> {
     if fits(name) {
         Cow::Borrowed(name)
@@ -103,7 +104,7 @@ fn usual(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Another name for each attempt, the same in every process.
+/// Returns another name for each attempt, the same in every process.
 fn other(name: &str, attempt: u64) -> String {
     format!("{}_{}", fitted(name, LONGEST - 7), letters(name, attempt, 6))
 }
@@ -151,7 +152,7 @@ mod tests {
                 assert_eq!((wire.as_str(), map.behind(wire)), (name.as_str(), None));
             }
         }
-        // Fixed for ever: a provider's prompt cache lives on it.
+        // Must never change: prompt caches of providers depend on it.
         assert_eq!(wire[0], format!("docs_search_{}", letters("docs.search", 0, 6)));
         assert_eq!(ToolNames::new(&[], names[..1].iter()).on_the_wire("docs.search"), "docs_search");
     }

@@ -1,4 +1,4 @@
-//! The number by which a server tells the calls of one answer apart.
+//! The number by which a server distinguishes the calls of one answer.
 
 use std::borrow::Cow;
 
@@ -7,23 +7,25 @@ use serde_json::value::RawValue;
 
 use super::loose::Number;
 
-/// Numbers from here on are held as they are. No server uses those below, so they stand for what is written otherwise.
+/// The lowest number that is kept unchanged. No server uses lower ones, so they replace indexes that are no
+/// numbers.
 const LOWEST: i64 = i64::MIN / 2;
 
-/// The index of a call. One that was written is never absent: a piece that is known by it alone would go to another call.
+/// The index of a call. A written index is never absent: a piece identified by it alone would join another
+/// call.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) enum CallIndex<'a> {
-    /// Neither `null` nor the empty text says anything.
+    /// No index: neither `null` nor the empty text is one.
     #[default]
     Absent,
     /// Signed: some servers count from -1 (Q5).
     Number(i64),
-    /// Anything else, as it is spelled: a number that 64 bits do not hold, one that is not whole, or no number.
+    /// Any other index, as spelled: a number beyond 64 bits, a number that is not whole, or no number.
     Odd(Cow<'a, str>),
 }
 
 impl<'a> CallIndex<'a> {
-    /// The index that this JSON is. A number in a text is that number.
+    /// Returns the index in this JSON. A number in a text is that number.
     pub(super) fn of(json: &'a str) -> Self {
         if let Some(number) = json.parse().ok().filter(|number| *number >= LOWEST) {
             return Self::Number(number);
@@ -32,7 +34,7 @@ impl<'a> CallIndex<'a> {
         match number.0.filter(|number| *number >= LOWEST) {
             Some(number) => Self::Number(number),
             None if matches!(json, "null" | "\"\"") => Self::Absent,
-            // Half of a character is in no text: what holds one stays in its quotes.
+            // No text holds half a character: JSON with one keeps its quotes.
             None => Self::Odd(text_of(json).unwrap_or(Cow::Borrowed(json))),
         }
     }
@@ -48,8 +50,8 @@ fn text_of(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(json).ok().map(Cow::Owned)
 }
 
-/// The same JSON in which numbers named `index` are texts if they are odd, and so is any other value of this name that would not
-/// [stay](stays) what it is: what happens to such values elsewhere would make two indexes of calls one.
+/// Replaces odd numbers named `index` with texts, and other values of this name that would not [stay](stays)
+/// the same. Otherwise later conversions could make two indexes equal.
 pub(super) fn with_odd_indexes_as_texts(json: &str) -> Cow<'_, str> {
     const KEY: &str = "\"index\"";
     let mut kept = String::new();
@@ -70,7 +72,8 @@ pub(super) fn with_odd_indexes_as_texts(json: &str) -> Cow<'_, str> {
     Cow::Owned(kept + rest)
 }
 
-/// Whether a value that is no number is the same one, but for blanks and the order of its keys, once it was read and written.
+/// Checks whether a value survives parsing and writing, apart from blanks and the order of keys. Numbers never
+/// pass.
 fn stays(json: &str) -> bool {
     let bytes_of = |json: &str| {
         let mut bytes: Vec<u8> = json.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -82,7 +85,7 @@ fn stays(json: &str) -> bool {
     !is_number && read().is_some_and(|value| bytes_of(&value.to_string()) == bytes_of(json))
 }
 
-/// What stands before the value of the next such key in valid JSON, and the value.
+/// Returns the text before the value of the next such key in valid JSON, and the value.
 fn next_value_of<'a>(key: &str, json: &'a str) -> Option<(&'a str, &'a str)> {
     json.match_indices(key).find_map(|(at, _)| {
         let behind = json.get(at + key.len()..)?.trim_start();

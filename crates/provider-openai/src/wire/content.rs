@@ -18,14 +18,14 @@ pub(crate) enum Content<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-/// One part of a [`Content`], and its JSON, so that a part that nobody knows can be kept as it is.
+/// One part of a [`Content`], and its JSON, so that an unknown part can be kept unchanged.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
     pub(crate) raw: &'a RawValue,
     pub(crate) fields: ContentPart<'a>,
 }
 
-/// What is known of a [`Part`]; nothing if it is no object.
+/// The known fields of a [`Part`]; empty if it is no object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ContentPart<'a> {
@@ -35,11 +35,12 @@ pub(crate) struct ContentPart<'a> {
     pub(crate) text: Str<'a>,
     #[serde(borrow)]
     pub(crate) refusal: Str<'a>,
-    /// Mistral: what the model thinks.
+    /// The thoughts of Mistral's models.
     pub(crate) thinking: Thoughts,
 }
 
-/// A text, or again a list of parts, whose texts are joined. It is no [`Content`]: those could be nested without end.
+/// A text, or a list of parts whose texts are joined. It is no [`Content`], which could be nested without
+/// limit.
 #[derive(Debug, Default)]
 pub(crate) struct Thoughts(pub(crate) String);
 

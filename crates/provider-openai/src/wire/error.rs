@@ -1,4 +1,4 @@
-//! What servers say when they fail: an error under many shapes.
+//! The errors that servers report, in many forms.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -6,27 +6,27 @@ use serde_json::{Map, Value};
 use super::loose::Number;
 use provider_http::redaction::ServerWords;
 
-/// The keys under which an error stands.
+/// The keys that hold an error.
 const STANDS_UNDER: [&str; 3] = ["error", "errors", "detail"];
-/// What a server said about a failure.
+/// A server's report of a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ErrorObject {
-    /// The server's words.
+    /// The server's message.
     pub(crate) message: ServerWords,
-    /// `code`, where it is a word.
+    /// `code`, if it is a string.
     pub(crate) code: Option<ServerWords>,
     /// `type`, or Google's `status`.
     pub(crate) kind: Option<ServerWords>,
-    /// The field of the request that is wrong.
+    /// The invalid field of the request.
     pub(crate) param: Option<ServerWords>,
     /// An HTTP status that the object names, as `code`, `status` or `status_code`.
     pub(crate) status: Option<u16>,
-    /// What the model had written when the server refused it (Q46).
+    /// The text that the model had written when the server refused it (Q46).
     pub(crate) failed_generation: Option<ServerWords>,
 }
 
 impl ErrorObject {
-    /// Reads what stands under `error`: a text, an object or a list of them (Q45).
+    /// Reads the value of `error`: a text, an object or a list of them (Q45).
     pub(crate) fn read(error: &Value) -> Self {
         match error {
             Value::String(text) => Self { message: text.as_str().into(), ..Self::default() },
@@ -39,7 +39,7 @@ impl ErrorObject {
         }
     }
 
-    /// Reads a whole body or event, in which the error may stand at the top; `None` if it is none.
+    /// Reads a whole body or event, whose top level may be the error; `None` if it holds none.
     pub(crate) fn find(body: &Value) -> Option<Self> {
         match body {
             Value::Array(items) => items.iter().find_map(Self::find),
@@ -67,7 +67,7 @@ impl ErrorObject {
         let raw = raw.map(|raw| ServerWords::from(as_text(raw)));
         Self {
             message: match raw {
-                // OpenRouter's own words are general; what the server behind it said is in here.
+                // OpenRouter's own message is general; `raw` has the message of the server behind it.
                 Some(raw) if raw != message => message.followed_by(": ", &raw),
                 _ => message,
             },
@@ -80,7 +80,7 @@ impl ErrorObject {
     }
 }
 
-/// The first field that holds an HTTP status of a failure.
+/// Returns the first HTTP status of a failure in the fields.
 pub(super) fn status(fields: &Map<String, Value>) -> Option<u16> {
     ["code", "status_code", "status"]
         .iter()
@@ -91,7 +91,7 @@ pub(super) fn status(fields: &Map<String, Value>) -> Option<u16> {
 fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // FastAPI: a list of what is wrong where.
+        // FastAPI sends a list of messages about invalid fields.
         Value::Array(items) => items
             .iter()
             .map(|item| item.get("msg").map_or_else(|| as_text(item), as_text))

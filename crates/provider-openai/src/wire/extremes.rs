@@ -1,11 +1,11 @@
-//! Valid JSON that goes beyond what a reader can hold: numbers out of range, and nesting without end.
+//! Valid JSON beyond the limits of a reader: numbers out of range, and unlimited nesting.
 
-/// How deep an event may be nested. The parser refuses what is nested 128 deep.
+/// The deepest nesting of an event. The parser refuses a depth of 128.
 const MOST_NESTED: usize = 100;
 
-/// The same valid JSON with `null` in place of numbers beyond the range of 64-bit floating point, and of values nested too deep.
+/// Replaces numbers beyond the range of 64-bit floating point, and values nested too deep, with `null`.
 ///
-/// A value that cannot be held is absent rather than near what was written: a count must not be wrong.
+/// Such a value is absent rather than approximate: a count must not be wrong.
 pub(super) fn without_extremes(json: &str) -> String {
     let mut kept = String::with_capacity(json.len());
     let mut depth = 0_usize;
@@ -29,7 +29,7 @@ pub(super) fn without_extremes(json: &str) -> String {
     kept
 }
 
-/// The tokens of valid JSON: a bracket, a string, a number, or what stands between those.
+/// The tokens of valid JSON: a bracket, a string, a number, or the text between those.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {
@@ -56,7 +56,7 @@ fn is_in_number(c: char) -> bool {
     matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')
 }
 
-/// The length of the string that begins here, with its quotes.
+/// Returns the length of the string that begins here, with its quotes.
 fn string_length(json: &str) -> usize {
     let mut escaped = true;
     let end = json.bytes().position(|byte| {

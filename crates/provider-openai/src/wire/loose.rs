@@ -1,4 +1,4 @@
-//! Values that servers write in more than one way.
+//! Values that servers write in more than one form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The largest whole number below which every one has a floating-point number of its own (RFC 8259, 6).
+/// The largest integer below which floating point represents every integer (RFC 8259, 6).
 const LARGEST_COUNT: u64 = (1 << 53) - 1;
 
-/// A text. A number or a truth value counts as its spelling, everything else as absent; so does the empty text.
+/// A text. A number or a boolean counts as its spelling, everything else and the empty text as absent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Str<'a>(Cow<'a, str>);
 
 impl Str<'_> {
-    /// The text, unless it is empty.
+    /// Returns the text, unless it is empty.
     pub(crate) fn text(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(&*self.0)
     }
@@ -87,8 +87,8 @@ impl<'de> Visitor<'de> for StrVisitor {
 pub(crate) struct Number(pub(crate) Option<i64>);
 
 impl Number {
-    /// The number as a count, unless it is negative or beyond what every reader of JSON agrees on. So the counts of many rounds
-    /// add up without reaching the end of 64 bits.
+    /// Returns the number as a count; `None` if it is negative or too large for some readers of JSON. So the
+    /// counts of many rounds add up without overflow.
     pub(crate) fn count(self) -> Option<u64> {
         self.0.and_then(|number| u64::try_from(number).ok()).filter(|count| *count <= LARGEST_COUNT)
     }
@@ -118,7 +118,7 @@ impl<'de> Visitor<'de> for NumberVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        // Exact: beyond 2^53 a decimal names no certain whole number.
+        // Exact: beyond 2^53 a decimal identifies no single integer.
         let whole = value.fract() == 0.0 && value.abs() <= LARGEST_COUNT as f64;
         Ok(whole.then_some(value as i64))
     }
@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for NumberVisitor {
     }
 }
 
-/// A list that nearly always has one entry, which then costs no allocation.
+/// A list that nearly always has one entry, which needs no allocation.
 #[derive(Debug)]
 pub(crate) struct Few<T> {
     first: Option<T>,
@@ -178,7 +178,7 @@ impl<T> Extend<T> for Few<T> {
     }
 }
 
-/// The list's entries that are objects; `None` where something else than a list stands.
+/// Deserializes a list and keeps its entries that are objects; `None` if it is no list.
 pub(crate) fn list<'de, D, L>(deserializer: D) -> Result<Option<L>, D::Error>
 where
     D: Deserializer<'de>,
@@ -187,7 +187,7 @@ where
     deserializer.deserialize_any(ListVisitor(PhantomData))
 }
 
-/// The object; `None` where something else stands.
+/// Deserializes an object; `None` if it is something else.
 pub(crate) fn object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -196,7 +196,7 @@ where
     deserializer.deserialize_any(ObjectVisitor(PhantomData))
 }
 
-/// An object; nothing where something else stands.
+/// An object; `None` if it is something else.
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -205,7 +205,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Scalars stand for nothing.
+/// Deserializes scalars to `None`.
 macro_rules! scalars_are_none {
     () => {
         fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
@@ -283,7 +283,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// Whether this JSON says nothing: `null`, `false`, `0`, `""`, `[]` or `{}`.
+/// Checks whether this JSON carries no information: `null`, `false`, `0`, `""`, `[]` or `{}`.
 pub(crate) fn is_nothing(json: &RawValue) -> bool {
     let mut bytes = json.get().bytes().filter(|byte| !byte.is_ascii_whitespace());
     match json.get() {

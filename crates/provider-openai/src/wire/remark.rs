@@ -1,12 +1,12 @@
-//! What an object beside the parts of an answer says.
+//! The meaning of an object that is no part of an answer.
 
 use serde_json::{Map, Value};
 
 use super::error::{is_something, status};
 
-/// The fields that call by a word what their object is.
+/// The fields that name the kind of their object.
 const CALLED_BY: [&str; 4] = ["type", "object", "status", "code"];
-/// What is in the words for a failure, without what stands between their letters.
+/// Parts of words for a failure, reduced to letters and digits.
 const FAILED: [&str; 24] = [
     "abort",
     "arrear",
@@ -33,18 +33,18 @@ const FAILED: [&str; 24] = [
     "unavailable",
     "violation",
 ];
-/// What is in the words for work that goes on.
+/// Parts of words for work in progress.
 const GOES_ON: [&str; 8] =
     ["heartbeat", "pending", "ping", "processing", "progress", "queue", "running", "status"];
 
-/// What an object says by which of its fields; the first that applies.
+/// The meaning of an object; the first one that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Says {
-    /// The server failed: there is an error, a word or an HTTP status for one, or no success.
+    /// The server failed: an error, a word or an HTTP status for one, or `success: false`.
     Failed,
-    /// The server is still at it, and says how far.
+    /// The server is still working, and reports its progress.
     GoesOn,
-    /// Words that could mean either. In place of an answer they are why there is none.
+    /// A message that could mean either. In place of an answer it is the reason why there is none.
     Words,
 }
 
@@ -59,7 +59,7 @@ impl Says {
         } else if called(&GOES_ON) {
             Self::GoesOn
         } else if holds("detail") {
-            // FastAPI's word for an error.
+            // FastAPI reports errors under `detail`.
             Self::Failed
         } else {
             Self::Words

@@ -109,7 +109,7 @@ fn any_field_may_be_any_json() {
     for (event, fields) in places {
         for field in fields {
             for value in odd {
-                // The innermost object is the one that is empty.
+                // The innermost object is the empty one.
                 let json = event.replacen("{}", &format!("{{\"{field}\":{value}}}"), 1);
                 if let Err(error) = serde_json::from_str::<Event<'_>>(&json) {
                     panic!("{json}: {error}");
@@ -222,7 +222,7 @@ fn errors_are_read_in_every_shape() {
 #[test]
 fn a_remark_is_told_from_a_failure() {
     let cases = [
-        // That it failed.
+        // A failure.
         (json!({"error": "m"}), Says::Failed),
         (json!({"errors": [{"message": "m"}]}), Says::Failed),
         (json!({"detail": "m"}), Says::Failed),
@@ -237,12 +237,12 @@ fn a_remark_is_told_from_a_failure() {
         (json!({"code": "599", "message": "m"}), Says::Failed),
         (json!({"status": 429, "message": "m"}), Says::Failed),
         (json!({"success": false, "message": "insufficient balance"}), Says::Failed),
-        // Also where it says how it went on.
+        // Also beside words for progress.
         (json!({"type": "status", "code": 503, "message": "m"}), Says::Failed),
         (json!({"type": "progress", "error": "m"}), Says::Failed),
         (json!({"type": "status", "success": false, "message": "m"}), Says::Failed),
         (json!({"status": "queue_exceeded", "message": "m"}), Says::Failed),
-        // How it goes on.
+        // Progress.
         (json!({"type": "status", "message": "m"}), Says::GoesOn),
         (json!({"type": "status", "detail": "m"}), Says::GoesOn),
         (json!({"type": "ping", "msg": "m", "code": 0}), Says::GoesOn),
@@ -306,7 +306,7 @@ fn usage_is_read_under_every_name() {
     assert_eq!(written.cache_write_tokens, Some(9));
 }
 
-/// Notes the fields that a struct asks for.
+/// Collects the fields that a struct asks for.
 struct FieldsOf<'a>(&'a mut Vec<&'static str>);
 
 impl<'de> serde::Deserializer<'de> for FieldsOf<'_> {

@@ -1,6 +1,7 @@
-//! Valid JSON that the reader of the usual event refuses: characters cut in two, keys that repeat, and [extremes](super::extremes).
+//! Valid JSON that the usual reader refuses: characters cut in two, repeated keys, and
+//! [extremes](super::extremes).
 //!
-//! Nearly no event needs this, so it is tried only for one that could not be read.
+//! Very few events need this, so it is tried only when reading has failed.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,32 +10,33 @@ use serde_json::value::RawValue;
 use super::call_index::with_odd_indexes_as_texts;
 use super::extremes::without_extremes;
 
-/// The first half of a character outside the Basic Multilingual Plane, where a server cut a text between the two: the second half
-/// begins the next text of the same place.
+/// The first half of a surrogate pair, if a server cut a text between the two. The second half begins the next
+/// text at the same place.
 #[derive(Debug)]
 pub(crate) struct Half {
     escape: String,
-    /// What its event says of the choice up to the text that it was in.
+    /// The event's JSON from the choices to the text with the half.
     before: String,
-    /// The numbers that are told only behind that text.
+    /// The indexes that follow that text.
     numbers: Vec<String>,
 }
 
-/// The same JSON in a form that any reader takes; `None` if it is malformed.
+/// Rewrites JSON in a form that any reader accepts; `None` if it is malformed.
 ///
-/// A first half at the end of a text goes into `half`, and comes back before the second half that the next event's text in the
-/// same choice, field and call begins with; if none does, nothing is left of it. Any other half becomes U+FFFD: better none than a
-/// character that nobody sent. Of several equal keys the last counts. A number or a nesting that cannot be held becomes `null`;
-/// an index of a call becomes the text that it is spelled as.
+/// A first half at the end of a text is stored in `half`. It returns before the second half that begins the
+/// next event's text in the same choice, field and call. If none does, it is dropped. Any other half becomes
+/// U+FFFD, because no character is better than one that the server did not send. Of equal keys the last counts.
+/// A number out of range or a value nested too deep becomes `null`. An odd index of a call becomes a text with
+/// its spelling.
 pub(crate) fn tidy(json: &str, half: &mut Option<Half>) -> Option<String> {
-    // This checks the grammar alone: it converts nothing, and does not recurse.
+    // This checks only the grammar: it converts nothing, and does not recurse.
     serde_json::from_str::<&RawValue>(json).ok()?;
     let whole = with_whole_characters(&with_odd_indexes_as_texts(json), half);
     let value: Value = serde_json::from_str(&without_extremes(&whole)).ok()?;
     Some(value.to_string())
 }
 
-/// Reads JSON of any kind, tidied if need be; `None` if it is malformed or something else.
+/// Reads JSON of any kind, tidied if necessary; `None` if it is malformed or of another type.
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Option<T> {
     serde_json::from_str(json).ok().or_else(|| serde_json::from_str(&tidy(json, &mut None)?).ok())
 }
@@ -45,14 +47,14 @@ fn with_whole_characters(json: &str, half: &mut Option<Half>) -> String {
     let choices = json.find("\"choices\"").unwrap_or(json.len());
     let held = half.take();
     let mut cut = None;
-    // Where the text begins that is being read.
+    // The position where the current text begins.
     let mut from = 0;
     while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
         if let Some(quote) = before.rfind('"') {
             from = json.len() - rest.len() + quote + 1;
         }
         whole.push_str(before);
-        // Nothing before the choices is a text that goes on.
+        // Text before the choices does not continue in the next event.
         let place = json.get(choices..from);
         let length = match (surrogate(escape), escape.get(6..).unwrap_or_default()) {
             (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
@@ -84,20 +86,20 @@ fn with_whole_characters(json: &str, half: &mut Option<Half>) -> String {
 }
 
 impl Half {
-    /// The half that `escape` begins with, at the end of the text behind `before`.
+    /// Creates the half that `escape` begins with, at the end of the text after `before`.
     fn new(before: &str, escape: &str) -> Self {
         let (escape, after) = escape.split_at_checked(6).unwrap_or((escape, ""));
         let numbers = numbers(after).map(str::to_owned).collect();
         Self { escape: escape.to_owned(), before: before.to_owned(), numbers }
     }
 
-    /// Whether the text between `before` and `after` is in the same place.
+    /// Checks whether the text between `before` and `after` is at the same place.
     fn fits(&self, before: Option<&str>, after: &str) -> bool {
         before == Some(&self.before) && numbers(after).eq(self.numbers.iter())
     }
 }
 
-/// The numbers of choices and calls, as they are written.
+/// Returns the indexes of choices and calls, as written.
 fn numbers(json: &str) -> impl Iterator<Item = &str> {
     json.split("\"index\"").skip(1).filter_map(|number| number.split([',', '}']).next())
 }
@@ -108,7 +110,7 @@ enum Surrogate {
     Second,
 }
 
-/// The half character that `json` begins with, written as an escape.
+/// Returns which half of a surrogate pair `json` begins with, written as an escape.
 fn surrogate(json: &str) -> Option<Surrogate> {
     match u16::from_str_radix(json.strip_prefix("\\u")?.get(..4)?, 16).ok()? {
         0xD800..0xDC00 => Some(Surrogate::First),

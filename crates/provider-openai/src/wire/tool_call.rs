@@ -1,4 +1,4 @@
-//! A fragment of a tool call, with whatever else the server says about it.
+//! A fragment of a tool call, with the other fields that the server sends.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,8 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) index: CallIndex<'a>,
     pub(crate) id: Str<'a>,
     pub(crate) function: Function<'a>,
-    /// Fields this crate does not know, such as `extra_content` with Google's thought signatures: they go back with the call.
+    /// Fields that this crate does not know, such as `extra_content` with Google's thought signatures. They are
+    /// sent back with the call.
     pub(crate) extras: Map<String, Value>,
 }
 
@@ -30,12 +31,12 @@ pub(crate) struct Function<'a> {
     pub(crate) extras: Map<String, Value>,
 }
 
-/// Arguments: a text, or JSON in place of one (Q20), which is spelled as it came.
+/// Arguments: a text, or JSON in place of one (Q20), whose spelling is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments<'a>(Cow<'a, str>);
 
 impl Arguments<'_> {
-    /// The arguments' next characters, unless there are none.
+    /// Returns the next characters of the arguments, unless there are none.
     pub(crate) fn text(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(&*self.0)
     }

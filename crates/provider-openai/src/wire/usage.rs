@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::loose::{Number, object};
 
-/// What a server reports about tokens.
+/// The token counts that a server reports.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 pub(crate) struct TokenCounts {
@@ -39,7 +39,7 @@ struct CompletionDetails {
     reasoning_tokens: Number,
 }
 
-/// Groq's own corner of an event.
+/// Groq's extension of an event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct XGroq<'a> {
@@ -50,7 +50,7 @@ pub(crate) struct XGroq<'a> {
 }
 
 impl TokenCounts {
-    /// The counts in this project's words; `None` if nothing is reported.
+    /// Converts the counts to this project's names; `None` if nothing is reported.
     pub(crate) fn to_usage(self) -> Option<Usage> {
         let prompt = self.prompt_tokens_details.unwrap_or_default();
         let completion = self.completion_tokens_details.unwrap_or_default();

@@ -67,7 +67,7 @@ pub(super) fn shown_is_remembered(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-/// The texts of a turn that a log holds.
+/// The texts of a turn in a log.
 struct Remembered {
     answers: Vec<String>,
     partial: String,
@@ -100,7 +100,7 @@ impl Remembered {
             let is_it = |answer: &&String| *answer == text || (is_open && answer.starts_with(text.as_str()));
             let in_answer = rest.find(is_it).is_some();
             let in_partial = is_last && self.partial == *text;
-            // Another round of the turn may have said the same.
+            // Another round of the turn may have the same text.
             let times = match (in_answer, in_partial) {
                 (true, true) if !is_stored(turn, *round, text) => 1,
                 (in_answer, in_partial) => usize::from(in_answer) + usize::from(in_partial),
@@ -134,7 +134,7 @@ impl Remembered {
     }
 }
 
-/// The text that the reader was shown of each round, and that is not void.
+/// Returns the text of each round that the reader was shown, without void text.
 fn shown(turn: &TurnRan) -> BTreeMap<u32, String> {
     let mut rounds: BTreeMap<u32, String> = BTreeMap::new();
     for happened in &turn.happened {
@@ -151,7 +151,7 @@ fn shown(turn: &TurnRan) -> BTreeMap<u32, String> {
     rounds
 }
 
-/// What the reader was told at the end of the turn.
+/// Returns the response that the reader received at the end of the turn.
 fn told(turn: &TurnRan) -> Option<&ChatResponse> {
     turn.happened.iter().find_map(|happened| match happened {
         Happened::Delivered(Chunk::Completed(response)) => Some(response),
@@ -159,7 +159,7 @@ fn told(turn: &TurnRan) -> Option<&ChatResponse> {
     })
 }
 
-/// Whether an answer of this round that begins so was appended.
+/// Checks whether an answer of this round that begins with `text` was appended.
 fn is_stored(turn: &TurnRan, round: u32, text: &str) -> bool {
     turn.happened.iter().any(|happened| match happened {
         Happened::Appended { key, entries, .. } if key.turn == turn.id && key.round == round => {
@@ -170,7 +170,7 @@ fn is_stored(turn: &TurnRan, round: u32, text: &str) -> bool {
     })
 }
 
-/// Whether the reader has seen that the round has ended.
+/// Checks whether the reader has seen the end of the round.
 fn has_seen_end(turn: &TurnRan, round: u32) -> bool {
     turn.happened.iter().any(|happened| match happened {
         Happened::Delivered(Chunk::RoundCompleted(response)) => response.round() == round,
@@ -179,13 +179,13 @@ fn has_seen_end(turn: &TurnRan, round: u32) -> bool {
     })
 }
 
-/// Whether a turn is to be as if it had never been.
+/// Checks whether a turn must be hidden, as if it had never happened.
 fn is_undone(turn: &TurnRan, log: &[Entry]) -> bool {
     let cancelled = turn.first_cancelled() == Some(Mishap::Cancel(OnDrop::Rollback));
     match turn.over {
         Over::Dropped if turn.struck_by().any(|mishap| mishap == Mishap::Drop(OnDrop::Rollback)) => true,
         Over::Failed(ErrorKind::Cancelled) => cancelled,
-        // One that had failed before it was cancelled stays so, but only the log tells.
+        // A turn that failed before it was cancelled stays failed, but only the log shows that.
         Over::Dropped | Over::Killed | Over::Panicked => cancelled && is_hidden(turn, log),
         _ => false,
     }

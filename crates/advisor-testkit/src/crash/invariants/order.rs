@@ -7,7 +7,7 @@ use crate::StoreFault;
 use crate::crash::ran::appended;
 use crate::crash::{Happened, Mishap, Over, Place, Ran, TurnRan};
 
-/// The messages of a turn that were appended by these events, in order.
+/// Returns the messages of a turn that these events appended, in order.
 fn messages<'a>(events: &'a [Happened], turn: &'a TurnId) -> impl Iterator<Item = &'a Message> {
     let entries = events.iter().flat_map(appended).filter(move |entry| entry.turn == *turn);
     entries.filter_map(|entry| entry.kind.as_message())
@@ -86,13 +86,14 @@ fn nothing_goes_on(turn: &TurnRan, after: &[Happened]) -> Result<(), String> {
     Ok(())
 }
 
-/// Until somebody inside the loop asks again or gives another answer, neither the loop nor the turn has one.
+/// Checks that neither the loop nor the turn uses a failed answer, until an advisor inside the loop retries or
+/// answers.
 fn failed_is_no_answer(round: u32, after: &[Happened]) -> Result<(), String> {
     let mut ended = false;
     for happened in after {
         let goes_on = match happened {
             Happened::Asked { .. } => return Ok(()),
-            // Whoever stands outside asks the whole loop again.
+            // An advisor outside the loop runs the whole loop again.
             Happened::LoopStarted if ended => return Ok(()),
             Happened::LoopEnded => {
                 ended = true;
@@ -110,7 +111,7 @@ fn failed_is_no_answer(round: u32, after: &[Happened]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether nobody may make good for this within the turn.
+/// Checks whether no part of the turn may recover from this.
 fn ends_the_turn(place: Place, mishap: Mishap) -> bool {
     match mishap {
         Mishap::Store(StoreFault::Unavailable) => !place.is_of_given_lease(),
@@ -119,7 +120,7 @@ fn ends_the_turn(place: Place, mishap: Mishap) -> bool {
     }
 }
 
-/// Whether the turn had ended when it was struck.
+/// Checks whether the turn had ended when the mishap happened.
 fn is_at_the_end(after: &[Happened]) -> bool {
     !after.iter().any(|happened| matches!(happened, Happened::Delivered(_)))
 }
@@ -186,8 +187,8 @@ pub(super) fn loops_end_once(ran: &Ran) -> Result<(), String> {
             }
             in_turns &= started <= ended + 1;
         }
-        // An advisor that asks the whole loop again starts another one, when the first has ended. A loop that its
-        // advisors refuse to join ends without having started.
+        // An advisor that runs the whole loop again starts another one after the first has ended. A loop that
+        // its advisors refuse to join ends without having started.
         if !in_turns || started > ended || ended > started.max(1) {
             return Err(format!("the loop starts {started} times and ends {ended} times"));
         }

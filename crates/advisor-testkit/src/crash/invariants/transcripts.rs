@@ -25,7 +25,7 @@ pub(super) fn memory_is_the_prompt(ran: &Ran) -> Result<(), String> {
         log.extend(numbered(appended(happened), log.len()));
         let Happened::Asked { messages, .. } = happened else { continue };
         let mut told = repair(&log);
-        // Repair takes the running turn for one that was cut off.
+        // Repair treats the running turn as interrupted.
         if told.last().is_some_and(|last| last.role() == Role::Assistant && last.text() == INTERRUPTED) {
             told.pop();
         }
@@ -55,14 +55,14 @@ pub(super) fn repairing_again_changes_nothing(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-/// A log that holds these messages and is whole.
+/// Returns a complete log with these messages.
 fn as_one_turn(messages: &[Message], turn: &TurnId) -> Vec<Entry> {
     let kinds = messages.iter().cloned().map(EntryKind::Message);
     let end = EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop));
     (1..).zip(kinds.chain([end])).map(|(seq, kind)| Entry::new(seq, turn.clone(), kind)).collect()
 }
 
-/// New entries as they stand in a log that has so many already.
+/// Returns new entries as they are in a log that already has `before` entries.
 fn numbered(entries: &[NewEntry], before: usize) -> Vec<Entry> {
     let from = u64::try_from(before).unwrap_or(u64::MAX).saturating_add(1);
     (from..).zip(entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())).collect()

@@ -7,7 +7,7 @@ use tool_call_advisor::{LoopHooks, LoopOutcome};
 
 use crate::crash::{AwaitPoints, Happened, Place};
 
-/// Hooks of the loop of which each passes a point first. Made by [`AwaitPoints::hooks`].
+/// Hooks of the loop, each of which passes a point first. Made by [`AwaitPoints::hooks`].
 #[derive(Clone)]
 pub struct PointHooks {
     points: AwaitPoints,

@@ -26,7 +26,7 @@ impl PointModel {
         Self { points: points.clone(), inner, in_batches: false }
     }
 
-    /// The same model, behind one of whose items follow, without points of their own, those that are there at once.
+    /// Emits the items that are ready after an item together with it, without separate points.
     #[must_use]
     pub fn in_batches(self) -> Self {
         Self { in_batches: true, ..self }
@@ -72,9 +72,9 @@ impl ChatModel for PointModel {
 struct Items {
     points: AwaitPoints,
     round: u32,
-    /// The point before the next item; nothing if it is passed.
+    /// The point before the next item; the inner option is `None` once it is passed.
     passing: Option<Option<Pass>>,
-    /// An item came, and what was there behind it has not been taken.
+    /// Whether an item arrived and the ready items after it have not been taken.
     more_follow: bool,
     inner: ChunkStream,
     _alive: Alive,

@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use crate::StoreFault;
 use crate::crash::{AwaitPoints, Mishap, Place};
 
-/// What errors and panics say that a test caused.
+/// The message of errors and panics that a test caused.
 pub(in crate::crash) const WANTED: &str = "the test wants it so";
 
-/// A fault that a leaf is to have.
+/// A fault that a leaf must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::crash) enum Fault {
     Store(StoreFault),
@@ -17,7 +17,7 @@ pub(in crate::crash) enum Fault {
     CutOff,
 }
 
-/// A point while it is passed.
+/// A point that is being passed.
 pub(in crate::crash) struct Pass {
     points: AwaitPoints,
     place: Place,
@@ -62,7 +62,7 @@ impl Future for Pass {
             }
             Some(Mishap::Panic) => {
                 drop(shared);
-                // As a panic does, but for the message on the way.
+                // Panics without running the panic hook.
                 resume_unwind(Box::new(WANTED))
             }
             Some(Mishap::Store(fault)) => Poll::Ready(Some(Fault::Store(fault))),

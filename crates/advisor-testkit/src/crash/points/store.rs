@@ -18,27 +18,27 @@ pub struct StorePoints {
     leases: LeasePoints,
 }
 
-/// Which points a store passes for leases.
+/// The points that a store passes for leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LeasePoints {
-    /// It hands out none.
+    /// It supports no leases.
     NoLeases,
-    /// Those that depend on what the turn does, and not on the time.
+    /// Those that depend on the actions of the turn, and not on the time.
     Given,
     All,
 }
 
 impl PointStore {
-    /// The same store, which hands out leases if the wrapped one does, and passes points before and after all it does
-    /// for them. A process that was killed keeps its own until they expire, so the next turn waits for that
+    /// Enables leases if the wrapped store supports them, with points before and after each lease operation.
+    /// The lease of a killed process lasts until it expires, so the next turn waits for that
     /// ([`OnBusy::Queue`](chat_memory_advisor::OnBusy)), on a paused clock.
     #[must_use]
     pub fn with_leases(self) -> Self {
         self.with_points_of(LeasePoints::All)
     }
 
-    /// The same, but how often a lease is asked for and renewed depends on the time, and passes no points: only that it
-    /// was given and that it is taken back do. For processes that run by the real clock.
+    /// Enables leases, but with fewer points. The number of requests and renewals depends on the time, so they
+    /// pass no points; only the grant and the release of a lease do. For processes that run by the real clock.
     #[must_use]
     pub fn with_given_leases(self) -> Self {
         self.with_points_of(LeasePoints::Given)
@@ -66,7 +66,7 @@ impl StorePoints {
             .has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if key == batch))
     }
 
-    /// The points before and after an operation, if it has any.
+    /// Returns the points before and after an operation, if it has any.
     fn places(&self, asked: Asked<'_>) -> Option<[Place; 2]> {
         match asked {
             Asked::Load | Asked::Read | Asked::Branches => Some([Place::BeforeLoad, Place::AfterLoad]),

@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 
-/// An expectation of the usual kind, with these fields set.
+/// Returns a usual expectation with these fields set.
 fn expected(fields: Value) -> Value {
     let mut expected = json!({
         "file": "x-01.sse", "api": "openai-chat", "provider": "x",
@@ -11,7 +11,7 @@ fn expected(fields: Value) -> Value {
     expected
 }
 
-/// A result that agrees with the usual expectation, with these fields set.
+/// Returns a result that agrees with the usual expectation, with these fields set.
 fn got(fields: Value) -> Value {
     let mut got = json!({
         "text": "Hello", "reasoning": null, "refusal": null, "tool_calls": [], "finish_reason": "stop",

@@ -1,4 +1,4 @@
-//! One connection: requests and replies in turn.
+//! One connection: requests and replies in alternation.
 
 use crate::replay::request::{NoRequest, read_request};
 use crate::replay::server::Ledger;
@@ -11,26 +11,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::ReadHalf;
 
-/// What a client may send ahead while it is being answered.
+/// The most bytes that are read ahead while a client is being answered.
 const LARGEST_AHEAD: usize = 64 << 10;
 
 /// Serves one connection to its end.
 pub(super) async fn serve(stream: TcpStream, connection: usize, ledger: Arc<Ledger>) {
     let _open = Open::count(&ledger);
-    // Declared after `_open`, so the socket is closed before the connection is counted as closed.
+    // Declared after `_open`, so that the socket closes before the connection is counted as closed.
     let mut stream = stream;
-    // Only a matter of speed: without it small pieces wait for each other.
+    // Only for speed: otherwise small pieces wait for each other.
     let _ = stream.set_nodelay(true);
     match take_turns(&mut stream, connection, &ledger).await {
-        // With a linger time of zero, closing resets.
+        // With a linger time of zero, closing resets the connection.
         Ending::Reset => drop(stream.set_zero_linger()),
         Ending::Close | Ending::KeepAlive => drop(stream.shutdown().await),
     }
 }
 
-/// Answers requests until the connection is to be ended.
+/// Answers requests until the connection must end.
 async fn take_turns(stream: &mut TcpStream, connection: usize, ledger: &Ledger) -> Ending {
-    // Borrowed halves: the owned kind says goodbye when dropped, and a reset must not.
+    // Borrowed halves: an owned half shuts down its direction when dropped, and a reset must not.
     let (mut input, mut output) = stream.split();
     let mut buffer = BytesMut::new();
     loop {
@@ -65,7 +65,7 @@ async fn take_turns(stream: &mut TcpStream, connection: usize, ledger: &Ledger) 
     }
 }
 
-/// Returns when the client closes or resets the connection; keeps what it sends meanwhile.
+/// Returns when the client closes or resets the connection. Keeps the bytes that arrive meanwhile.
 async fn client_gone(input: &mut ReadHalf<'_>, buffer: &mut BytesMut) {
     loop {
         if buffer.len() > LARGEST_AHEAD {
@@ -84,7 +84,7 @@ fn bad_request(why: &str) -> Reply {
         .with_framing(Framing::UntilClose)
 }
 
-/// Counts a connection as open for as long as it lives, also when its task is stopped.
+/// Counts a connection as open while it lives, even if its task is aborted.
 struct Open<'a> {
     ledger: &'a Ledger,
 }

@@ -1,13 +1,13 @@
-//! Events that look like one before say what they say when they are parsed.
+//! Events that match a template give the same deltas as when they are parsed.
 
 use advisor_core::{DeltaKind, Text, Usage};
 use advisor_testkit::{recordings, split};
 
 use super::*;
 
-/// What comes out of a body: each delta as it is written for people, which tells all of it, and why there is no more.
+/// The deltas of a body, with errors in their `Debug` form, and the sum of the token counts.
 ///
-/// Token counts may be told less often, so only what they come to is compared, at the end and at each error.
+/// Token counts may be emitted less often, so only their sum is compared, at the end and at each error.
 type Said = (Vec<Result<Delta, String>>, Usage);
 
 fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
@@ -31,7 +31,7 @@ fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
     (said, counted)
 }
 
-/// The same, where what is there is taken at once.
+/// Does the same, but takes all ready deltas at once.
 fn taken_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
     let mut said = Vec::new();
     let told = |delta: Result<Delta>| delta.map_err(|error| format!("{error:?}"));
@@ -55,7 +55,7 @@ fn taken_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, S
     said
 }
 
-/// The same, one by one.
+/// Does the same, but polls one delta at a time.
 fn polled_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
     let mut said = Vec::new();
     for piece in pieces {
@@ -73,7 +73,7 @@ fn parsing() -> AnswerDecoder {
     decoder
 }
 
-/// How many events of a stream are read without being parsed.
+/// Returns the number of events in a stream that are read without being parsed.
 fn alike_in(body: &[u8]) -> usize {
     let mut decoder = decoder();
     let mut alike = 0;
@@ -88,12 +88,12 @@ fn alike_in(body: &[u8]) -> usize {
     }
 }
 
-/// Data that rides on reasoning comes beside a piece.
+/// Checks whether a delta is a separate statement. Data attached to reasoning accompanies another delta.
 fn says(delta: &Delta) -> bool {
     !matches!(delta.kind, DeltaKind::ReasoningData(_))
 }
 
-/// The same deltas and errors, whole, cut into reads, and byte by byte.
+/// Compares deltas and errors with those of the parser: for the whole body, cut into reads, and byte by byte.
 fn assert_said_as_parsed(body: &[u8], name: &str) {
     let parsed = said_by(parsing(), &[body]);
     let bytes: Vec<&[u8]> = body.chunks(1).collect();
@@ -123,7 +123,7 @@ fn law_s5_recordings_yield_same_result_on_fast_path() {
     assert!(alike * 2 >= events, "most events look like one before");
 }
 
-/// An event of the usual look.
+/// Returns an event of the usual form.
 fn event(content: &str) -> String {
     format!(
         r#"{{"id":"r","object":"chat.completion.chunk","created":1,"model":"m","choices":[{{"index":0,"delta":{{"content":"{content}"}},"logprobs":null,"finish_reason":null}}],"usage":null}}"#
@@ -134,7 +134,7 @@ fn stream(events: &[String]) -> Vec<u8> {
     events.iter().flat_map(|event| format!("data: {event}\n\n").into_bytes()).collect()
 }
 
-/// Events of one look, made of what stands in its gaps.
+/// Makes events of one form with different values, and returns how many match a template.
 fn alike(event: impl Fn(usize) -> String) -> usize {
     let events: Vec<_> = (0..20).map(event).collect();
     let body = stream(&events);
@@ -146,11 +146,12 @@ fn alike(event: impl Fn(usize) -> String) -> usize {
 fn all_but_first_events_use_fast_path() {
     let words = ["a", "", "naïve 😀", r#"\"q\" \\ \/ \n\t\r\b\f"#, "x"];
     let word = |at: usize| words[at % words.len()];
-    // The first tells the origin, an empty text says nothing: the third is learned from, and three that are empty are parsed.
+    // The first emits the origin, and an empty text emits nothing. The third makes the template; three empty
+    // ones are parsed.
     assert_eq!(alike(|at| event(word(at))), 14);
     let said = |at: usize| format!("w{at}");
     assert_eq!(alike(|at| event(&said(at))), 18);
-    // What nobody reads differs, too: learned from once more.
+    // Ignored fields differ, too, which makes another template.
     let padded = |at: usize| {
         event(&said(at)).replace("\"object\"", &format!("\"p\":\"{}\",\"object\"", "ab".repeat(at)))
     };
@@ -180,12 +181,12 @@ fn all_but_first_events_use_fast_path() {
     }
     let numbered = |at: usize| event(&format!(r"\u00e{at}").chars().take(6).collect::<String>());
     assert_eq!(alike(numbered), 18);
-    // Parallel answers take turns.
+    // Parallel answers alternate.
     let in_turns = |at: usize| event(&said(at)).replace("\"index\":0", &format!("\"index\":{}", at % 5));
     assert_eq!(alike(in_turns), 14);
 }
 
-/// Details of reasoning as OpenRouter sends them: beside the text, and as its only place.
+/// Returns an event with reasoning details as OpenRouter sends them: beside the text, and alone.
 fn detailed(text: &str, index: usize) -> String {
     let details =
         format!(r#"[{{"type":"reasoning.text","text":"{text}","format":"unknown","index":{index}}}]"#);
@@ -216,7 +217,7 @@ fn law_s5_reasoning_details_join_on_fast_path_too() {
             assert_said_as_parsed(&whole, &end.concat());
         }
     }
-    // One piece of data for all of one look, behind the text and before what comes next.
+    // All events of one form give one piece of data, after the text and before the next delta.
     let body = stream(
         &[vec![event("x")], (0..9).map(|at| detailed(&at.to_string(), 0)).collect(), vec![event("y")]]
             .concat(),
@@ -249,7 +250,7 @@ fn law_s5_details_that_say_something_else_are_parsed() {
 fn law_s5_what_is_not_certain_is_parsed() {
     let with = |from: &str, to: &str| event("x").replace(from, to);
     let odd = [
-        // No valid JSON where the text stands.
+        // Invalid JSON in place of the text.
         event("a\u{1}b"),
         event(r"\x"),
         event(r"\ud83d"),
@@ -258,7 +259,7 @@ fn law_s5_what_is_not_certain_is_parsed() {
         event(r"a\u00eg"),
         event(r"a\u+0e9"),
         event("\\"),
-        // What was said elsewhere, or more than once.
+        // Values in other fields, or repeated ones.
         with(r#""delta":{"content":"x"}"#, r#""other":{"content":"y"},"delta":{"content":"x"}"#),
         with(r#""delta":{"content":"x"}"#, r#""delta":{"content":"x","content":"y"}"#),
         with(r#""content":"x""#, r#""content":"x","reasoning":"y""#),
@@ -280,7 +281,7 @@ fn law_s5_what_is_not_certain_is_parsed() {
     }
 }
 
-/// What stands in a gap that was opened, because others had something else there, is looked at.
+/// A value in a slot is checked even if earlier events had different values in it.
 #[test]
 fn law_s5_uncertain_open_gap_content_is_parsed() {
     let varied = |created: &str, word: &[u8]| {
@@ -330,7 +331,7 @@ fn law_s5_uncertain_open_gap_content_is_parsed() {
     }
 }
 
-/// Pieces of two calls with one id, which differ in the index: none is taken for a piece of the other call.
+/// Pieces of two calls with one id differ in the index. None is taken for a piece of the other call.
 #[test]
 fn law_s5_pieces_of_same_id_calls_keep_index() {
     let piece = |index: usize, keys: &str, arguments: usize| {
@@ -339,7 +340,7 @@ fn law_s5_pieces_of_same_id_calls_keep_index() {
         event("x").replace("\"content\":\"x\"", &call)
     };
     for keys in ["", r#","id":"x""#, r#","id":"x","type":"function""#] {
-        // In turns, and each call's pieces in a row.
+        // Alternating, and with each call's pieces in a row.
         for index in [|at: usize| at % 2, |at: usize| at / 8 % 2] {
             let events: Vec<_> = (0..40).map(|at| piece(index(at), keys, at)).collect();
             let body = stream(&events);
@@ -362,7 +363,7 @@ fn law_s5_pieces_of_same_id_calls_keep_index() {
     }
 }
 
-/// An index that cannot be held is as much a call's own in an event that looks like one before.
+/// An odd index identifies its call in an event that matches a template, too.
 #[test]
 fn law_s5_odd_index_is_same_on_fast_path() {
     let piece = |index: &str, keys: &str, at: usize| {
@@ -383,7 +384,7 @@ fn law_s5_odd_index_is_same_on_fast_path() {
             }
         }
     }
-    // What is not kept is another one each time, so such an event must not be taken for one before.
+    // An index or id that is not kept is new each time, so such an event must not match a template.
     let long = format!("\"{}\"", "a".repeat(65));
     let body = stream(&(0..40).map(|at| piece(&long, "", at)).collect::<Vec<_>>());
     assert_said_as_parsed(&body, "an index that is not kept");
@@ -392,7 +393,7 @@ fn law_s5_odd_index_is_same_on_fast_path() {
     assert_said_as_parsed(&body, "an id that is not kept");
 }
 
-/// Token counts are kept while events look alike, and told before anything else.
+/// Token counts are kept while events match, and emitted before anything else.
 #[test]
 fn law_s5_counts_of_events_that_look_alike_are_told() {
     let counted = |at: usize, choice: usize| {
@@ -441,7 +442,7 @@ fn law_s5_counts_of_events_that_look_alike_are_told() {
     assert_said_as_parsed(&cut, "no UTF-8");
 }
 
-/// Half of a character waits for the other half, but not past what is said in between.
+/// The first half of a character waits for the second half, but not beyond an event in between.
 #[test]
 fn law_s5_character_halves_never_join_across_fast_path_event() {
     let halves = [r"x\ud83d", "c", r"\ude00y"];
@@ -461,7 +462,7 @@ fn law_s5_multi_line_events_teach_no_pattern() {
     assert_said_as_parsed(format!("{usual}{odd}{usual}").as_bytes(), &odd);
 }
 
-/// What an event said comes out before what is read ahead.
+/// Deltas of a parsed event come out before those of events read ahead.
 #[test]
 fn nothing_is_taken_before_what_is_there_already() {
     let usage = event("c").replace("\"usage\":null", r#""usage":{"total_tokens":7}"#);
@@ -506,7 +507,7 @@ fn law_s5_the_lines_around_an_event_count() {
         assert_said_as_parsed(&body, &framed);
         assert_said_as_parsed(&[&usual, framed.as_bytes()].concat(), &framed);
     }
-    // Counts of an event that is not taken are not told.
+    // Token counts of an event that is not taken are not emitted.
     let counted = |at: usize| {
         event(&format!("{at}")).replace("\"usage\":null", &format!("\"usage\":{{\"total_tokens\":{at}}}"))
     };
@@ -586,7 +587,7 @@ fn learning_ends_where_nothing_is_alike() {
         format!("{:?}", decoder.progress.fast)
     };
     assert_eq!(known_after(0..50), "FastPath { known: 8, .. }");
-    // Nothing is compared any more, either.
+    // No event is compared with a template any more.
     assert_eq!(known_after(50..100), "FastPath { known: 0, .. }");
     assert_eq!(alike(unlike), 0);
 }

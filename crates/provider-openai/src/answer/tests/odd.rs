@@ -1,4 +1,4 @@
-//! Odd values and odd bytes: none of them costs the user an answer that is there.
+//! Odd values and odd bytes: none of them costs the user an answer.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn odd_values() -> Vec<String> {
     values
 }
 
-/// Where a value may stand in an event.
+/// Places of a value in an event.
 const PLACES: [&str; 33] = [
     r#"{"usage":{"prompt_tokens":?,"completion_tokens":2}}"#,
     r#"{"usage":{"prompt_tokens":1,"completion_tokens":?}}"#,
@@ -111,7 +111,8 @@ fn d20_no_value_costs_a_whole_answer() {
     }
 }
 
-/// Spellings of indexes of calls, two of each kind, that are no whole number of 64 bits, or are one at its very end.
+/// Spellings of call indexes, two of each kind: no whole numbers of 64 bits, or those at the very end of the
+/// range.
 const ODD_INDEXES: [(&str, &str); 17] = [
     ("9223372036854775808", "9223372036854775809"),
     ("-9223372036854775808", "-9223372036854775809"),
@@ -133,7 +134,7 @@ const ODD_INDEXES: [(&str, &str); 17] = [
     ("[9007199254740993.0]", "[9007199254740992.0]"),
 ];
 
-/// What is said beside a call so that the event is read as it came, and in another form.
+/// Fields beside a call with which its event is read unchanged, or in another form.
 const BESIDE: [&str; 4] = ["", r#","note":"\ud83d""#, r#","note":1e400"#, r#","note":null,"note":7"#];
 
 fn of_call(index: &str, rest: &str, beside: &str) -> String {
@@ -152,7 +153,7 @@ fn called(body: &str) -> Vec<(String, String, bool)> {
 fn law_t6_unrepresentable_index_stays_distinct() {
     let begins = [r#","id":"x","function":{"name":"read"}"#, r#","id":"y","function":{"name":"delete_all"}"#];
     for (a, b) in ODD_INDEXES.into_iter().flat_map(|(a, b)| [(a, b), (b, a), (a, "0")]) {
-        // Also in events that differ in what else they hold.
+        // Also in events with different other fields.
         for (first, then) in BESIDE.iter().flat_map(|first| BESIDE.map(|then| (*first, then))) {
             let begun = of_call(a, begins[0], first) + &of_call(b, begins[1], then);
             let pieces = ["{\\\"path\\\":", "\\\"a", "a", "a", "a", "a\\\"}"]
@@ -162,7 +163,7 @@ fn law_t6_unrepresentable_index_stays_distinct() {
             let expected = [("read", r#"{"path":"aaaaa"}"#, true), ("delete_all", "", true)]
                 .map(|(name, arguments, complete)| (name.to_owned(), arguments.to_owned(), complete));
             assert_eq!(called(&body), expected, "{a} {b} {first} {then}");
-            // One that was never announced is nobody's.
+            // A piece of a call that never began belongs to none.
             let stray = body.replace(begins[0], "");
             assert!(
                 !called(&stray)
@@ -184,7 +185,7 @@ fn an_index_that_says_nothing_is_absent() {
     }
 }
 
-/// An answer keeps no index beyond a bound, so a piece that has one is known by nothing.
+/// An answer keeps no index beyond a bound, so a piece with one identifies no call.
 #[test]
 fn law_t6_an_endless_index_is_nobodys() {
     let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
@@ -204,7 +205,7 @@ fn law_t6_an_endless_index_is_nobodys() {
     }
 }
 
-/// What is named as an index is elsewhere is not touched where its event is read in another form.
+/// Other fields named `index` are unchanged even when their event is read in another form.
 #[test]
 fn other_fields_named_index_stay_unchanged() {
     for index in [r#"{"a":1}"#, r#"{"a": [1, "b c"]}"#, "[]", "true", "\"text\"", "\"1e400\"", "7"] {
@@ -252,7 +253,7 @@ fn d20_odd_count_beside_text_loses_only_itself() {
     for value in ["1e400", "1180591620717411303424"] {
         let event =
             HI.replace("]}\n", &format!("],\"usage\":{{\"prompt_tokens\":{value},\"total_tokens\":5}}}}\n"));
-        // Enough of them that they would be learned.
+        // Enough events to make a template.
         let (outcome, _) = read([event.repeat(5).as_str(), STOP, DONE].concat().as_bytes());
         let response = outcome.expect(value);
         assert_eq!(response.text(), "Hi".repeat(5));
@@ -299,7 +300,7 @@ fn d20_nothing_after_the_end_marker_is_an_error() {
             assert_eq!(read(&more).0.expect("complete").text(), "Hi", "{:?}", String::from_utf8_lossy(&more));
         }
     }
-    // Usage that came before the garbage counts.
+    // Usage before the garbage counts.
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";
     let body = [[HI, STOP, DONE, usage].concat().as_bytes(), b"\xff\n\n"].concat();
     assert_eq!(read(&body).0.expect("complete").usage().and_then(|usage| usage.input_tokens), Some(3));

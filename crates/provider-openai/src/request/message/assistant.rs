@@ -22,7 +22,7 @@ pub(super) struct Assistant<'a> {
     reasoning: Reasoning,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
-    /// The sound of an earlier answer, by its id.
+    /// The id of the audio in an earlier answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     audio: Option<Value>,
 }
@@ -58,7 +58,8 @@ impl<'a> Assistant<'a> {
     }
 }
 
-/// The text, or what stands for none. A refusal is told as the text that it was to the user.
+/// Returns the text, or the value that `no_text` demands for none. A refusal is sent as text, as the user saw
+/// it.
 fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<String>> {
     let text = text(blocks);
     match no_text {
@@ -70,8 +71,8 @@ fn content(blocks: &[Block], has_calls: bool, no_text: NoText) -> Option<Option<
     }
 }
 
-/// Text as it came: what the provider sent around calls and sources was one text. Only blocks that were put side by side later,
-/// such as the results of several tools, are kept apart.
+/// Joins text as it arrived: the provider's text around calls and citations is one text. Only adjacent text
+/// blocks, such as the results of several tools, are separated.
 fn text(blocks: &[Block]) -> String {
     let mut text = String::new();
     let mut last = None;
@@ -87,8 +88,8 @@ fn text(blocks: &[Block]) -> String {
     text
 }
 
-/// What stands for an answer that said nothing in words: servers refuse empty content, and the model shall know that it answered.
-/// A sound goes back by its id and needs none, nor does an answer that was empty.
+/// Returns a note for an answer without text. Servers refuse empty content, and the model must see that it
+/// answered. Audio is sent back by its id and needs no note; neither does an empty answer.
 fn note(blocks: &[Block]) -> Option<String> {
     if audio(blocks).is_some() {
         return None;
@@ -146,7 +147,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What the server said about the call beyond what this crate knows; of what it said twice, the last.
+/// Returns the data that the server attached to a call, beyond the fields this crate knows. Of a repeated field
+/// the last value counts.
 fn extras(block: &Block) -> Map<String, Value> {
     let data = block.provider_data().iter().filter(|data| data.format == *FORMAT);
     data.filter_map(|data| data.value.as_object().cloned()).flatten().collect()

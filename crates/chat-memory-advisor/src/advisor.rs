@@ -10,7 +10,7 @@ use advisor_core::{
     Placement, Result, StreamAdvisor, async_trait,
 };
 
-use crate::conversation::unfinished::Unfinished;
+use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::settings::Settings;
 use crate::turn::reading::{Reading, told};
 use crate::turn::several_choices;
@@ -172,7 +172,7 @@ impl ChatMemoryAdvisor {
         &self,
         key: &ConversationKey,
         tip: Option<EntryId>,
-        unfinished: &[Unfinished],
+        unfinished: &[InterruptedTurn],
     ) -> Result<MessageList> {
         let snapshot = self
             .settings

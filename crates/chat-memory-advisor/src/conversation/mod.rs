@@ -1,6 +1,6 @@
-pub(crate) mod claim;
 pub(crate) mod damaged;
-pub(crate) mod unfinished;
+pub(crate) mod guard;
+pub(crate) mod interrupted_turn;
 pub(crate) mod waiters;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,9 +9,9 @@ use advisor_core::{ConversationKey, TurnId};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
-use crate::conversation::claim::Running;
 use crate::conversation::damaged::Damaged;
-use crate::conversation::unfinished::{OVERHEAD, Unfinished};
+use crate::conversation::guard::Running;
+use crate::conversation::interrupted_turn::{InterruptedTurn, OVERHEAD};
 use crate::conversation::waiters::Waiters;
 use crate::transcript::summary::Pending;
 use conversation_store::FencingToken;
@@ -52,7 +52,7 @@ impl Default for Registry {
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) running: Option<Running>,
-    unfinished: Vec<Unfinished>,
+    unfinished: Vec<InterruptedTurn>,
     pub(crate) waiters: Waiters,
     /// The fencing token of the running turn; or of the last one, if its lease could not be released.
     pub(crate) fence: Option<FencingToken>,
@@ -65,7 +65,7 @@ pub(crate) struct Slot {
 
 impl Registry {
     /// Returns the turns of a conversation that stopped before their end was written.
-    pub(crate) fn unfinished(&self, key: &ConversationKey) -> Vec<Unfinished> {
+    pub(crate) fn unfinished(&self, key: &ConversationKey) -> Vec<InterruptedTurn> {
         self.conversations.get(key).map(|slot| slot.unfinished.clone()).unwrap_or_default()
     }
 
@@ -74,7 +74,7 @@ impl Registry {
         &self,
         key: &ConversationKey,
         turn: &TurnId,
-        part: impl FnOnce(&Unfinished) -> T,
+        part: impl FnOnce(&InterruptedTurn) -> T,
     ) -> Option<T> {
         let slot = self.conversations.get(key)?;
         slot.unfinished.iter().find(|known| known.turn == *turn).map(part)
@@ -82,7 +82,7 @@ impl Registry {
 
     /// Checks whether this end is still to be written. A turn without a number did not fit into the limit; it
     /// counts as unfinished unless it runs again.
-    pub(crate) fn is_left(&self, key: &ConversationKey, left: &Unfinished) -> bool {
+    pub(crate) fn is_left(&self, key: &ConversationKey, left: &InterruptedTurn) -> bool {
         let slot = self.conversations.get(key);
         match left.number {
             Some(_) => {
@@ -93,7 +93,7 @@ impl Registry {
     }
 
     /// Returns all turns that stopped before their end was written, each with its conversation.
-    pub(crate) fn all_unfinished(&self) -> Vec<(ConversationKey, Unfinished)> {
+    pub(crate) fn all_unfinished(&self) -> Vec<(ConversationKey, InterruptedTurn)> {
         let of_slot = |key: &ConversationKey, slot: &Slot| {
             slot.unfinished.iter().map(|turn| (key.clone(), turn.clone())).collect::<Vec<_>>()
         };
@@ -109,12 +109,12 @@ impl Registry {
     /// Registers a turn that stopped before its end was written, and replaces its earlier registration. If its
     /// texts exceed the limit, it is registered without them. If it does not fit at all, it is closed as after a
     /// crash, unless the caller writes the returned value at once.
-    pub(crate) fn leave(&self, key: &ConversationKey, turn: Unfinished) -> Unfinished {
+    pub(crate) fn leave(&self, key: &ConversationKey, turn: InterruptedTurn) -> InterruptedTurn {
         let known = self.left_of(key, &turn.turn, |known| known.fence);
         self.forget_turn(key, &turn.turn);
         let room = self.most.saturating_sub(self.bytes.load(Ordering::Relaxed));
         let fence = turn.fence.max(known.flatten());
-        let left = Unfinished { fence, number: Some(self.next_number()), ..turn };
+        let left = InterruptedTurn { fence, number: Some(self.next_number()), ..turn };
         let mut kept = left.clone();
         if kept.bytes() > room {
             tracing::warn!(
@@ -125,14 +125,14 @@ impl Registry {
             kept = kept.without_texts();
         }
         if kept.bytes() > room {
-            return Unfinished { number: None, ..left };
+            return InterruptedTurn { number: None, ..left };
         }
         self.change(key, |slot| slot.unfinished.push(kept));
         left
     }
 
     /// Removes an unfinished turn whose end is written.
-    pub(crate) fn forget(&self, key: &ConversationKey, left: &Unfinished) {
+    pub(crate) fn forget(&self, key: &ConversationKey, left: &InterruptedTurn) {
         self.change(key, |slot| slot.unfinished.retain(|known| known.number != left.number));
     }
 
@@ -200,8 +200,8 @@ impl Slot {
     }
 
     /// Checks whether a turn of this process has the conversation, waits for it, or had it after the turn `left`.
-    pub(crate) fn is_used_after(&self, left: &Unfinished) -> bool {
-        let later = |known: &Unfinished| known.number == left.number && known.fence > left.fence;
+    pub(crate) fn is_used_after(&self, left: &InterruptedTurn) -> bool {
+        let later = |known: &InterruptedTurn| known.number == left.number && known.fence > left.fence;
         self.running.is_some() || !self.waiters.is_empty() || self.unfinished.iter().any(later)
     }
 
@@ -214,7 +214,7 @@ impl Slot {
 
     /// Returns the bytes of the unfinished turns.
     fn bytes(&self) -> usize {
-        self.unfinished.iter().map(Unfinished::bytes).sum()
+        self.unfinished.iter().map(InterruptedTurn::bytes).sum()
     }
 
     /// Returns the bytes of the data that can be evicted.
@@ -243,8 +243,8 @@ mod tests {
     use futures::FutureExt;
     use std::sync::Arc;
 
-    fn silent(name: &str) -> Unfinished {
-        Unfinished::beginning(turn(name), Version::EMPTY, Vec::new())
+    fn silent(name: &str) -> InterruptedTurn {
+        InterruptedTurn::beginning(turn(name), Version::EMPTY, Vec::new())
     }
 
     #[test]
@@ -252,13 +252,14 @@ mod tests {
         let registry = Registry { most: 2000, ..Registry::default() };
         let left = |name: &str| {
             let partial = "x".repeat(500).into();
-            Unfinished { end: TurnEnd::Interrupted { partial }, ..silent(name) }
+            InterruptedTurn { end: TurnEnd::Interrupted { partial }, ..silent(name) }
         };
         let key = |name: &str| ConversationKey::new(name).unwrap();
         for name in ["a", "b", "c", "c", "d", "e"] {
             registry.leave(&key(name), left(name));
         }
-        let texts = |name: &str| registry.unfinished(&key(name)).iter().map(Unfinished::bytes).sum::<usize>();
+        let texts =
+            |name: &str| registry.unfinished(&key(name)).iter().map(InterruptedTurn::bytes).sum::<usize>();
         assert!(texts("c") > 500 && texts("d") < 500, "what does not fit is kept without its text");
         assert!(!registry.conversations.contains_key(&key("e")), "or leaves no trace");
         registry.forget_turn(&key("a"), &turn("a"));
@@ -284,7 +285,7 @@ mod tests {
     fn law_k3_what_is_left_again_keeps_the_highest_fence() {
         let registry = Registry::default();
         let key = ConversationKey::new("c").unwrap();
-        registry.leave(&key, Unfinished { fence: Some(FencingToken::new(7)), ..silent("a") });
+        registry.leave(&key, InterruptedTurn { fence: Some(FencingToken::new(7)), ..silent("a") });
         assert_eq!(registry.leave(&key, silent("a")).fence, Some(FencingToken::new(7)));
     }
 
@@ -307,11 +308,11 @@ mod tests {
             registry.change(&key(name), |slot| slot.asked_for.push(turn("t")));
         }
         assert!(registry.conversations.len() <= 11, "{}", registry.conversations.len());
-        registry.leave(&key(0), Unfinished { resumed: true, ..silent("a") });
+        registry.leave(&key(0), InterruptedTurn { resumed: true, ..silent("a") });
         assert!(registry.unfinished(&key(0))[0].resumed);
     }
 
-    fn claim(registry: &Arc<Registry>, key: &ConversationKey, name: &str) -> claim::Claim {
+    fn claim(registry: &Arc<Registry>, key: &ConversationKey, name: &str) -> guard::ConversationGuard {
         registry.claim(key, &turn(name), &Arc::default()).now_or_never().flatten().unwrap()
     }
 

@@ -3,7 +3,7 @@ use conversation_store::append_once;
 
 use crate::MemoryTexts;
 use crate::conversation::Registry;
-use crate::conversation::unfinished::Unfinished;
+use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::repair::open_calls;
 use conversation_store::{
     Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange,
@@ -12,7 +12,7 @@ use conversation_store::{
 use conversation_store::{last_end, same_turn};
 
 /// Returns how the turn of these entries has ended, as far as the log and this process know.
-pub(crate) fn end_of(entries: &[Entry], unfinished: &[Unfinished]) -> TurnEnd {
+pub(crate) fn end_of(entries: &[Entry], unfinished: &[InterruptedTurn]) -> TurnEnd {
     let turn = entries.first().map(|entry| &entry.turn);
     let known = unfinished.iter().find(|known| Some(&known.turn) == turn && known.is_last_to_run(entries));
     match (last_end(entries), known) {
@@ -64,7 +64,7 @@ impl Registry {
         &self,
         store: &dyn ConversationStore,
         key: &ConversationKey,
-        left: &Unfinished,
+        left: &InterruptedTurn,
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
         let fence = self.change(key, |slot| slot.fence).max(left.fence);
@@ -100,7 +100,7 @@ impl Registry {
     pub(crate) fn note_sealed(
         &self,
         key: &ConversationKey,
-        left: &Unfinished,
+        left: &InterruptedTurn,
         sealed: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         match sealed {
@@ -128,7 +128,7 @@ pub(crate) const ATTEMPTS: usize = 4;
 async fn seal_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
-    unfinished: &Unfinished,
+    unfinished: &InterruptedTurn,
     fence: Option<FencingToken>,
     texts: &MemoryTexts,
     is_left: impl Fn() -> bool,

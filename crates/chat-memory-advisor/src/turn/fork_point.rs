@@ -1,8 +1,9 @@
 use advisor_core::{Error, Message, Result, TurnId};
 
-use crate::conversation::unfinished::Unfinished;
-use crate::turn::Inner;
+use crate::transcript::summary::Pending;
+use crate::turn::TurnMemoryState;
 use crate::turn::reading::Reading;
+use crate::turn::start_plan::LoadedConversation;
 use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 
 /// The place where a turn forks off, given to the turn as an extension. The conversation continues from there, and
@@ -48,25 +49,16 @@ pub enum ForkPoint {
     After(EntryId),
 }
 
-/// The state of the conversation that a turn begins on.
-pub(crate) struct Ground {
-    pub(crate) snapshot: Snapshot,
-    /// The turns whose end is not written yet.
-    pub(crate) unfinished: Vec<Unfinished>,
-    /// The entry that the turn follows, if it forks off.
-    pub(crate) parent: Option<EntryId>,
-}
-
-impl Inner {
+impl TurnMemoryState {
     /// Reads the conversation that a turn with this input begins on: up to its last entry, or up to the fork
     /// point.
-    pub(crate) async fn read(&self, said: &[Message], all: bool) -> Result<Ground> {
+    pub(crate) async fn read(&self, said: &[Message], all: bool) -> Result<LoadedConversation> {
         let last = self.read_to(None, said, all).await?;
-        let Some(fork_point) = &self.fork_point else { return Ok(self.ground(last)) };
+        let Some(fork_point) = &self.fork_point else { return Ok(self.unforked(last)) };
         let holds_turn = |entries: &[Entry]| entries.iter().any(|entry| entry.turn == self.turn);
         // The turn has forked off already, and is submitted again.
         if holds_turn(&last.entries) || last.open_turn.as_ref().is_some_and(|open| open.turn == self.turn) {
-            return Ok(self.ground(last));
+            return Ok(self.unforked(last));
         }
         let tip = match fork_point {
             ForkPoint::After(tip) => *tip,
@@ -74,12 +66,17 @@ impl Inner {
         };
         self.close_other_turns().await?;
         // The shown text of a turn belongs after its last entry, not where a branch cuts it.
-        let (snapshot, unfinished) = (self.read_to(Some(tip), said, all).await?, Vec::new());
-        Ok(Ground { snapshot, unfinished, parent: Some(tip) })
+        let (snapshot, interrupted) = (self.read_to(Some(tip), said, all).await?, Vec::new());
+        Ok(LoadedConversation { snapshot, parent: Some(tip), interrupted, summary: self.unwritten_summary() })
     }
 
-    fn ground(&self, snapshot: Snapshot) -> Ground {
-        Ground { snapshot, unfinished: self.registry.unfinished(&self.key), parent: None }
+    fn unforked(&self, snapshot: Snapshot) -> LoadedConversation {
+        let interrupted = self.registry.unfinished(&self.key);
+        LoadedConversation { snapshot, parent: None, interrupted, summary: self.unwritten_summary() }
+    }
+
+    fn unwritten_summary(&self) -> Option<Pending> {
+        self.registry.change(&self.key, |slot| slot.summary.clone())
     }
 
     async fn read_to(&self, tip: Option<EntryId>, said: &[Message], all: bool) -> Result<Snapshot> {

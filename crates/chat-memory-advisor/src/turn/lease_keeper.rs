@@ -7,14 +7,14 @@ use futures::future::{Either, pending, select};
 use tokio::time::{sleep, timeout};
 
 use crate::OnBusy;
-use crate::conversation::claim::Claim;
-use crate::turn::{Inner, busy};
+use crate::conversation::guard::ConversationGuard;
+use crate::turn::{TurnMemoryState, busy};
 use conversation_store::{FencingToken, Leases, StoreError};
 
 /// Claims a turn's conversation, in this process and across processes, and releases it.
-impl Inner {
+impl TurnMemoryState {
     /// Claims the conversation under the policy `on_busy`; without one, fails at once if another turn runs in it.
-    pub(crate) async fn hold(&self, on_busy: Option<OnBusy>) -> Result<Claim> {
+    pub(crate) async fn hold(&self, on_busy: Option<OnBusy>) -> Result<ConversationGuard> {
         let (registry, key, turn, hold) = (&self.registry, &self.key, &self.turn, &self.hold);
         let claim = match on_busy {
             None => registry.claim_now(key, turn, hold).ok_or_else(busy)?,
@@ -79,7 +79,7 @@ impl Inner {
     }
 
     /// Claims the conversation again for a turn that continues after its end.
-    pub(crate) async fn hold_again(&self, claim: &Claim) -> Result<()> {
+    pub(crate) async fn hold_again(&self, claim: &ConversationGuard) -> Result<()> {
         if !claim.renew() {
             return Err(busy());
         }
@@ -103,7 +103,7 @@ impl Inner {
     }
 
     /// Releases the lease and the claim, so that other turns may begin.
-    pub(crate) async fn give_back(&self, claim: &Claim) {
+    pub(crate) async fn give_back(&self, claim: &ConversationGuard) {
         if !claim.is_lost() {
             self.give_lease_back().await;
         }

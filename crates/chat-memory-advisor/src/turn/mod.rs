@@ -1,13 +1,13 @@
-pub(crate) mod beginning;
 pub(crate) mod close;
 pub(crate) mod fork_point;
 pub(crate) mod lease_keeper;
-pub(crate) mod opening;
 pub(crate) mod prompt;
 pub(crate) mod reading;
 pub(crate) mod reading_on;
 pub(crate) mod recorder;
 pub(crate) mod resubmitted;
+pub(crate) mod start;
+pub(crate) mod start_plan;
 pub(crate) mod state;
 pub(crate) mod summarizing;
 
@@ -23,10 +23,10 @@ use advisor_core::{
 use tokio::sync::Mutex;
 
 use crate::conversation::Registry;
-use crate::conversation::claim::Hold;
+use crate::conversation::guard::LeaseState;
 use crate::settings::Settings;
 use crate::transcript::window::Measure;
-use crate::turn::beginning::Begun;
+use crate::turn::start_plan::StartOutcome;
 use crate::turn::state::{TurnState, Write};
 use crate::{ForkPoint, OnBusy};
 use conversation_store::RoundStep;
@@ -37,9 +37,9 @@ use conversation_store::{Batch, ConversationStore, StoreError};
 ///
 /// Internal: it is an extension and a recorder of its [`Turn`](advisor_core::Turn).
 #[derive(Clone)]
-pub struct TurnMemory(pub(crate) Arc<Inner>);
+pub struct TurnMemory(pub(crate) Arc<TurnMemoryState>);
 
-pub(crate) struct Inner {
+pub(crate) struct TurnMemoryState {
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) measure: Measure,
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     pub(crate) key: ConversationKey,
     pub(crate) turn: TurnId,
     pub(crate) fork_point: Option<ForkPoint>,
-    pub(crate) hold: Arc<Hold>,
+    pub(crate) hold: Arc<LeaseState>,
     pub(crate) stage: Mutex<Stage>,
     /// Whether a tool loop or a root announces the end of the turn.
     is_told: AtomicBool,
@@ -97,7 +97,7 @@ impl TurnMemory {
 
     pub(crate) fn new(settings: &Settings, request: &ChatRequest, key: ConversationKey) -> Self {
         let said = request.messages.split_system().1.into();
-        Self(Arc::new(Inner {
+        Self(Arc::new(TurnMemoryState {
             store: settings.store(),
             registry: Arc::clone(&settings.registry),
             measure: settings.measure.clone(),
@@ -137,11 +137,11 @@ impl TurnMemory {
             None => {
                 stage.said = said.into();
                 match self.0.begun(&mut stage, &system, Some(self.0.on_busy)).await? {
-                    Begun::Asking(state) => {
+                    StartOutcome::Asking(state) => {
                         state.tell(&request.turn);
                         state
                     }
-                    Begun::Answered(answer) => return Ok(Some(answer.tell_again(&request.turn))),
+                    StartOutcome::Answered(answer) => return Ok(Some(answer.tell_again(&request.turn))),
                 }
             }
         };
@@ -185,7 +185,7 @@ impl TurnMemory {
     }
 }
 
-impl Inner {
+impl TurnMemoryState {
     async fn go_on(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
         self.begin_again(state).await?;

@@ -2,7 +2,7 @@ use advisor_core::{ConversationKey, Message, TurnId};
 
 use crate::Window;
 use crate::conversation::Registry;
-use crate::conversation::unfinished::Unfinished;
+use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::fill::Filled;
 use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::Repair;
@@ -10,7 +10,7 @@ use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::Measure;
 use crate::turn::close::{closing, end_of};
-use crate::turn::opening::{Beginning, Opening, Past};
+use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use conversation_store::same_turn;
 use conversation_store::{ConversationStore, EntryId, ReadRange, Snapshot, StoreError};
 
@@ -23,7 +23,7 @@ pub(crate) struct Reading<'a> {
     /// The turn that is about to run, if any, and its input.
     turn: Option<(&'a TurnId, &'a [Message])>,
     /// The turns whose end is not written yet.
-    unfinished: &'a [Unfinished],
+    unfinished: &'a [InterruptedTurn],
 }
 
 /// How many turns are read first if their size is unknown.
@@ -44,7 +44,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Sets the turns that are still to be closed.
-    pub(crate) fn beside<'b>(&self, unfinished: &'b [Unfinished]) -> Reading<'b>
+    pub(crate) fn beside<'b>(&self, unfinished: &'b [InterruptedTurn]) -> Reading<'b>
     where
         'a: 'b,
     {
@@ -88,10 +88,11 @@ impl<'a> Reading<'a> {
         let Some((turn, input)) = self.turn else {
             return told(snapshot, None, self.unfinished, self.measure).1.full;
         };
-        let past = Past { snapshot, parent: None, unfinished: self.unfinished, summary: None };
-        match Opening::plan(turn, input.to_vec(), past, self.measure) {
-            Ok(Beginning::Asking(opening)) => opening.full,
-            Ok(Beginning::Answered(_)) => true,
+        let interrupted = self.unfinished.to_vec();
+        let loaded = LoadedConversation { snapshot, parent: None, interrupted, summary: None };
+        match StartPlan::plan(turn, input.to_vec(), loaded, self.measure) {
+            Ok(StartOutcome::Asking(plan)) => plan.full,
+            Ok(StartOutcome::Answered(_)) => true,
             // The unread part may hold the turn's answer.
             Err(_) => false,
         }
@@ -109,7 +110,7 @@ impl Registry {
         reading: &Reading<'_>,
     ) -> Result<Snapshot, StoreError> {
         let mut unfinished = self.unfinished(key);
-        let overridden = unfinished.iter().any(Unfinished::overrides);
+        let overridden = unfinished.iter().any(InterruptedTurn::overrides);
         // The shown text of a turn does not belong on a branch that cuts the turn.
         unfinished.retain(|_| tip.is_none());
         let reading = reading.beside(&unfinished);
@@ -134,7 +135,7 @@ impl Registry {
 pub(crate) fn told(
     snapshot: Snapshot,
     pending: Option<&Pending>,
-    unfinished: &[Unfinished],
+    unfinished: &[InterruptedTurn],
     measure: &Measure,
 ) -> (Option<Message>, Filled) {
     let (mut log, texts) = (whole_turns(snapshot), &*measure.texts);
@@ -228,7 +229,8 @@ mod tests {
         turns[3].1.truncate(1);
         let (log, view) = (log(&turns), ReadRange::LastTurns(3));
         let end = TurnEnd::Interrupted { partial: "so far".into() };
-        let left = [Unfinished { end, ..Unfinished::beginning(turn("d"), Version::new(10), Vec::new()) }];
+        let left =
+            [InterruptedTurn { end, ..InterruptedTurn::beginning(turn("d"), Version::new(10), Vec::new()) }];
         let counter = Arc::new(|message: &Message| message.text().len());
         let measure = Measure { counter, ..Window::Tokens(15).into() };
         let next =

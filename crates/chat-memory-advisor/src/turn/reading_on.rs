@@ -2,7 +2,7 @@ use advisor_core::Result;
 
 use crate::transcript::repair::Repair;
 use crate::transcript::whole_turns::whole_turns;
-use crate::turn::Inner;
+use crate::turn::TurnMemoryState;
 use crate::turn::reading::GROWTH;
 use crate::turn::state::TurnState;
 use conversation_store::same_turn;
@@ -12,7 +12,7 @@ use conversation_store::{EntryId, ReadRange, StoreError};
 const LEAST: usize = 64;
 
 /// Reads more of the past while a turn runs.
-impl Inner {
+impl TurnMemoryState {
     /// Fits the prompt into the window, and reads on while something that was not read yet might fit, too.
     ///
     /// No read at the beginning of a turn is enough for all of it. With less space, turns that fitted before are

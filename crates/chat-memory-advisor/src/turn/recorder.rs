@@ -7,12 +7,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::TurnMemory;
-use crate::conversation::unfinished::Unfinished;
+use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::repair::is_remembered;
-use crate::turn::beginning::Begun;
 use crate::turn::prompt::Addition;
+use crate::turn::start_plan::StartOutcome;
 use crate::turn::state::{TurnState, Write};
-use crate::turn::{Inner, Stage};
+use crate::turn::{Stage, TurnMemoryState};
 use conversation_store::RoundStep;
 
 /// Records the announcements of the loop and the root. Memory recognises messages that it has stored, and does not
@@ -41,7 +41,7 @@ impl TurnRecorder for TurnMemory {
             }
         }
         // An announcement cannot wait for the end of another turn.
-        let Begun::Asking(state) = self.0.begun(&mut stage, &[], None).await? else {
+        let StartOutcome::Asking(state) = self.0.begun(&mut stage, &[], None).await? else {
             return Ok(());
         };
         match &record.step {
@@ -66,7 +66,7 @@ impl TurnRecorder for TurnMemory {
     }
 }
 
-impl Inner {
+impl TurnMemoryState {
     async fn record_step(&self, state: &mut TurnState, record: &Record, step: &Step) -> Result<()> {
         self.catch_up(state).await?;
         let mut addition = new_messages(state, record);
@@ -151,17 +151,17 @@ impl Inner {
     }
 
     /// Registers the turn as stopped, with its end still to be written.
-    fn leave(&self, unfinished: Unfinished) -> Unfinished {
-        self.registry.leave(&self.key, Unfinished { fence: self.hold.fence(), ..unfinished })
+    fn leave(&self, unfinished: InterruptedTurn) -> InterruptedTurn {
+        self.registry.leave(&self.key, InterruptedTurn { fence: self.hold.fence(), ..unfinished })
     }
 
     /// Returns the unwritten rest of a turn that was dropped.
-    fn stopped(&self, round: u32, end: &TurnEnd) -> Option<Unfinished> {
+    fn stopped(&self, round: u32, end: &TurnEnd) -> Option<InterruptedTurn> {
         // The whole turn has stopped, so the lock should be free. If it is not, the log is read before anything is
         // written.
         let Ok(stage) = self.stage.try_lock() else {
-            let silent = Unfinished::beginning(self.turn.clone(), None, Vec::new());
-            return Some(Unfinished { end: end.clone(), ..silent });
+            let silent = InterruptedTurn::beginning(self.turn.clone(), None, Vec::new());
+            return Some(InterruptedTurn { end: end.clone(), ..silent });
         };
         let Some(state) = &stage.state else { return self.beginning(end) };
         state.unfinished(&self.turn, round, end)
@@ -178,14 +178,14 @@ impl Inner {
 
     /// Returns the beginning that may be written. An end left by an earlier attempt of the same turn stays as it
     /// is, unless it is silent or the turn is rolled back.
-    fn beginning(&self, end: &TurnEnd) -> Option<Unfinished> {
+    fn beginning(&self, end: &TurnEnd) -> Option<InterruptedTurn> {
         let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn)?;
         let is_its_end = known.is_silent() || *end == TurnEnd::RolledBack;
-        Some(if is_its_end { Unfinished { end: end.clone(), ..known } } else { known })
+        Some(if is_its_end { InterruptedTurn { end: end.clone(), ..known } } else { known })
     }
 
     /// Closes a turn that was dropped, and releases its lease.
-    async fn clean_up(&self, left: Option<Unfinished>) {
+    async fn clean_up(&self, left: Option<InterruptedTurn>) {
         if let Some(left) = left {
             let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
             if let Err(error) = self.registry.note_sealed(&self.key, &left, sealed) {

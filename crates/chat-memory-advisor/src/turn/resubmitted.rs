@@ -4,16 +4,16 @@ use advisor_core::{
     CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Role, Turn, TurnEnd, TurnId,
 };
 
-use crate::conversation::unfinished::Unfinished;
+use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::turn::close::end_of;
 use conversation_store::same_turn;
 use conversation_store::{Entry, EntryKind, NewEntry};
 
 /// What the log has of a turn that begins: nothing, unless the turn was submitted before under its id.
 #[derive(Debug)]
-pub(crate) enum Known {
+pub(crate) enum StoredTurn {
     /// The turn is new.
-    Nothing,
+    New,
     /// The turn was answered.
     Answered(StoredAnswer),
     /// The turn stopped. All its entries.
@@ -53,7 +53,7 @@ impl EarlierRun {
     }
 }
 
-impl Known {
+impl StoredTurn {
     /// Looks `turn` and its input up in the log. Removes the entries of a turn that stopped from the log.
     ///
     /// # Errors
@@ -62,9 +62,9 @@ impl Known {
         turn: &TurnId,
         input: &[NewEntry],
         log: &mut Vec<Entry>,
-        unfinished: &[Unfinished],
+        unfinished: &[InterruptedTurn],
     ) -> Result<Self> {
-        let Some(from) = log.iter().position(|entry| entry.turn == *turn) else { return Ok(Self::Nothing) };
+        let Some(from) = log.iter().position(|entry| entry.turn == *turn) else { return Ok(Self::New) };
         let rest = log.get(from..).unwrap_or_default();
         let own = rest.chunk_by(same_turn).next().unwrap_or_default();
         let said = own.iter().zip(input).take_while(|(old, new)| old.kind == new.kind).count();

@@ -3,8 +3,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Turn, TurnEnd, TurnId};
 use uuid::Uuid;
 
-use crate::conversation::claim::Claim;
-use crate::conversation::unfinished::{Unfinished, without_partial};
+use crate::conversation::guard::ConversationGuard;
+use crate::conversation::interrupted_turn::{InterruptedTurn, without_partial};
 use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::resubmitted::EarlierRun;
 use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
@@ -12,7 +12,7 @@ use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, Roun
 /// The state of a turn that has begun.
 #[derive(Debug)]
 pub(crate) struct TurnState {
-    pub(crate) claim: Claim,
+    pub(crate) claim: ConversationGuard,
     pub(crate) version: Version,
     /// The turn of the last entry at that version, if known.
     pub(crate) last_turn: Option<TurnId>,
@@ -117,7 +117,7 @@ impl Write {
 }
 
 impl TurnState {
-    pub(crate) fn new(claim: Claim, version: Version, prompt: Prompt) -> Self {
+    pub(crate) fn new(claim: ConversationGuard, version: Version, prompt: Prompt) -> Self {
         Self {
             claim,
             version,
@@ -233,13 +233,13 @@ impl TurnState {
     }
 
     /// Returns the unwritten rest of a turn that stopped in `round`; `None` if all is written.
-    pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<Unfinished> {
+    pub(crate) fn unfinished(&self, turn: &TurnId, round: u32, end: &TurnEnd) -> Option<InterruptedTurn> {
         if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;
         }
         let resumed = self.resumed || self.ended.is_some();
         let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
-        let silent = Unfinished::beginning(turn.clone(), self.version, unsure);
-        Some(Unfinished { end: self.end_in(round, end), resumed, ..silent })
+        let silent = InterruptedTurn::beginning(turn.clone(), self.version, unsure);
+        Some(InterruptedTurn { end: self.end_in(round, end), resumed, ..silent })
     }
 }

@@ -6,13 +6,13 @@ use futures::FutureExt;
 use crate::Summarizer;
 use crate::transcript::summary::Pending;
 use crate::transcript::whole_turns::whole_turns;
-use crate::turn::Inner;
-use crate::turn::opening::Opening;
+use crate::turn::TurnMemoryState;
 use crate::turn::reading::Reading;
+use crate::turn::start_plan::StartPlan;
 use conversation_store::{EntryKind, StoreError};
 
 /// Makes summaries of a conversation after a turn of it has ended.
-impl Inner {
+impl TurnMemoryState {
     /// Spawns a summary, if one is due after a turn with `earlier` uncovered turns before it. No turn waits for
     /// it.
     pub(crate) fn summarize_later(self: &Arc<Self>, earlier: usize) {
@@ -27,7 +27,7 @@ impl Inner {
     }
 
     /// Removes a pending summary that was written with the beginning of the turn.
-    pub(crate) fn summary_is_written(&self, opening: &Opening) {
+    pub(crate) fn summary_is_written(&self, opening: &StartPlan) {
         let written = last_written(opening);
         self.registry
             .change(&self.key, |slot| slot.summary.take_if(|pending| pending.summary.until <= written));
@@ -48,7 +48,7 @@ impl Inner {
     }
 }
 
-fn last_written(opening: &Opening) -> u64 {
+fn last_written(opening: &StartPlan) -> u64 {
     let summaries = opening.entries.iter().filter_map(|entry| match &entry.kind {
         EntryKind::Summary(summary) => Some(summary.until),
         _ => None,
@@ -57,7 +57,7 @@ fn last_written(opening: &Opening) -> u64 {
 }
 
 /// Marks that a summary is being made. If a spawner discards the work, dropping this allows the next one.
-struct Asking(Arc<Inner>);
+struct Asking(Arc<TurnMemoryState>);
 
 impl Drop for Asking {
     fn drop(&mut self) {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::test_logs::{Course, answer, any_courses, counted, log_of, turn, user, words};
 use crate::transcript::repair::{Repair, results_first};
-use crate::turn::opening::{Beginning, Opening, Past};
 use crate::turn::reading::Reading;
+use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, repair, validate_transcript};
 use conversation_store::{ReadRange, Snapshot};
 
@@ -56,10 +56,10 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     let new = turn("new");
     let plan = |view| {
         let snapshot = Snapshot::from_log(log, view);
-        let past = Past { snapshot, parent: None, unfinished: &[], summary: None };
-        match Opening::plan(&new, input.to_vec(), past, &measure).unwrap() {
-            Beginning::Asking(opening) => opening,
-            Beginning::Answered(answer) => panic!("answered: {answer:?}"),
+        let past = LoadedConversation { snapshot, parent: None, interrupted: Vec::new(), summary: None };
+        match StartPlan::plan(&new, input.to_vec(), past, &measure).unwrap() {
+            StartOutcome::Asking(plan) => plan,
+            StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
         }
     };
     let reading = Reading::of(&measure).before(&new, input);
@@ -68,12 +68,12 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     while let Some(larger) = reading.view_after(view, &Snapshot::from_log(log, view)) {
         view = larger;
     }
-    let (mut opening, all) = (plan(view), plan(ReadRange::All));
-    assert_eq!(words(&opening.messages), words(&all.messages), "{view:?} shows what is sent");
-    let running = opening.messages.split_off(opening.earlier);
+    let (mut plan, all) = (plan(view), plan(ReadRange::All));
+    assert_eq!(words(&plan.messages), words(&all.messages), "{view:?} shows what is sent");
+    let running = plan.messages.split_off(plan.earlier);
     let mut past = Repair::of(log, &measure.texts).begin(results_first(input.to_vec()), &[]);
     assert_eq!(past.pop().as_ref(), Some(&running), "nothing of the running turn is lost");
-    Sent { past, earlier: opening.messages, running, measure }
+    Sent { past, earlier: plan.messages, running, measure }
 }
 
 impl Sent {

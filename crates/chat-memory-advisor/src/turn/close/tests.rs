@@ -13,13 +13,13 @@ use conversation_store::{EntryId, InMemoryStore, Page, Snapshot};
 async fn seal(
     store: &dyn ConversationStore,
     key: &ConversationKey,
-    unfinished: &Unfinished,
+    unfinished: &InterruptedTurn,
 ) -> Result<(), StoreError> {
     seal_while(store, key, unfinished, None, &MemoryTexts::default(), || true).await
 }
 
-fn silent(name: &str) -> Unfinished {
-    Unfinished::beginning(turn(name), None, Vec::new())
+fn silent(name: &str) -> InterruptedTurn {
+    InterruptedTurn::beginning(turn(name), None, Vec::new())
 }
 
 async fn stored(log: &[Entry]) -> (InMemoryStore, ConversationKey) {
@@ -60,7 +60,7 @@ async fn ended_or_followed_turn_is_not_sealed_again() {
 #[tokio::test]
 async fn ended_turn_can_be_rolled_back() {
     let (store, key) = stored(&log(&[("t", vec![user("u").into(), completed()])])).await;
-    let undone = Unfinished { end: TurnEnd::RolledBack, ..silent("t") };
+    let undone = InterruptedTurn { end: TurnEnd::RolledBack, ..silent("t") };
     for _ in 0..2 {
         seal(&store, &key, &undone).await.unwrap();
         let log = store.load(&key, ReadRange::All).await.unwrap().entries;

@@ -3,82 +3,73 @@ use std::sync::Arc;
 use advisor_core::{Message, Result, Role, TurnId};
 
 use crate::OnBusy;
-use crate::conversation::claim::Claim;
+use crate::conversation::guard::ConversationGuard;
 use crate::turn::close::ATTEMPTS;
-use crate::turn::fork_point::Ground;
-use crate::turn::opening::{Beginning, Opening, Past};
 use crate::turn::prompt::Prompt;
-use crate::turn::resubmitted::{StoredAnswer, used};
+use crate::turn::resubmitted::used;
+use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use crate::turn::state::TurnState;
-use crate::turn::{Inner, Stage};
+use crate::turn::{Stage, TurnMemoryState};
 use conversation_store::append_once;
 use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version};
 
-/// The outcome of beginning a turn.
-pub(crate) enum Begun<S> {
-    /// The model is asked.
-    Asking(S),
-    /// The turn was answered before.
-    Answered(StoredAnswer),
-}
-
 /// Begins a turn: claims and reads its conversation, and stores its input.
-impl Inner {
+impl TurnMemoryState {
     /// Returns the state of the turn, after storing its input unless that is done already.
     pub(crate) async fn begun<'a>(
         &self,
         stage: &'a mut Stage,
         system: &[Message],
         on_busy: Option<OnBusy>,
-    ) -> Result<Begun<&'a mut TurnState>> {
+    ) -> Result<StartOutcome<&'a mut TurnState>> {
         let none = match &mut stage.state {
-            Some(state) => return Ok(Begun::Asking(state)),
+            Some(state) => return Ok(StartOutcome::Asking(state)),
             none => none,
         };
         stage.tried = true;
         let said = stage.said.iter().cloned().collect();
         let claim = self.hold(on_busy).await?;
         let begun = self.begin(claim, said, system).await;
-        if !matches!(begun, Ok(Begun::Asking(_))) {
+        if !matches!(begun, Ok(StartOutcome::Asking(_))) {
             self.give_lease_back().await;
         }
         match begun? {
-            Begun::Asking(state) => Ok(Begun::Asking(none.insert(state))),
-            Begun::Answered(answer) => {
+            StartOutcome::Asking(state) => Ok(StartOutcome::Asking(none.insert(state))),
+            StartOutcome::Answered(answer) => {
                 stage.answered = true;
-                Ok(Begun::Answered(answer))
+                Ok(StartOutcome::Answered(answer))
             }
         }
     }
 
     async fn begin(
         &self,
-        mut claim: Claim,
+        mut claim: ConversationGuard,
         said: Vec<Message>,
         system: &[Message],
-    ) -> Result<Begun<TurnState>> {
+    ) -> Result<StartOutcome<TurnState>> {
         let mut attempts = Attempts::of(&said);
         loop {
-            let ground = self.read(&said, attempts.all).await?;
-            attempts.look_at(&ground, &self.turn)?;
-            let opening = match self.plan(ground, said.clone())? {
-                Beginning::Asking(opening) => opening,
-                Beginning::Answered(answer) => {
+            let loaded = self.read(&said, attempts.all).await?;
+            attempts.look_at(&loaded, &self.turn)?;
+            let plan = match StartPlan::plan(&self.turn, said.clone(), loaded, &self.measure)? {
+                StartOutcome::Asking(plan) => plan,
+                StartOutcome::Answered(answer) => {
                     claim.beginning = None;
-                    return Ok(Begun::Answered(answer));
+                    return Ok(StartOutcome::Answered(answer));
                 }
             };
-            if !self.has_left(&opening) {
-                claim.beginning = opening.unsure(&self.turn).or(claim.beginning.take());
+            if !self.has_left(&plan) {
+                claim.beginning = plan.unsure(&self.turn).or(claim.beginning.take());
             }
             if claim.is_lost() {
                 return Err(StoreError::Fenced.into());
             }
-            match self.append_input(&opening).await {
-                Ok(version) if version == opening.end() => {
+            match self.append_input(&plan).await {
+                Ok(version) if version == plan.end() => {
                     claim.beginning = None;
-                    self.summary_is_written(&opening);
-                    return Ok(Begun::Asking(self.state(claim, version, system, opening)));
+                    self.summary_is_written(&plan);
+                    return Ok(StartOutcome::Asking(self.state(claim, version, system, plan)));
                 }
                 outcome => attempts.go_on_after(outcome, &self.turn)?,
             }
@@ -86,29 +77,31 @@ impl Inner {
     }
 
     /// Checks whether an earlier run of the turn is still unfinished; this run has nothing to add to it.
-    fn has_left(&self, opening: &Opening) -> bool {
-        opening.again.is_some() && self.registry.left_of(&self.key, &self.turn, |_| ()).is_some()
+    fn has_left(&self, plan: &StartPlan) -> bool {
+        plan.again.is_some() && self.registry.left_of(&self.key, &self.turn, |_| ()).is_some()
     }
 
-    fn plan(&self, ground: Ground, said: Vec<Message>) -> Result<Beginning> {
-        let summary = self.registry.change(&self.key, |slot| slot.summary.clone());
-        let Ground { snapshot, unfinished, parent } = ground;
-        let past = Past { snapshot, parent, unfinished: &unfinished, summary };
-        Opening::plan(&self.turn, said, past, &self.measure)
-    }
-
-    fn state(&self, claim: Claim, version: Version, system: &[Message], opening: Opening) -> TurnState {
-        let prompt = Prompt::new(system.to_vec(), opening.messages, Arc::clone(&self.measure.texts))
-            .following(opening.summary, opening.earlier, opening.past);
-        let state = TurnState::new(claim, version, prompt).having_read(opening.read);
-        let state = if opening.entries.is_empty() {
+    fn state(
+        &self,
+        claim: ConversationGuard,
+        version: Version,
+        system: &[Message],
+        plan: StartPlan,
+    ) -> TurnState {
+        let prompt = Prompt::new(system.to_vec(), plan.messages, Arc::clone(&self.measure.texts)).following(
+            plan.summary,
+            plan.earlier,
+            plan.past,
+        );
+        let state = TurnState::new(claim, version, prompt).having_read(plan.read);
+        let state = if plan.entries.is_empty() {
             self.registry.forget_turn(&self.key, &self.turn);
-            state.following(opening.turns, opening.last_turn, opening.parent)
+            state.following(plan.turns, plan.last_turn, plan.parent)
         } else {
             self.registry.forget_all(&self.key);
-            state.following(opening.turns, Some(self.turn.clone()), None)
+            state.following(plan.turns, Some(self.turn.clone()), None)
         };
-        match opening.again {
+        match plan.again {
             Some(earlier) => state.again(earlier),
             None => state,
         }
@@ -121,24 +114,24 @@ impl Inner {
         }
     }
 
-    async fn append_input(&self, opening: &Opening) -> Result<Version, StoreError> {
-        if opening.entries.is_empty() {
-            return Ok(opening.version);
+    async fn append_input(&self, plan: &StartPlan) -> Result<Version, StoreError> {
+        if plan.entries.is_empty() {
+            return Ok(plan.version);
         }
-        let key = match opening.again {
-            Some(_) => BatchKey::new(self.turn.clone(), 0, BatchStep::Resumed(opening.version)),
+        let key = match plan.again {
+            Some(_) => BatchKey::new(self.turn.clone(), 0, BatchStep::Resumed(plan.version)),
             None => BatchKey::for_input(self.turn.clone()),
         };
         let batch = || {
-            Batch::new(key.clone(), opening.entries.clone())
-                .with_parent(opening.parent)
+            Batch::new(key.clone(), plan.entries.clone())
+                .with_parent(plan.parent)
                 .with_fence(self.hold.fence())
-                .with_last_turn(opening.last_turn.clone())
+                .with_last_turn(plan.last_turn.clone())
         };
-        let appended = append_once(&*self.store, &self.key, opening.version, batch()).await;
+        let appended = append_once(&*self.store, &self.key, plan.version, batch()).await;
         if matches!(appended, Err(StoreError::Full { .. })) {
             self.make_room().await;
-            return append_once(&*self.store, &self.key, opening.version, batch()).await;
+            return append_once(&*self.store, &self.key, plan.version, batch()).await;
         }
         appended
     }
@@ -164,16 +157,16 @@ impl Attempts {
     ///
     /// # Errors
     /// If another turn has begun since the first attempt.
-    fn look_at(&mut self, ground: &Ground, own: &TurnId) -> Result<()> {
+    fn look_at(&mut self, loaded: &LoadedConversation, own: &TurnId) -> Result<()> {
         self.count += 1;
-        let open = ground.snapshot.open_turn.as_ref().map(|open| open.turn.clone());
+        let open = loaded.snapshot.open_turn.as_ref().map(|open| open.turn.clone());
         let dead = |turn: &TurnId| {
             turn == own
                 || Some(turn) == self.open.as_ref()
-                || ground.unfinished.iter().any(|known| known.turn == *turn)
+                || loaded.interrupted.iter().any(|known| known.turn == *turn)
         };
         if self.count > 1 && open.as_ref().is_some_and(|turn| !dead(turn)) {
-            return Err(StoreError::Conflict { current: ground.snapshot.version }.into());
+            return Err(StoreError::Conflict { current: loaded.snapshot.version }.into());
         }
         self.open = open;
         Ok(())

@@ -7,21 +7,21 @@ use advisor_core::{ConversationKey, TurnId};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
-use crate::conversation::unfinished::Unfinished;
+use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::conversation::waiters::{Waiting, Watch};
 use crate::conversation::{Registry, Slot};
 use conversation_store::FencingToken;
 
 /// Guard held by the turn that is running in a conversation, within this process.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct ConversationGuard {
     registry: Arc<Registry>,
     key: ConversationKey,
     turn: TurnId,
     number: u64,
-    hold: Arc<Hold>,
+    hold: Arc<LeaseState>,
     /// The turn as unfinished, while its beginning may be written but is not confirmed.
-    pub(crate) beginning: Option<Unfinished>,
+    pub(crate) beginning: Option<InterruptedTurn>,
 }
 
 /// The running turn of a conversation.
@@ -30,12 +30,12 @@ pub(crate) struct Running {
     /// The number of its claim. The turn id is not enough: a turn may be submitted twice.
     number: u64,
     pub(crate) turn: TurnId,
-    hold: Arc<Hold>,
+    hold: Arc<LeaseState>,
 }
 
 /// Lease and interruption state of a running turn.
 #[derive(Default)]
-pub(crate) struct Hold {
+pub(crate) struct LeaseState {
     /// Notified when another turn is to take over.
     pub(crate) interrupted: Notify,
     /// The fencing token of its lease, if it has one.
@@ -57,8 +57,8 @@ impl Registry {
         self: &Arc<Self>,
         key: &ConversationKey,
         turn: &TurnId,
-        hold: &Arc<Hold>,
-    ) -> Option<Claim> {
+        hold: &Arc<LeaseState>,
+    ) -> Option<ConversationGuard> {
         self.claim_if(key, turn, hold, |slot| slot.waiters.is_queue_empty()).ok()
     }
 
@@ -68,8 +68,8 @@ impl Registry {
         self: &Arc<Self>,
         key: &ConversationKey,
         turn: &TurnId,
-        hold: &Arc<Hold>,
-    ) -> Option<Claim> {
+        hold: &Arc<LeaseState>,
+    ) -> Option<ConversationGuard> {
         let mut is_here = false;
         let claim = self.claim_if(key, turn, hold, |slot| {
             is_here = slot.runs(turn);
@@ -83,8 +83,8 @@ impl Registry {
         self: &Arc<Self>,
         key: &ConversationKey,
         turn: &TurnId,
-        hold: &Arc<Hold>,
-    ) -> Claim {
+        hold: &Arc<LeaseState>,
+    ) -> ConversationGuard {
         let waiting = Waiting::behind_all(self, key, turn);
         loop {
             match self.claim_if(key, turn, hold, |slot| waiting.is_first(slot)) {
@@ -100,8 +100,8 @@ impl Registry {
         self: &Arc<Self>,
         key: &ConversationKey,
         turn: &TurnId,
-        hold: &Arc<Hold>,
-    ) -> Claim {
+        hold: &Arc<LeaseState>,
+    ) -> ConversationGuard {
         loop {
             let mut watch = Watch::new(self, key);
             match self.claim_if(key, turn, hold, |_| true) {
@@ -127,9 +127,9 @@ impl Registry {
         self: &Arc<Self>,
         key: &ConversationKey,
         turn: &TurnId,
-        hold: &Arc<Hold>,
+        hold: &Arc<LeaseState>,
         is_next: impl FnOnce(&Slot) -> bool,
-    ) -> Result<Claim, Option<Running>> {
+    ) -> Result<ConversationGuard, Option<Running>> {
         let number = self.next_number();
         let is_free = self.change(key, |slot| {
             let is_next = is_next(slot);
@@ -139,7 +139,7 @@ impl Registry {
             slot.running = Some(Running { number, turn: turn.clone(), hold: Arc::clone(hold) });
             Ok(())
         });
-        is_free.map(|()| Claim {
+        is_free.map(|()| ConversationGuard {
             registry: Arc::clone(self),
             key: key.clone(),
             turn: turn.clone(),
@@ -159,7 +159,7 @@ impl Registry {
     }
 }
 
-impl Claim {
+impl ConversationGuard {
     /// Claims the conversation again for the same turn, unless another turn runs in it. Returns whether it
     /// succeeded.
     pub(crate) fn renew(&self) -> bool {
@@ -179,16 +179,16 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for ConversationGuard {
     fn drop(&mut self) {
         if let Some(beginning) = self.beginning.take() {
-            self.registry.leave(&self.key, Unfinished { fence: self.hold.fence(), ..beginning });
+            self.registry.leave(&self.key, InterruptedTurn { fence: self.hold.fence(), ..beginning });
         }
         self.release();
     }
 }
 
-impl Hold {
+impl LeaseState {
     pub(crate) fn fence(&self) -> Option<FencingToken> {
         *self.lock_fence()
     }
@@ -202,9 +202,9 @@ impl Hold {
     }
 }
 
-impl fmt::Debug for Hold {
+impl fmt::Debug for LeaseState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hold").field("fence", &self.fence()).finish_non_exhaustive()
+        f.debug_struct("LeaseState").field("fence", &self.fence()).finish_non_exhaustive()
     }
 }
 
@@ -214,11 +214,14 @@ mod tests {
     use crate::test_logs::turn;
     use futures::{FutureExt, poll};
 
-    fn setting() -> (Arc<Registry>, ConversationKey, Arc<Hold>) {
+    fn setting() -> (Arc<Registry>, ConversationKey, Arc<LeaseState>) {
         (Arc::default(), ConversationKey::new("c").unwrap(), Arc::default())
     }
 
-    fn claim(setting: &(Arc<Registry>, ConversationKey, Arc<Hold>), name: &str) -> Option<Claim> {
+    fn claim(
+        setting: &(Arc<Registry>, ConversationKey, Arc<LeaseState>),
+        name: &str,
+    ) -> Option<ConversationGuard> {
         setting.0.claim(&setting.1, &turn(name), &setting.2).now_or_never().flatten()
     }
 
@@ -331,7 +334,7 @@ mod tests {
         let (registry, key, _) = &setting;
         let running = claim(&setting, "a").unwrap();
         let (b, c) = (turn("b"), turn("c"));
-        let holds = [Arc::<Hold>::default(), Arc::default()];
+        let holds = [Arc::<LeaseState>::default(), Arc::default()];
         let mut second = Box::pin(registry.claim_in_place(key, &b, &holds[0]));
         let mut last = Box::pin(registry.claim_in_place(key, &c, &holds[1]));
         assert!(poll!(&mut second).is_pending() && poll!(&mut last).is_pending());

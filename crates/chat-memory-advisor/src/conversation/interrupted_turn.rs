@@ -4,7 +4,7 @@ use conversation_store::{Entry, EntryKind, FencingToken, Version};
 
 /// A turn that stopped before its end was written, and how to close it.
 #[derive(Debug, Clone)]
-pub(crate) struct Unfinished {
+pub(crate) struct InterruptedTurn {
     pub(crate) turn: TurnId,
     pub(crate) end: TurnEnd,
     /// The last version of the conversation that the turn knew; `None` if it is unknown.
@@ -23,7 +23,7 @@ pub(crate) struct Unfinished {
     pub(crate) number: Option<u64>,
 }
 
-impl Unfinished {
+impl InterruptedTurn {
     /// Creates a turn of which nothing was shown, and whose first entries may be written after version `known`.
     pub(crate) fn beginning(turn: TurnId, known: impl Into<Option<Version>>, unsure: Vec<EntryKind>) -> Self {
         let (end, known) = (TurnEnd::Interrupted { partial: Text::default() }, known.into());
@@ -112,8 +112,8 @@ mod tests {
     use super::*;
     use crate::test_logs::{interrupted, log, rolled_back, turn, user};
 
-    fn left(end: TurnEnd) -> Unfinished {
-        Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), Vec::new()) }
+    fn left(end: TurnEnd) -> InterruptedTurn {
+        InterruptedTurn { end, ..InterruptedTurn::beginning(turn("t"), Version::new(1), Vec::new()) }
     }
 
     #[test]
@@ -127,10 +127,10 @@ mod tests {
 
     #[test]
     fn law_k3_beginning_without_texts_recognizes_its_entries() {
-        let begun = Unfinished {
+        let begun = InterruptedTurn {
             is_new: true,
             until: Some(Version::new(3)),
-            ..Unfinished::beginning(turn("t"), Version::new(1), vec![user("u").into()])
+            ..InterruptedTurn::beginning(turn("t"), Version::new(1), vec![user("u").into()])
         };
         let written = log(&[("s", vec![user("s").into(), interrupted("")]), ("t", vec![user("u").into()])]);
         assert!(begun.is_last_to_run(&written[2..]));

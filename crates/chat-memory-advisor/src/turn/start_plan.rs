@@ -1,7 +1,7 @@
 use advisor_core::{Error, Message, Result, Role, TurnEnd, TurnId};
 
 use crate::MemoryTexts;
-use crate::conversation::unfinished::Unfinished;
+use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::open_calls::OpenCalls;
 use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::{Repair, is_remembered, open_calls, results_first};
@@ -9,22 +9,22 @@ use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::{Fitted, Measure};
 use crate::turn::close::{closing, end_of, round_of_calls};
-use crate::turn::resubmitted::{EarlierRun, Known, StoredAnswer};
+use crate::turn::resubmitted::{EarlierRun, StoredAnswer, StoredTurn};
 use conversation_store::same_turn;
 use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version};
 
-/// The plan for the beginning of a turn.
+/// How a turn starts.
 #[derive(Debug)]
-pub(crate) enum Beginning {
+pub(crate) enum StartOutcome<T> {
     /// The model is asked.
-    Asking(Opening),
+    Asking(T),
     /// The turn was answered before.
     Answered(StoredAnswer),
 }
 
 /// The entries to write and the messages to send when a turn begins or resumes.
 #[derive(Debug, Default)]
-pub(crate) struct Opening {
+pub(crate) struct StartPlan {
     /// The version at which the entries are written.
     pub(crate) version: Version,
     /// The entry that they follow, if that is not the last one.
@@ -51,18 +51,18 @@ pub(crate) struct Opening {
     pub(crate) again: Option<EarlierRun>,
 }
 
-/// The state of a conversation when a turn begins.
-pub(crate) struct Past<'a> {
+/// The conversation that a turn begins on.
+pub(crate) struct LoadedConversation {
     pub(crate) snapshot: Snapshot,
-    /// The entry that the snapshot ends with, if that is not the last one that was written.
+    /// The entry that the snapshot ends with, if the turn forks off there.
     pub(crate) parent: Option<EntryId>,
     /// The turns whose end is not written yet.
-    pub(crate) unfinished: &'a [Unfinished],
+    pub(crate) interrupted: Vec<InterruptedTurn>,
     /// A summary that is not written yet.
     pub(crate) summary: Option<Pending>,
 }
 
-impl Opening {
+impl StartPlan {
     /// Plans the beginning of `turn` with the input `said`. A pure function.
     ///
     /// # Errors
@@ -71,28 +71,28 @@ impl Opening {
     pub(crate) fn plan(
         turn: &TurnId,
         said: Vec<Message>,
-        past: Past<'_>,
+        loaded: LoadedConversation,
         measure: &Measure,
-    ) -> Result<Beginning> {
-        let (version, parent, texts) = (past.snapshot.version, past.parent, &*measure.texts);
-        let last_turn = past.snapshot.last_turn().filter(|_| past.parent.is_none()).cloned();
-        let read = Self::read_for_later(&past.snapshot, measure);
-        let mut log = whole_turns(past.snapshot);
+    ) -> Result<StartOutcome<StartPlan>> {
+        let (version, parent, texts) = (loaded.snapshot.version, loaded.parent, &*measure.texts);
+        let last_turn = loaded.snapshot.last_turn().filter(|_| loaded.parent.is_none()).cloned();
+        let read = Self::read_for_later(&loaded.snapshot, measure);
+        let mut log = whole_turns(loaded.snapshot);
         let input = results_first(said);
         let kept = |message: &&Message| is_remembered(message) && !message.is_empty_answer();
         let said: Vec<_> = input.iter().filter(kept).map(|message| new_entry(turn, message)).collect();
-        let known = Known::of(turn, &said, &mut log, past.unfinished)?;
+        let known = StoredTurn::of(turn, &said, &mut log, &loaded.interrupted)?;
         let stored = last_summary(&log).map_or(0, |summary| summary.until);
-        let summary = measure.summary(&log, past.summary.as_ref()).cloned();
+        let summary = measure.summary(&log, loaded.summary.as_ref()).cloned();
         let (entries, sent, again) = match known {
-            Known::Answered(answer) => return Ok(Beginning::Answered(answer)),
-            Known::Stopped(own) => {
+            StoredTurn::Answered(answer) => return Ok(StartOutcome::Answered(answer)),
+            StoredTurn::Stopped(own) => {
                 let rest = own.get(said.len()..).unwrap_or_default();
                 let turns = Repair::of(after(&log, summary.as_ref()), texts).begin(input, rest);
-                (close_own(&own, past.unfinished, texts), turns, Some(EarlierRun::of(&own)))
+                (close_own(&own, &loaded.interrupted, texts), turns, Some(EarlierRun::of(&own)))
             }
-            Known::Nothing => {
-                let mut entries = close_last(&mut log, past.unfinished, &input, texts);
+            StoredTurn::New => {
+                let mut entries = close_last(&mut log, &loaded.interrupted, &input, texts);
                 entries.extend(said);
                 let new = summary.clone().filter(|summary| summary.until > stored);
                 entries.extend(new.map(|new| NewEntry::new(turn.clone(), EntryKind::Summary(new))));
@@ -103,7 +103,7 @@ impl Opening {
         };
         let turns = after(&log, summary.as_ref()).chunk_by(same_turn).count();
         let summary = summary.as_ref().map(|summary| message_of(summary, texts));
-        let opening = Self {
+        let plan = Self {
             version,
             parent,
             last_turn,
@@ -113,7 +113,7 @@ impl Opening {
             again,
             ..Self::sending(sent, read, measure)?
         };
-        Ok(Beginning::Asking(opening))
+        Ok(StartOutcome::Asking(plan))
     }
 
     /// Returns how many entries were read, if more may be needed later. If summaries are sent, everything that
@@ -123,7 +123,7 @@ impl Opening {
         (changes && !snapshot.is_whole()).then_some(snapshot.entries.len())
     }
 
-    /// Creates an opening with the messages that fit of these turns; the last turn is running.
+    /// Creates an plan with the messages that fit of these turns; the last turn is running.
     fn sending(mut turns: Vec<Vec<Message>>, read: Option<usize>, measure: &Measure) -> Result<Self> {
         let running = turns.pop().unwrap_or_default();
         let Fitted { earlier, running, full } = measure.fit(&turns, running)?;
@@ -140,14 +140,14 @@ impl Opening {
 
     /// Returns the turn as unfinished, in case it stops while its beginning is written; `None` if it writes
     /// nothing.
-    pub(crate) fn unsure(&self, turn: &TurnId) -> Option<Unfinished> {
+    pub(crate) fn unsure(&self, turn: &TurnId) -> Option<InterruptedTurn> {
         let own = self.entries.iter().filter(|new| new.turn == *turn).map(|new| new.kind.clone());
         let is_new = self.again.is_none();
         let until = Some(self.end());
-        let left = || Unfinished {
+        let left = || InterruptedTurn {
             is_new,
             until,
-            ..Unfinished::beginning(turn.clone(), self.version, own.collect())
+            ..InterruptedTurn::beginning(turn.clone(), self.version, own.collect())
         };
         (!self.entries.is_empty()).then(left)
     }
@@ -160,7 +160,7 @@ impl Opening {
 
 /// Returns the entries that close a turn before it resumes: results for its open calls. If its end is still to be
 /// written, they include it. A concurrent close then finds it written and does nothing.
-fn close_own(own: &[Entry], unfinished: &[Unfinished], texts: &MemoryTexts) -> Vec<NewEntry> {
+fn close_own(own: &[Entry], unfinished: &[InterruptedTurn], texts: &MemoryTexts) -> Vec<NewEntry> {
     let turn = own.first().map(|entry| &entry.turn);
     if unfinished.iter().any(|known| Some(&known.turn) == turn) {
         return closing(own, &end_of(own, unfinished), &[], texts);
@@ -173,7 +173,7 @@ fn close_own(own: &[Entry], unfinished: &[Unfinished], texts: &MemoryTexts) -> V
 /// Returns the entries that close the last turn of a log, and appends them to the log.
 fn close_last(
     log: &mut Vec<Entry>,
-    unfinished: &[Unfinished],
+    unfinished: &[InterruptedTurn],
     input: &[Message],
     texts: &MemoryTexts,
 ) -> Vec<NewEntry> {

@@ -12,27 +12,38 @@ use crate::turn::reading::Reading;
 use crate::{NOT_RUN, WENT_ON, Window, repair, repair_with, validate_transcript};
 use conversation_store::ReadRange;
 
-fn plan(log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
+fn planned(log: &[Entry], said: &[Message], unfinished: &[InterruptedTurn]) -> Result<StartPlan> {
     plan_in(Window::All, log, said, unfinished)
 }
 
-/// Returns the opening of a turn that has no answer yet.
-fn plan_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Opening> {
+/// Returns the plan of a turn that has no answer yet.
+fn plan_in(
+    window: Window,
+    log: &[Entry],
+    said: &[Message],
+    unfinished: &[InterruptedTurn],
+) -> Result<StartPlan> {
     match begin_in(window, log, said, unfinished)? {
-        Beginning::Asking(opening) => Ok(opening),
-        Beginning::Answered(answer) => panic!("answered: {answer:?}"),
+        StartOutcome::Asking(plan) => Ok(plan),
+        StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
     }
 }
 
-fn past<'a>(log: &[Entry], view: ReadRange, unfinished: &'a [Unfinished]) -> Past<'a> {
-    Past { snapshot: Snapshot::from_log(log, view), parent: None, unfinished, summary: None }
+fn past(log: &[Entry], view: ReadRange, unfinished: &[InterruptedTurn]) -> LoadedConversation {
+    let interrupted = unfinished.to_vec();
+    LoadedConversation { snapshot: Snapshot::from_log(log, view), parent: None, interrupted, summary: None }
 }
 
-fn begin_in(window: Window, log: &[Entry], said: &[Message], unfinished: &[Unfinished]) -> Result<Beginning> {
+fn begin_in(
+    window: Window,
+    log: &[Entry],
+    said: &[Message],
+    unfinished: &[InterruptedTurn],
+) -> Result<StartOutcome<StartPlan>> {
     let answers_calls = said.iter().any(|message| message.role() == Role::Tool);
     let (measure, new) = (Measure::from(window), turn("new"));
     let view = if answers_calls { ReadRange::All } else { view_of(&measure, log, said) };
-    Opening::plan(&new, said.to_vec(), past(log, view, unfinished), &measure)
+    StartPlan::plan(&new, said.to_vec(), past(log, view, unfinished), &measure)
 }
 
 /// Returns the range that is read of a log before the turn `new` with this input.
@@ -47,22 +58,20 @@ fn view_of(measure: &Measure, log: &[Entry], said: &[Message]) -> ReadRange {
 }
 
 /// Describes the entries to write, one word each with its turn: `t:u:hello`, `t:end`.
-fn written(opening: &Opening) -> String {
+fn written(plan: &StartPlan) -> String {
     let word = |new: &NewEntry| match &new.kind {
         EntryKind::Message(message) => format!("{}:{}", new.turn, words([message])),
         EntryKind::TurnEnded(TurnEnd::Interrupted { partial }) => format!("{}:cut({partial})", new.turn),
         EntryKind::TurnEnded(TurnEnd::RolledBack) => format!("{}:undone", new.turn),
         _ => format!("{}:end", new.turn),
     };
-    opening.entries.iter().map(word).collect::<Vec<_>>().join(" ")
+    plan.entries.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn with(log: &[Entry], opening: &Opening) -> Vec<Entry> {
+fn with(log: &[Entry], plan: &StartPlan) -> Vec<Entry> {
     let mut log = log.to_vec();
-    let seqs = opening.version.as_u64() + 1..;
-    log.extend(
-        seqs.zip(&opening.entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())),
-    );
+    let seqs = plan.version.as_u64() + 1..;
+    log.extend(seqs.zip(&plan.entries).map(|(seq, new)| Entry::new(seq, new.turn.clone(), new.kind.clone())));
     log
 }
 
@@ -70,22 +79,22 @@ fn with(log: &[Entry], opening: &Opening) -> Vec<Entry> {
 fn turn_begins_with_view_and_input() {
     let log = log(&[("t", vec![user("u").into(), answer("a").into(), completed()])]);
     let note = user("note").ephemeral();
-    let opening = plan(&log, &[note, user("v")], &[]).unwrap();
-    assert_eq!(written(&opening), "new:u:v");
-    assert_eq!(words(&opening.messages), "u:u a:a u:note u:v");
-    assert_eq!(opening.version, Version::new(3));
+    let plan = planned(&log, &[note, user("v")], &[]).unwrap();
+    assert_eq!(written(&plan), "new:u:v");
+    assert_eq!(words(&plan.messages), "u:u a:a u:note u:v");
+    assert_eq!(plan.version, Version::new(3));
 }
 
 #[test]
 fn law_t5_resumed_turn_knows_its_started_calls() {
     let own = vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 0, "1")];
     let dead = log(&[("t", vec![user("t").into(), answer("a").into(), completed()]), ("new", own)]);
-    let opening = plan(&dead, &[user("u")], &[]).unwrap();
-    assert_eq!(written(&opening), "new:r1! new:r2!");
-    assert_eq!(opening.again.as_ref().unwrap().started, [CallKey::new(turn("t"), 1, 0)].into());
+    let plan = planned(&dead, &[user("u")], &[]).unwrap();
+    assert_eq!(written(&plan), "new:r1! new:r2!");
+    assert_eq!(plan.again.as_ref().unwrap().started, [CallKey::new(turn("t"), 1, 0)].into());
     let told = [crate::VERIFY_BEFORE_RETRYING, crate::OUTCOME_UNKNOWN];
-    assert_eq!(result_texts(&opening.messages), told);
-    let stored: Vec<_> = opening.entries.iter().filter_map(|new| new.kind.as_message().cloned()).collect();
+    assert_eq!(result_texts(&plan.messages), told);
+    let stored: Vec<_> = plan.entries.iter().filter_map(|new| new.kind.as_message().cloned()).collect();
     assert_eq!(result_texts(&stored), told);
 }
 
@@ -96,46 +105,49 @@ fn result_texts(messages: &[Message]) -> Vec<String> {
 #[test]
 fn started_calls_of_dead_turn_must_be_verified() {
     let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), started(1, 1, "2")])]);
-    let opening = plan(&dead, &[user("v")], &[]).unwrap();
-    assert_eq!(written(&opening), "t:r1! t:r2! t:cut() new:u:v");
+    let plan = planned(&dead, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&plan), "t:r1! t:r2! t:cut() new:u:v");
     let told = [crate::OUTCOME_UNKNOWN, crate::VERIFY_BEFORE_RETRYING];
-    assert_eq!(result_texts(&opening.messages), told);
-    assert_eq!(result_texts(&repair(&with(&dead, &opening))), told, "and it stays so");
+    assert_eq!(result_texts(&plan.messages), told);
+    assert_eq!(result_texts(&repair(&with(&dead, &plan))), told, "and it stays so");
 }
 
 #[test]
 fn dead_turn_is_closed_with_known_shown_text() {
     let dead = log(&[("t", vec![user("u").into(), calls(&["1", "2"]).into(), result("2").into()])]);
-    let opening = plan(&dead, &[user("v")], &[]).unwrap();
-    assert_eq!(written(&opening), "t:r1! t:cut() new:u:v");
-    assert_eq!(words(&opening.messages), "u:u a(1,2) r1! r2 a:[interrupted] u:v");
+    let plan = planned(&dead, &[user("v")], &[]).unwrap();
+    assert_eq!(written(&plan), "t:r1! t:cut() new:u:v");
+    assert_eq!(words(&plan.messages), "u:u a(1,2) r1! r2 a:[interrupted] u:v");
 
     let dead = log(&[("t", vec![user("u").into()])]);
     let cut = |partial: &str| TurnEnd::Interrupted { partial: partial.into() };
-    let known = |end| Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), Vec::new()) };
-    let opening = plan(&dead, &[user("v")], &[known(cut("so f"))]).unwrap();
-    assert_eq!(written(&opening), "t:cut(so f) new:u:v");
-    assert_eq!(words(&opening.messages), "u:u a:so f [interrupted] u:v");
-    let opening = plan(&dead, &[user("v")], &[known(TurnEnd::RolledBack)]).unwrap();
-    assert_eq!(written(&opening), "t:undone new:u:v");
-    assert_eq!(words(&opening.messages), "u:v");
-    let other = Unfinished { turn: turn("other"), ..known(cut("x")) };
-    assert_eq!(written(&plan(&dead, &[user("v")], &[other]).unwrap()), "t:cut() new:u:v");
+    let known =
+        |end| InterruptedTurn { end, ..InterruptedTurn::beginning(turn("t"), Version::new(1), Vec::new()) };
+    let plan = planned(&dead, &[user("v")], &[known(cut("so f"))]).unwrap();
+    assert_eq!(written(&plan), "t:cut(so f) new:u:v");
+    assert_eq!(words(&plan.messages), "u:u a:so f [interrupted] u:v");
+    let plan = planned(&dead, &[user("v")], &[known(TurnEnd::RolledBack)]).unwrap();
+    assert_eq!(written(&plan), "t:undone new:u:v");
+    assert_eq!(words(&plan.messages), "u:v");
+    let other = InterruptedTurn { turn: turn("other"), ..known(cut("x")) };
+    assert_eq!(written(&planned(&dead, &[user("v")], &[other]).unwrap()), "t:cut() new:u:v");
 }
 
 #[test]
 fn text_of_stored_answer_is_not_repeated() {
     let said = Message::assistant("Let me look.");
     let end = TurnEnd::Interrupted { partial: "Let me look.".into() };
-    let unfinished =
-        [Unfinished { end, ..Unfinished::beginning(turn("t"), Version::new(1), vec![said.clone().into()]) }];
+    let unfinished = [InterruptedTurn {
+        end,
+        ..InterruptedTurn::beginning(turn("t"), Version::new(1), vec![said.clone().into()])
+    }];
     let lost = log(&[("t", vec![user("u").into()])]);
-    let opening = plan(&lost, &[user("v")], &unfinished).unwrap();
-    assert_eq!(written(&opening), "t:cut(Let me look.) new:u:v");
+    let plan = planned(&lost, &[user("v")], &unfinished).unwrap();
+    assert_eq!(written(&plan), "t:cut(Let me look.) new:u:v");
     let stored = log(&[("t", vec![user("u").into(), said.into()])]);
-    let opening = plan(&stored, &[user("v")], &unfinished).unwrap();
-    assert_eq!(written(&opening), "t:cut() new:u:v");
-    assert_eq!(words(&opening.messages), "u:u a:Let me look. u:v");
+    let plan = planned(&stored, &[user("v")], &unfinished).unwrap();
+    assert_eq!(written(&plan), "t:cut() new:u:v");
+    assert_eq!(words(&plan.messages), "u:u a:Let me look. u:v");
 }
 
 #[test]
@@ -144,21 +156,21 @@ fn input_may_answer_calls_of_previous_turn() {
         let kinds = [EntryKind::from(user("u")), calls(&["1", "2"]).into()].into_iter().chain(end).collect();
         log(&[("t", kinds)])
     };
-    let all = plan(&asking(Some(handed_out())), &[result("2"), result("1")], &[]).unwrap();
+    let all = planned(&asking(Some(handed_out())), &[result("2"), result("1")], &[]).unwrap();
     assert_eq!(written(&all), "new:r2 new:r1");
     assert_eq!(words(&all.messages), "u:u a(1,2) r1 r2");
-    let some = plan(&asking(Some(handed_out())), &[user("v"), result("2")], &[]).unwrap();
+    let some = planned(&asking(Some(handed_out())), &[user("v"), result("2")], &[]).unwrap();
     assert_eq!(written(&some), "t:r1! t:end new:r2 new:u:v", "results come first");
     assert_eq!(words(&some.messages), "u:u a(1,2) r1! r2 u:v");
-    let none = plan(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
+    let none = planned(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
     assert_eq!(written(&none), "t:r1! t:r2! t:end new:u:v");
     assert_eq!(words(&none.messages), format!("u:u a(1,2) r1! r2! a:{WENT_ON} u:v"));
-    let stored = |opening: &Opening| {
-        let stored = opening.entries.iter().filter_map(|new| new.kind.as_message()?.tool_result());
+    let stored = |plan: &StartPlan| {
+        let stored = plan.entries.iter().filter_map(|new| new.kind.as_message()?.tool_result());
         stored.map(advisor_core::ToolResult::text).collect::<Vec<_>>()
     };
     assert_eq!((stored(&none), stored(&some)[0].as_str()), (vec![NOT_RUN.to_owned(); 2], NOT_RUN));
-    let dead = plan(&asking(None), &[result("1"), result("2")], &[]).unwrap();
+    let dead = planned(&asking(None), &[result("1"), result("2")], &[]).unwrap();
     assert_eq!(written(&dead), "t:cut() new:r1 new:r2");
     assert_eq!(words(&dead.messages), "u:u a(1,2) r1 r2");
 }
@@ -171,37 +183,37 @@ fn results_that_nobody_read_can_be_brought_again() {
     };
     let failed = || EntryKind::TurnEnded(TurnEnd::Failed { partial: "".into() });
     let both = brought(vec![result("1").into(), result("2").into(), failed()]);
-    let again = plan(&both, &[result("1"), result("2")], &[]).unwrap();
+    let again = planned(&both, &[result("1"), result("2")], &[]).unwrap();
     assert_eq!(written(&again), "failed:undone new:r1 new:r2");
     assert_eq!(words(&again.messages), "u:u a(1,2) r1 r2");
     let with_text = brought(vec![result("1").into(), result("2").into(), user("v").into(), failed()]);
     let all = [result("1"), result("2"), user("v")];
-    assert_eq!(written(&plan(&with_text, &all, &[]).unwrap()), "failed:undone new:r1 new:r2 new:u:v");
+    assert_eq!(written(&planned(&with_text, &all, &[]).unwrap()), "failed:undone new:r1 new:r2 new:u:v");
     // Messages that the input does not repeat must not get lost, and results that the model has answered cannot be
     // brought again.
-    plan(&with_text, &all[..2], &[]).unwrap_err();
-    plan(&both, &[result("1")], &[]).unwrap_err();
+    planned(&with_text, &all[..2], &[]).unwrap_err();
+    planned(&both, &[result("1")], &[]).unwrap_err();
     let read = brought(vec![result("1").into(), result("2").into(), answer("a").into(), failed()]);
-    plan(&read, &[result("1"), result("2")], &[]).unwrap_err();
+    planned(&read, &[result("1"), result("2")], &[]).unwrap_err();
 }
 
 #[test]
 fn result_for_unknown_call_is_refused() {
     let asking = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
     for said in [vec![result("9")], vec![result("1"), result("1")], vec![user("v"), result("9")]] {
-        let error = plan(&asking, &said, &[]).unwrap_err();
+        let error = planned(&asking, &said, &[]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration);
         assert!(error.to_string().contains("no such call"), "{error}");
     }
     let own = [user("v"), calls(&["9"]), result("9"), user("w")];
-    assert_eq!(words(&plan(&[], &own, &[]).unwrap().messages), "u:v a(9) r9 u:w");
+    assert_eq!(words(&planned(&[], &own, &[]).unwrap().messages), "u:v a(9) r9 u:w");
 }
 
 #[test]
 fn stopped_turn_resumes_where_it_stopped() {
     let before = ("t", vec![user("u").into(), answer("a").into(), completed()]);
     let own = |kinds: Vec<EntryKind>| log(&[before.clone(), ("new", kinds)]);
-    let same = plan(&own(vec![user("v").into()]), &[user("v")], &[]).unwrap();
+    let same = planned(&own(vec![user("v").into()]), &[user("v")], &[]).unwrap();
     assert_eq!((written(&same).as_str(), same.version), ("", Version::new(4)));
     assert_eq!(words(&same.messages), "u:u a:a u:v");
     let cut = || EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "so f".into() });
@@ -210,13 +222,16 @@ fn stopped_turn_resumes_where_it_stopped() {
         vec![user("v").into(), calls(&["1"]).into(), result("1").into()],
         vec![user("v").into(), calls(&["1"]).into(), result("1").into(), cut()],
     ] {
-        let again = plan(&own(kinds.clone()), &[user("v")], &[]).unwrap();
+        let again = planned(&own(kinds.clone()), &[user("v")], &[]).unwrap();
         let tail = if kinds.len() > 2 { " a(1) r1" } else { "" };
         assert_eq!((written(&again).as_str(), again.again.is_some()), ("", true));
         assert_eq!(words(&again.messages), format!("u:u a:a u:v{tail}"), "what had been shown is void");
     }
-    let open =
-        plan(&own(vec![user("v").into(), calls(&["1", "2"]).into(), result("2").into()]), &[user("v")], &[]);
+    let open = planned(
+        &own(vec![user("v").into(), calls(&["1", "2"]).into(), result("2").into()]),
+        &[user("v")],
+        &[],
+    );
     let open = open.unwrap();
     assert_eq!(written(&open), "new:r1!");
     assert_eq!(words(&open.messages), "u:u a:a u:v a(1,2) r1! r2", "its tools do not run again");
@@ -233,13 +248,13 @@ fn answered_turn_returns_same_answer() {
         log(&[("new", own.iter().cloned().chain([failed()]).collect())]),
     ] {
         match begin_in(Window::All, &log, &[user("v")], &[]).unwrap() {
-            Beginning::Answered(answer) => {
+            StartOutcome::Answered(answer) => {
                 assert_eq!(
                     (answer.message.text().as_str(), answer.reason),
                     ("yes", advisor_core::FinishReason::Stop)
                 );
             }
-            Beginning::Asking(opening) => panic!("{opening:?}"),
+            StartOutcome::Asking(plan) => panic!("{plan:?}"),
         }
     }
 }
@@ -259,7 +274,7 @@ fn turn_with_unknown_end_is_refused() {
     // Damage elsewhere does not hide the end.
     let own = vec![user("v").into(), damage(), answer("a").into(), completed()];
     let begun = begin_in(Window::All, &log(&[("new", own)]), &[user("v")], &[]).unwrap();
-    assert!(matches!(begun, Beginning::Answered(answer) if answer.message.text() == "a"));
+    assert!(matches!(begun, StartOutcome::Answered(answer) if answer.message.text() == "a"));
 }
 
 #[test]
@@ -293,15 +308,15 @@ fn window_drops_oldest_turns_but_keeps_linked_messages() {
 
     let asking = ("ask", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
     let asked = log(&[plain("a"), asking]);
-    let opening = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
-    assert_eq!(words(&opening.messages), "u:u a(1) r1", "a call and its result never part");
+    let plan = plan_in(Window::Messages(1), &asked, &[result("1")], &[]).unwrap();
+    assert_eq!(words(&plan.messages), "u:u a(1) r1", "a call and its result never part");
 }
 
 #[test]
 fn beginning_writes_after_entries_closing_previous_turn() {
     let open = log(&[("t", vec![user("u").into()])]);
-    let opening = plan(&open, &[user("v")], &[]).unwrap();
-    let left = opening.unsure(&turn("new")).unwrap();
+    let plan = planned(&open, &[user("v")], &[]).unwrap();
+    let left = plan.unsure(&turn("new")).unwrap();
     assert_eq!(
         (left.known, left.unsure.len(), left.until),
         (Some(Version::new(1)), 1, Some(Version::new(3)))
@@ -327,12 +342,12 @@ fn answer_stays_with_turn_that_made_its_calls() {
     assert_eq!(sent(result("1"), 5), "u:u a(1) r1 a:ok u:v");
 }
 
-/// Returns the opening of a turn with the input `v`, when only the last `entries` entries before it are read.
-fn plan_seeing(entries: usize, log: &[Entry]) -> Opening {
+/// Returns the plan of a turn with the input `v`, when only the last `entries` entries before it are read.
+fn plan_seeing(entries: usize, log: &[Entry]) -> StartPlan {
     let seen = past(log, ReadRange::LastEntries(entries), &[]);
-    match Opening::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {
-        Beginning::Asking(opening) => opening,
-        Beginning::Answered(answer) => panic!("answered: {answer:?}"),
+    match StartPlan::plan(&turn("new"), vec![user("v")], seen, &Window::All.into()).unwrap() {
+        StartOutcome::Asking(plan) => plan,
+        StartOutcome::Answered(answer) => panic!("answered: {answer:?}"),
     }
 }
 
@@ -359,13 +374,13 @@ fn turn_with_unread_beginning_is_left_out() {
     );
     let asking = ("a", vec![user("u").into(), calls(&["1"]).into(), handed_out()]);
     let parted = log(&[asking, ("b", vec![result("1").into(), answer("x").into()])]);
-    let opening = plan_seeing(4, &parted);
-    assert_eq!(words(&opening.messages), "u:v", "an open turn, too, goes with the calls that it answers");
-    assert_eq!(written(&opening), "b:cut() new:u:v");
+    let plan = plan_seeing(4, &parted);
+    assert_eq!(words(&plan.messages), "u:v", "an open turn, too, goes with the calls that it answers");
+    assert_eq!(written(&plan), "b:cut() new:u:v");
     let open = log(&[turn("a", Some(completed())), turn("b", None)]);
     for (window, seen) in [(Window::Messages(1), 2), (Window::Messages(0), 0)] {
-        let opening = plan_in(window, &open, &[user("v")], &[]).unwrap();
-        assert_eq!(written(&opening), "b:cut() new:u:v", "an open turn is closed, also out of sight");
+        let plan = plan_in(window, &open, &[user("v")], &[]).unwrap();
+        assert_eq!(written(&plan), "b:cut() new:u:v", "an open turn is closed, also out of sight");
         assert_eq!(written(&plan_seeing(seen, &open)), "b:cut() new:u:v");
     }
 }
@@ -374,28 +389,28 @@ proptest! {
     #[test]
     fn law_m6_from_any_log_the_next_request_is_valid(log in any_log(), count in 0..12_usize, all in any::<bool>()) {
         let window = if all { Window::All } else { Window::Messages(count) };
-        let opening = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        prop_assert_eq!(validate_transcript(&opening.messages), []);
-        prop_assert_eq!(opening.messages.last(), Some(&user("v")));
+        let plan = plan_in(window, &log, &[user("v")], &[]).unwrap();
+        prop_assert_eq!(validate_transcript(&plan.messages), []);
+        prop_assert_eq!(plan.messages.last(), Some(&user("v")));
     }
 
     #[test]
     fn law_m2_sent_messages_equal_later_view_of_log(log in any_log(), other in any::<bool>()) {
         let texts = if other { other_texts() } else { MemoryTexts::default() };
         let measure = Measure { texts: Arc::new(texts.clone()), ..Window::All.into() };
-        let begun = Opening::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &measure);
-        let Beginning::Asking(opening) = begun.unwrap() else { panic!("the turn is new") };
-        let mut told = repair_with(&with(&log, &opening), &texts);
+        let begun = StartPlan::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &measure);
+        let StartOutcome::Asking(plan) = begun.unwrap() else { panic!("the turn is new") };
+        let mut told = repair_with(&with(&log, &plan), &texts);
         prop_assert_eq!(told.pop().unwrap().text(), texts.interrupted.to_string());
-        prop_assert_eq!(told, opening.messages);
+        prop_assert_eq!(told, plan.messages);
     }
 
     #[test]
     fn view_covers_everything_window_can_hold(log in ordinary_log(), count in 0..16_usize) {
         let window = Window::Messages(count);
         let from_view = plan_in(window, &log, &[user("v")], &[]).unwrap();
-        let from_all = Opening::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &window.into());
-        let Beginning::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
+        let from_all = StartPlan::plan(&turn("new"), vec![user("v")], past(&log, ReadRange::All, &[]), &window.into());
+        let StartOutcome::Asking(from_all) = from_all.unwrap() else { panic!("the turn is new") };
         prop_assert_eq!(words(&from_view.messages), words(&from_all.messages));
     }
 
@@ -403,16 +418,16 @@ proptest! {
     fn a_dead_turn_is_closed_once(log in any_log(), partial in "[a-c]{0,2}") {
         let Some(last) = log.chunk_by(same_turn).next_back() else { return Ok(()) };
         let name = last[0].turn.clone();
-        let unfinished = Unfinished {
+        let unfinished = InterruptedTurn {
             end: TurnEnd::Interrupted { partial: partial.as_str().into() },
-            ..Unfinished::beginning(name, Version::new(log.len() as u64), Vec::new())
+            ..InterruptedTurn::beginning(name, Version::new(log.len() as u64), Vec::new())
         };
-        let opening = plan(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
-        let after = with(&log, &opening);
+        let plan = planned(&log, &[user("v")], std::slice::from_ref(&unfinished)).unwrap();
+        let after = with(&log, &plan);
         let input = after.chunk_by(same_turn).next_back().unwrap().len();
         let closed = &after[..after.len() - input];
-        let again = plan(closed, &[user("v")], &[unfinished]).unwrap();
+        let again = planned(closed, &[user("v")], &[unfinished]).unwrap();
         prop_assert_eq!(written(&again), "new:u:v");
-        prop_assert_eq!(again.messages, opening.messages);
+        prop_assert_eq!(again.messages, plan.messages);
     }
 }

@@ -73,7 +73,7 @@ impl StartPlan {
         said: Vec<Message>,
         loaded: LoadedConversation,
         measure: &Measure,
-    ) -> Result<StartOutcome<StartPlan>> {
+    ) -> Result<StartOutcome<Self>> {
         let (version, parent, texts) = (loaded.snapshot.version, loaded.parent, &*measure.texts);
         let last_turn = loaded.snapshot.last_turn().filter(|_| loaded.parent.is_none()).cloned();
         let read = Self::read_for_later(&loaded.snapshot, measure);

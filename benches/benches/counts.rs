@@ -17,10 +17,11 @@
 )]
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use advisor_benches::{Case, Work};
+use advisor_benches::{Case, Work, instructions, is_required};
 
 /// How much more than the baseline is a failure: a part of it, and so much at least, which chance may bring.
 const MORE: f64 = 1.03;
@@ -46,8 +47,7 @@ fn main() -> ExitCode {
     let (save, wanted): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|argument| argument == "--save");
     let Some(valgrind) = first_line("valgrind", "--version") else {
         println!("instructions are not counted: valgrind is not installed");
-        let required = std::env::var("ADVISOR_REQUIRE_VALGRIND").is_ok_and(|required| required == "1");
-        return if required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        return if is_required("ADVISOR_REQUIRE_VALGRIND") { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     };
     let baseline = Baseline::read(&valgrind);
     let chosen = |case: &Case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word));
@@ -84,20 +84,11 @@ fn count(case: &Case) -> Counts {
         let work = case.work(size);
         allocation_counter::measure(|| measured(work)).count_total
     };
-    Counts { instructions: each(&|size| instructions(&case.name, size)), allocations: each(&allocations) }
-}
-
-fn instructions(case: &str, size: usize) -> u64 {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=counts::measured"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--run", case, &size.to_string()])
-        .output()
-        .unwrap();
-    let report = String::from_utf8_lossy(&output.stderr);
-    let count = report.lines().find_map(|line| line.split_once("Collected : "));
-    let count = count.and_then(|(_, count)| count.trim().parse().ok());
-    count.filter(|count| *count > 0).unwrap_or_else(|| panic!("nothing was counted: {report}"))
+    let instructions = |size: usize| {
+        let size = size.to_string();
+        instructions("counts::measured", &["--run", &case.name, &size].map(OsStr::new))
+    };
+    Counts { instructions: each(&instructions), allocations: each(&allocations) }
 }
 
 /// The first line that a program prints; `None` if it is not there.

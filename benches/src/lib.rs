@@ -1,15 +1,22 @@
-//! What is measured: work that begins where everything is there, and does one thing so often.
+//! The measured work. It begins with all input ready, and repeats one thing a given number of times.
 //!
 //! `benches/counts.rs` counts its instructions and allocations, `benches/recordings.rs` those of recorded answers, `benches/time.rs` the
 //! time.
 
-#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a benchmark fails by panicking")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a benchmark fails by panicking"
+)]
 
+mod callgrind;
 mod cases;
 mod recording;
 mod shapes;
 mod transport;
 
+pub use callgrind::{instructions, is_required};
 pub use cases::{Case, Work, all};
 pub use recording::{Recording, Replay};
 pub use shapes::Shape;

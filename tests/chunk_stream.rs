@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use advisor_core::{
-    AdvisorChain, BlockDelta, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Delta, Error,
-    ErrorKind, FinishReason, Message, MessageAggregator, Result, from_fn,
+    AdvisorChain, AdvisorInfo, BlockDelta, ChatRequest, ChatResponse, Chunk, ChunkFold, ChunkStream, Delta,
+    Error, ErrorKind, FinishReason, Message, MessageAggregator, Result, StreamAdvisor, async_trait, from_fn,
 };
 use advisor_testkit::{Answer, Gate, Journal, ScriptedModel};
 use futures::stream::FusedStream;
@@ -115,6 +115,32 @@ async fn error_of_work_added_late_counts_as_emitted() {
     let failing = stream.on_completed(|_| async { Err(Error::new(ErrorKind::Store, "it is full")) });
     let items: Vec<_> = failing.collect().await;
     assert!(items[0].as_ref().unwrap_err().emitted());
+}
+
+#[tokio::test]
+async fn text_alone_answers_a_request() {
+    let closed =
+        from_fn("closed", |request: ChatRequest, _| async move { Ok(request.answer("We are closed.")) });
+    let chain = AdvisorChain::builder(ScriptedModel::new([])).advisor(closed).build().unwrap();
+    let response = chain.stream(ChatRequest::new(Message::user("?"))).call().await.unwrap();
+    assert_eq!(response.text(), "We are closed.");
+}
+
+/// An advisor that does not say its name.
+struct Unnamed<T>(T);
+
+impl AdvisorInfo for Unnamed<Vec<String>> {}
+
+#[async_trait]
+impl StreamAdvisor for Unnamed<Vec<String>> {
+    async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
+        next.next_stream(request).await
+    }
+}
+
+#[test]
+fn an_advisor_has_the_name_of_its_type() {
+    assert_eq!(Unnamed(vec![String::new()]).name(), "Unnamed");
 }
 
 /// A cache inside the tool loop: the second turn's first answer comes from the first turn.

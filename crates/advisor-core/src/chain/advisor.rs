@@ -7,8 +7,12 @@ use crate::{AdvisorChain, ChatRequest, ChunkStream, Placement, Result, ToolSet};
 
 /// Name, placement and hooks of an advisor, common to both advisor traits.
 pub trait AdvisorInfo: Send + Sync + 'static {
-    /// Returns the name for plans, traces and errors.
-    fn name(&self) -> &str;
+    /// Returns the name for plans, traces and errors: the name of the type by default, without its path and its type
+    /// parameters.
+    fn name(&self) -> &str {
+        let path = std::any::type_name::<Self>().split('<').next().unwrap_or_default();
+        path.rsplit("::").next().unwrap_or(path)
+    }
 
     /// Returns the default placement: once per turn, outside the tool loop. The code that adds the advisor can
     /// override it.
@@ -61,25 +65,19 @@ pub trait AdvisorInfo: Send + Sync + 'static {
 /// ```
 /// use std::sync::Arc;
 /// use advisor_core::{
-///     AdvisorChain, AdvisorInfo, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result,
-///     StreamAdvisor, async_trait,
+///     AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Result, StreamAdvisor, async_trait,
 /// };
 ///
 /// /// Answers by itself where it must, without asking the model.
 /// struct Guard;
 ///
-/// impl AdvisorInfo for Guard {
-///     fn name(&self) -> &str {
-///         "guard"
-///     }
-/// }
+/// impl AdvisorInfo for Guard {}
 ///
 /// #[async_trait]
 /// impl StreamAdvisor for Guard {
 ///     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
 ///         if request.last_user().is_some_and(|message| message.text().contains("password")) {
-///             let refusal = Message::assistant("I do not talk about passwords.");
-///             return Ok(request.answer(ChatResponse::new(0, refusal, FinishReason::Stop)));
+///             return Ok(request.answer("I do not talk about passwords."));
 ///         }
 ///         next.next_stream(request).await
 ///     }

@@ -88,14 +88,12 @@ impl ChatRequest {
     ///
     /// # Example
     /// ```
-    /// use advisor_core::{ChatRequest, ChatResponse, FinishReason, Message, from_fn};
+    /// use advisor_core::{ChatRequest, from_fn};
     ///
-    /// let closed = from_fn("closed", |request: ChatRequest, _| async move {
-    ///     let sorry = Message::assistant("We are closed.");
-    ///     Ok(request.answer(ChatResponse::new(0, sorry, FinishReason::Stop)))
-    /// });
+    /// let closed = from_fn("closed", |request: ChatRequest, _| async move { Ok(request.answer("We are closed.")) });
     /// ```
-    pub fn answer(&self, response: ChatResponse) -> ChunkStream {
+    pub fn answer(&self, response: impl Into<ChatResponse>) -> ChunkStream {
+        let response = response.into();
         self.turn.note_answer(response.message());
         ChunkStream::answer(response.in_round(self.turn.next_round()))
     }

@@ -81,7 +81,8 @@ impl ChunkStream {
     }
 
     /// Creates a stream of a known answer: its blocks as chunks, then its completion.
-    pub fn answer(response: ChatResponse) -> Self {
+    pub fn answer(response: impl Into<ChatResponse>) -> Self {
+        let response = response.into();
         let mut chunks: Vec<_> =
             response.blocks().flat_map(|(block, content)| Chunk::from_block(block, content)).collect();
         chunks.push(Chunk::Completed(response));

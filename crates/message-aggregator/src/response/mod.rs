@@ -214,6 +214,27 @@ impl ChatResponse {
     }
 }
 
+/// A finished answer of this text, in round 0.
+impl From<Text> for ChatResponse {
+    fn from(text: Text) -> Self {
+        Self::new(0, Message::assistant(text), FinishReason::Stop)
+    }
+}
+
+/// A finished answer of this text, in round 0.
+impl From<&str> for ChatResponse {
+    fn from(text: &str) -> Self {
+        Text::from(text).into()
+    }
+}
+
+/// A finished answer of this text, in round 0.
+impl From<String> for ChatResponse {
+    fn from(text: String) -> Self {
+        Text::from(text).into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -139,6 +139,9 @@ impl AnswerDecoder {
             if let Some(delta) = self.progress.deltas.pop_front() {
                 return Some(Ok(delta));
             }
+            if self.progress.failed.is_some() && self.progress.end_data() {
+                continue;
+            }
             if let Some(error) = self.progress.failed.take() {
                 self.body = Body::Over;
                 return Some(Err(error));

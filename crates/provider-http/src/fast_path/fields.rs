@@ -23,7 +23,8 @@ pub enum Field {
     Text,
     /// A [`Text`](Self::Text), or what is in the place of one where it is no string.
     TextOr(&'static Self),
-    /// As [`Text`](Self::Text), inside data that rides on reasoning. The format joins the pieces that differ only in it.
+    /// As [`Text`](Self::Text), inside data that rides on reasoning. Pieces of data that differ only in it are joined. The
+    /// value of such data is an object with the field of the event that it comes from.
     Joined,
     /// A string that is read until it is known, such as the id of the answer.
     Once,

@@ -7,8 +7,8 @@ use super::fields::Field;
 
 /// The data that came last, as long as more of it may come.
 pub(super) struct JoinedData {
-    /// The keys of the joined strings.
-    keys: Vec<&'static str>,
+    /// Where the joined strings are in the data.
+    holder: Option<&'static Field>,
     run: Option<Run>,
 }
 
@@ -18,15 +18,18 @@ struct Run {
     pointers: Vec<String>,
     /// The end of the one joined string, not written into the data yet.
     more: String,
+    /// How many bytes were appended to the data.
+    bytes: usize,
     /// The template whose events continue the data.
     template: Option<u64>,
 }
 
+/// The most bytes that are appended to data. Longer data is passed on in pieces, so that the limits of an answer count it.
+const MOST: usize = 64 << 10;
+
 impl JoinedData {
     pub(super) fn new(fields: &'static Field) -> Self {
-        let mut keys = Vec::new();
-        collect_keys(fields, &mut keys);
-        Self { keys, run: None }
+        Self { holder: holder(fields), run: None }
     }
 
     #[inline(always)]
@@ -44,20 +47,19 @@ impl JoinedData {
         }
         let before = self.end();
         let pointers = value_of(&delta).map(|value| self.pointers(value)).unwrap_or_default();
-        self.run = Some(Run { delta, pointers, more: String::new(), template });
+        self.run = Some(Run { delta, pointers, more: String::new(), bytes: 0, template });
         before
     }
 
     /// Appends a text to the data if events of this template continue it.
     #[inline]
     pub(super) fn append(&mut self, text: &str, template: u64) -> bool {
-        match &mut self.run {
-            Some(run) if run.template == Some(template) => {
-                run.more.push_str(text);
-                true
-            }
-            _ => false,
+        let Some(run) = self.run.as_mut().filter(|run| run.template == Some(template)) else { return false };
+        let fits = run.takes(text.len());
+        if fits {
+            run.more.push_str(text);
         }
+        fits
     }
 
     /// Ends the data, and returns it.
@@ -87,27 +89,41 @@ impl JoinedData {
 
     fn pointers(&self, value: &Value) -> Vec<String> {
         let mut pointers = Vec::new();
-        find_joined(value, &self.keys, &mut String::new(), &mut pointers);
+        self.holder.into_iter().for_each(|holder| find_joined(holder, value, "", &mut pointers));
         pointers
     }
 }
 
 impl Run {
-    /// Appends the joined strings of `delta` to those of the data. Returns false if the two differ in anything else.
+    /// Counts more bytes. Returns false if they are too many.
+    #[inline]
+    fn takes(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes <= MOST
+    }
+
+    /// Appends the joined strings of `delta` to those of the data. Returns false if the two differ in anything else, or the
+    /// strings are too long.
     fn join(&mut self, delta: &mut Delta) -> bool {
         self.write_more();
         if self.pointers.is_empty() || (self.delta.choice, self.delta.block) != (delta.choice, delta.block) {
             return false;
         }
-        let (Some(value), Some(more)) = (value_of_mut(&mut self.delta), value_of_mut(delta)) else {
-            return false;
-        };
-        let texts = take_strings(value, &self.pointers);
+        let Some(more) = value_of_mut(delta) else { return false };
         let others = take_strings(more, &self.pointers);
-        let is_same = texts.len() == others.len() && value == more;
-        push_strings(value, &self.pointers, &texts);
-        push_strings(if is_same { value } else { more }, &self.pointers, &others);
-        is_same
+        let fits = self.takes(others.iter().map(String::len).sum());
+        let Some(value) = value_of_mut(&mut self.delta) else { return false };
+        let texts = take_strings(value, &self.pointers);
+        let joins = fits && texts.len() == others.len() && value == more;
+        put_strings(value, &self.pointers, texts);
+        if !joins {
+            put_strings(more, &self.pointers, others);
+            return false;
+        }
+        for (pointer, other) in self.pointers.iter().zip(&others) {
+            string_at(value, pointer).into_iter().for_each(|joined| joined.push_str(other));
+        }
+        true
     }
 
     fn write_more(&mut self) {
@@ -132,42 +148,43 @@ fn value_of_mut(delta: &mut Delta) -> Option<&mut Value> {
     }
 }
 
-fn collect_keys(field: &'static Field, keys: &mut Vec<&'static str>) {
+/// Returns the object around the values that have joined strings, or around lists of them.
+fn holder(field: &'static Field) -> Option<&'static Field> {
     match field {
         Field::Object(fields) | Field::Whole(fields) => {
-            for (key, field) in *fields {
-                match field {
-                    Field::Joined => keys.push(key),
-                    field => collect_keys(field, keys),
-                }
-            }
+            let is_holder = fields.iter().any(|(_, field)| match field {
+                Field::List(entry) => has_joined(entry),
+                field => has_joined(field),
+            });
+            if is_holder { Some(field) } else { fields.iter().find_map(|(_, field)| holder(field)) }
         }
-        Field::List(entry) | Field::TextOr(entry) => collect_keys(entry, keys),
-        _ => {}
+        Field::List(inner) | Field::TextOr(inner) => holder(inner),
+        _ => None,
     }
 }
 
-/// Appends the JSON pointers to all strings of these keys. `path` is the pointer to `value`.
-fn find_joined(value: &Value, keys: &[&str], path: &mut String, pointers: &mut Vec<String>) {
-    let length = path.len();
-    let mut descend = |path: &mut String, token: &str, value: &Value| {
-        path.push('/');
-        path.push_str(token);
-        match value {
-            Value::String(_) if keys.contains(&token) => pointers.push(path.clone()),
-            value => find_joined(value, keys, path, pointers),
+fn has_joined(field: &Field) -> bool {
+    match field {
+        Field::Object(fields) | Field::Whole(fields) => {
+            fields.iter().any(|(_, field)| matches!(field, Field::Joined))
         }
-        path.truncate(length);
-    };
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                descend(path, &key.replace('~', "~0").replace('/', "~1"), value);
+        _ => false,
+    }
+}
+
+/// Appends the JSON pointers to the joined strings. `path` is the pointer to `value`.
+fn find_joined(field: &'static Field, value: &Value, path: &str, pointers: &mut Vec<String>) {
+    match (field, value) {
+        (Field::Joined, Value::String(_)) => pointers.push(path.to_owned()),
+        (Field::Object(fields) | Field::Whole(fields), Value::Object(values)) => {
+            for (key, field) in *fields {
+                let value = values.get(*key).into_iter();
+                value.for_each(|value| find_joined(field, value, &format!("{path}/{key}"), pointers));
             }
         }
-        Value::Array(entries) => {
-            for (at, value) in entries.iter().enumerate() {
-                descend(path, &at.to_string(), value);
+        (Field::List(entry), Value::Array(values)) => {
+            for (at, value) in values.iter().enumerate() {
+                find_joined(entry, value, &format!("{path}/{at}"), pointers);
             }
         }
         _ => {}
@@ -186,8 +203,10 @@ fn take_strings(value: &mut Value, pointers: &[String]) -> Vec<String> {
     pointers.iter().map_while(|pointer| string_at(value, pointer).map(std::mem::take)).collect()
 }
 
-fn push_strings(value: &mut Value, pointers: &[String], texts: &[String]) {
+fn put_strings(value: &mut Value, pointers: &[String], texts: Vec<String>) {
     for (pointer, text) in pointers.iter().zip(texts) {
-        string_at(value, pointer).into_iter().for_each(|joined| joined.push_str(text));
+        if let Some(joined) = string_at(value, pointer) {
+            *joined = text;
+        }
     }
 }

@@ -137,7 +137,7 @@ impl FastPath {
             let Some(known) = self.known.first_mut() else { break };
             let Some((text, behind)) = read_framed(&known.template, rest, self.framing, &mut self.unescaped)
             else {
-                if self.find_other(rest) {
+                if self.find_other(rest, longest) {
                     continue;
                 }
                 break;
@@ -179,12 +179,14 @@ impl FastPath {
         true
     }
 
-    /// Puts the template first that fits the event which begins these bytes; false if none does.
+    /// Puts the template first that fits the event at the beginning of these bytes. Returns false if none does, or if the
+    /// event is longer than `longest`.
     #[cold]
-    fn find_other(&mut self, bytes: &[u8]) -> bool {
+    fn find_other(&mut self, bytes: &[u8], longest: usize) -> bool {
         let mut others = self.known.iter().enumerate().skip(1);
         let fits = |known: &Known, unescaped: &mut String| {
-            read_framed(&known.template, bytes, self.framing, unescaped).is_some()
+            read_framed(&known.template, bytes, self.framing, unescaped)
+                .is_some_and(|(_, behind)| bytes.len() - behind.len() <= longest)
         };
         let Some((at, _)) = others.find(|(_, known)| fits(known, &mut self.unescaped)) else { return false };
         self.put_first(at);
@@ -206,9 +208,10 @@ impl FastPath {
         }
     }
 
-    /// Takes in an event that was parsed: `deltas` holds what it said from number `new` on.
+    /// Takes in an event that was parsed: `deltas` holds its deltas from number `new` on.
     ///
-    /// Data that rides on reasoning is taken out of them, and comes back when no more of it follows. The event's JSON must be
+    /// Data that rides on reasoning is taken out of them. It comes back before the next delta that does not continue it; only
+    /// reasoning with more of the data, and token counts, overtake it. The event's JSON must be
     /// valid; `name` is that of a server-sent event.
     pub fn parsed(&mut self, name: Option<&str>, json: &str, deltas: &mut VecDeque<Delta>, new: usize) {
         if self.learns {
@@ -220,26 +223,28 @@ impl FastPath {
     /// As [`parsed`](Self::parsed), without learning from it: for events whose JSON is not certain.
     pub fn join_parsed(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
         let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
-        if !deltas.range(new..).any(is_data) {
-            if let Some(data) = self.joined.end() {
-                deltas.insert(new, data);
-            }
+        if self.joined.is_empty() && !deltas.range(new..).any(is_data) {
             return;
         }
-        let mut ended = Vec::new();
-        let said = deltas.split_off(new);
-        let mut said: VecDeque<Delta> = said
-            .into_iter()
-            .filter_map(|delta| {
-                if is_data(&delta) {
-                    ended.extend(self.joined.add(delta, None));
-                    return None;
+        let mut said = deltas.split_off(new).into_iter().peekable();
+        while let Some(delta) = said.next() {
+            match &delta.kind {
+                DeltaKind::ReasoningData(_) => deltas.extend(self.joined.add(delta, None)),
+                DeltaKind::Usage(_) => deltas.push_back(delta),
+                DeltaKind::Reasoning(_) => {
+                    let data = said.next_if(|next| is_data(next) && is_beside(next, &delta));
+                    deltas.extend(match data {
+                        Some(data) => self.joined.add(data, None),
+                        None => self.joined.end(),
+                    });
+                    deltas.push_back(delta);
                 }
-                Some(delta)
-            })
-            .collect();
-        deltas.extend(ended);
-        deltas.append(&mut said);
+                _ => {
+                    deltas.extend(self.joined.end());
+                    deltas.push_back(delta);
+                }
+            }
+        }
     }
 
     /// Ends the data that rides on reasoning, and appends it: before the answer ends, or fails.
@@ -264,6 +269,11 @@ impl FastPath {
         events.extend(bytes.filter_map(|event| String::from_utf8(event).ok()));
         events
     }
+}
+
+/// Whether two deltas belong to the same block.
+fn is_beside(one: &Delta, other: &Delta) -> bool {
+    (one.choice, one.block) == (other.choice, other.block)
 }
 
 /// Without what the answer says.

@@ -103,6 +103,8 @@ impl<'a> Search<'a> {
             Some(Field::Text | Field::Joined | Field::TextOr(_)) if self.is_text(start, end)? => {
                 if self.has_said() { PlaceKind::Again } else { PlaceKind::Said }
             }
+            // The text may come from here, and be the same elsewhere by chance.
+            Some(_) if self.is_text(start, end)? => return None,
             Some(_) => return Some(()),
         };
         let differs = matches!(kind, PlaceKind::Said | PlaceKind::Again);

@@ -18,7 +18,11 @@ impl<'a> Said<'a> {
         for delta in deltas {
             match &delta.kind {
                 DeltaKind::Usage(_) if !has_counts => has_counts = true,
-                DeltaKind::ReasoningData(riding) if data.is_none() => data = Some((delta, &**riding)),
+                // Data rides on the piece of reasoning before it.
+                DeltaKind::ReasoningData(riding) if data.is_none() => {
+                    piece.filter(|(piece, _): &(&Delta, _)| matches!(piece.kind, DeltaKind::Reasoning(_)))?;
+                    data = Some((delta, &**riding));
+                }
                 kind if piece.is_none() => piece = Some((delta, text_of(kind)?)),
                 _ => return None,
             }

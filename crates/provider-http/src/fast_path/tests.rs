@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::slice;
 
 use advisor_core::{ProviderData, Usage};
 use serde_json::{Value, json};
@@ -19,9 +20,12 @@ fn convert(json: &str) -> Vec<Delta> {
     let event: Value = serde_json::from_str(json).unwrap();
     let mut deltas = Vec::new();
     if let Some(note) = event.get("note") {
-        deltas.push(DeltaKind::ReasoningData(Box::new(ProviderData::new("note", note.clone()))).into());
+        deltas.extend(note[0]["text"].as_str().map(Delta::reasoning));
+        deltas.push(
+            DeltaKind::ReasoningData(Box::new(ProviderData::new("note", json!({ "note": note })))).into(),
+        );
     }
-    if let Some(text) = event["say"].as_str().or(event["note"][0]["text"].as_str()) {
+    if let Some(text) = event["say"].as_str() {
         deltas.push(Delta::text(text));
     }
     if let Some(count) = event["use"]["n"].as_u64() {
@@ -56,7 +60,13 @@ fn decode(fast: &mut FastPath, body: &str) -> (Decoded, Vec<Delta>) {
 fn texts(deltas: &[Delta]) -> Vec<&str> {
     deltas
         .iter()
-        .filter_map(|delta| if let DeltaKind::Text(text) = &delta.kind { Some(&**text) } else { None })
+        .filter_map(|delta| {
+            if let DeltaKind::Text(text) | DeltaKind::Reasoning(text) = &delta.kind {
+                Some(&**text)
+            } else {
+                None
+            }
+        })
         .collect()
 }
 
@@ -167,18 +177,18 @@ fn data_that_differs_only_in_its_text_is_joined() {
     let joined = |text: &str| {
         Delta::from(DeltaKind::ReasoningData(Box::new(ProviderData::new(
             "note",
-            json!([{"text": text, "kind": "k"}]),
+            json!({"note": [{"text": text, "kind": "k"}]}),
         ))))
     };
     let mut fast = FastPath::new(Framing::Lines, &EVENT);
-    assert_eq!(parse(&mut fast, None, &note("a")), [Delta::text("a")], "more may come");
+    assert_eq!(parse(&mut fast, None, &note("a")), [Delta::reasoning("a")], "more may come");
     let (decoded, deltas) = decode(&mut fast, &format!("{}\n{}\n", note("b"), note("c")));
     assert_eq!((decoded.events, texts(&deltas)), (2, vec!["b", "c"]));
     assert_eq!(deltas.len(), 2);
-    assert_eq!(parse(&mut fast, None, &note("d")), [Delta::text("d")]);
+    assert_eq!(parse(&mut fast, None, &note("d")), [Delta::reasoning("d")]);
     // Another kind is other data: it ends the data before it.
     let other = r#"{"note":[{"text":"e","kind":"l"}]}"#;
-    assert_eq!(parse(&mut fast, None, other), [joined("abcd"), Delta::text("e")]);
+    assert_eq!(parse(&mut fast, None, other), [joined("abcd"), Delta::reasoning("e")]);
     // So does a text without data.
     let ended = parse(&mut fast, None, r#"{"say":"f"}"#);
     assert_eq!((ended.len(), texts(&ended)), (2, vec!["f"]));
@@ -187,26 +197,106 @@ fn data_that_differs_only_in_its_text_is_joined() {
     assert!(rest.is_empty());
 }
 
+fn note(value: &Value) -> Delta {
+    DeltaKind::ReasoningData(Box::new(ProviderData::new("note", json!({ "note": value })))).into()
+}
+
+/// The deltas of an event that was parsed, and of the end of the answer.
+fn join(events: &[&[Delta]]) -> Vec<Delta> {
+    let mut fast = FastPath::new(Framing::Lines, &EVENT);
+    let mut deltas = VecDeque::new();
+    for event in events {
+        let new = deltas.len();
+        deltas.extend(event.iter().cloned());
+        fast.join_parsed(&mut deltas, new);
+    }
+    fast.end_data(&mut deltas);
+    deltas.into()
+}
+
 #[test]
-fn joined_strings_are_found_under_any_key_and_at_any_depth() {
-    let one = json!({"a/b": [{"text": "1", "~": {"text": "2"}}], "n": 1});
-    let mut run = JoinedData::new(&EVENT);
-    let delta = |value: &Value| {
-        Delta::from(DeltaKind::ReasoningData(Box::new(ProviderData::new("note", value.clone()))))
-    };
-    assert!(run.add(delta(&one), None).is_none());
-    assert!(run.add(delta(&one), None).is_none());
-    let end = run.end().unwrap();
-    assert_eq!(end, delta(&json!({"a/b": [{"text": "11", "~": {"text": "22"}}], "n": 1})));
+fn only_strings_of_the_table_are_joined() {
+    let one = |text: &str| note(&json!([{"text": text, "meta": {"text": "m"}, "n": 1}]));
+    assert_eq!(join(&[&[one("1")], &[one("2")]]), [one("12")]);
     // What differs elsewhere, or lacks a string, is other data, and neither of them changes.
     for other in [
-        json!({"a/b": [{"text": "1", "~": {"text": "2"}}], "n": 2}),
-        json!({"a/b": [{"text": "1", "~": {"text": null}}], "n": 1}),
-        json!({"a/b": [{"text": "1"}], "n": 1}),
+        json!([{"text": "1", "meta": {"text": "n"}, "n": 1}]),
+        json!([{"text": "1", "meta": {"text": "m"}, "n": 2}]),
+        json!([{"text": null, "meta": {"text": "m"}, "n": 1}]),
+        json!([{"text": "1", "meta": {"text": "m"}, "n": 1}, {"text": "1"}]),
+        json!({"text": "1"}),
         json!([]),
     ] {
-        assert!(run.add(delta(&one), None).is_none());
-        assert_eq!(run.add(delta(&other), None), Some(delta(&one)));
-        assert_eq!(run.end(), Some(delta(&other)));
+        let (one, other) = (one("1"), note(&other));
+        assert_eq!(join(&[slice::from_ref(&one), slice::from_ref(&other)]), [one, other]);
     }
+}
+
+#[test]
+fn data_stays_before_everything_that_does_not_continue_it() {
+    let data = |text: &str| note(&json!([{"text": text}]));
+    let (thought, usage) = (|| Delta::reasoning("r"), || Delta::usage(Usage::default()));
+    let call = || Delta::tool_call(ToolCallDelta::start(0, "c", "f"));
+    // In its own event.
+    assert_eq!(
+        join(&[&[data("1"), Delta::text("t")], &[Delta::text("u")]]),
+        [data("1"), Delta::text("t"), Delta::text("u")]
+    );
+    assert_eq!(join(&[&[thought(), data("1"), call()]]), [thought(), data("1"), call()]);
+    // Before a piece of reasoning without more of it.
+    assert_eq!(join(&[&[data("1")], &[thought()]]), [data("1"), thought()]);
+    // Before another choice's.
+    let other = [thought().in_choice(1), data("2").in_choice(1)];
+    assert_eq!(
+        join(&[&[thought(), data("1"), other[0].clone(), other[1].clone()]]),
+        [thought(), data("1"), other[0].clone(), other[1].clone()]
+    );
+    // Reasoning that brings more of it, and token counts, overtake it.
+    assert_eq!(
+        join(&[&[thought(), data("1"), usage()], &[thought(), data("2")]]),
+        [thought(), usage(), thought(), data("12")]
+    );
+}
+
+#[test]
+fn law_r1_joined_data_is_passed_on_in_bounded_pieces() {
+    let data = |text: &str| note(&json!([{"text": text}]));
+    let long = "x".repeat(40 << 10);
+    let deltas = join(&[&[data(&long)], &[data(&long)], &[data(&long)], &[data(&long)]]);
+    assert_eq!(deltas, [data(&long.repeat(2)), data(&long.repeat(2))]);
+
+    let mut fast = FastPath::new(Framing::Lines, &EVENT);
+    let event = |text: &str| format!(r#"{{"note":[{{"text":"{text}"}}]}}"#);
+    parse(&mut fast, None, &event("a"));
+    let mut deltas = VecDeque::new();
+    for _ in 0..4 {
+        assert!(fast.decode_data(None, &event(&long), &mut deltas));
+    }
+    fast.end_data(&mut deltas);
+    let pieces = deltas.iter().filter(|delta| matches!(delta.kind, DeltaKind::ReasoningData(_)));
+    assert_eq!(pieces.count(), 3);
+}
+
+#[test]
+fn a_text_that_is_elsewhere_in_the_event_is_not_learned() {
+    let fast = after(Framing::Lines, &[r#"{"say":"no","stop":"no"}"#]);
+    assert!(!fast.knows_any());
+}
+
+#[test]
+fn a_template_whose_event_is_too_long_is_not_met() {
+    let mut fast = after(
+        Framing::Lines,
+        &[
+            r#"{"say":"a","use":{"n":1}}"#,
+            r#"{"say":"a","use":{"n":0}}"#,
+            r#"{"id":"","say":"a","use":{"n":1}}"#,
+            r#"{"id":"","say":"a","use":{"n":0}}"#,
+        ],
+    );
+    let (one, other) = (r#"{"say":"b","use":{"n":5}}"#, r#"{"id":"","say":"c","use":{"n":7}}"#);
+    decode(&mut fast, &format!("{one}\n{other}\n"));
+    let long = format!("{{\"say\":\"{}\",\"use\":{{\"n\":5}}}}\n", "x".repeat(99));
+    assert_eq!(fast.decode(long.as_bytes(), 50, 9, &mut VecDeque::new()), Decoded::default());
+    assert_eq!(fast.take_counts(), [one, other]);
 }

@@ -138,9 +138,11 @@ impl Progress {
         self.deltas.extend(all.map(Delta::usage));
     }
 
-    /// Emits the data attached to reasoning, to which nothing is added any more.
-    pub(super) fn end_data(&mut self) {
+    /// Emits the data attached to reasoning, to which nothing is added any more. Returns false if there is none.
+    pub(super) fn end_data(&mut self) -> bool {
+        let before = self.deltas.len();
         self.fast.end_data(&mut self.deltas);
+        self.deltas.len() > before
     }
 
     pub(super) fn mark_done(&mut self) {
@@ -264,7 +266,6 @@ impl Progress {
     /// Keeps the first error, and drops the status message. Every error of an answer passes through here. After
     /// the end marker the answer is complete, and errors are ignored.
     pub(super) fn fail_with(&mut self, error: Error) {
-        self.end_data();
         if self.end != End::Done {
             self.failed.get_or_insert(error);
         }

@@ -231,6 +231,40 @@ fn law_s5_reasoning_details_join_on_fast_path_too() {
     assert_eq!(*at, said.len() - 2);
 }
 
+/// The kinds of the deltas of these events, and of their end.
+fn kinds(events: &[String]) -> Vec<&'static str> {
+    let (said, _) = said_by(decoder(), &[&stream(events)]);
+    let kind = |delta: &Result<Delta, String>| match delta.as_ref().map(|delta| &delta.kind) {
+        Ok(DeltaKind::Text(_)) => "text",
+        Ok(DeltaKind::Reasoning(_)) => "reasoning",
+        Ok(DeltaKind::ReasoningData(_)) => "data",
+        Ok(DeltaKind::ToolCalls(_)) => "call",
+        Ok(_) => "other",
+        Err(_) => "error",
+    };
+    said.iter().map(kind).filter(|kind| *kind != "other").collect()
+}
+
+#[test]
+fn law_s4_reasoning_details_stay_in_their_place() {
+    let encrypted = r#""reasoning_details":[{"type":"reasoning.encrypted","data":"d","index":0}]"#;
+    let text = event("x").replace("\"content\":\"x\"", &format!(r#""content":"a",{encrypted}"#));
+    assert_eq!(kinds(&[text, event("b")]), ["data", "text", "text"]);
+    let call = format!(
+        r#"{encrypted},"tool_calls":[{{"index":0,"id":"c","function":{{"name":"f","arguments":"{{}}"}}}}]"#
+    );
+    let call = event("x").replace("\"content\":\"x\"", &call);
+    assert_eq!(kinds(&[call]), ["data", "call"]);
+    for error in [
+        r#"{"error":{"message":"m","code":502}}"#,
+        r#"{"choices":[],"error":{"message":"m","code":502}}"#,
+        "{",
+    ] {
+        let said = [detailed("a", 0), detailed("b", 0), error.to_owned()];
+        assert_eq!(kinds(&said), ["reasoning", "reasoning", "data", "error"], "{error}");
+    }
+}
+
 #[test]
 fn law_s5_details_that_say_something_else_are_parsed() {
     let other = |text: &str, detail: &str| {

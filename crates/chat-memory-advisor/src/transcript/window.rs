@@ -25,7 +25,6 @@ use conversation_store::{Entry, Summary};
 ///
 /// So the last final answer is sent if it fits beside the running turn. No turn, however large, keeps earlier
 /// turns from being sent. A window of turns sends whole turns.
-/// from being sent. A window of turns sends whole turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Window {

@@ -139,12 +139,12 @@ impl AnswerDecoder {
             if let Some(delta) = self.progress.deltas.pop_front() {
                 return Some(Ok(delta));
             }
-            if self.progress.failed.is_some() && self.progress.end_data() {
-                continue;
-            }
-            if let Some(error) = self.progress.failed.take() {
+            if self.progress.failed.is_some() {
+                if self.progress.end_data() {
+                    continue;
+                }
                 self.body = Body::Over;
-                return Some(Err(error));
+                return self.progress.failed.take().map(Err);
             }
             match self.read() {
                 Ok(true) => {}

@@ -133,26 +133,26 @@ impl FastPath {
     ) -> Decoded {
         let mut events = 0;
         let mut rest = bytes;
-        while deltas.len() < most {
-            let Some(known) = self.known.first_mut() else { break };
-            let Some((text, behind)) = read_framed(&known.template, rest, self.framing, &mut self.unescaped)
-            else {
-                if self.find_other(rest, longest) {
-                    continue;
+        while let Some(known) = self.known.first_mut() {
+            while deltas.len() < most
+                && let Some((text, behind)) =
+                    read_framed(&known.template, rest, self.framing, &mut self.unescaped)
+            {
+                let length = rest.len() - behind.len();
+                if length > longest {
+                    break;
                 }
-                break;
-            };
-            let length = rest.len() - behind.len();
-            if length > longest {
+                if known.template.has_counts {
+                    let json = known.template.frame()..length - self.framing.end().len();
+                    known.count(rest.get(json).unwrap_or_default());
+                }
+                known.say(text, &mut self.joined, deltas);
+                rest = behind;
+                events += 1;
+            }
+            if deltas.len() >= most || rest.is_empty() || !self.find_other(rest, longest) {
                 break;
             }
-            if known.template.has_counts {
-                let json = known.template.frame()..length - self.framing.end().len();
-                known.count(rest.get(json).unwrap_or_default());
-            }
-            known.say(text, &mut self.joined, deltas);
-            rest = behind;
-            events += 1;
         }
         self.earn(events);
         Decoded { bytes: bytes.len() - rest.len(), events }

@@ -121,13 +121,8 @@ async fn law_k2_a_drop_stops_work_before_recorders_learn_of_it() {
     read_half(&mut turn, &gate).await;
     let handle = turn.handle();
     drop(turn);
-    journal.assert_order(&[
-        "before",
-        "model.ask r1",
-        "model.drop r1",
-        "inside stopped",
-        "dropped Interrupted*",
-    ]);
+    journal
+        .assert_order(&["before", "model.ask r1", "model.drop r1", "inside stopped", "dropped Interrupted*"]);
     let told = journal.labels().into_iter().find(|label| label.starts_with("dropped")).unwrap();
     assert!(told.contains("partial: \"Hello\""), "{told}");
     assert_eq!(journal.count("left work ran"), 0, "nothing is spawned without a spawner");

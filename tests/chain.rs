@@ -57,14 +57,8 @@ async fn law_o1_before_runs_inward_and_after_runs_outward() {
     assert_eq!(
         journal.labels(),
         [
-            "first before",
-            "second before",
-            "round before",
-            "call before",
-            "call after",
-            "round after",
-            "second after",
-            "first after",
+            "first before", "second before", "round before", "call before", "call after", "round after",
+            "second after", "first after",
         ]
     );
 }

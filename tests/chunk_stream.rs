@@ -289,14 +289,8 @@ async fn law_o3_inspector_sees_end_after_inner_work_is_done() {
         .inspect_chunks(note("outer look"));
     items(stream).await;
     let order = [
-        "source released",
-        "inner look",
-        "inner work begins",
-        "inner work ends",
-        "look between",
-        "outer work begins",
-        "outer work ends",
-        "outer look",
+        "source released", "inner look", "inner work begins", "inner work ends", "look between",
+        "outer work begins", "outer work ends", "outer look",
     ];
     assert_eq!(journal.labels(), order);
 }

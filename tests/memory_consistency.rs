@@ -126,12 +126,7 @@ fn exits() -> Vec<Exit> {
             eligible: all,
             end: |end| *end == TurnEnd::Completed(FinishReason::Limit(Limit::Rounds(2))),
             log: &[
-                "user go",
-                "assistant",
-                "tool worked",
-                "assistant",
-                "tool not started",
-                "assistant I stopped",
+                "user go", "assistant", "tool worked", "assistant", "tool not started", "assistant I stopped",
             ],
         },
         Exit {

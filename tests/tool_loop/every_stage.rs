@@ -11,27 +11,9 @@ use crate::support::{Reader, Stages, assert_valid, read, staged, transcript_line
 
 /// Every stage of the turn, at its documented time (law T4). `saw` is what the reader has been given by then.
 const STAGES: [&str; 22] = [
-    "loop_start",
-    "before_round 1",
-    "before 1",
-    "open 1",
-    "text 1",
-    "arguments 1",
-    "after 1",
-    "after_round 1",
-    "record answer 1",
-    "tool c1",
-    "record results 1",
-    "next_messages 1",
-    "before_round 2",
-    "before 2",
-    "open 2",
-    "text 2",
-    "after 2",
-    "after_round 2",
-    "record end 2",
-    "finalize",
-    "outer after 1",
+    "loop_start", "before_round 1", "before 1", "open 1", "text 1", "arguments 1", "after 1",
+    "after_round 1", "record answer 1", "tool c1", "record results 1", "next_messages 1", "before_round 2",
+    "before 2", "open 2", "text 2", "after 2", "after_round 2", "record end 2", "finalize", "outer after 1",
     "saw the end",
 ];
 

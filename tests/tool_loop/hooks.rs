@@ -100,14 +100,8 @@ async fn ta_46_hook_additions_survive_all_rounds() {
             assert_eq!(hurries, usize::from(added), "round {round}");
         }
         let mut expected = vec![
-            "user: go",
-            "call c1 look {}",
-            "result c1: sunny",
-            "call c2 added {}",
-            "result c2: from the hook",
-            "call c3 added {}",
-            "result c3: from the hook",
-            "assistant: Done.",
+            "user: go", "call c1 look {}", "result c1: sunny", "call c2 added {}",
+            "result c2: from the hook", "call c3 added {}", "result c3: from the hook", "assistant: Done.",
         ];
         expected.insert(if at_start { 1 } else { 3 }, "user: Hurry.");
         assert_eq!(transcript_lines(response.transcript()), expected);

@@ -46,18 +46,8 @@ async fn equal_places_keep_their_order_in_every_round() {
         .unwrap();
     read(client.prompt().user("go").stream()).await;
     let turn = [
-        "a before",
-        "b before",
-        "c before",
-        "d before",
-        "d after 1",
-        "c after 1",
-        "c before",
-        "d before",
-        "d after 2",
-        "c after 2",
-        "b after 2",
-        "a after 2",
+        "a before", "b before", "c before", "d before", "d after 1", "c after 1", "c before", "d before",
+        "d after 2", "c after 2", "b after 2", "a after 2",
     ];
     assert_eq!(journal.labels(), turn);
 }

@@ -59,10 +59,7 @@ async fn ta_23_one_tool_round_asks_model_twice() {
     assert_eq!(response.text(), "It is sunny.");
     assert_eq!((model.calls(), given.lock().unwrap().len()), (2, 1));
     let turn = [
-        "user: How is it?",
-        "assistant: Let me look.",
-        "call c1 look {}",
-        "result c1: ok",
+        "user: How is it?", "assistant: Let me look.", "call c1 look {}", "result c1: ok",
         "assistant: It is sunny.",
     ];
     assert_eq!(transcript_lines(response.transcript()), turn);
@@ -225,13 +222,8 @@ async fn model_output_is_returned_whole_and_in_order() {
     assert_eq!(
         transcript_lines(run.response().transcript()),
         [
-            "user: go",
-            "reasoning: Hmm.",
-            "assistant: Let me look.",
-            "call c1 look {}",
-            "assistant: Wait.",
-            "result c1: sunny",
-            "assistant: Done.",
+            "user: go", "reasoning: Hmm.", "assistant: Let me look.", "call c1 look {}", "assistant: Wait.",
+            "result c1: sunny", "assistant: Done.",
         ]
     );
     let prompts = model.prompts();

@@ -46,14 +46,8 @@ async fn sh_01_spans_stand_inside_one_another() {
     assert_eq!(
         *parents.0.lock().unwrap(),
         [
-            "- > outer",
-            "outer > turn",
-            "turn > round",
-            "round > model_call",
-            "turn > tool_run",
-            "turn > tool_run",
-            "turn > round",
-            "round > model_call",
+            "- > outer", "outer > turn", "turn > round", "round > model_call", "turn > tool_run",
+            "turn > tool_run", "turn > round", "round > model_call",
         ]
     );
     let results =

@@ -66,19 +66,7 @@ fn turn(bodies: Vec<Vec<Bytes>>, texts: usize) -> impl FnOnce() {
 /// An answer that calls the tool once, with arguments in thirteen pieces.
 fn call_body(round: usize) -> Vec<Bytes> {
     let pieces = [
-        "{\\\"",
-        "ci",
-        "ty",
-        "\\\":",
-        "\\\"",
-        "Os",
-        "lo",
-        "\\\",",
-        "\\\"u",
-        "nit",
-        "\\\":\\\"",
-        "C\\\"",
-        "}",
+        "{\\\"", "ci", "ty", "\\\":", "\\\"", "Os", "lo", "\\\",", "\\\"u", "nit", "\\\":\\\"", "C\\\"", "}",
     ];
     let head = format!(
         r#"{{"id":"r{round}","model":"m","choices":[{{"index":0,"delta":{{"role":"assistant","tool_calls":[{{"index":0,"id":"call_{round}","type":"function","function":{{"name":"weather","arguments":""}}}}]}},"finish_reason":null}}]}}"#

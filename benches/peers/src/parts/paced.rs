@@ -66,12 +66,7 @@ impl Figures {
 
 fn print(streams: usize, told: &[Vec<Paced>]) {
     let mut table = Table::new(&[
-        "client",
-        "KiB/stream",
-        "CPU µs/chunk",
-        "% of a core",
-        "added latency p50 ms",
-        "p99 ms",
+        "client", "KiB/stream", "CPU µs/chunk", "% of a core", "added latency p50 ms", "p99 ms",
         "first chunk p50 ms",
     ]);
     for (client, told) in Client::ALL.iter().zip(told) {

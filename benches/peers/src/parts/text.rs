@@ -24,14 +24,8 @@ pub(super) fn run(bench: &mut Bench) {
 
 fn print_usual(bench: &mut Bench, rounds: &Rounds) {
     let mut table = Table::new(&[
-        "client",
-        "CPU ns/chunk",
-        "times ours",
-        "chunks per CPU second",
-        "instructions/chunk",
-        "allocations/chunk",
-        "bytes allocated/chunk",
-        "peak MiB",
+        "client", "CPU ns/chunk", "times ours", "chunks per CPU second", "instructions/chunk",
+        "allocations/chunk", "bytes allocated/chunk", "peak MiB",
     ]);
     for client in Client::ALL {
         let instructions = bench.instructions_per_chunk(client, Kind::Text, USUAL);

@@ -88,11 +88,8 @@ impl TurnMemoryState {
         system: &[Message],
         plan: StartPlan,
     ) -> TurnState {
-        let prompt = Prompt::new(system.to_vec(), plan.messages, Arc::clone(&self.measure.texts)).following(
-            plan.summary,
-            plan.earlier,
-            plan.past,
-        );
+        let prompt = Prompt::new(system.to_vec(), plan.messages, Arc::clone(&self.measure.texts))
+            .following(plan.summary, plan.earlier, plan.past);
         let state = TurnState::new(claim, version, prompt).having_read(plan.read);
         let state = if plan.entries.is_empty() {
             self.registry.forget_turn(&self.key, &self.turn);

@@ -1,5 +1,5 @@
 #[cfg(test)]
-mod table;
+mod tests;
 
 use crate::aggregator::open_call::{Doubt, OpenCall};
 use crate::{Rule, Text, ToolCallDelta};

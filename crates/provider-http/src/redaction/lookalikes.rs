@@ -25,19 +25,8 @@ const BEGINNINGS: [(&str, usize); 18] = [
 ];
 /// Lowercase text that precedes a key.
 const INTRODUCTIONS: [&str; 13] = [
-    "bearer",
-    "basic",
-    "authorization",
-    "api-key",
-    "api_key",
-    "apikey",
-    "api key",
-    "access_token",
-    "auth_token",
-    "secret",
-    "password",
-    "key",
-    "key provided",
+    "bearer", "basic", "authorization", "api-key", "api_key", "apikey", "api key", "access_token",
+    "auth_token", "secret", "password", "key", "key provided",
 ];
 /// Minimum length of a key that is recognised only by the text before it.
 const SHORTEST: usize = 8;

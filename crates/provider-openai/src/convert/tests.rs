@@ -376,17 +376,8 @@ fn law_t6_redacted_ids_stay_distinct_and_stable() {
     let long = |end: &str| format!("{KEY}{}{end}", "x".repeat(20 << 10));
     let (one, two) = (long("1"), long("2"));
     let ids = [
-        &key,
-        &upper,
-        &cut,
-        "sk-0123456789abcdef",
-        "sk-0123456789abcdeg",
-        "[secret]",
-        "[secret]-2",
-        "call_1",
-        "c-[secret]",
-        &one,
-        &two,
+        &key, &upper, &cut, "sk-0123456789abcdef", "sk-0123456789abcdeg", "[secret]", "[secret]-2", "call_1",
+        "c-[secret]", &one, &two,
     ];
     let calls = ids.map(|id| ("f", id));
     let mut converter = knowing_a_secret();

@@ -54,14 +54,8 @@ const BAD_HISTORY: &[&str] = &[
 ];
 
 const NO_ACCESS: &[&str] = &[
-    "invalid_api_key",
-    "authentication",
-    "unauthorized",
-    "unauthenticated",
-    "permission",
-    "insufficient_quota",
-    "insufficient_balance",
-    "billing",
+    "invalid_api_key", "authentication", "unauthorized", "unauthenticated", "permission",
+    "insufficient_quota", "insufficient_balance", "billing",
 ];
 
 const TOO_MANY: &[&str] =

@@ -8,30 +8,9 @@ use super::error::{is_something, status};
 const CALLED_BY: [&str; 4] = ["type", "object", "status", "code"];
 /// Parts of words for a failure, reduced to letters and digits.
 const FAILED: [&str; 24] = [
-    "abort",
-    "arrear",
-    "badrequest",
-    "blocked",
-    "cancel",
-    "contentfilter",
-    "denied",
-    "error",
-    "exceeded",
-    "exception",
-    "exhausted",
-    "fail",
-    "forbidden",
-    "insufficient",
-    "invalid",
-    "notfound",
-    "overload",
-    "ratelimit",
-    "throttl",
-    "timeout",
-    "toomany",
-    "unauth",
-    "unavailable",
-    "violation",
+    "abort", "arrear", "badrequest", "blocked", "cancel", "contentfilter", "denied", "error", "exceeded",
+    "exception", "exhausted", "fail", "forbidden", "insufficient", "invalid", "notfound", "overload",
+    "ratelimit", "throttl", "timeout", "toomany", "unauth", "unavailable", "violation",
 ];
 /// Parts of words for work in progress.
 const GOES_ON: [&str; 8] =

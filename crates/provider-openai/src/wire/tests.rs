@@ -65,16 +65,7 @@ fn every_field_may_be_absent_or_null() {
 #[test]
 fn any_field_may_be_any_json() {
     let odd = [
-        "null",
-        "true",
-        "0",
-        "-1",
-        "1.5",
-        r#""""#,
-        r#""x""#,
-        "[]",
-        "{}",
-        "[null,7,[],{}]",
+        "null", "true", "0", "-1", "1.5", r#""""#, r#""x""#, "[]", "{}", "[null,7,[],{}]",
         r#"{"a":{"b":[1]}}"#,
     ];
     let places: [(&str, &[&str]); 8] = [
@@ -83,18 +74,8 @@ fn any_field_may_be_any_json() {
         (
             r#"{"choices":[{"delta":{}}]}"#,
             &[
-                "content",
-                "reasoning_content",
-                "reasoning",
-                "reasoning_details",
-                "refusal",
-                "tool_calls",
-                "function_call",
-                "annotations",
-                "images",
-                "audio",
-                "executed_tools",
-                "other",
+                "content", "reasoning_content", "reasoning", "reasoning_details", "refusal", "tool_calls",
+                "function_call", "annotations", "images", "audio", "executed_tools", "other",
             ],
         ),
         (r#"{"choices":[{"delta":{"content":[{}]}}]}"#, &["type", "text", "refusal", "thinking", "other"]),

@@ -60,9 +60,7 @@ impl TokenCounts {
         usage.output_tokens = self.completion_tokens.count();
         usage.total_tokens = self.total_tokens.count();
         usage.cached_input_tokens = first(&[
-            prompt.cached_tokens,
-            self.prompt_cache_hit_tokens,
-            self.cached_tokens,
+            prompt.cached_tokens, self.prompt_cache_hit_tokens, self.cached_tokens,
             self.cache_read_input_tokens,
         ]);
         usage.cache_write_tokens = first(&[prompt.cache_write_tokens, self.cache_creation_input_tokens]);

@@ -327,19 +327,7 @@ fn law_s5_uncertain_open_gap_content_is_parsed() {
     let usual = usual.concat();
     assert_eq!(alike_in(&usual), 2);
     let created = [
-        "01",
-        "00",
-        "0",
-        "1.5",
-        "1e3",
-        "-1",
-        "",
-        "1 ",
-        " 1",
-        "x",
-        "null",
-        "\"7\"",
-        "{}",
+        "01", "00", "0", "1.5", "1e3", "-1", "", "1 ", " 1", "x", "null", "\"7\"", "{}",
         "99999999999999999999",
     ];
     let words: [&[u8]; 14] = [
@@ -453,19 +441,8 @@ fn law_s5_counts_of_events_that_look_alike_are_told() {
         assert_said_as_parsed(&[&known, end.as_bytes()].concat(), &end);
     }
     for count in [
-        "0",
-        "1234567",
-        "12345678",
-        "9223372036854775807",
-        "9223372036854775808",
-        "99999999999999999999",
-        "01",
-        "-1",
-        "1.5",
-        "1e3",
-        "null",
-        "\"7\"",
-        "",
+        "0", "1234567", "12345678", "9223372036854775807", "9223372036854775808", "99999999999999999999",
+        "01", "-1", "1.5", "1e3", "null", "\"7\"", "",
     ] {
         let odd = counted(7777, 0).replace("\":7777", &format!("\":{count}"));
         let end = last(&format!("data: {odd}\n\n"));

@@ -58,7 +58,7 @@ fn d1(first: &str, pieces: &[&str], key: (Option<i64>, &str)) -> Vec<Delta> {
 
 #[test]
 fn law_t6_bare_arguments_run_no_ambiguous_call() {
-    // The third header may begin a call of its own, and the last piece may be that one's.
+    // The third header may begin a further call, and the last piece may belong to that call.
     let headers = [delta(2, "", "f", "{"), delta(0, "", "f", ""), delta(None, "", "f", "")];
     let last = Delta::from(DeltaKind::Arguments { index: Some(2), text: "}".into() });
     for last in [last, delta(2, "", "", "}")] {

@@ -140,7 +140,29 @@ impl StreamAdvisor for Unnamed<Vec<String>> {
 
 #[test]
 fn an_advisor_has_the_name_of_its_type() {
+    struct Local;
+    impl AdvisorInfo for Local {}
     assert_eq!(Unnamed(vec![String::new()]).name(), "Unnamed");
+    assert_eq!(Local.name(), "Local");
+    assert!(Holder(0).name_of_local().ends_with("Inside"));
+}
+
+struct Holder<T>(T);
+
+impl<T> Holder<T> {
+    fn name_of_local(&self) -> String {
+        struct Inside;
+        impl AdvisorInfo for Inside {}
+        let _ = &self.0;
+        Inside.name().to_owned()
+    }
+}
+
+#[test]
+fn an_empty_text_is_an_empty_answer() {
+    let response = ChatResponse::from("");
+    assert_eq!(response.finish().reason, FinishReason::Empty);
+    assert!(response.message().blocks().is_empty());
 }
 
 /// A cache inside the tool loop: the second turn's first answer comes from the first turn.

@@ -1,3 +1,4 @@
+use std::any::type_name;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,8 +11,10 @@ pub trait AdvisorInfo: Send + Sync + 'static {
     /// Returns the name for plans, traces and errors: the name of the type by default, without its path and its type
     /// parameters.
     fn name(&self) -> &str {
-        let path = std::any::type_name::<Self>().split('<').next().unwrap_or_default();
-        path.rsplit("::").next().unwrap_or(path)
+        let path = type_name::<Self>();
+        let last = path.split_once('<').map_or(path, |(before, _)| before).rsplit("::").next();
+        // The path of a type inside a function may have parameters before its name.
+        if path.contains(">::") { path } else { last.unwrap_or(path) }
     }
 
     /// Returns the default placement: once per turn, outside the tool loop. The code that adds the advisor can

@@ -214,21 +214,24 @@ impl ChatResponse {
     }
 }
 
-/// A finished answer of this text, in round 0.
+/// A finished answer of this text, in round 0. Without a text it has no block, and ends as [`FinishReason::Empty`].
 impl From<Text> for ChatResponse {
     fn from(text: Text) -> Self {
-        Self::new(0, Message::assistant(text), FinishReason::Stop)
+        match text.is_empty() {
+            true => Self::new(0, Message::assistant_blocks(Vec::new()), FinishReason::Empty),
+            false => Self::new(0, Message::assistant(text), FinishReason::Stop),
+        }
     }
 }
 
-/// A finished answer of this text, in round 0.
+/// As from a [`Text`].
 impl From<&str> for ChatResponse {
     fn from(text: &str) -> Self {
         Text::from(text).into()
     }
 }
 
-/// A finished answer of this text, in round 0.
+/// As from a [`Text`].
 impl From<String> for ChatResponse {
     fn from(text: String) -> Self {
         Text::from(text).into()

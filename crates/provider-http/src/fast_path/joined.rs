@@ -1,5 +1,7 @@
 //! Data that rides on reasoning, piece by piece: the pieces that differ only in their text are joined to one.
 
+use std::mem;
+
 use advisor_core::{Delta, DeltaKind};
 use serde_json::Value;
 
@@ -14,9 +16,10 @@ pub(super) struct JoinedData {
 
 struct Run {
     delta: Delta,
-    /// JSON pointers to the joined strings of the data.
-    pointers: Vec<String>,
-    /// The end of the one joined string, not written into the data yet.
+    /// The JSON pointer to the joined string, if the data has exactly one. Of several strings it is not known in which order
+    /// the server wrote them.
+    pointer: Option<String>,
+    /// The end of the joined string, not written into the data yet.
     more: String,
     /// How many bytes were appended to the data.
     bytes: usize,
@@ -46,8 +49,8 @@ impl JoinedData {
             return None;
         }
         let before = self.end();
-        let pointers = value_of(&delta).map(|value| self.pointers(value)).unwrap_or_default();
-        self.run = Some(Run { delta, pointers, more: String::new(), bytes: 0, template });
+        let pointer = value_of_mut(&mut delta).and_then(|value| self.pointer(value));
+        self.run = Some(Run { delta, pointer, more: String::new(), bytes: 0, template });
         before
     }
 
@@ -71,26 +74,26 @@ impl JoinedData {
 
     /// Whether `text` is the only joined string of this data.
     pub(super) fn joins_only(&self, value: &Value, text: &str) -> bool {
-        match self.pointers(value).as_slice() {
-            [pointer] => value.pointer(pointer).and_then(Value::as_str) == Some(text),
-            _ => false,
-        }
+        let pointer = self.pointer(value);
+        pointer.and_then(|pointer| value.pointer(&pointer)?.as_str()) == Some(text)
     }
 
     /// The data of a template with another text in place of its joined string.
     pub(super) fn with_text(&self, mut delta: Delta, text: &str) -> Delta {
-        if let Some(value) = value_of_mut(&mut delta) {
-            for pointer in self.pointers(value) {
-                string_at(value, &pointer).into_iter().for_each(|joined| text.clone_into(joined));
-            }
+        if let Some(value) = value_of_mut(&mut delta)
+            && let Some(pointer) = self.pointer(value)
+            && let Some(joined) = string_at(value, &pointer)
+        {
+            text.clone_into(joined);
         }
         delta
     }
 
-    fn pointers(&self, value: &Value) -> Vec<String> {
+    /// The JSON pointer to the joined string, if there is exactly one.
+    fn pointer(&self, value: &Value) -> Option<String> {
         let mut pointers = Vec::new();
-        self.holder.into_iter().for_each(|holder| find_joined(holder, value, "", &mut pointers));
-        pointers
+        find_joined(self.holder?, value, "", &mut pointers);
+        pointers.pop().filter(|_| pointers.is_empty())
     }
 }
 
@@ -102,42 +105,36 @@ impl Run {
         self.bytes <= MOST
     }
 
-    /// Appends the joined strings of `delta` to those of the data. Returns false if the two differ in anything else, or the
-    /// strings are too long.
+    /// Appends the joined string of `delta` to that of the data. Returns false if the two differ in anything else, or the
+    /// string is too long.
     fn join(&mut self, delta: &mut Delta) -> bool {
         self.write_more();
-        if self.pointers.is_empty() || (self.delta.choice, self.delta.block) != (delta.choice, delta.block) {
+        if (self.delta.choice, self.delta.block) != (delta.choice, delta.block) {
             return false;
         }
-        let Some(more) = value_of_mut(delta) else { return false };
-        let others = take_strings(more, &self.pointers);
-        let fits = self.takes(others.iter().map(String::len).sum());
-        let Some(value) = value_of_mut(&mut self.delta) else { return false };
-        let texts = take_strings(value, &self.pointers);
-        let joins = fits && texts.len() == others.len() && value == more;
-        put_strings(value, &self.pointers, texts);
-        if !joins {
-            put_strings(more, &self.pointers, others);
-            return false;
+        let Some(text) = string_in(delta, self.pointer.as_deref()).map(mem::take) else { return false };
+        let fits = self.takes(text.len());
+        let joined = string_in(&mut self.delta, self.pointer.as_deref()).map(mem::take).unwrap_or_default();
+        let joins = fits && self.delta.kind == delta.kind;
+        let (joined, text) = if joins { (joined + &text, String::new()) } else { (joined, text) };
+        self.put(joined);
+        if let Some(place) = string_in(delta, self.pointer.as_deref()) {
+            *place = text;
         }
-        for (pointer, other) in self.pointers.iter().zip(&others) {
-            string_at(value, pointer).into_iter().for_each(|joined| joined.push_str(other));
+        joins
+    }
+
+    fn put(&mut self, text: String) {
+        if let Some(joined) = string_in(&mut self.delta, self.pointer.as_deref()) {
+            *joined = text;
         }
-        true
     }
 
     fn write_more(&mut self) {
-        let more = std::mem::take(&mut self.more);
-        if let (Some(value), [pointer, ..]) = (value_of_mut(&mut self.delta), self.pointers.as_slice()) {
-            string_at(value, pointer).into_iter().for_each(|joined| joined.push_str(&more));
+        if let Some(joined) = string_in(&mut self.delta, self.pointer.as_deref()) {
+            joined.push_str(&self.more);
         }
-    }
-}
-
-fn value_of(delta: &Delta) -> Option<&Value> {
-    match &delta.kind {
-        DeltaKind::ReasoningData(data) => Some(&data.value),
-        _ => None,
+        self.more.clear();
     }
 }
 
@@ -179,7 +176,8 @@ fn find_joined(field: &'static Field, value: &Value, path: &str, pointers: &mut 
         (Field::Object(fields) | Field::Whole(fields), Value::Object(values)) => {
             for (key, field) in *fields {
                 let value = values.get(*key).into_iter();
-                value.for_each(|value| find_joined(field, value, &format!("{path}/{key}"), pointers));
+                let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+                value.for_each(|value| find_joined(field, value, &path, pointers));
             }
         }
         (Field::List(entry), Value::Array(values)) => {
@@ -198,15 +196,6 @@ fn string_at<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut String> 
     }
 }
 
-/// Takes the strings at these pointers out of a value, up to the first that is missing.
-fn take_strings(value: &mut Value, pointers: &[String]) -> Vec<String> {
-    pointers.iter().map_while(|pointer| string_at(value, pointer).map(std::mem::take)).collect()
-}
-
-fn put_strings(value: &mut Value, pointers: &[String], texts: Vec<String>) {
-    for (pointer, text) in pointers.iter().zip(texts) {
-        if let Some(joined) = string_at(value, pointer) {
-            *joined = text;
-        }
-    }
+fn string_in<'a>(delta: &'a mut Delta, pointer: Option<&str>) -> Option<&'a mut String> {
+    string_at(value_of_mut(delta)?, pointer?)
 }

@@ -233,6 +233,13 @@ fn only_strings_of_the_table_are_joined() {
 }
 
 #[test]
+fn data_with_several_strings_is_not_joined() {
+    let two = |one: &str, other: &str| note(&json!([{"text": one}, {"text": other}]));
+    let (first, second) = (two("a", "b"), two("c", "d"));
+    assert_eq!(join(&[slice::from_ref(&first), slice::from_ref(&second)]), [first, second]);
+}
+
+#[test]
 fn data_stays_before_everything_that_does_not_continue_it() {
     let data = |text: &str| note(&json!([{"text": text}]));
     let (thought, usage) = (|| Delta::reasoning("r"), || Delta::usage(Usage::default()));

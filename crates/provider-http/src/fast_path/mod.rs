@@ -154,7 +154,9 @@ impl FastPath {
                 break;
             }
         }
-        self.earn(events);
+        if events > 0 {
+            self.earn(events);
+        }
         Decoded { bytes: bytes.len() - rest.len(), events }
     }
 

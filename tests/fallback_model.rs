@@ -8,7 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
-use advisor_chain::chain::{Batches, FallbackModel};
+use advisor_chain::chain::FallbackModel;
 use advisor_chain::memory::validate_transcript;
 use advisor_chain::messages::{BlockHead, BlockId, BlockKind, ChunkFold};
 use advisor_chain::tools::ToolCallStreaming;
@@ -17,6 +17,7 @@ use advisor_chain::{
     ConversationKey, Error, ErrorKind, FinishReason, FnTool, InMemoryStore, Message, Phase, Placement,
     Result, ToolCallAdvisor, ToolDefinition, async_trait, from_fn,
 };
+use advisor_core::Batches;
 use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::{Stream, StreamExt};
 use serde_json::{Value, json};

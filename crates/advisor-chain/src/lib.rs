@@ -86,9 +86,9 @@ pub mod messages {
 pub mod chain {
     #[doc(inline)]
     pub use advisor_core::{
-        AdvisorRole, Batches, BoxError, ChainBuilder, ContextFn, Extensions, FallbackModel, FromFn, History,
-        HoldBack, IntoId, MemorySide, PendingText, Plan, PlanEntry, Record, ResponseFormat, SchemaSupport,
-        Step, TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn, drop_caught,
+        AdvisorRole, BoxError, ChainBuilder, ContextFn, Extensions, FallbackModel, FromFn, History, HoldBack,
+        IntoId, MemorySide, PendingText, Plan, PlanEntry, Record, ResponseFormat, SchemaSupport, Step,
+        TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn, drop_caught,
     };
 }
 

@@ -65,6 +65,7 @@ pub use model::fallback_model::FallbackModel;
 pub use model::{ChatModel, SchemaSupport};
 pub use request::ChatRequest;
 pub use request::options::{ChatOptions, ResponseFormat, ToolChoice};
+#[doc(hidden)]
 pub use stream::batches::Batches;
 pub use stream::chunk_stream::ChunkStream;
 pub use stream::edit::{HoldBack, PendingText};

@@ -2,6 +2,7 @@
 
 use advisor_core::{Error, ErrorKind};
 
+use crate::json::JsonError;
 use crate::redaction::Redaction;
 use crate::sse::SseError;
 use crate::transport::TransportError;
@@ -10,8 +11,7 @@ use crate::transport::TransportError;
 const LONGEST_SOURCE: usize = 2048;
 
 /// Converts a transport error into the error for the caller, without secrets.
-#[must_use]
-pub fn from_transport(error: TransportError, redaction: &Redaction) -> Error {
+pub(crate) fn from_transport(error: TransportError, redaction: &Redaction) -> Error {
     let (kind, message) = match &error {
         TransportError::Connect { .. } => (
             ErrorKind::Connection,
@@ -33,27 +33,40 @@ pub fn from_transport(error: TransportError, redaction: &Redaction) -> Error {
 
 /// Returns the error of a body that is no valid event stream. `from` is the position in the body of the decoder's
 /// first byte.
-#[must_use]
-pub fn from_sse(error: &SseError, from: u64) -> Error {
+pub(crate) fn from_sse(error: &SseError, from: u64) -> Error {
     match error {
         SseError::InvalidUtf8 { position } => not_utf8(from + position),
         SseError::TooLarge { .. } => Error::new(ErrorKind::TooLarge, error.to_string()),
     }
 }
 
+/// Returns the error of a body that is no sequence of JSON values. `from` is the position in the body of the
+/// decoder's first byte.
+pub(crate) fn from_json(error: &JsonError, from: u64) -> Error {
+    match *error {
+        JsonError::InvalidUtf8 { position } => not_utf8(from + position),
+        JsonError::TooLarge { .. } => Error::new(ErrorKind::TooLarge, error.to_string()),
+        JsonError::Malformed { line, column, position } => malformed(line, column, from + position),
+        JsonError::Truncated => {
+            Error::new(ErrorKind::Truncated, "the answer's body ended in the middle of its JSON")
+        }
+    }
+}
+
 /// Returns the error of a body that is not UTF-8 at this byte.
-#[must_use]
-pub fn not_utf8(position: u64) -> Error {
+pub(crate) fn not_utf8(position: u64) -> Error {
     let kind = ErrorKind::Protocol { position: Some(position) };
     Error::new(kind, format!("the answer is not valid UTF-8 at byte {position}"))
 }
 
 /// Returns the error of malformed JSON that begins at this byte of the body. The parser's message may quote the
 /// answer, so only the position is reported.
-#[must_use]
-pub fn malformed_json(error: &serde_json::Error, position: u64) -> Error {
+pub(crate) fn malformed_json(error: &serde_json::Error, position: u64) -> Error {
+    malformed(error.line(), error.column(), position)
+}
+
+fn malformed(line: usize, column: usize, position: u64) -> Error {
     let kind = ErrorKind::Protocol { position: Some(position) };
-    let (line, column) = (error.line(), error.column());
     let place = format!("line {line}, column {column} of the JSON that begins at byte {position}");
     Error::new(kind, format!("the provider sent malformed JSON: {place}"))
 }

@@ -1,10 +1,15 @@
 //! Building blocks that HTTP providers of language models share. Nothing here is specific to one vendor.
 //!
-//! A provider encodes a request and sends it with a [`Transport`](transport::Transport) under its
-//! [`Timeouts`](timeouts::Timeouts). It retries according to its [`Backoff`](backoff::Backoff). It decodes the
-//! answer with [`SseDecoder`](sse::SseDecoder), and with [`FastPath`](fast_path::FastPath) for events that have
-//! the form of an earlier one. Text from a server passes [`Redaction`](redaction::Redaction) before it appears in
-//! errors and logs.
+//! A provider is a request builder and a [`WireFormat`](answer::WireFormat), which converts the events of an answer to
+//! deltas. It encodes a [`Call`](exchange::Call) and gives it to an [`HttpClient`](exchange::HttpClient), which does
+//! the rest:
+//!
+//! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries according
+//!   to a [`Backoff`](backoff::Backoff);
+//! - decodes the answer with [`SseDecoder`](sse::SseDecoder) or [`JsonDecoder`](json::JsonDecoder), and with
+//!   [`FastPath`](fast_path::FastPath) for events that have the form of an earlier one;
+//! - types every [`failure`], and passes text from a server through [`Redaction`](redaction::Redaction) before it
+//!   appears in errors and logs.
 //!
 //! # Features
 //! One TLS backend is enough. Of several, `native-tls` takes precedence over `rustls-aws-lc`, and that over
@@ -16,9 +21,13 @@
 //! | `rustls-aws-lc` | rustls with aws-lc | no |
 //! | `native-tls` | that of the operating system | no |
 
+pub mod answer;
 pub mod backoff;
-pub mod error;
+mod error;
+pub mod exchange;
+pub mod failure;
 pub mod fast_path;
+pub mod json;
 pub mod redaction;
 pub mod sse;
 pub mod timeouts;

@@ -24,12 +24,13 @@ use serde_json::{Map, Value, json};
 use crate::profile::TextMode;
 use crate::request::ToolNames;
 use crate::wire::{
-    Choice, Content, Delta as WireDelta, ErrorObject, Event, FORMAT, Few, Function, Part, REASONING_DETAILS,
-    ToolCall, is_nothing, read,
+    Choice, Content, Delta as WireDelta, Event, FORMAT, Few, Function, Part, REASONING_DETAILS, ToolCall,
+    is_nothing, read,
 };
 use finish::finish_of;
 use identifiers::Identifiers;
 use indexes::CallIndexes;
+use provider_http::failure::Report;
 use provider_http::redaction::Redaction;
 
 /// Turns wire events into deltas.
@@ -54,7 +55,7 @@ pub(crate) struct Converter {
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// The failure that the server reports.
-    pub(crate) error: Option<ErrorObject>,
+    pub(crate) error: Option<Report>,
     /// Whether the event is a whole answer and no event of a stream.
     pub(crate) whole: bool,
 }
@@ -243,11 +244,11 @@ fn list_of(json: Option<&RawValue>) -> Vec<Value> {
     json.and_then(|json| read(json.get())).unwrap_or_default()
 }
 
-fn error_of(error: &RawValue) -> Option<ErrorObject> {
+fn error_of(error: &RawValue) -> Option<Report> {
     if is_nothing(error) {
         return None;
     }
-    Some(read(error.get()).map(|value| ErrorObject::read(&value)).unwrap_or_default())
+    Some(read(error.get()).map(|value| Report::read(&value)).unwrap_or_default())
 }
 
 /// Emits one text per event, by the precedence in the module documentation, then the raw details.

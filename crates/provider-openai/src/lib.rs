@@ -40,20 +40,18 @@
 
 mod answer;
 mod convert;
-mod events;
-mod failure;
 mod model;
 mod profile;
 mod recording;
 mod request;
 mod wire;
 
-pub use failure::ProviderError;
 pub use model::OpenAiModel;
 pub use profile::{
     Authorization, CallIds, EchoWhen, Endpoint, MaxTokensField, MessageRules, NamedTool, NoText, OptionRules,
     Profile, ReasoningEcho, ReasoningField, RequiredTool, SeedField, TextMode,
 };
+pub use provider_http::failure::ProviderError;
 #[doc(no_inline)]
 pub use provider_http::{backoff, sse, timeouts, transport};
 pub use recording::{aggregate_recording, frame_json_lines};

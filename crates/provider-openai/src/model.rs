@@ -1,7 +1,6 @@
 //! The model: sends requests, emits chunks.
 
 mod address;
-mod attempt;
 mod secrets;
 #[cfg(test)]
 mod tests;
@@ -17,15 +16,15 @@ use advisor_core::{
 use http::{HeaderMap, Uri};
 use secrecy::SecretString;
 
-use crate::failure::Failures;
+use crate::answer::ChatCompletions;
 use crate::profile::Profile;
-use crate::request;
-use attempt::Call;
+use crate::request::{self, Body, ToolNames};
 use provider_http::backoff::Backoff;
+use provider_http::exchange::{Call, HttpClient};
 use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
 use provider_http::timeouts::Timeouts;
-use provider_http::transport::{ReqwestTransport, Transport};
+use provider_http::transport::Transport;
 
 /// The base URL of OpenAI.
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -64,16 +63,9 @@ pub struct OpenAiModel {
     profile: Profile,
     /// Whether the caller chose the profile; otherwise the base URL selects it.
     profile_given: bool,
-    timeouts: Timeouts,
-    retries: Backoff,
-    grace: Duration,
-    sse_limits: SseLimits,
+    http: HttpClient,
     answer_limits: AggregatorLimits,
     streaming: bool,
-    /// The caller's transport.
-    transport: Option<Arc<dyn Transport>>,
-    /// The default transport, created by the first request.
-    reqwest: Arc<OnceLock<ReqwestTransport>>,
     /// The secrets to redact, collected from key, headers and base URL by the first request.
     redaction: Arc<OnceLock<Redaction>>,
 }
@@ -119,14 +111,9 @@ impl OpenAiModel {
             headers: Vec::new(),
             profile: Profile::openai(),
             profile_given: false,
-            timeouts: Timeouts::default(),
-            retries: Backoff::default(),
-            grace: Duration::from_secs(5),
-            sse_limits: SseLimits::default(),
+            http: HttpClient::default(),
             answer_limits: AggregatorLimits::default(),
             streaming: true,
-            transport: None,
-            reqwest: Arc::default(),
             redaction: Arc::default(),
         }
     }
@@ -165,36 +152,25 @@ impl OpenAiModel {
     /// Sets the timeouts.
     #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
-        // The transport takes the connect timeout when it is created.
-        let same = self.timeouts.connect == timeouts.connect;
-        let reqwest = if same { self.reqwest } else { Arc::default() };
-        Self { timeouts, reqwest, ..self }
+        Self { http: self.http.with_timeouts(timeouts), ..self }
     }
 
-    /// Sets the schedule of retries.
-    ///
-    /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
-    /// of the answer. The server's `Retry-After` takes precedence over the schedule. Nothing is retried once a
-    /// part of the answer was shown.
+    /// Sets the schedule of retries, see [`HttpClient::with_retries`].
     #[must_use]
     pub fn with_retries(self, retries: Backoff) -> Self {
-        Self { retries, ..self }
+        Self { http: self.http.with_retries(retries), ..self }
     }
 
-    /// Sets how long to wait for calls and usage that may follow the finish reason. Default 5 s. The wait
-    /// starts at the finish reason, and again at each later addition to the answer. Usage, comments and empty
-    /// events do not extend it. It delays only answers of servers that send no end marker and leave the
-    /// connection open.
+    /// Sets how long to wait for more after the finish reason. Default 5 s. See [`HttpClient::with_grace`].
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
-        Self { grace, ..self }
+        Self { http: self.http.with_grace(grace), ..self }
     }
 
-    /// Sets the bounds for lines and events. The bound for an event also applies to a body that is not
-    /// streamed.
+    /// Sets the bounds for lines and events. The bound for an event also applies to JSON that is not streamed.
     #[must_use]
     pub fn with_sse_limits(self, limits: SseLimits) -> Self {
-        Self { sse_limits: limits, ..self }
+        Self { http: self.http.with_limits(limits), ..self }
     }
 
     /// Sets the bounds for an answer.
@@ -213,25 +189,13 @@ impl OpenAiModel {
     /// Sets the transport, which is responsible for its own connect timeout.
     #[must_use]
     pub fn with_transport(self, transport: impl Transport) -> Self {
-        Self { transport: Some(Arc::new(transport)), ..self }
+        Self { http: self.http.with_transport(transport), ..self }
     }
 
     /// Returns the profile of the server.
     #[must_use]
     pub fn profile(&self) -> &Profile {
         &self.profile
-    }
-
-    fn transport(&self) -> Result<&dyn Transport> {
-        if let Some(transport) = &self.transport {
-            return Ok(&**transport);
-        }
-        if let Some(transport) = self.reqwest.get() {
-            return Ok(transport);
-        }
-        let transport = ReqwestTransport::new(self.timeouts.connect)
-            .map_err(|error| Failures::default().transport(error))?;
-        Ok(self.reqwest.get_or_init(|| transport))
     }
 
     /// Checks the base URL, the key and the headers, so that a program can refuse them before its first request.
@@ -258,26 +222,28 @@ impl OpenAiModel {
         Ok((uri, headers))
     }
 
-    fn call(&self, request: &ChatRequest) -> Result<Call> {
-        let profile = &self.profile;
+    /// Returns the call for a request, and its tool names on the wire.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, Arc<ToolNames>)> {
         let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
             Error::configuration("no model is named; set OPENAI_MODEL or the request's `ChatOptions::model`")
         })?;
         let (uri, headers) = self.head(model)?;
-        let body = request::body(request, model, self.streaming, profile)?;
-        Ok(Call { uri, headers, body, text: profile.text })
+        let Body { json, choices, names } = request::body(request, model, self.streaming, &self.profile)?;
+        Ok((Call { uri, headers, body: json, choices }, names))
     }
 }
 
 #[async_trait]
 impl ChatModel for OpenAiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let call = self.call(&request)?;
+        let (call, names) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.limits = self.answer_limits;
-        settings.choices = call.body.choices;
-        let deltas = self.answer(&call).await?;
-        Ok(ChunkStream::from_delta_batches(MessageAggregator::with_settings(request.round, settings), deltas))
+        settings.choices = call.choices;
+        let aggregator = MessageAggregator::with_settings(request.round, settings);
+        let redaction = self.redaction.get_or_init(|| secrets::of(self));
+        let format = || ChatCompletions::new(self.profile.text, redaction.clone()).with_tools(&names);
+        self.http.stream(&call, redaction, format, aggregator).await
     }
 
     fn name(&self) -> &str {
@@ -301,8 +267,7 @@ impl fmt::Debug for OpenAiModel {
             .field("host", &address::host(&self.base_url))
             .field("profile", &self.profile.name)
             .field("streaming", &self.streaming)
-            .field("timeouts", &self.timeouts)
-            .field("retries", &self.retries)
+            .field("http", &self.http)
             .finish_non_exhaustive()
     }
 }

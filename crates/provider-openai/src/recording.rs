@@ -8,9 +8,10 @@ use advisor_core::{
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::answer::AnswerDecoder;
-use crate::failure::Failures;
+use crate::answer::ChatCompletions;
 use crate::profile::TextMode;
+use provider_http::answer::AnswerDecoder;
+use provider_http::redaction::Redaction;
 use provider_http::sse::SseLimits;
 
 /// Aggregates a recorded Chat Completions body, given in pieces as from the network, and returns the outcome as
@@ -38,8 +39,9 @@ pub fn aggregate_recording<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>, 
     let mut settings = AggregatorSettings::default();
     settings.choices = choices.max(1);
     let aggregator = MessageAggregator::with_settings(1, settings);
-    let decoder =
-        AnswerDecoder::new(choices, TextMode::Increments, SseLimits::default(), Failures::default());
+    let redaction = Redaction::default();
+    let format = ChatCompletions::new(TextMode::Increments, redaction.clone());
+    let decoder = AnswerDecoder::new(format, choices, SseLimits::default(), redaction);
     match aggregate(aggregator, decoder, pieces) {
         Ok(response) => outcome(&response, None),
         Err(error) => {
@@ -68,7 +70,7 @@ pub fn frame_json_lines(lines: &[u8]) -> Vec<u8> {
 
 fn aggregate<B: Into<Bytes>>(
     mut aggregator: MessageAggregator,
-    mut decoder: AnswerDecoder,
+    mut decoder: AnswerDecoder<ChatCompletions>,
     pieces: impl IntoIterator<Item = B>,
 ) -> Result<ChatResponse> {
     let mut chunks = VecDeque::new();
@@ -82,7 +84,7 @@ fn aggregate<B: Into<Bytes>>(
 }
 
 fn take_deltas(
-    decoder: &mut AnswerDecoder,
+    decoder: &mut AnswerDecoder<ChatCompletions>,
     aggregator: &mut MessageAggregator,
     chunks: &mut VecDeque<advisor_core::Chunk>,
 ) -> Result<()> {

@@ -8,10 +8,8 @@
 
 mod call_index;
 mod content;
-mod error;
 mod extremes;
 mod loose;
-mod remark;
 mod tidy;
 mod tool_call;
 mod usage;
@@ -23,9 +21,7 @@ use provider_http::fast_path::Field;
 
 pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
-pub(crate) use error::ErrorObject;
 pub(crate) use loose::{Few, Str, is_nothing};
-pub(crate) use remark::Says;
 pub(crate) use tidy::{Half, read, tidy};
 pub(crate) use tool_call::{Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};

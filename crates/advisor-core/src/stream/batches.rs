@@ -9,6 +9,8 @@ use crate::Result;
 
 /// A stream whose ready items can be taken in one batch.
 ///
+/// It is no part of the public interface: only the crates of this workspace use it.
+///
 /// Most of a layer's cost per chunk is the call through it and back. One network read brings many chunks, and only
 /// the first has to take that path.
 ///

@@ -76,6 +76,7 @@ impl ChunkStream {
     }
 
     /// Like [`new`](Self::new), for a source that can return ready chunks in batches.
+    #[doc(hidden)]
     pub fn from_batches(source: impl Batches<Chunk> + Send + 'static) -> Self {
         Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false }
     }

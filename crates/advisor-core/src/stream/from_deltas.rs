@@ -21,6 +21,7 @@ impl ChunkStream {
     }
 
     /// Like [`from_deltas`](Self::from_deltas), for deltas that can be taken in batches.
+    #[doc(hidden)]
     pub fn from_delta_batches(
         aggregator: MessageAggregator,
         deltas: impl Batches<Delta> + Send + 'static,

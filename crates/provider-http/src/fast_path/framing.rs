@@ -12,6 +12,9 @@ pub enum Framing {
     Sse,
     /// JSON values, a line each.
     Lines,
+    /// The elements of one JSON array. They are decoded one at a time, with
+    /// [`decode_data`](super::FastPath::decode_data).
+    Array,
 }
 
 impl Framing {
@@ -20,7 +23,7 @@ impl Framing {
     pub(super) fn end(self) -> &'static [u8] {
         match self {
             Self::Sse => b"\n\n",
-            Self::Lines => b"\n",
+            Self::Lines | Self::Array => b"\n",
         }
     }
 }
@@ -36,7 +39,7 @@ pub(super) fn read_framed<'a>(
     let (text, rest) = template.read(bytes, Frame::There, unescaped)?;
     let behind = match framing {
         Framing::Sse => rest.strip_prefix(b"\n\n")?,
-        Framing::Lines => rest.strip_prefix(b"\n")?,
+        Framing::Lines | Framing::Array => rest.strip_prefix(b"\n")?,
     };
     Some((text, behind))
 }

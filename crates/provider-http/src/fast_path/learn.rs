@@ -89,7 +89,7 @@ impl FastPath {
         match (self.framing, name) {
             (Framing::Sse, None) => "data: ".to_owned(),
             (Framing::Sse, Some(name)) => format!("event: {name}\ndata: "),
-            (Framing::Lines, _) => String::new(),
+            (Framing::Lines | Framing::Array, _) => String::new(),
         }
     }
 }

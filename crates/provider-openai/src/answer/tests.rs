@@ -3,19 +3,29 @@ mod odd;
 
 use std::collections::VecDeque;
 
-use advisor_core::{ChatResponse, ErrorKind, FinishReason, MessageAggregator};
+use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, MessageAggregator, Result};
+use bytes::Bytes;
+use provider_http::answer::{AnswerDecoder, End};
+use provider_http::sse::SseLimits;
 
 use super::*;
 
-fn decoder() -> AnswerDecoder {
-    AnswerDecoder::new(1, TextMode::Increments, SseLimits::default(), Failures::default())
+type Decoder = AnswerDecoder<ChatCompletions>;
+
+fn decoder() -> Decoder {
+    decoder_with(1, TextMode::Increments, SseLimits::default())
+}
+
+fn decoder_with(choices: u32, text: TextMode, limits: SseLimits) -> Decoder {
+    let redaction = Redaction::default();
+    AnswerDecoder::new(ChatCompletions::new(text, redaction.clone()), choices, limits, redaction)
 }
 
 /// Reads a body in these pieces. Returns the outcome, and the progress when it ended.
-fn read_with(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
+fn read_with(mut decoder: Decoder, pieces: &[&[u8]]) -> (Result<ChatResponse>, End) {
     let mut aggregator = MessageAggregator::new(1);
     let mut chunks = VecDeque::new();
-    let mut take = |decoder: &mut AnswerDecoder| {
+    let mut take = |decoder: &mut Decoder| {
         while let Some(delta) = decoder.next() {
             aggregator.push(delta?, &mut chunks)?;
         }
@@ -91,24 +101,6 @@ fn every_row_of_the_end_table() {
 }
 
 #[test]
-fn what_is_queued_is_not_looked_at_again() {
-    // A whole body is read before any delta is taken. If each event searched the queue, the cost would be
-    // quadratic.
-    let mut progress = Progress::new(1, TextMode::Increments, Failures::default());
-    let finish = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
-    progress.read_json(finish, None).expect("an event");
-    let queued = mem::take(&mut progress.deltas);
-
-    let mut progress = Progress::new(1, TextMode::Increments, Failures::default());
-    progress.deltas = queued;
-    for (event, end) in [(r#"{"choices":[{"delta":{"content":"Hi"}}]}"#, End::Open), (finish, End::Finished)]
-    {
-        progress.read_json(event, None).expect("an event");
-        assert_eq!(progress.end, end, "{event}");
-    }
-}
-
-#[test]
 fn last_event_that_parses_needs_no_blank_line() {
     for last in [STOP, DONE] {
         assert_eq!(text(&[HI, last.trim_end()].concat()), "Hi");
@@ -139,7 +131,7 @@ fn what_says_nothing_is_skipped() {
 fn several_choices_finish_when_each_has_finished() {
     let finish =
         |index: u32| format!("data: {{\"choices\":[{{\"index\":{index},\"finish_reason\":\"stop\"}}]}}\n\n");
-    let mut decoder = AnswerDecoder::new(2, TextMode::Increments, SseLimits::default(), Failures::default());
+    let mut decoder = decoder_with(2, TextMode::Increments, SseLimits::default());
     let mut ends = Vec::new();
     // A repeated finish reason finishes one choice.
     for event in [finish(1), finish(1), finish(0)] {
@@ -259,7 +251,7 @@ fn halves_of_different_places_make_no_character() {
         let body = choices.map(|choice| format!("data: {{\"choices\":[{choice}]}}\n\n")).concat();
         let outcome = crate::aggregate_recording([body + DONE], 2);
         assert!(outcome["error"].is_null(), "{outcome}");
-        let told = |choice: &serde_json::Value| {
+        let told = |choice: &Value| {
             let arguments =
                 choice["tool_calls"].as_array().expect("calls").iter().map(|call| &call["arguments"]);
             let texts = [&choice["text"], &choice["reasoning"]].into_iter().chain(arguments);
@@ -611,17 +603,19 @@ fn pages_and_other_types_are_no_answer() {
 #[test]
 fn law_r1_bodies_are_bounded() {
     let limits = SseLimits { line: 64, event: 64 };
-    let bounded = || AnswerDecoder::new(1, TextMode::Increments, limits, Failures::default());
-    for beginning in ["data: ", "{\"a\":\"", "<"] {
+    let bounded = || decoder_with(1, TextMode::Increments, limits);
+    let page = ErrorKind::Protocol { position: None };
+    for (beginning, kind) in
+        [("data: ", ErrorKind::TooLarge), ("{\"a\":\"", ErrorKind::TooLarge), ("<", page)]
+    {
         let body = [beginning, &"x".repeat(100)].concat();
         for size in [1, 7, 200] {
             let pieces: Vec<&[u8]> = body.as_bytes().chunks(size).collect();
             let (outcome, _) = read_with(bounded(), &pieces);
-            assert_eq!(
-                outcome.expect_err(beginning).kind(),
-                ErrorKind::TooLarge,
-                "{beginning} in pieces of {size}"
-            );
+            let error = outcome.expect_err(beginning);
+            assert_eq!(error.kind(), kind, "{beginning} in pieces of {size}");
+            let shown = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            assert!(shown.len() <= "the provider said: ".len() + limits.event, "{shown}");
         }
     }
 }

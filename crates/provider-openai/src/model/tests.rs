@@ -16,15 +16,15 @@ fn the_environment_says_what_to_ask() {
         ("OPENAI_MODEL", "qwen3"),
     ])
     .expect("a model");
-    let call = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, _) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "http://localhost:11434/v1/chat/completions");
     assert_eq!(call.headers.get("authorization").and_then(|value| value.to_str().ok()), Some("Bearer sk-1"));
-    assert!(String::from_utf8_lossy(&call.body.json.concat()).contains(r#""model":"qwen3""#));
+    assert!(String::from_utf8_lossy(&call.body.concat()).contains(r#""model":"qwen3""#));
     assert_eq!(all.profile(), &Profile::ollama());
 
     let key_only =
         from(&[("OPENAI_API_KEY", "sk-1"), ("OPENAI_BASE_URL", ""), ("OPENAI_MODEL", "m")]).expect("a model");
-    let call = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, _) = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "https://api.openai.com/v1/chat/completions");
     assert_eq!(key_only.profile(), &Profile::openai());
 
@@ -60,24 +60,11 @@ fn given_profile_stays_inferred_profile_follows_server() {
 fn headers_replace_their_namesakes() {
     let model =
         OpenAiModel::new("m").with_header("X-A", "one").with_header("x-a", "two").with_header("x-b", "three");
-    let call = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, _) = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     let values = |name: &str| {
         call.headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>()
     };
     assert_eq!((values("x-a"), values("x-b")), (vec!["two"], vec!["three"]));
-}
-
-#[test]
-fn transport_is_shared_until_connect_timeout_changes() {
-    let model = OpenAiModel::new("m");
-    let place = |model: &OpenAiModel| {
-        model.transport().expect("a transport");
-        Arc::as_ptr(&model.reqwest)
-    };
-    assert_eq!(place(&model), place(&model.clone()));
-    let timeouts = Timeouts::default().with_idle(None);
-    assert_eq!(place(&model), place(&model.clone().with_timeouts(timeouts)));
-    assert_ne!(place(&model), place(&model.clone().with_timeouts(timeouts.with_connect(None))));
 }
 
 /// The first request creates the redaction, and clones share it.

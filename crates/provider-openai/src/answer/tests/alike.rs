@@ -1,5 +1,7 @@
 //! Events that match a template give the same deltas as when they are parsed.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use advisor_core::{DeltaKind, Text, Usage};
 use advisor_testkit::{recordings, split};
 
@@ -10,9 +12,9 @@ use super::*;
 /// Token counts may be emitted less often, so only their sum is compared, at the end and at each error.
 type Said = (Vec<Result<Delta, String>>, Usage);
 
-fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
+fn said_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Said {
     let (mut said, mut counted) = (Vec::new(), Usage::default());
-    let mut take = |decoder: &mut AnswerDecoder| {
+    let mut take = |decoder: &mut Decoder| {
         while !said.last().is_some_and(Result::is_err)
             && let Some(delta) = decoder.next()
         {
@@ -32,10 +34,10 @@ fn said_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Said {
 }
 
 /// Does the same, but takes all ready deltas at once.
-fn taken_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
+fn taken_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
     let mut said = Vec::new();
     let told = |delta: Result<Delta>| delta.map_err(|error| format!("{error:?}"));
-    let mut take = |decoder: &mut AnswerDecoder| {
+    let mut take = |decoder: &mut Decoder| {
         loop {
             let mut ready = VecDeque::new();
             decoder.take_ready(&mut ready);
@@ -56,7 +58,7 @@ fn taken_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, S
 }
 
 /// Does the same, but polls one delta at a time.
-fn polled_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
+fn polled_by(mut decoder: Decoder, pieces: &[&[u8]]) -> Vec<Result<Delta, String>> {
     let mut said = Vec::new();
     for piece in pieces {
         decoder.push(Bytes::copy_from_slice(piece));
@@ -67,30 +69,46 @@ fn polled_by(mut decoder: AnswerDecoder, pieces: &[&[u8]]) -> Vec<Result<Delta, 
     said.into_iter().map(|delta| delta.map_err(|error| format!("{error:?}"))).collect()
 }
 
-fn parsing() -> AnswerDecoder {
-    let mut decoder = decoder();
-    decoder.progress.fast.stop_learning();
-    decoder
+fn parsing() -> Decoder {
+    decoder().without_fast_path()
+}
+
+/// Chat Completions that count the events of the fast path.
+#[derive(Debug)]
+struct Counting {
+    format: ChatCompletions,
+    skipped: Arc<AtomicU64>,
+}
+
+impl WireFormat for Counting {
+    const FRAMING: Framing = ChatCompletions::FRAMING;
+    const FIELDS: &'static Field = ChatCompletions::FIELDS;
+    const END_MARKER: Option<&'static str> = ChatCompletions::END_MARKER;
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        self.format.read(event, deltas)
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.format.is_repeatable()
+    }
+
+    fn skipped(&mut self, events: u64) {
+        self.format.skipped(events);
+        self.skipped.fetch_add(events, Ordering::Relaxed);
+    }
 }
 
 /// Returns the number of events in a stream that are read without being parsed.
 fn alike_in(body: &[u8]) -> usize {
-    let mut decoder = decoder();
-    let mut alike = 0;
+    let skipped = Arc::default();
+    let redaction = Redaction::default();
+    let format = ChatCompletions::new(TextMode::Increments, redaction.clone());
+    let counting = Counting { format, skipped: Arc::clone(&skipped) };
+    let mut decoder = AnswerDecoder::new(counting, 1, SseLimits::default(), redaction);
     decoder.push(Bytes::copy_from_slice(body));
-    loop {
-        if decoder.read_ahead() {
-            alike += decoder.progress.deltas.iter().filter(|delta| says(delta)).count();
-        } else if !decoder.read_event().is_ok_and(|read| read) {
-            return alike;
-        }
-        decoder.progress.deltas.clear();
-    }
-}
-
-/// Checks whether a delta is a separate statement. Data attached to reasoning accompanies another delta.
-fn says(delta: &Delta) -> bool {
-    !matches!(delta.kind, DeltaKind::ReasoningData(_))
+    while decoder.next().is_some_and(|delta| delta.is_ok()) {}
+    skipped.load(Ordering::Relaxed) as usize
 }
 
 /// Compares deltas and errors with those of the parser: for the whole body, cut into reads, and byte by byte.
@@ -223,7 +241,9 @@ fn law_s5_reasoning_details_join_on_fast_path_too() {
             .concat(),
     );
     let (said, _) = said_by(decoder(), &[&body]);
-    let data: Vec<_> = said.iter().enumerate().filter(|(_, delta)| !says(delta.as_ref().unwrap())).collect();
+    let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
+    let data: Vec<_> =
+        said.iter().enumerate().filter(|(_, delta)| delta.as_ref().is_ok_and(is_data)).collect();
     let [(at, Ok(Delta { kind: DeltaKind::ReasoningData(data), .. }))] = data.as_slice() else {
         panic!("{said:?}")
     };
@@ -539,12 +559,10 @@ fn law_s5_the_lines_around_an_event_count() {
 fn limits_hold_for_events_that_look_alike() {
     let body = stream(&[event("a"), event("b"), event("c"), event(&"long".repeat(100)), event("d")]);
     let limits = SseLimits { line: 300, ..SseLimits::default() };
-    let limited = || AnswerDecoder::new(1, TextMode::Increments, limits, Failures::default());
-    let mut parsing = limited();
-    parsing.progress.fast.stop_learning();
+    let limited = || decoder_with(1, TextMode::Increments, limits);
     let (said, _) = said_by(limited(), &[&body]);
     assert!(said.last().unwrap().as_ref().unwrap_err().contains("TooLarge"), "{said:?}");
-    assert_eq!(said, said_by(parsing, &[&body]).0);
+    assert_eq!(said, said_by(limited().without_fast_path(), &[&body]).0);
 }
 
 #[test]
@@ -579,7 +597,7 @@ fn no_long_event_is_kept() {
 #[test]
 fn cumulative_texts_are_parsed() {
     let body = stream(&["a", "ab", "abc", "abcd"].map(event));
-    let cumulative = AnswerDecoder::new(1, TextMode::Cumulative, SseLimits::default(), Failures::default());
+    let cumulative = decoder_with(1, TextMode::Cumulative, SseLimits::default());
     let (said, _) = said_by(cumulative, &[&body]);
     let texts = said.into_iter().filter_map(|delta| match delta.unwrap().kind {
         DeltaKind::Text(text) => Some(text),
@@ -595,10 +613,10 @@ fn learning_ends_where_nothing_is_alike() {
     let mut known_after = |events: std::ops::Range<usize>| {
         decoder.push(stream(&events.map(unlike).collect::<Vec<_>>()).into());
         while decoder.next().is_some() {}
-        format!("{:?}", decoder.progress.fast)
+        format!("{decoder:?}")
     };
-    assert_eq!(known_after(0..50), "FastPath { known: 8, .. }");
+    assert!(known_after(0..50).contains("FastPath { known: 8, .. }"));
     // No event is compared with a template any more.
-    assert_eq!(known_after(50..100), "FastPath { known: 0, .. }");
+    assert!(known_after(50..100).contains("FastPath { known: 0, .. }"));
     assert_eq!(alike(unlike), 0);
 }

@@ -196,9 +196,9 @@ fn other_fields_named_index_stay_unchanged() {
         let event = of_call("0", &format!(r#","extra":{{"index":{index}}}"#), r#","note":1e400"#);
         let mut half = None;
         let json = event.trim().strip_prefix("data: ").expect("an event");
-        let tidied = crate::wire::tidy(json, &mut half).expect("JSON");
-        let tidied: serde_json::Value = serde_json::from_str(&tidied).expect("JSON");
-        let expected: serde_json::Value = serde_json::from_str(index).expect("JSON");
+        let tidied = tidy(json, &mut half).expect("JSON");
+        let tidied: Value = serde_json::from_str(&tidied).expect("JSON");
+        let expected: Value = serde_json::from_str(index).expect("JSON");
         assert_eq!(tidied["choices"][0]["delta"]["tool_calls"][0]["extra"]["index"], expected, "{index}");
     }
 }
@@ -283,7 +283,7 @@ fn d20_nothing_after_the_end_marker_is_an_error() {
     // A line or an event beyond its bound is garbage, too.
     let limits = SseLimits { line: 128, event: 128 };
     for garbage in ["x".repeat(500), format!("data: {}", "x".repeat(500)), "data: x\n".repeat(100)] {
-        let bounded = AnswerDecoder::new(1, TextMode::Increments, limits, Failures::default());
+        let bounded = decoder_with(1, TextMode::Increments, limits);
         let body = [HI, STOP, DONE, &garbage].concat();
         let pieces: Vec<&[u8]> = body.as_bytes().chunks(7).collect();
         assert_eq!(read_with(bounded, &pieces).0.expect("complete").text(), "Hi");
@@ -297,5 +297,20 @@ fn invalid_bytes_before_end_marker_are_error() {
             let body = [begun.as_bytes(), garbage, DONE.as_bytes()].concat();
             assert!(matches!(read(&body).0.expect_err("no text").kind(), ErrorKind::Protocol { .. }));
         }
+    }
+}
+
+#[test]
+fn d20_odd_values_do_not_hide_error() {
+    let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    for odd in ["1e400", "\"\\ud83d\"", "1180591620717411303424", &nested] {
+        let body =
+            format!(r#"{{"error":{{"message":"m","code":"context_length_exceeded","a":{odd},"a":{odd}}}}}"#);
+        let report = ChatCompletions::read_report(&body).expect(odd);
+        assert_eq!(
+            (report.message, report.code),
+            ("m".into(), Some("context_length_exceeded".into())),
+            "{odd}"
+        );
     }
 }

@@ -5,9 +5,7 @@ use advisor_core::{
 use futures::{FutureExt, StreamExt};
 
 use super::*;
-use crate::failure::Failures;
-use crate::profile::TextMode;
-use provider_http::sse::SseLimits;
+use crate::answer::tests::{Sayings, decoder};
 
 #[test]
 fn visible_deltas_are_those_that_produce_chunks() {
@@ -52,8 +50,8 @@ fn visible_deltas_are_those_that_produce_chunks() {
 
 #[test]
 fn buffered_first_deltas_precede_ready_ones() {
-    let event = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
-    let mut decoder = AnswerDecoder::new(1, TextMode::Increments, SseLimits::default(), Failures::default());
+    let event = |text: &str| format!("data: {{\"say\":\"{text}\"}}\n\n");
+    let mut decoder = decoder::<Sayings>();
     decoder.push(["a", "b", "c", "d"].map(event).concat().into());
     let mut stream = DeltaStream {
         body: None,

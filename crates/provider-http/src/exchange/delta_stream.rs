@@ -10,8 +10,8 @@ use std::time::Duration;
 use advisor_core::{Batches, Delta, DeltaKind, Error, ErrorKind, Result};
 use futures::Stream;
 
-use crate::answer::{AnswerDecoder, End};
-use provider_http::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
+use crate::answer::{AnswerDecoder, End, WireFormat};
+use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 
 /// How long the body may stay open after the end marker, when only usage can follow. A reused connection is
 /// worth no more.
@@ -30,10 +30,10 @@ const MOST_AHEAD: usize = 64;
 /// | stays open after the finish reason or the end marker | end when the grace has passed without an addition |
 /// | breaks before | an error |
 /// | holds an error or no answer | an error, and the body is released |
-pub(crate) struct DeltaStream {
+pub(super) struct DeltaStream<W> {
     /// The body. `None` once it has ended.
     body: Option<TimedBody>,
-    decoder: AnswerDecoder,
+    decoder: AnswerDecoder<W>,
     /// Deltas that arrived while waiting for the first that shows something.
     ahead: VecDeque<Delta>,
     /// The reason why the body broke.
@@ -46,10 +46,15 @@ pub(crate) struct DeltaStream {
     drain: Deadline,
 }
 
-impl DeltaStream {
+impl<W: WireFormat> DeltaStream<W> {
     /// Creates the deltas of `body`. `grace` is the longest wait for more after the finish reason or a later
     /// addition.
-    pub(crate) fn new(body: TimedBody, decoder: AnswerDecoder, timeouts: &Timeouts, grace: Duration) -> Self {
+    pub(super) fn new(
+        body: TimedBody,
+        decoder: AnswerDecoder<W>,
+        timeouts: &Timeouts,
+        grace: Duration,
+    ) -> Self {
         Self {
             body: Some(body),
             decoder,
@@ -65,7 +70,7 @@ impl DeltaStream {
 
     /// Waits for the first delta that shows something, the end marker, the end, or a full buffer. Until then a
     /// retry shows nothing twice.
-    pub(crate) async fn begin(&mut self) -> Result<()> {
+    pub(super) async fn begin(&mut self) -> Result<()> {
         while self.ahead.len() < MOST_AHEAD {
             let Some(delta) = poll_fn(|cx| self.poll_delta(cx)).await.transpose()? else {
                 return Ok(());
@@ -173,7 +178,7 @@ fn says_more(kind: &DeltaKind) -> bool {
     }
 }
 
-impl Stream for DeltaStream {
+impl<W: WireFormat> Stream for DeltaStream<W> {
     type Item = Result<Delta>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -184,7 +189,7 @@ impl Stream for DeltaStream {
     }
 }
 
-impl Batches<Delta> for DeltaStream {
+impl<W: WireFormat> Batches<Delta> for DeltaStream<W> {
     fn take_ready(mut self: Pin<&mut Self>, ready: &mut VecDeque<Delta>) {
         if self.ahead.is_empty() {
             self.decoder.take_ready(ready);
@@ -196,7 +201,7 @@ impl Batches<Delta> for DeltaStream {
     }
 }
 
-impl fmt::Debug for DeltaStream {
+impl<W: WireFormat> fmt::Debug for DeltaStream<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeltaStream").field("end", &self.decoder.end()).finish_non_exhaustive()
     }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use advisor_core::ErrorKind;
 
-use super::ProviderError;
-use crate::wire::ErrorObject;
+use super::{ProviderError, Report};
 
 /// Codes and phrases for a request that is too long: of OpenAI, Groq, Mistral, llama.cpp, vLLM, OpenRouter,
 /// xAI, Anthropic and Google (behind gateways). "Request too large" is a single request beyond the tokens per
@@ -66,10 +65,10 @@ const BAD_REQUEST: &[&str] =
 
 /// Returns the kind of a provider's error. `status` is the HTTP status of the response, or the one that the
 /// error names.
-pub(super) fn kind_of(said: &ErrorObject, status: Option<u16>, asked: Option<Duration>) -> ErrorKind {
-    let words = [&said.code, &said.kind];
+pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Duration>) -> ErrorKind {
+    let words = [&report.code, &report.kind];
     let coded = |table: &[&str]| words.into_iter().flatten().any(|word| word.mention(table));
-    let phrased = |table: &[&str]| coded(table) || said.message.mention(table);
+    let phrased = |table: &[&str]| coded(table) || report.message.mention(table);
     let refused = status.is_none_or(|status| status < 500);
     if coded(&["tool_use_failed"]) {
         // The model wrote a call that the server could not read; the next attempt may succeed (Q46).
@@ -95,7 +94,7 @@ pub(super) fn kind_of(said: &ErrorObject, status: Option<u16>, asked: Option<Dur
 pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
     let what = match kind {
         ErrorKind::Authentication => {
-            "the provider refuses access; check the key (`OPENAI_API_KEY`), what it is allowed to do, and the account's credit"
+            "the provider refuses access; check the key, what it is allowed to do, and the account's credit"
         }
         ErrorKind::RateLimited { .. } => "the provider wants fewer requests; ask again later",
         ErrorKind::ContextOverflow => {

@@ -1,0 +1,153 @@
+//! A provider of a made-up wire format: what a new provider must write, and what it gets from `provider-http`.
+//!
+//! A request is `{"ask":[…],"tools":[…]}`. The answer has one JSON object per line: `{"say":"text"}`,
+//! `{"call":{"id":"c1","name":"f","input":{}}}`, `{"used":[3,5]}`, and `{"over":"stop"}` at the end.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use advisor_core::{
+    BlockContent, ChatClient, ChatModel, ChatRequest, ChunkStream, Delta, ErrorKind, FinishReason, Message,
+    MessageAggregator, MessageContent, Result, ToolCallDelta, ToolDefinition, Usage, async_trait,
+};
+use advisor_testkit::{ReplayServer, Reply};
+use http::{HeaderMap, HeaderValue, Uri, header};
+use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+use provider_http::backoff::Backoff;
+use provider_http::exchange::{Call, HttpClient};
+use provider_http::failure::ProviderError;
+use provider_http::fast_path::{Field, Framing};
+use provider_http::redaction::Redaction;
+use serde_json::{Value, json};
+use tool_call_advisor::{FnTool, ToolCallAdvisor};
+
+const KEY: &str = "made-up-key-0123456789";
+
+/// The wire format.
+#[derive(Debug, Default)]
+struct MadeUp {
+    calls: i64,
+}
+
+impl WireFormat for MadeUp {
+    const FRAMING: Framing = Framing::Lines;
+    const FIELDS: &'static Field = &Field::Object(&[
+        ("say", Field::Text),
+        ("call", Field::Read),
+        ("used", Field::Counts),
+        ("over", Field::Read),
+    ]);
+
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+        let event: Value = serde_json::from_str(event.data)?;
+        if let Some(text) = event["say"].as_str() {
+            deltas.push_back(Delta::text(text));
+        } else if let Some(call) = event.get("call") {
+            let text = |key: &str| call[key].as_str().unwrap_or_default();
+            deltas.push_back(Delta::tool_call(ToolCallDelta::start(self.calls, text("id"), text("name"))));
+            let arguments = ToolCallDelta::arguments(self.calls, call["input"].to_string());
+            deltas.push_back(Delta::tool_call(arguments));
+            self.calls += 1;
+        } else if let [Some(input), Some(output)] = [0, 1].map(|at| event["used"][at].as_u64()) {
+            deltas.push_back(Delta::usage(Usage::new(input, output)));
+        } else if let Some(reason) = event["over"].as_str() {
+            let reason = if reason == "call" { FinishReason::ToolCalls } else { FinishReason::Stop };
+            deltas.extend([Delta::finish(reason), Delta::done()]);
+        } else {
+            return Ok(Meaning::from_json(&event));
+        }
+        Ok(Meaning::Piece)
+    }
+}
+
+/// The model.
+struct MadeUpModel {
+    http: HttpClient,
+    url: String,
+}
+
+/// Writes the body of a request.
+fn body(request: &ChatRequest) -> Value {
+    let message = |message: &Message| match message.content() {
+        MessageContent::Tool(result) => json!({"result": result.text(), "of": result.call_id}),
+        MessageContent::Assistant(blocks) => {
+            let calls = blocks.iter().filter_map(|block| match block.content() {
+                BlockContent::ToolCall(call) => Some(json!({"id": call.id, "name": call.name})),
+                _ => None,
+            });
+            json!({"said": message.text(), "calls": calls.collect::<Vec<_>>()})
+        }
+        _ => json!({ format!("{:?}", message.role()): message.text() }),
+    };
+    let messages: Vec<Value> = request.messages.iter().map(message).collect();
+    let tools: Vec<&ToolDefinition> = request.tools.iter().map(|tool| tool.definition()).collect();
+    json!({"ask": messages, "tools": tools.iter().map(|tool| &tool.name).collect::<Vec<_>>()})
+}
+
+#[async_trait]
+impl ChatModel for MadeUpModel {
+    async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+        let uri: Uri =
+            self.url.parse().map_err(|_| advisor_core::Error::configuration("the address is no URL"))?;
+        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(KEY))]);
+        let call = Call { uri, headers, body: vec![body(&request).to_string().into()], choices: 1 };
+        let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
+        let redaction = Redaction::new([KEY.to_owned().into()].into_iter());
+        self.http.stream(&call, &redaction, MadeUp::default, aggregator).await
+    }
+
+    fn name(&self) -> &str {
+        "made-up"
+    }
+}
+
+fn lines(body: &str) -> Reply {
+    Reply::raw(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+}
+
+async fn server(replies: impl IntoIterator<Item = Reply>) -> (ReplayServer, MadeUpModel) {
+    let server = ReplayServer::start(replies).await.expect("a port");
+    let waits = Backoff::default().with_waits(Duration::from_millis(1), Duration::from_millis(1));
+    let model = MadeUpModel { http: HttpClient::default().with_retries(waits), url: server.url() };
+    (server, model)
+}
+
+#[tokio::test]
+async fn tool_loop_runs_over_made_up_provider() {
+    let call =
+        "{\"call\":{\"id\":\"c1\",\"name\":\"clock\",\"input\":{\"zone\":\"UTC\"}}}\n{\"over\":\"call\"}\n";
+    let answer =
+        "{\"say\":\"It \"}\n{\"say\":\"is \"}\n{\"say\":\"noon.\"}\n{\"used\":[3,5]}\n{\"over\":\"stop\"}\n";
+    let (server, model) = server([lines(call), lines(answer)]).await;
+    let clock = FnTool::new(
+        ToolDefinition::new("clock", "Returns the time.", json!({"type": "object"})),
+        |arguments: Value| async move { Ok(arguments.to_string()) },
+    );
+    let client =
+        ChatClient::builder(model).advisor(ToolCallAdvisor::new()).tool(clock).build().expect("a chain");
+    let response = client.prompt().user("What time is it?").call().await.expect("an answer");
+    assert_eq!(response.text(), "It is noon.");
+    assert_eq!(response.usage().and_then(|usage| usage.output_tokens), Some(5));
+    let asked = server.requests()[1].json().expect("JSON");
+    assert_eq!(asked["ask"][2], json!({"result": "{\"zone\":\"UTC\"}", "of": "c1"}));
+}
+
+#[tokio::test]
+async fn failures_are_retried_typed_and_redacted() {
+    let refusal = json!({"error": {"message": format!("no credit for {KEY}"), "code": "billing"}});
+    let (server, model) = server([Reply::status(503), Reply::hang_up(), Reply::json(402, refusal)]).await;
+    let client = ChatClient::builder(model).build().expect("a chain");
+    let error = client.prompt().user("Hello").call().await.expect_err("refused");
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Authentication, 3));
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<ProviderError>());
+    assert_eq!(source.map(ProviderError::message), Some("no credit for [secret]"));
+}
+
+#[tokio::test]
+async fn cut_answer_is_truncated() {
+    let (_server, model) = server([lines("{\"say\":\"It \"}\n{\"say\":\"i")]).await;
+    let client = ChatClient::builder(model).build().expect("a chain");
+    let error = client.prompt().user("Hello").call().await.expect_err("cut");
+    assert_eq!(error.kind(), ErrorKind::Truncated);
+    assert_eq!(error.partial().map(|partial| partial.text()), Some("It ".to_owned()));
+}

@@ -1,0 +1,102 @@
+//! The body of a response, decoded by its kind.
+
+use advisor_core::Result;
+use bytes::Bytes;
+
+use super::beginning::Beginning;
+use super::end::End;
+use super::progress::{Progress, ReadAs};
+use super::wire_format::WireFormat;
+use crate::error::{from_json, malformed_json};
+use crate::fast_path::Framing;
+use crate::json::{JsonDecoder, Layout};
+use crate::sse::{SseDecoder, SseLimits};
+
+/// The most bytes kept of a web page, for the error.
+const LONGEST_PAGE: usize = 64 << 10;
+
+/// A body by its kind.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Nothing so far but a byte-order mark or white space.
+    Unknown(Beginning),
+    /// Server-sent events.
+    Events {
+        decoder: Box<SseDecoder>,
+        /// The position of the decoder's first byte in the body.
+        from: u64,
+    },
+    /// JSON values.
+    Json {
+        decoder: Box<JsonDecoder>,
+        /// The position of the decoder's first byte in the body.
+        from: u64,
+    },
+    /// A web page. It is read only for the error.
+    Page(Vec<u8>),
+    Over,
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Unknown(Beginning::default())
+    }
+}
+
+impl Body {
+    /// Appends bytes. The first byte that counts determines the kind of the body.
+    pub(super) fn push(&mut self, mut bytes: Bytes, framing: Framing, limits: SseLimits) {
+        if let Self::Unknown(beginning) = self {
+            let Some((first, from)) = beginning.skip(&mut bytes) else {
+                return;
+            };
+            *self = Self::new(first, from, framing, limits);
+        }
+        match self {
+            Self::Events { decoder, .. } => decoder.push(bytes),
+            Self::Json { decoder, .. } => decoder.push(&bytes),
+            Self::Page(page) => {
+                let room = LONGEST_PAGE.min(limits.event).saturating_sub(page.len());
+                page.extend_from_slice(bytes.get(..room).unwrap_or(&bytes));
+            }
+            Self::Unknown(_) | Self::Over => {}
+        }
+    }
+
+    fn new(first: u8, from: u64, framing: Framing, limits: SseLimits) -> Self {
+        let json = |layout| Self::Json { decoder: Box::new(JsonDecoder::new(layout, limits.event)), from };
+        match (framing, first) {
+            (_, b'<') => Self::Page(Vec::new()),
+            (Framing::Sse, b'{' | b'[') | (Framing::Lines, _) => json(Layout::Values),
+            (Framing::Array, _) => json(Layout::Array),
+            (Framing::Sse, _) => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
+        }
+    }
+}
+
+/// Reads the next JSON value of a body whose decoder began at `from`. Returns false if none is complete.
+///
+/// After the end of an answer only usage counts. An error then ends the body and is ignored by its caller.
+pub(super) fn read_value<W: WireFormat>(
+    decoder: &mut JsonDecoder,
+    from: u64,
+    progress: &mut Progress<W>,
+) -> Result<bool> {
+    let is_over = progress.end == End::Done;
+    let value = match decoder.next_value() {
+        Ok(Some(value)) => value,
+        Ok(None) => return Ok(false),
+        Err(error) => return Err(from_json(&error, from)),
+    };
+    let position = from + value.position;
+    match progress.read_value(value.json) {
+        Ok(ReadAs::Whole) => progress.mark_done(),
+        Ok(ReadAs::Piece) => {}
+        Err(error) => return Err(malformed_json(&error, position)),
+        Ok(ReadAs::Unknown) if is_over => {}
+        // In a stream, an unknown value may be news of a later version. Alone it shows that the address is wrong.
+        Ok(ReadAs::Unknown) if W::FRAMING != Framing::Sse => {}
+        Ok(ReadAs::Unknown) => return Err(progress.failures.no_answer(position, &value.json.into())),
+    }
+    Ok(true)
+}

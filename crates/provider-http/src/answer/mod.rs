@@ -1,0 +1,235 @@
+//! Decodes the bytes of a response body to deltas, without I/O.
+//!
+//! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first byte after a byte-order mark
+//! and white space determines the kind of a body, whatever its content type. For a format of server-sent events, `{`
+//! or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines of JSON. `<` begins a
+//! page that some proxy wrote.
+
+mod beginning;
+mod body;
+mod end;
+mod progress;
+mod status_event;
+#[cfg(test)]
+pub(crate) mod tests;
+mod wire_format;
+
+use std::collections::VecDeque;
+use std::mem;
+
+use advisor_core::{Delta, Error, Result};
+use bytes::Bytes;
+
+use crate::failure::Failures;
+use crate::fast_path::Framing;
+use crate::redaction::{Redaction, ServerWords};
+use crate::sse::{SseDecoder, SseLimits};
+use body::{Body, read_value};
+pub use end::End;
+use progress::Progress;
+pub use wire_format::{AnswerEvent, Meaning, WireFormat};
+
+/// Turns the bytes of one response body into deltas.
+///
+/// Push bytes, take deltas until there are none, push again; call [`finish`](Self::finish) when the body has ended.
+/// Nothing follows an error.
+#[derive(Debug)]
+pub struct AnswerDecoder<W> {
+    body: Body,
+    progress: Progress<W>,
+    limits: SseLimits,
+    /// The content type of the response.
+    content_type: ServerWords,
+    /// Whether the body has ended and that was not evaluated yet.
+    ended: bool,
+}
+
+impl<W: WireFormat> AnswerDecoder<W> {
+    /// Creates a decoder for an answer with `choices` parallel choices. `redaction` applies to the server's words in
+    /// errors. [`SseLimits::event`] also bounds a JSON value.
+    pub fn new(format: W, choices: u32, limits: SseLimits, redaction: Redaction) -> Self {
+        Self {
+            body: Body::default(),
+            progress: Progress::new(format, choices, Failures::new(redaction)),
+            limits,
+            content_type: ServerWords::default(),
+            ended: false,
+        }
+    }
+
+    /// Sets the content type of the body, for errors.
+    #[must_use]
+    pub fn with_content_type(mut self, content_type: &str) -> Self {
+        self.content_type =
+            content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().into();
+        self
+    }
+
+    /// Disables the fast path, so that every event is parsed. The deltas are the same.
+    #[must_use]
+    pub fn without_fast_path(mut self) -> Self {
+        self.progress.fast.stop_learning();
+        self
+    }
+
+    /// Appends the next bytes. Call it when [`next`](Self::next) returns `None`.
+    pub fn push(&mut self, bytes: Bytes) {
+        self.body.push(bytes, W::FRAMING, self.limits);
+    }
+
+    /// Marks the body as ended.
+    pub fn finish(&mut self) {
+        self.progress.tell_usage();
+        match &mut self.body {
+            Body::Events { decoder, .. } => {
+                if ends_answer::<W>(decoder) {
+                    self.progress.mark_done();
+                }
+                decoder.finish();
+            }
+            Body::Json { decoder, .. } => decoder.finish(),
+            Body::Page(page) => {
+                let page = String::from_utf8_lossy(page).into_owned();
+                self.fail(self.progress.failures.web_page(&page.into()));
+            }
+            Body::Unknown(_) | Body::Over => {}
+        }
+        self.ended = true;
+    }
+
+    /// Returns the next delta or an error; `None` if more bytes are needed or the body has ended.
+    #[allow(clippy::should_implement_trait, reason = "it is fused by no end: more may be pushed")]
+    pub fn next(&mut self) -> Option<Result<Delta>> {
+        loop {
+            if let Some(delta) = self.progress.deltas.pop_front() {
+                return Some(Ok(delta));
+            }
+            if self.progress.failed.is_some() {
+                if self.progress.end_data() {
+                    continue;
+                }
+                self.body = Body::Over;
+                return self.progress.failed.take().map(Err);
+            }
+            match self.read() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => self.fail(error),
+            }
+        }
+    }
+
+    /// Moves the deltas that are ready to `deltas`, which must be empty.
+    pub fn take_ready(&mut self, deltas: &mut VecDeque<Delta>) {
+        let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
+        if is_next && self.progress.fast.knows_any() {
+            self.read_ahead();
+        }
+        mem::swap(deltas, &mut self.progress.deltas);
+    }
+
+    /// Decodes events that match a known template. Returns false if the next event matches none.
+    #[inline]
+    fn read_ahead(&mut self) -> bool {
+        match &mut self.body {
+            Body::Events { decoder, .. } => self.progress.read_ahead(decoder),
+            Body::Json { decoder, .. } if W::FRAMING == Framing::Lines => {
+                self.progress.read_values_ahead(decoder)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the progress of the answer towards its end.
+    #[must_use]
+    pub fn end(&self) -> End {
+        self.progress.end
+    }
+
+    /// Checks whether the body has begun and is not known to be a stream.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match &self.body {
+            Body::Unknown(beginning) => beginning.has_begun(),
+            Body::Json { .. } => W::FRAMING == Framing::Sse,
+            Body::Page(_) => true,
+            Body::Events { .. } | Body::Over => false,
+        }
+    }
+
+    /// Returns the factory of this answer's errors.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.progress.failures
+    }
+
+    /// Returns the number of events. Comments, blank lines and empty events do not count.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.progress.events
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.progress.tell_usage();
+        self.body = Body::Over;
+        self.progress.fail_with(error);
+    }
+
+    /// Decodes further events. Returns false if none is complete.
+    fn read(&mut self) -> Result<bool> {
+        if self.progress.fast.knows_any() && self.read_ahead() { Ok(true) } else { self.read_event() }
+    }
+
+    /// Reads the next event. Returns false if none is complete.
+    fn read_event(&mut self) -> Result<bool> {
+        let mut silent = true;
+        match &mut self.body {
+            Body::Events { decoder, from } => {
+                let from = *from;
+                match decoder.next_event() {
+                    Ok(Some(event)) => {
+                        self.progress.read_sse(event, from);
+                        return Ok(true);
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        // The end marker needs no blank line. An invalid line in place of one is ignored, too.
+                        if ends_answer::<W>(decoder) {
+                            self.progress.mark_done();
+                        }
+                        return Err(crate::error::from_sse(&error, from));
+                    }
+                }
+                silent = decoder.events() == 0 && decoder.comments() == 0;
+            }
+            Body::Json { decoder, from } => {
+                if read_value(decoder, *from, &mut self.progress)? {
+                    return Ok(true);
+                }
+            }
+            Body::Unknown(_) | Body::Page(_) | Body::Over => {}
+        }
+        if !mem::take(&mut self.ended) {
+            return Ok(false);
+        }
+        self.progress.end_data();
+        self.progress.fail_unanswered();
+        if silent && W::FRAMING == Framing::Sse {
+            self.refuse_other_types()?;
+        }
+        Ok(self.progress.failed.is_some() || !self.progress.deltas.is_empty())
+    }
+
+    /// Fails if the body had nothing readable and another content type than an event stream's.
+    fn refuse_other_types(&self) -> Result<()> {
+        let is_other = !self.content_type.is_empty() && !self.content_type.are("text/event-stream");
+        if self.progress.events == 0 && is_other {
+            return Err(self.progress.failures.other_type(&self.content_type));
+        }
+        Ok(())
+    }
+}
+
+/// Checks whether the unfinished event at the end of a stream is the end marker.
+fn ends_answer<W: WireFormat>(decoder: &SseDecoder) -> bool {
+    W::END_MARKER.is_some_and(|marker| decoder.unfinished_data().starts_with(marker))
+}

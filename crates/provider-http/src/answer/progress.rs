@@ -1,0 +1,263 @@
+//! The state of an answer after the events so far.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use advisor_core::{Delta, DeltaKind, Error, Usage};
+
+use super::end::End;
+use super::wire_format::{AnswerEvent, Meaning, WireFormat};
+use crate::error::malformed_json;
+use crate::failure::{Failures, Report};
+use crate::fast_path::{Decoded, FastPath};
+use crate::json::JsonDecoder;
+use crate::sse::{SseDecoder, SseEvent};
+
+/// The most matching events decoded at once: enough to share their fixed cost, and few enough to buffer.
+pub(super) const MOST_AT_ONCE: usize = 32;
+
+/// The state of an answer after the events so far.
+#[derive(Debug)]
+pub(super) struct Progress<W> {
+    pub(super) deltas: VecDeque<Delta>,
+    pub(super) end: End,
+    pub(super) events: u64,
+    /// The error to report after the deltas.
+    pub(super) failed: Option<Error>,
+    pub(super) failures: Failures,
+    pub(super) fast: FastPath,
+    format: W,
+    choices: u32,
+    /// The choices that have a finish reason.
+    finished: BTreeSet<u32>,
+    /// Whether a part of an answer arrived.
+    answers: bool,
+    /// The server's status message, while no answer has arrived.
+    status: Option<Report>,
+}
+
+/// What was read of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReadAs {
+    /// A piece of an answer, or a message about it.
+    Piece,
+    /// A whole answer.
+    Whole,
+    /// Nothing that the format knows.
+    Unknown,
+}
+
+impl<W: WireFormat> Progress<W> {
+    pub(super) fn new(format: W, choices: u32, failures: Failures) -> Self {
+        let mut fast = FastPath::new(W::FRAMING, W::FIELDS);
+        if !format.is_repeatable() {
+            fast.stop_learning();
+        }
+        Self {
+            deltas: VecDeque::with_capacity(MOST_AT_ONCE),
+            end: End::Open,
+            events: 0,
+            failed: None,
+            failures,
+            fast,
+            format,
+            choices: choices.max(1),
+            finished: BTreeSet::new(),
+            answers: false,
+            status: None,
+        }
+    }
+
+    /// Reads a server-sent event of a stream whose first byte is at `from` in the body.
+    pub(super) fn read_sse(&mut self, event: SseEvent<'_>, from: u64) {
+        let data = event.data.trim();
+        if data.is_empty() {
+            return;
+        }
+        // Nothing follows a last event without a blank line, so its token counts could not be kept.
+        if !event.trailing && self.decode_known(event.event, data) {
+            return;
+        }
+        self.begin_event();
+        if W::END_MARKER.is_some_and(|marker| data.starts_with(marker)) {
+            return self.mark_done();
+        }
+        if let Err(error) = self.read(AnswerEvent::new(event.event, data)) {
+            // A truncated event at the end is ignored.
+            if !event.trailing {
+                self.fail_with(malformed_json(&error, from + event.position));
+            }
+        }
+    }
+
+    /// Reads a JSON value of a body without other framing. Returns what it was.
+    pub(super) fn read_value(&mut self, json: &str) -> serde_json::Result<ReadAs> {
+        if self.decode_known(None, json) {
+            return Ok(ReadAs::Piece);
+        }
+        self.begin_event();
+        self.read(AnswerEvent::new(None, json))
+    }
+
+    /// Decodes the next events if they match a known template. Returns false if none does.
+    #[inline]
+    pub(super) fn read_ahead(&mut self, decoder: &mut SseDecoder) -> bool {
+        let longest = decoder.max_event_bytes();
+        let Some(bytes) = decoder.peek() else { return false };
+        let decoded = self.decode(bytes, longest);
+        if decoded.events > 0 {
+            decoder.consume(decoded.bytes, decoded.events);
+        }
+        decoded.events > 0
+    }
+
+    /// Does the same for values of one line each.
+    pub(super) fn read_values_ahead(&mut self, decoder: &mut JsonDecoder) -> bool {
+        let longest = decoder.max_value_bytes();
+        let Some(bytes) = decoder.peek() else { return false };
+        let decoded = self.decode(bytes, longest);
+        decoder.consume(decoded.bytes);
+        decoded.events > 0
+    }
+
+    fn decode(&mut self, bytes: &[u8], longest: usize) -> Decoded {
+        let decoded = self.fast.decode(bytes, longest, MOST_AT_ONCE, &mut self.deltas);
+        if decoded.events > 0 {
+            self.note_decoded(decoded.events);
+        }
+        decoded
+    }
+
+    fn decode_known(&mut self, name: Option<&str>, data: &str) -> bool {
+        let known = self.fast.decode_data(name, data, &mut self.deltas);
+        if known {
+            self.note_decoded(1);
+        }
+        known
+    }
+
+    #[inline]
+    fn note_decoded(&mut self, events: u64) {
+        self.events += events;
+        self.format.skipped(events);
+    }
+
+    fn begin_event(&mut self) {
+        self.tell_usage();
+        self.events += 1;
+    }
+
+    /// Emits the token counts of matched events, before anything else.
+    pub(super) fn tell_usage(&mut self) {
+        let mut all: Option<Usage> = None;
+        for event in self.fast.take_counts() {
+            let mut deltas = VecDeque::new();
+            // An event of a known form is JSON.
+            let _read = self.format.read(AnswerEvent::new(None, &event), &mut deltas);
+            for delta in deltas {
+                if let DeltaKind::Usage(usage) = delta.kind {
+                    all.get_or_insert_default().merge(&usage);
+                }
+            }
+        }
+        self.deltas.extend(all.map(Delta::usage));
+    }
+
+    /// Emits the data attached to reasoning, to which nothing is added any more. Returns false if there is none.
+    pub(super) fn end_data(&mut self) -> bool {
+        let before = self.deltas.len();
+        self.fast.end_data(&mut self.deltas);
+        self.deltas.len() > before
+    }
+
+    pub(super) fn mark_done(&mut self) {
+        if self.end != End::Done {
+            self.tell_usage();
+            self.end_data();
+            // Later events are read one by one, and nearly all of them are dropped.
+            self.fast.stop_learning();
+            self.end = End::Done;
+            self.deltas.push_back(Delta::done());
+        }
+    }
+
+    fn read(&mut self, event: AnswerEvent<'_>) -> serde_json::Result<ReadAs> {
+        let before = self.deltas.len();
+        let meaning = self.format.read(event, &mut self.deltas)?;
+        let ends = self.note_end(before);
+        if matches!(meaning, Meaning::Piece) {
+            if !self.format.is_repeatable() {
+                self.fast.stop_learning();
+            }
+            self.fast.parsed(event.name, event.data, &mut self.deltas, before);
+        } else {
+            self.fast.join_parsed(&mut self.deltas, before);
+        }
+        if ends {
+            self.mark_done();
+        }
+        Ok(self.note_meaning(meaning))
+    }
+
+    fn note_meaning(&mut self, meaning: Meaning) -> ReadAs {
+        match meaning {
+            Meaning::Unknown => return ReadAs::Unknown,
+            Meaning::Piece | Meaning::Rewritten | Meaning::Whole => {
+                self.answers = true;
+                self.status = None;
+                if matches!(meaning, Meaning::Whole) {
+                    return ReadAs::Whole;
+                }
+            }
+            Meaning::Status(_) | Meaning::Message(_) if self.answers => {}
+            Meaning::Status(report) => self.status = Some(*report),
+            Meaning::Message(report) | Meaning::Failure(report) => self.fail(*report),
+        }
+        ReadAs::Piece
+    }
+
+    /// Searches the deltas from index `new` on for finish reasons and the end. Returns whether the answer ends. After
+    /// the end only usage counts.
+    fn note_end(&mut self, new: usize) -> bool {
+        if self.end == End::Done {
+            let late = self.deltas.split_off(new);
+            self.deltas.extend(late.into_iter().filter(|delta| matches!(delta.kind, DeltaKind::Usage(_))));
+            return false;
+        }
+        let mut is_done = false;
+        for delta in self.deltas.range(new..) {
+            match delta.kind {
+                DeltaKind::Finish(_) => drop(self.finished.insert(delta.choice)),
+                DeltaKind::Done => is_done = true,
+                _ => {}
+            }
+        }
+        if is_done {
+            let ended = self.deltas.split_off(new);
+            self.deltas.extend(ended.into_iter().filter(|delta| delta.kind != DeltaKind::Done));
+        }
+        if self.finished.len() >= self.choices as usize {
+            self.end = End::Finished;
+        }
+        is_done
+    }
+
+    /// Ends the body. If no answer arrived, the server's status message becomes the error.
+    pub(super) fn fail_unanswered(&mut self) {
+        if let Some(status) = self.status.take().filter(|_| self.end == End::Open) {
+            self.fail(status);
+        }
+    }
+
+    /// Keeps the first error, and drops the status message. Every error of an answer passes through here. After
+    /// the end marker the answer is complete, and errors are ignored.
+    pub(super) fn fail_with(&mut self, error: Error) {
+        if self.end != End::Done {
+            self.failed.get_or_insert(error);
+        }
+        self.status = None;
+    }
+
+    fn fail(&mut self, report: Report) {
+        self.fail_with(self.failures.in_answer(report));
+    }
+}

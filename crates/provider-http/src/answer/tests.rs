@@ -1,0 +1,234 @@
+use advisor_core::{ErrorKind, FinishReason, Usage};
+use serde_json::Value;
+
+use super::progress::MOST_AT_ONCE;
+use super::*;
+use crate::fast_path::Field;
+
+const FIELDS: &Field = &Field::Object(&[
+    ("say", Field::Text),
+    ("stop", Field::Read),
+    ("choice", Field::Read),
+    ("tokens", Field::Counts),
+]);
+
+/// A wire format of server-sent events with fields for each kind of delta.
+#[derive(Debug, Default)]
+pub(crate) struct Sayings;
+/// The same events as lines.
+#[derive(Debug, Default)]
+struct SayingLines;
+/// The same events as elements of an array.
+#[derive(Debug, Default)]
+struct SayingArray;
+
+fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+    let event: Value = serde_json::from_str(event.data)?;
+    let known = ["say", "stop", "tokens"].iter().any(|key| event.get(key).is_some());
+    if !known {
+        return Ok(Meaning::from_json(&event));
+    }
+    let choice = event["choice"].as_u64().unwrap_or_default() as u32;
+    let tokens = event["tokens"].as_u64();
+    let say = event["say"].as_str().filter(|text| !text.is_empty());
+    let new =
+        say.map(Delta::text).into_iter().chain(tokens.map(|tokens| Delta::usage(Usage::new(tokens, 0))));
+    let stop = (event["stop"] == true).then(|| Delta::finish(FinishReason::Stop));
+    let done = (event["stop"] == "done").then(Delta::done);
+    deltas.extend(new.chain(stop).chain(done).map(|delta| delta.in_choice(choice)));
+    Ok(if event["stop"] == "whole" { Meaning::Whole } else { Meaning::Piece })
+}
+
+macro_rules! format_of {
+    ($format:ty, $framing:expr, $marker:expr) => {
+        impl WireFormat for $format {
+            const FRAMING: Framing = $framing;
+            const FIELDS: &'static Field = FIELDS;
+            const END_MARKER: Option<&'static str> = $marker;
+
+            fn read(
+                &mut self,
+                event: AnswerEvent<'_>,
+                deltas: &mut VecDeque<Delta>,
+            ) -> serde_json::Result<Meaning> {
+                read(event, deltas)
+            }
+        }
+    };
+}
+format_of!(Sayings, Framing::Sse, Some("[END]"));
+format_of!(SayingLines, Framing::Lines, None);
+format_of!(SayingArray, Framing::Array, None);
+
+pub(crate) fn decoder<W: WireFormat + Default>() -> AnswerDecoder<W> {
+    AnswerDecoder::new(W::default(), 1, SseLimits::default(), Redaction::default())
+}
+
+/// Returns the deltas and the error of a body in these pieces, and the end that it had before it was finished.
+fn read_in<W: WireFormat>(
+    mut decoder: AnswerDecoder<W>,
+    pieces: &[&[u8]],
+) -> (Vec<Delta>, Option<ErrorKind>, End) {
+    let mut deltas = Vec::new();
+    let mut failed = None;
+    let mut take = |decoder: &mut AnswerDecoder<W>| {
+        while let Some(delta) = decoder.next() {
+            match delta {
+                Ok(delta) => deltas.push(delta),
+                Err(error) => failed = Some(error.kind()),
+            }
+        }
+    };
+    for piece in pieces {
+        decoder.push(Bytes::copy_from_slice(piece));
+        take(&mut decoder);
+    }
+    let end = decoder.end();
+    decoder.finish();
+    take(&mut decoder);
+    (deltas, failed, end)
+}
+
+/// Reads a body whole, byte by byte and without the fast path, which must not differ.
+fn outcome<W: WireFormat + Default>(body: &str) -> (Vec<Delta>, Option<ErrorKind>, End) {
+    let whole = read_in(decoder::<W>(), &[body.as_bytes()]);
+    let bytes: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
+    assert_eq!(read_in(decoder::<W>(), &bytes), whole, "{body}");
+    assert_eq!(read_in(decoder::<W>().without_fast_path(), &[body.as_bytes()]), whole, "{body}");
+    whole
+}
+
+fn texts(deltas: &[Delta]) -> Vec<&str> {
+    let text = |delta: &'_ Delta| matches!(delta.kind, advisor_core::DeltaKind::Text(_));
+    deltas
+        .iter()
+        .filter(|delta| text(delta))
+        .filter_map(|delta| match &delta.kind {
+            advisor_core::DeltaKind::Text(text) => Some(&**text),
+            _ => None,
+        })
+        .collect()
+}
+
+const EVENTS: [&str; 5] =
+    [r#"{"say":"a"}"#, r#"{"say":"b"}"#, r#"{"say":"c"}"#, r#"{"say":"[d]"}"#, r#"{"stop":true}"#];
+
+#[test]
+fn law_s5_every_framing_gives_same_deltas() {
+    let sse: String = EVENTS.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let lines = EVENTS.join("\n");
+    let expected = outcome::<Sayings>(&sse);
+    assert_eq!(
+        (texts(&expected.0), expected.1, expected.2),
+        (vec!["a", "b", "c", "[d]"], None, End::Finished)
+    );
+    for body in [lines.clone(), lines.replace('\n', "\r\n"), lines.replace('\n', ""), format!("{lines}\n")] {
+        assert_eq!(outcome::<SayingLines>(&body), expected, "{body}");
+        // An event stream may turn out to be lines of JSON.
+        assert_eq!(outcome::<Sayings>(&body), expected, "{body}");
+    }
+    for separator in [",", ",\r\n", "\n,\n", " , "] {
+        let array = format!("[{}\n]", EVENTS.join(separator));
+        assert_eq!(outcome::<SayingArray>(&array), expected, "{array}");
+        assert_eq!(outcome::<SayingArray>(&array.replace(']', "] ").replace("[d] ", "[d]")), expected);
+    }
+}
+
+#[test]
+fn values_arrive_before_the_body_ends() {
+    let mut lines = decoder::<SayingLines>();
+    lines.push("{\"say\":\"a\"}".into());
+    assert_eq!(lines.next().and_then(Result::ok), Some(Delta::text("a")));
+    assert!(!lines.is_whole(), "lines are a stream");
+    let mut array = decoder::<SayingArray>();
+    array.push("[{\"say\":\"a\"}".into());
+    assert_eq!(array.next().and_then(Result::ok), Some(Delta::text("a")));
+}
+
+#[test]
+fn fast_path_decodes_lines() {
+    let lines: String = (0..40).map(|at| format!("{{\"say\":\"word {at}\"}}\n")).collect();
+    let mut decoder = decoder::<SayingLines>();
+    decoder.push(lines.into());
+    let first = decoder.next().and_then(Result::ok);
+    let mut ready = VecDeque::new();
+    decoder.take_ready(&mut ready);
+    assert_eq!((first, ready.len()), (Some(Delta::text("word 0")), MOST_AT_ONCE));
+    assert_eq!(ready.back(), Some(&Delta::text("word 32")));
+    assert_eq!(decoder.events(), 33);
+}
+
+#[test]
+fn done_ends_an_answer_and_only_usage_follows() {
+    for end in ["{\"stop\":\"done\"}", "{\"stop\":\"done\",\"say\":\"z\"}"] {
+        let body = format!(
+            "{{\"say\":\"a\"}}\n{end}\n{{\"say\":\"late\",\"tokens\":3}}\n{{\"error\":\"late\"}}\n}}"
+        );
+        let (deltas, failed, came) = outcome::<SayingLines>(&body);
+        let last = [Delta::done(), Delta::usage(Usage::new(3, 0))];
+        assert_eq!((failed, came), (None, End::Done), "{body}");
+        assert_eq!(deltas.get(deltas.len() - 2..), Some(&last[..]), "{body}");
+        assert_eq!(deltas.contains(&Delta::text("z")), end.contains('z'));
+    }
+}
+
+#[test]
+fn answer_finishes_once_every_choice_has() {
+    let mut decoder = AnswerDecoder::new(Sayings, 2, SseLimits::default(), Redaction::default());
+    for (choice, end) in [(1, End::Open), (1, End::Open), (0, End::Finished)] {
+        decoder.push(format!("data: {{\"stop\":true,\"choice\":{choice}}}\n\n").into());
+        while decoder.next().is_some() {}
+        assert_eq!(decoder.end(), end);
+    }
+}
+
+#[test]
+fn status_becomes_error_only_without_an_answer() {
+    let provider = ErrorKind::Provider { status: None };
+    let status = "{\"type\":\"status\",\"message\":\"queued\"}\n";
+    let message = "{\"message\":\"m\"}\n";
+    let answer = "{\"say\":\"a\"}\n{\"stop\":true}\n";
+    for (body, failed) in [
+        (status.to_owned(), Some(provider)),
+        (message.to_owned(), Some(provider)),
+        ([status, answer, status, message].concat(), None),
+        ([message, answer].concat(), Some(provider)),
+        ([answer, "{\"error\":\"m\"}"].concat(), Some(provider)),
+        (
+            [answer, "[{\"error\":{\"message\":\"m\",\"code\":503}}]"].concat(),
+            Some(ErrorKind::Provider { status: Some(503) }),
+        ),
+    ] {
+        assert_eq!(outcome::<SayingLines>(&body).1, failed, "{body}");
+    }
+}
+
+#[test]
+fn unknown_json_is_news_in_a_stream_and_an_error_alone() {
+    let protocol = |position| Some(ErrorKind::Protocol { position: Some(position) });
+    let unknown = "{\"version\":2}\n";
+    assert_eq!(outcome::<SayingLines>(&[unknown, "{\"say\":\"a\"}"].concat()).1, None);
+    assert_eq!(outcome::<Sayings>(&[" ", unknown].concat()).1, protocol(1));
+    assert_eq!(outcome::<Sayings>(&["data: ", unknown, "\n\n"].concat()).1, None);
+}
+
+#[test]
+fn broken_bodies_have_positions() {
+    let at = |position| Some(ErrorKind::Protocol { position: Some(position) });
+    for (body, failed) in [
+        ("\n{\"say\":\"a\"}\n{\"say\":", Some(ErrorKind::Truncated)),
+        ("\n{\"say\":\"a\"}\n{\"say\";1}", at(13)),
+        ("\n{\"say\":\"a\"}\n{\"say\";", at(13)),
+        ("{\"say\":\"a\"}nonsense", at(11)),
+        ("<html>", Some(ErrorKind::Protocol { position: None })),
+    ] {
+        let (_, kind, _) = outcome::<SayingLines>(body);
+        assert_eq!(kind, failed, "{body}");
+    }
+    let (deltas, failed, _) = read_in(decoder::<SayingLines>(), &[b"{\"say\":\"a\"}\n{\"say\":\"\xFF\"}"]);
+    assert_eq!((texts(&deltas), failed), (vec!["a"], at(20)));
+    let limits = SseLimits { line: 64, event: 16 };
+    let bounded = AnswerDecoder::new(SayingLines, 1, limits, Redaction::default());
+    let (deltas, failed, _) = read_in(bounded, &[b"{\"say\":\"a\"}\n{\"say\":\"", &[b'b'; 32]]);
+    assert_eq!((texts(&deltas), failed), (vec!["a"], Some(ErrorKind::TooLarge)));
+}

@@ -1,0 +1,123 @@
+//! What a provider tells of its wire format.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use advisor_core::Delta;
+use serde_json::Value;
+
+use crate::failure::Report;
+use crate::fast_path::{Field, Framing};
+
+/// One answer in one wire format: converts its events to deltas.
+///
+/// A value belongs to one answer and may keep state from event to event. [`AnswerDecoder`](super::AnswerDecoder) does
+/// the rest: framing, limits, the end of the answer, errors, and the fast path for events of a known form.
+///
+/// # Ordering
+/// [`read`](Self::read) is called once per event, in the order of the body. Events that the fast path decodes are
+/// reported by [`skipped`](Self::skipped) only. An event with token counts may be read again, for its
+/// [`Usage`](advisor_core::DeltaKind::Usage) deltas alone.
+///
+/// # Cancellation
+/// Nothing here waits.
+///
+/// # Errors
+/// A parse error ends the answer. A failure that the server reports is a [`Meaning`].
+///
+/// # Example
+/// A format with one JSON object per line, such as `{"text":"Hi"}` and at the end `{"done":true}`:
+/// ```
+/// use std::collections::VecDeque;
+/// use advisor_core::{Delta, FinishReason};
+/// use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+/// use provider_http::fast_path::{Field, Framing};
+/// use serde_json::Value;
+///
+/// #[derive(Debug)]
+/// struct Lines;
+///
+/// impl WireFormat for Lines {
+///     const FRAMING: Framing = Framing::Lines;
+///     const FIELDS: &'static Field = &Field::Object(&[("text", Field::Text), ("done", Field::Read)]);
+///
+///     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+///         let event: Value = serde_json::from_str(event.data)?;
+///         if let Some(text) = event["text"].as_str() {
+///             deltas.push_back(Delta::text(text));
+///         }
+///         if event["done"] == true {
+///             deltas.extend([Delta::finish(FinishReason::Stop), Delta::done()]);
+///         }
+///         Ok(Meaning::Piece)
+///     }
+/// }
+/// ```
+pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
+    /// How the events of a streamed answer are framed. A body of server-sent events that begins with `{`, `[` or `<`
+    /// is read as JSON or as a web page.
+    const FRAMING: Framing;
+    /// The fields that [`read`](Self::read) reads. They tell the fast path which differences between events matter.
+    const FIELDS: &'static Field;
+    /// The beginning of the event that ends an answer, if it is no JSON. A format whose last event is JSON pushes
+    /// [`Delta::done`].
+    const END_MARKER: Option<&'static str> = None;
+
+    /// Appends the deltas of one event to `deltas`, and returns what the event means.
+    ///
+    /// # Errors
+    /// If its data is no JSON.
+    fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning>;
+
+    /// Returns the error in the body of a response whose status is no success; `None` if it holds none.
+    fn read_report(body: &str) -> Option<Report> {
+        Report::find(&serde_json::from_str::<Value>(body).ok()?)
+    }
+
+    /// Checks whether an event means the same when it comes again. While it does, the fast path learns.
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    /// Notes that the fast path decoded this number of events, which have deltas.
+    fn skipped(&mut self, _events: u64) {}
+}
+
+/// One event of an answer: the data of a server-sent event, or one JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AnswerEvent<'a> {
+    /// The name of a server-sent event.
+    pub name: Option<&'a str>,
+    /// The data, without white space around it; not empty.
+    pub data: &'a str,
+}
+
+impl<'a> AnswerEvent<'a> {
+    /// Creates an event, for tests of a wire format.
+    #[must_use]
+    pub fn new(name: Option<&'a str>, data: &'a str) -> Self {
+        Self { name, data }
+    }
+}
+
+/// What an event means, beside its deltas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// A piece of a streamed answer. Events of the same form mean the same, unless [`WireFormat::is_repeatable`]
+    /// denies it.
+    Piece,
+    /// A piece that was read from rewritten JSON. Nothing is learned from it.
+    Rewritten,
+    /// A whole answer. In a body of JSON only usage may follow.
+    Whole,
+    /// A failure of the server. It is reported after the deltas so far.
+    Failure(Box<Report>),
+    /// A report of progress. It becomes the error if no answer follows.
+    Status(Box<Report>),
+    /// A message that could mean either. It is a failure if no part of an answer has arrived, and otherwise ignored.
+    Message(Box<Report>),
+    /// Nothing that the format knows.
+    Unknown,
+}

@@ -1,0 +1,289 @@
+//! One request and its answer: sending, retries, the check of the response, the stream of chunks.
+
+mod delta_stream;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use advisor_core::{ChunkStream, Error, MessageAggregator, Result};
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request, Uri};
+
+use crate::answer::{AnswerDecoder, WireFormat};
+use crate::backoff::Backoff;
+use crate::failure::{Failed, Failures, Logged};
+use crate::redaction::{Redaction, ServerWords};
+use crate::sse::SseLimits;
+use crate::timeouts::{self, Timeouts};
+use crate::transport::{ReqwestTransport, Transport};
+use delta_stream::DeltaStream;
+
+/// The most bytes read of a response that reports a failure.
+const LONGEST_REPORT: usize = 64 << 10;
+
+const COMPRESSED: &str = "the provider's answer is compressed, which was not asked for; switch compression off for this \
+    address at the server, or at the proxy in front of it";
+
+/// A POST request that can be sent repeatedly.
+#[derive(Debug)]
+pub struct Call {
+    /// The full address.
+    pub uri: Uri,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, as the concatenation of these pieces.
+    pub body: Vec<Bytes>,
+    /// The number of parallel choices asked for, at least 1.
+    pub choices: u32,
+}
+
+/// Sends calls and streams their answers. Cheap to clone; clones share their connections.
+///
+/// # Ordering
+/// Chunks come as the server sends them. The body is read to its end before `Completed`, so that the next request
+/// reuses the connection.
+///
+/// # Cancellation
+/// Dropping the future or the stream closes the connection, at any point.
+///
+/// # Errors
+/// Typed, see [`ErrorKind`](advisor_core::ErrorKind). If the server gave a reason, a
+/// [`ProviderError`](crate::failure::ProviderError) is the source.
+///
+/// # Example
+/// ```
+/// # use std::collections::VecDeque;
+/// # use advisor_core::{Delta, FinishReason};
+/// # use provider_http::answer::{AnswerEvent, Meaning, WireFormat};
+/// # use provider_http::fast_path::{Field, Framing};
+/// use advisor_core::{ChunkStream, MessageAggregator, Result};
+/// use http::{HeaderMap, Uri};
+/// use provider_http::exchange::{Call, HttpClient};
+/// use provider_http::redaction::Redaction;
+/// # #[derive(Debug)]
+/// # struct Lines;
+/// # impl WireFormat for Lines {
+/// #     const FRAMING: Framing = Framing::Lines;
+/// #     const FIELDS: &'static Field = &Field::Object(&[("text", Field::Text)]);
+/// #     fn read(&mut self, event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Result<Meaning> {
+/// #         let event: serde_json::Value = serde_json::from_str(event.data)?;
+/// #         deltas.extend(event["text"].as_str().map(Delta::text));
+/// #         Ok(Meaning::Piece)
+/// #     }
+/// # }
+///
+/// // `Lines` is the wire format.
+/// async fn ask(client: &HttpClient, question: &str) -> Result<ChunkStream> {
+///     let call = Call {
+///         uri: Uri::from_static("http://127.0.0.1:8080/answer"),
+///         headers: HeaderMap::new(),
+///         body: vec![question.to_owned().into()],
+///         choices: 1,
+///     };
+///     client.stream(&call, &Redaction::default(), || Lines, MessageAggregator::new(1)).await
+/// }
+/// ```
+#[derive(Clone)]
+pub struct HttpClient {
+    timeouts: Timeouts,
+    retries: Backoff,
+    grace: Duration,
+    limits: SseLimits,
+    /// The caller's transport.
+    transport: Option<Arc<dyn Transport>>,
+    /// The default transport, created by the first request.
+    reqwest: Arc<OnceLock<ReqwestTransport>>,
+}
+
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self {
+            timeouts: Timeouts::default(),
+            retries: Backoff::default(),
+            grace: Duration::from_secs(5),
+            limits: SseLimits::default(),
+            transport: None,
+            reqwest: Arc::default(),
+        }
+    }
+}
+
+impl HttpClient {
+    /// Sets the timeouts.
+    #[must_use]
+    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
+        // The transport takes the connect timeout when it is created.
+        let same = self.timeouts.connect == timeouts.connect;
+        let reqwest = if same { self.reqwest } else { Arc::default() };
+        Self { timeouts, reqwest, ..self }
+    }
+
+    /// Sets the schedule of retries.
+    ///
+    /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
+    /// of the answer. The server's `Retry-After` takes precedence over the schedule. Nothing is retried once a
+    /// part of the answer was shown.
+    #[must_use]
+    pub fn with_retries(self, retries: Backoff) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// Sets how long to wait for calls and usage that may follow the finish reason. Default 5 s. The wait
+    /// starts at the finish reason, and again at each later addition to the answer. Usage, comments and empty
+    /// events do not extend it. It delays only answers of servers that send no end marker and leave the
+    /// connection open.
+    #[must_use]
+    pub fn with_grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
+    }
+
+    /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
+    #[must_use]
+    pub fn with_limits(self, limits: SseLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Sets the transport, which is responsible for its own connect timeout.
+    #[must_use]
+    pub fn with_transport(self, transport: impl Transport) -> Self {
+        Self { transport: Some(Arc::new(transport)), ..self }
+    }
+
+    /// Sends the call, and streams the answer through the aggregator. Retries while nothing was shown and the
+    /// failure is transient.
+    ///
+    /// `format` makes the state of one attempt. `redaction` applies to the server's words in errors and logs.
+    pub async fn stream<W: WireFormat>(
+        &self,
+        call: &Call,
+        redaction: &Redaction,
+        format: impl Fn() -> W + Send + Sync,
+        aggregator: MessageAggregator,
+    ) -> Result<ChunkStream> {
+        let failures = Failures::new(redaction.clone());
+        let mut waits = self.retries.waits();
+        let mut attempt = 0_u32;
+        loop {
+            attempt += 1;
+            let decoder = AnswerDecoder::new(format(), call.choices, self.limits, redaction.clone());
+            let Failed { error, asked } = match self.attempt(call, &failures, decoder, attempt).await {
+                Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),
+                Err(failed) => failed,
+            };
+            let wait = if error.is_retryable() { waits.next_wait(asked) } else { None };
+            log(attempt, &error, wait);
+            let Some(wait) = wait else { return Err(error) };
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn attempt<W: WireFormat>(
+        &self,
+        call: &Call,
+        failures: &Failures,
+        decoder: AnswerDecoder<W>,
+        attempt: u32,
+    ) -> Result<DeltaStream<W>, Failed> {
+        let mut request = Request::new(call.body.clone());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = call.uri.clone();
+        *request.headers_mut() = call.headers.clone();
+        tracing::debug!(
+            attempt,
+            host = host_of(&call.uri),
+            bytes = call.body.iter().map(Bytes::len).sum::<usize>(),
+            "asking the model"
+        );
+
+        let response = timeouts::send(self.transport()?, request, &self.timeouts).await;
+        let response = response.map_err(|error| failures.transport(error))?;
+        let (head, body) = response.into_parts();
+        tracing::debug!(attempt, status = head.status.as_u16(), "the provider answers");
+        let compressed = is_compressed(&head.headers);
+        if !head.status.is_success() {
+            let report = if compressed { Vec::new() } else { body.into_report(LONGEST_REPORT).await };
+            return Err(failures.response(head.status, &head.headers, &report, W::read_report));
+        }
+        if compressed {
+            return Err(failures.protocol(None, COMPRESSED, &ServerWords::default()).into());
+        }
+        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let decoder = decoder.with_content_type(content_type.unwrap_or_default());
+        let mut deltas = DeltaStream::new(body.into_answer(), decoder, &self.timeouts, self.grace);
+        deltas.begin().await?;
+        Ok(deltas)
+    }
+
+    fn transport(&self) -> Result<&dyn Transport> {
+        if let Some(transport) = &self.transport {
+            return Ok(&**transport);
+        }
+        if let Some(transport) = self.reqwest.get() {
+            return Ok(transport);
+        }
+        let transport = ReqwestTransport::new(self.timeouts.connect)
+            .map_err(|error| Failures::default().transport(error))?;
+        Ok(self.reqwest.get_or_init(|| transport))
+    }
+}
+
+/// Returns the host and port of an address. Any other part of it may hold a key.
+fn host_of(uri: &Uri) -> String {
+    match (uri.host().unwrap_or_default(), uri.port_u16()) {
+        (host, Some(port)) => format!("{host}:{port}"),
+        (host, None) => host.to_owned(),
+    }
+}
+
+/// Logs that an attempt failed, the reason without any content, and whether another attempt follows.
+fn log(attempt: u32, error: &Error, wait: Option<Duration>) {
+    let (kind, Logged { status, code, kind: r#type, param }) = (error.kind(), Logged::from_error(error));
+    match wait {
+        None => tracing::warn!(attempt, ?kind, status, code, r#type, param, "the model call failed"),
+        Some(wait) => {
+            let wait_ms = wait.as_millis() as u64;
+            tracing::warn!(attempt, ?kind, status, code, r#type, param, wait_ms, "asking the model again");
+        }
+    }
+}
+
+/// Checks whether the body is compressed. Other codings in the header, such as character sets, do not count.
+fn is_compressed(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(CONTENT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|coding| {
+        let compressions = ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"];
+        compressions.iter().any(|compression| coding.trim().eq_ignore_ascii_case(compression))
+    })
+}
+
+/// Shows the settings, but neither the transport nor anything of a request.
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpClient")
+            .field("timeouts", &self.timeouts)
+            .field("retries", &self.retries)
+            .field("grace", &self.grace)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transport_is_shared_until_connect_timeout_changes() {
+        let client = HttpClient::default();
+        let place = |client: &HttpClient| {
+            client.transport().expect("a transport");
+            Arc::as_ptr(&client.reqwest)
+        };
+        assert_eq!(place(&client), place(&client.clone()));
+        let timeouts = Timeouts::default().with_idle(None);
+        assert_eq!(place(&client), place(&client.clone().with_timeouts(timeouts)));
+        assert_ne!(place(&client), place(&client.clone().with_timeouts(timeouts.with_connect(None))));
+    }
+}

@@ -1,8 +1,8 @@
 //! Building blocks that HTTP providers of language models share. Nothing here is specific to one vendor.
 //!
-//! A provider is a request builder and a [`WireFormat`](answer::WireFormat), which converts the events of an answer to
-//! deltas. It encodes a [`Call`](exchange::Call) and gives it to an [`HttpClient`](exchange::HttpClient), which does
-//! the rest:
+//! A provider is a request builder and a [`WireFormat`](answer::WireFormat), which converts the events of an
+//! answer to deltas. It encodes a [`Call`](exchange::Call) and gives it to an
+//! [`HttpClient`](exchange::HttpClient), which does the rest:
 //!
 //! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries according
 //!   to a [`Backoff`](backoff::Backoff);

@@ -1,9 +1,9 @@
 //! Decodes the bytes of a response body to deltas, without I/O.
 //!
-//! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first byte after a byte-order mark
-//! and white space determines the kind of a body, whatever its content type. For a format of server-sent events, `{`
-//! or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines of JSON. `<` begins a
-//! page that some proxy wrote.
+//! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first byte after a byte-order
+//! mark and white space determines the kind of a body, whatever its content type. For a format of server-sent
+//! events, `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines of JSON.
+//! `<` begins a page that some proxy wrote.
 
 mod beginning;
 mod body;
@@ -45,8 +45,8 @@ pub struct AnswerDecoder<W> {
 }
 
 impl<W: WireFormat> AnswerDecoder<W> {
-    /// Creates a decoder for an answer with `choices` parallel choices. `redaction` applies to the server's words in
-    /// errors. [`SseLimits::event`] also bounds a JSON value.
+    /// Creates a decoder for an answer with `choices` parallel choices. `redaction` applies to the server's words
+    /// in errors. [`SseLimits::event`] also bounds a JSON value.
     pub fn new(format: W, choices: u32, limits: SseLimits, redaction: Redaction) -> Self {
         Self {
             body: Body::default(),

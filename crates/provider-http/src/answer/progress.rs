@@ -215,8 +215,8 @@ impl<W: WireFormat> Progress<W> {
         ReadAs::Piece
     }
 
-    /// Searches the deltas from index `new` on for finish reasons and the end. Returns whether the answer ends. After
-    /// the end only usage counts.
+    /// Searches the deltas from index `new` on for finish reasons and the end. Returns whether the answer ends.
+    /// After the end only usage counts.
     fn note_end(&mut self, new: usize) -> bool {
         if self.end == End::Done {
             let late = self.deltas.split_off(new);

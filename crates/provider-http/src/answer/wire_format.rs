@@ -11,8 +11,8 @@ use crate::fast_path::{Field, Framing};
 
 /// One answer in one wire format: converts its events to deltas.
 ///
-/// A value belongs to one answer and may keep state from event to event. [`AnswerDecoder`](super::AnswerDecoder) does
-/// the rest: framing, limits, the end of the answer, errors, and the fast path for events of a known form.
+/// A value belongs to one answer and may keep state from event to event. [`AnswerDecoder`](super::AnswerDecoder)
+/// does the rest: framing, limits, the end of the answer, errors, and the fast path for events of a known form.
 ///
 /// # Ordering
 /// [`read`](Self::read) is called once per event, in the order of the body. Events that the fast path decodes are
@@ -54,8 +54,8 @@ use crate::fast_path::{Field, Framing};
 /// }
 /// ```
 pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
-    /// How the events of a streamed answer are framed. A body of server-sent events that begins with `{`, `[` or `<`
-    /// is read as JSON or as a web page.
+    /// How the events of a streamed answer are framed. A body of server-sent events that begins with `{`, `[` or
+    /// `<` is read as JSON or as a web page.
     const FRAMING: Framing;
     /// The fields that [`read`](Self::read) reads. They tell the fast path which differences between events matter.
     const FIELDS: &'static Field;
@@ -116,7 +116,8 @@ pub enum Meaning {
     Failure(Box<Report>),
     /// A report of progress. It becomes the error if no answer follows.
     Status(Box<Report>),
-    /// A message that could mean either. It is a failure if no part of an answer has arrived, and otherwise ignored.
+    /// A message that could mean either. It is a failure if no part of an answer has arrived, and otherwise
+    /// ignored.
     Message(Box<Report>),
     /// Nothing that the format knows.
     Unknown,

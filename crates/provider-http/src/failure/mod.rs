@@ -1,7 +1,7 @@
 //! Failures, in kinds that need no provider crate, and without secrets.
 //!
 //! Servers report the same failure in many words. The kind is therefore read from the status, from the error's
-//! code and type, and last from phrases in its message: see [`classify`](classify::kind_of).
+//! code and type, and last from phrases in its message.
 
 mod classify;
 mod provider_error;

@@ -1,9 +1,9 @@
-//! What a wire format reads of an event, as a table.
+//! The table of the fields that a wire format reads.
 
-/// What a converter does with a value of an event.
+/// How a converter uses a value of an event.
 ///
-/// The table of a wire format tells which differences between two events change their meaning. A test of the format compares it
-/// with the structs that the format parses.
+/// The table of a wire format determines which differences between two events change their meaning. A test of the
+/// format should compare the table with the structs that the format parses.
 ///
 /// ```
 /// use provider_http::fast_path::Field;
@@ -17,29 +17,29 @@
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Field {
-    /// Another value may mean something else.
+    /// A value that is read. Another value may have another meaning.
     Read,
-    /// A string that goes into the answer as it is, as its next piece.
+    /// A string that is the next piece of the answer, unchanged.
     Text,
-    /// A [`Text`](Self::Text), or what is in the place of one where it is no string.
+    /// A [`Text`](Self::Text), or another value in its place.
     TextOr(&'static Self),
-    /// As [`Text`](Self::Text), inside data that rides on reasoning. Pieces of data that differ only in it are joined. The
-    /// value of such data is an object with the field of the event that it comes from.
+    /// A [`Text`](Self::Text) inside data attached to reasoning. Pieces of data that differ only in it are joined.
+    /// The value of such data is an object with the event's field.
     Joined,
-    /// A string that is read until it is known, such as the id of the answer.
+    /// A string that is read once, such as the id of the answer.
     Once,
-    /// Token counts: of all events the last one counts.
+    /// Token counts. The last event with counts is used.
     Counts,
     /// An object. Fields that are not listed are not read.
     Object(&'static [(&'static str, Self)]),
-    /// An object of which every field is read. Those that are not listed are [`Read`](Self::Read).
+    /// An object of which every field is read. Fields that are not listed are [`Read`](Self::Read).
     Whole(&'static [(&'static str, Self)]),
-    /// A list of such values.
+    /// A list of values of this kind.
     List(&'static Self),
 }
 
 impl Field {
-    /// What the value of this key is in an object; `None` if nobody reads it.
+    /// Returns the kind of a key's value in an object; `None` if it is not read.
     pub(super) fn of_key(&self, key: &str) -> Option<&'static Self> {
         let named = |fields: &'static [(&'static str, Self)]| {
             fields.iter().find(|(name, _)| *name == key).map(|(_, field)| field)
@@ -53,7 +53,7 @@ impl Field {
         }
     }
 
-    /// What an entry of a list is.
+    /// Returns the kind of the entries of a list.
     pub(super) fn of_entry(&self) -> &'static Self {
         match self {
             Self::List(entry) => entry,

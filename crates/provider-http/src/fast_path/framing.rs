@@ -1,16 +1,16 @@
-//! How events are framed in a body.
+//! The framing of events in a body.
 
 use advisor_core::Text;
 
 use super::template::{Frame, Template};
 
-/// How events follow one another in a body.
+/// The framing of events in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Framing {
-    /// Server-sent events: a `data` line each, one with the event's name before it if it has one, and a blank line.
+    /// Server-sent events: an optional line with the event's name, one `data` line, and a blank line.
     Sse,
-    /// JSON values, a line each.
+    /// JSON values, one per line.
     Lines,
     /// The elements of one JSON array. They are decoded one at a time, with
     /// [`decode_data`](super::FastPath::decode_data).
@@ -18,7 +18,7 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// The bytes that end an event.
+    /// Returns the bytes that end an event.
     #[inline(always)]
     pub(super) fn end(self) -> &'static [u8] {
         match self {
@@ -28,7 +28,7 @@ impl Framing {
     }
 }
 
-/// Returns the text of a framed event that fits the template, and the bytes behind the event.
+/// Returns the text of a framed event that matches the template, and the bytes after the event.
 #[inline(always)]
 pub(super) fn read_framed<'a>(
     template: &Template,

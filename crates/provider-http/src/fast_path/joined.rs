@@ -16,8 +16,8 @@ pub(super) struct JoinedData {
 
 struct Run {
     delta: Delta,
-    /// The JSON pointer to the joined string, if the data has exactly one. Of several strings it is not known in which order
-    /// the server wrote them.
+    /// The JSON pointer to the joined string, if the data has exactly one. Of several strings it is not known in
+    /// which order the server wrote them.
     pointer: Option<String>,
     /// The end of the joined string, not written into the data yet.
     more: String,
@@ -27,7 +27,8 @@ struct Run {
     template: Option<u64>,
 }
 
-/// The most bytes that are appended to data. Longer data is passed on in pieces, so that the limits of an answer count it.
+/// The most bytes that are appended to data. Longer data is passed on in pieces, so that the limits of an answer
+/// count it.
 const MOST: usize = 64 << 10;
 
 impl JoinedData {
@@ -105,8 +106,8 @@ impl Run {
         self.bytes <= MOST
     }
 
-    /// Appends the joined string of `delta` to that of the data. Returns false if the two differ in anything else, or the
-    /// string is too long.
+    /// Appends the joined string of `delta` to that of the data. Returns false if the two differ in anything else,
+    /// or the string is too long.
     fn join(&mut self, delta: &mut Delta) -> bool {
         self.write_more();
         if (self.delta.choice, self.delta.block) != (delta.choice, delta.block) {

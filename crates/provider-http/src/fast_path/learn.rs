@@ -1,4 +1,4 @@
-//! How templates are learned.
+//! Learning of templates.
 
 use advisor_core::{Delta, ToolCallDelta};
 
@@ -8,20 +8,20 @@ use super::said::Said;
 use super::template::Template;
 use super::{FastPath, Framing};
 
-/// Templates that are kept at a time: parallel answers and calls may take turns.
+/// The most templates kept. Parallel answers and calls may alternate.
 const MOST: usize = 8;
-/// The longest event that is learned from, in bytes: what is kept of an answer's events is bounded by that.
+/// The most bytes of an event from which a template is learned. It bounds the memory of an answer's templates.
 const LONGEST: usize = 16 << 10;
-/// Learning costs about as much as parsing, so it must be earned: each event that fits a template earns one.
+/// The initial and largest budget. Learning costs about as much as parsing; each matching event adds one.
 pub(super) const CREDIT: u8 = 24;
 const PRICE: u8 = 2;
-/// Learning stops after this number of events that were not learned from.
+/// The number of events without learning after which it stops for good.
 const MOST_UNLEARNED: u8 = 64;
-/// Beginnings of calls that are kept: an event that repeats one is worth learning from.
+/// The most beginnings of calls kept. Only an event that repeats one is learned.
 const MOST_STARTS: usize = 4;
 
 impl FastPath {
-    /// Learns from an event that said these deltas.
+    /// Learns a template from an event and its deltas.
     pub(super) fn learn<'a>(
         &mut self,
         name: Option<&str>,
@@ -36,7 +36,7 @@ impl FastPath {
             return;
         }
         let Some(credit) = self.credit.checked_sub(PRICE) else { return self.note_unlearned() };
-        // Between the lines of an event there may be others, such as comments.
+        // Other lines, such as comments, may stand between the lines of an event.
         if event.len() > LONGEST || event.contains('\n') {
             return;
         }
@@ -68,7 +68,7 @@ impl FastPath {
         );
     }
 
-    /// Whether a call that begins so has begun so before. Nearly none does.
+    /// Checks whether an earlier call began with the same fragment. Nearly none does.
     fn is_repeated(&mut self, start: ToolCallDelta) -> bool {
         if self.starts.contains(&start) {
             return true;

@@ -1,11 +1,11 @@
-//! Events that look like one before, read without parsing their JSON.
+//! Decodes events that match an earlier one, without parsing their JSON.
 //!
-//! A server writes all events of an answer alike: they differ in the next piece of the text and in little else. [`FastPath`] learns
-//! a template from an event and the deltas that a converter made of it, and a table of [`Field`]s says what a difference means. An
-//! event whose other bytes are the same is valid JSON of the same structure if a valid string or number stands in each gap.
-//! Whatever is not certain does not fit, and is parsed.
+//! The events of an answer are nearly equal: they differ in the next piece of the text and in little else.
+//! [`FastPath`] learns a template from an event and the deltas that a converter made of it. A table of [`Field`]s
+//! determines what a difference means. An event with the same fixed bytes is valid JSON of the same structure if
+//! each gap holds a valid string or number. An event in doubt does not match, and is parsed.
 //!
-//! What this buys is in `docs/decisions/events-alike.md`.
+//! `docs/decisions/events-alike.md` gives the gain.
 
 mod fields;
 mod framing;
@@ -30,18 +30,18 @@ use known::Known;
 use learn::CREDIT;
 use template::Frame;
 
-/// Decodes events of one answer that look like one before.
+/// Decodes events of one answer that match an earlier one.
 ///
-/// The deltas of all other events come by it, too ([`parsed`](Self::parsed)), so that it can learn, and join the data that rides on
-/// reasoning.
+/// The caller reports the deltas of all other events ([`parsed`](Self::parsed)). From them it learns, and joins
+/// the data attached to reasoning.
 ///
 /// # Ordering
-/// Deltas come out in the order of their events. Token counts of decoded events are kept back: take them with
-/// [`take_counts`](Self::take_counts) before anything else is said. So is data that rides on reasoning: see
-/// [`end_data`](Self::end_data).
+/// Deltas come out in the order of their events. Token counts of decoded events are held back: call
+/// [`take_counts`](Self::take_counts) before any other event is read. Data attached to reasoning is held back,
+/// too: see [`end_data`](Self::end_data).
 ///
 /// # Errors
-/// None. What does not fit is left for a parser.
+/// None. An event that does not match is left for a parser.
 ///
 /// # Example
 /// ```
@@ -63,32 +63,32 @@ use template::Frame;
 pub struct FastPath {
     framing: Framing,
     fields: &'static Field,
-    /// The one that was met last comes first.
+    /// The most recently matched template comes first.
     known: Vec<Known>,
     learns: bool,
     credit: u8,
     unlearned: u8,
     starts: VecDeque<ToolCallDelta>,
     joined: JoinedData,
-    /// Numbers templates, and events in the order of their counts.
+    /// The next number, for templates and for the order of events with counts.
     next: u64,
-    /// Events with token counts whose templates are gone.
+    /// Events with token counts whose templates were removed.
     left: Vec<String>,
-    /// Room for a text without its escapes.
+    /// A buffer for a text without its escapes.
     unescaped: String,
 }
 
-/// How far [`FastPath::decode`] came.
+/// The progress of [`FastPath::decode`].
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded {
-    /// How many bytes the events take.
+    /// The number of bytes of the decoded events.
     pub bytes: usize,
-    /// How many events they are.
+    /// The number of decoded events.
     pub events: u64,
 }
 
 impl FastPath {
-    /// A fast path for an answer in a format of which these fields are read.
+    /// Creates a fast path for one answer in a format that reads these fields.
     #[must_use]
     pub fn new(framing: Framing, fields: &'static Field) -> Self {
         Self {
@@ -106,23 +106,24 @@ impl FastPath {
         }
     }
 
-    /// Learns nothing any more, and forgets what it knows: for answers in which an event may mean something else each time.
+    /// Stops learning and forgets all templates. Needed for answers in which equal events differ in meaning.
     pub fn stop_learning(&mut self) {
         self.left = self.take_counts();
         self.known.clear();
         self.learns = false;
     }
 
-    /// Whether there is a template that an event may fit.
+    /// Checks whether there is a template that an event may match.
     #[must_use]
     #[inline]
     pub fn knows_any(&self) -> bool {
         !self.known.is_empty()
     }
 
-    /// Decodes events that begin these bytes, until one does not fit or `deltas` has `most`. None is longer than `longest` bytes.
+    /// Decodes events from the beginning of `bytes`, until one does not match, is longer than `longest` bytes, or
+    /// `deltas` has `most` entries.
     ///
-    /// Events must begin at the first byte, with nothing before them.
+    /// The first event must begin at the first byte.
     #[inline]
     pub fn decode(
         &mut self,
@@ -160,7 +161,7 @@ impl FastPath {
         Decoded { bytes: bytes.len() - rest.len(), events }
     }
 
-    /// Decodes an event whose frame was taken off; false if it does not fit.
+    /// Decodes an event without its frame. Returns false if it does not match.
     pub fn decode_data(&mut self, name: Option<&str>, data: &str, deltas: &mut VecDeque<Delta>) -> bool {
         let fits = |known: &Known, unescaped: &mut String| {
             let (text, rest) = known.template.read(data.as_bytes(), Frame::Gone, unescaped)?;
@@ -181,8 +182,8 @@ impl FastPath {
         true
     }
 
-    /// Puts the template first that fits the event at the beginning of these bytes. Returns false if none does, or if the
-    /// event is longer than `longest`.
+    /// Moves the template that matches the event at the beginning of these bytes to the front. Returns false if
+    /// none does, or if the event is longer than `longest`.
     #[cold]
     fn find_other(&mut self, bytes: &[u8], longest: usize) -> bool {
         let mut others = self.known.iter().enumerate().skip(1);
@@ -210,11 +211,11 @@ impl FastPath {
         }
     }
 
-    /// Takes in an event that was parsed: `deltas` holds its deltas from number `new` on.
+    /// Learns from a parsed event, whose deltas are those in `deltas` from index `new` on.
     ///
-    /// Data that rides on reasoning is taken out of them. It comes back before the next delta that does not continue it; only
-    /// reasoning with more of the data, and token counts, overtake it. The event's JSON must be
-    /// valid; `name` is that of a server-sent event.
+    /// Removes data attached to reasoning from them. It returns before the next delta that does not continue it;
+    /// only token counts, and reasoning with more of the data, pass it. `json` must be valid; `name` is that of a
+    /// server-sent event.
     pub fn parsed(&mut self, name: Option<&str>, json: &str, deltas: &mut VecDeque<Delta>, new: usize) {
         if self.learns {
             self.learn(name, json, deltas.range(new..));
@@ -222,7 +223,7 @@ impl FastPath {
         self.join_parsed(deltas, new);
     }
 
-    /// As [`parsed`](Self::parsed), without learning from it: for events whose JSON is not certain.
+    /// Does the same as [`parsed`](Self::parsed) without learning, for an event whose JSON was rewritten.
     pub fn join_parsed(&mut self, deltas: &mut VecDeque<Delta>, new: usize) {
         let is_data = |delta: &Delta| matches!(delta.kind, DeltaKind::ReasoningData(_));
         if self.joined.is_empty() && !deltas.range(new..).any(is_data) {
@@ -249,14 +250,14 @@ impl FastPath {
         }
     }
 
-    /// Ends the data that rides on reasoning, and appends it: before the answer ends, or fails.
+    /// Appends the data attached to reasoning that is held back. Call it before the answer ends or fails.
     pub fn end_data(&mut self, deltas: &mut VecDeque<Delta>) {
         deltas.extend(self.joined.end());
     }
 
-    /// Takes the last events with token counts that were decoded, in their order: of those of one look the last one.
+    /// Takes the decoded events with token counts, in their order; of each template only the last one.
     ///
-    /// A converter gives their counts, as [`DeltaKind::Usage`].
+    /// A converter reads their counts, as [`DeltaKind::Usage`].
     pub fn take_counts(&mut self) -> Vec<String> {
         let mut events = std::mem::take(&mut self.left);
         if self.known.is_empty() || self.known.iter().all(|known| known.counted.is_empty()) {
@@ -273,12 +274,12 @@ impl FastPath {
     }
 }
 
-/// Whether two deltas belong to the same block.
+/// Checks whether two deltas belong to the same block.
 fn is_beside(one: &Delta, other: &Delta) -> bool {
     (one.choice, one.block) == (other.choice, other.block)
 }
 
-/// Without what the answer says.
+/// Shows no content of the answer.
 impl fmt::Debug for FastPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FastPath").field("known", &self.known.len()).finish_non_exhaustive()

@@ -1,28 +1,28 @@
-//! The places of an event in which another one may have something else.
+//! The values of an event that may differ in the next one.
 
 use super::fields::Field;
 use super::scan;
 
-/// Where a value stands in an event: a string without its quotes, or a number.
+/// The range of a value in an event: a string without its quotes, or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) kind: PlaceKind,
-    /// Other events have something else here. Where they do not, comparing is quicker than scanning.
+    /// Whether other events differ here. Where they do not, comparing is faster than scanning.
     pub(super) differs: bool,
 }
 
-/// What stands in a [`Place`].
+/// The kind of value in a [`Place`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlaceKind {
     /// The next piece of the answer: a string.
     Said,
-    /// The same piece again.
+    /// A repetition of that piece.
     Again,
-    /// A string that nobody reads.
+    /// A string that is not read.
     Word,
-    /// A whole number that nobody reads.
+    /// A whole number that is not read.
     Number,
     /// A token count.
     Count,
@@ -34,7 +34,8 @@ impl Place {
     }
 }
 
-/// Returns the places of an event that says `text`, in order; `None` if it is not certain where it says it. The event is valid JSON.
+/// Returns the places of an event with this text, in order; `None` if the place of the text is not certain. The
+/// event must be valid JSON.
 pub(super) fn places_of(event: &str, fields: &'static Field, text: &str) -> Option<Vec<Place>> {
     let mut search = Search { event, at: 0, text, unescaped: String::new(), places: Vec::with_capacity(16) };
     search.value(Some(fields))?;
@@ -54,7 +55,7 @@ impl<'a> Search<'a> {
         self.places.iter().any(|place| place.kind == PlaceKind::Said)
     }
 
-    /// Passes a value; `None` stands for one that nobody reads.
+    /// Skips a value. Its kind is `None` if it is not read.
     fn value(&mut self, field: Option<&'static Field>) -> Option<()> {
         match self.peek()? {
             b'{' => self.object(field),
@@ -71,7 +72,7 @@ impl<'a> Search<'a> {
         while self.peek()? != b'}' {
             let (start, end) = self.quoted()?;
             let key = self.event.get(start..end)?;
-            // A key may be written in several ways.
+            // An escaped key is the same key in another spelling.
             if key.contains('\\') {
                 return None;
             }
@@ -103,7 +104,7 @@ impl<'a> Search<'a> {
             Some(Field::Text | Field::Joined | Field::TextOr(_)) if self.is_text(start, end)? => {
                 if self.has_said() { PlaceKind::Again } else { PlaceKind::Said }
             }
-            // The text may come from here, and be the same elsewhere by chance.
+            // The text may come from here, and be equal elsewhere by chance.
             Some(_) if self.is_text(start, end)? => return None,
             Some(_) => return Some(()),
         };
@@ -127,7 +128,7 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// Passes `null`, `true` or `false`.
+    /// Skips `null`, `true` or `false`.
     fn word(&mut self, field: Option<&'static Field>) -> Option<()> {
         let start = self.at;
         self.pass_while(|byte| byte.is_ascii_lowercase());
@@ -138,7 +139,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the string between these places says the text.
+    /// Checks whether the string in this range is the text.
     fn is_text(&mut self, start: usize, end: usize) -> Option<bool> {
         let string = self.event.get(start..end)?;
         if !string.contains('\\') {
@@ -148,7 +149,7 @@ impl<'a> Search<'a> {
         Some(self.unescaped == self.text)
     }
 
-    /// Passes a string: where it begins and ends, without its quotes.
+    /// Skips a string. Returns its range without quotes.
     fn quoted(&mut self) -> Option<(usize, usize)> {
         self.expect(b'"')?;
         let start = self.at;
@@ -168,7 +169,7 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// The next byte that is no white space, which is passed.
+    /// Skips white space and returns the next byte.
     fn peek(&mut self) -> Option<u8> {
         self.pass_while(|byte| byte.is_ascii_whitespace());
         self.event.as_bytes().get(self.at).copied()
@@ -180,12 +181,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What is no string where a piece of the answer may be is read in ways that are not known here.
+/// Refuses a value other than a string in place of a piece of the answer, because only the format knows how to
+/// read it.
 fn refuse_any_text(field: Option<&Field>) -> Option<()> {
     (!matches!(field, Some(Field::Text | Field::TextOr(_) | Field::Joined))).then_some(())
 }
 
-/// As [`refuse_any_text`], where the value has parts.
+/// Does the same as [`refuse_any_text`] for a value with parts.
 fn refuse_text(field: Option<&Field>) -> Option<()> {
     (!matches!(field, Some(Field::Text | Field::Joined))).then_some(())
 }

@@ -1,8 +1,8 @@
-//! What an event said, as far as another one may say the same with another text.
+//! The content of an event that another event may repeat with another text.
 
 use advisor_core::{Delta, DeltaKind, ProviderData, Text, ToolCallDelta};
 
-/// What an event said: one piece of the answer, and what may ride beside it.
+/// The content of an event: one piece of the answer, with attached data and token counts.
 #[derive(Clone, Copy)]
 pub(super) struct Said<'a> {
     pub(super) delta: &'a Delta,
@@ -12,13 +12,14 @@ pub(super) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    /// `None` if the deltas are more than one piece, or hold what another event would not repeat.
+    /// Returns the content; `None` if the deltas have more than one piece, or something that another event does
+    /// not repeat.
     pub(super) fn from_deltas(deltas: impl Iterator<Item = &'a Delta>) -> Option<Self> {
         let (mut piece, mut data, mut has_counts) = (None, None, false);
         for delta in deltas {
             match &delta.kind {
                 DeltaKind::Usage(_) if !has_counts => has_counts = true,
-                // Data rides on the piece of reasoning before it.
+                // Data is attached to the piece of reasoning before it.
                 DeltaKind::ReasoningData(riding) if data.is_none() => {
                     piece.filter(|(piece, _): &(&Delta, _)| matches!(piece.kind, DeltaKind::Reasoning(_)))?;
                     data = Some((delta, &**riding));
@@ -35,7 +36,7 @@ impl<'a> Said<'a> {
         Some(Self { delta, text, data: data.map(|(_, data)| data), has_counts })
     }
 
-    /// The fragment of a call that an event begins, or repeats.
+    /// Returns the fragment of a call that the event begins or repeats.
     pub(super) fn start(&self) -> Option<ToolCallDelta> {
         let DeltaKind::ToolCalls(fragments) = &self.delta.kind else { return None };
         let mut start = fragments.first()?.clone();
@@ -44,7 +45,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// The text of a delta that has one.
+/// Returns the text of a delta; `None` if it has none.
 fn text_of(kind: &DeltaKind) -> Option<&Text> {
     match kind {
         DeltaKind::Text(text)
@@ -59,7 +60,7 @@ fn text_of(kind: &DeltaKind) -> Option<&Text> {
     }
 }
 
-/// The same fragment of a call with other arguments.
+/// Returns the same fragment of a call with other arguments.
 #[cold]
 pub(super) fn with_text(kind: &DeltaKind, arguments: Text) -> DeltaKind {
     let mut kind = kind.clone();

@@ -1,23 +1,24 @@
-//! Strings and numbers as JSON writes them, at the beginning of some bytes.
+//! Scanners for JSON strings and numbers at the beginning of bytes.
 //!
-//! Strings and numbers are looked at eight bytes at a time, in one word. Byte by byte an event with a padding beside its
-//! text would cost 141 instructions more, and one with two token counts 154.
+//! They process eight bytes at a time, as one word. Byte by byte, an event with padding beside its text would cost
+//! 141 instructions more, and an event with two token counts 154.
 
 use memchr::memchr;
 
 /// The most digits of a token count.
 const MOST_DIGITS: usize = 15;
 
-/// A string as it stands there, without its quotes.
+/// A string as written, without its quotes.
 pub(super) struct Scanned<'a> {
     pub(super) bytes: &'a [u8],
-    /// It holds escapes.
+    /// Whether it contains escapes.
     pub(super) escaped: bool,
-    /// It is known to hold nothing else than ASCII, so it is UTF-8.
+    /// Whether it is known to be ASCII, and therefore UTF-8.
     pub(super) ascii: bool,
 }
 
-/// The string up to its closing quote. `None` if it has no end here, what JSON forbids in strings, or half of a character.
+/// Returns the string up to its closing quote; `None` if it has no end here, contains bytes that JSON forbids in
+/// strings, or contains half of a surrogate pair.
 #[inline]
 pub(super) fn string(bytes: &[u8]) -> Option<Scanned<'_>> {
     let plain = plain(bytes);
@@ -27,7 +28,7 @@ pub(super) fn string(bytes: &[u8]) -> Option<Scanned<'_>> {
     other_string(bytes, plain)
 }
 
-/// A string that begins with so many plain bytes.
+/// Returns a string that begins with this number of plain bytes.
 #[inline(never)]
 fn other_string(bytes: &[u8], plain: usize) -> Option<Scanned<'_>> {
     let next = |at: usize| Some(at + bytes.get(at..)?.iter().position(|byte| is_special(*byte))?);
@@ -42,8 +43,8 @@ fn other_string(bytes: &[u8], plain: usize) -> Option<Scanned<'_>> {
     Some(Scanned { bytes, escaped, ascii: false })
 }
 
-/// How many bytes at the beginning are ASCII, and neither special nor among the last seven. They are looked at eight at a
-/// time.
+/// Returns the number of bytes at the beginning that are ASCII and not special, eight at a time. The last seven
+/// bytes do not count.
 #[inline]
 fn plain(bytes: &[u8]) -> usize {
     let mut length = 0;
@@ -57,13 +58,13 @@ fn plain(bytes: &[u8]) -> usize {
     length
 }
 
-/// Which of eight bytes is the first that is special or no ASCII; eight if none is.
+/// Returns the index of the first of eight bytes that is special or not ASCII; eight if none is.
 #[inline]
 fn first_special(bytes: u64) -> usize {
-    // The highest bit of a byte is set where it is below the limit. Behind the first one it may be set elsewhere, too, because
-    // a subtraction borrows.
+    // The highest bit of a byte is set where the byte is below the limit. After the first such byte, it may be set
+    // elsewhere too, because a subtraction borrows.
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(each(limit)) & !bytes;
-    // This turns the quote, and nothing else that is no control character, into a space.
+    // Of all bytes that are no control characters, this maps only the quote to a space.
     let quote_or_control = below(bytes ^ each(b'"' ^ b' '), b' ' + 1);
     let backslash = below(bytes ^ each(b'\\'), 1);
     first_highest(quote_or_control | backslash | bytes)
@@ -74,7 +75,8 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < b' '
 }
 
-/// What `\` before these bytes stands for, and how many of them say it; `None` if nothing, or half of a character.
+/// Returns the character of an escape after its `\`, and the number of its bytes; `None` if it is invalid or half
+/// of a surrogate pair.
 fn unescaped(bytes: &[u8]) -> Option<(char, usize)> {
     let letter = match bytes.first()? {
         byte @ (b'"' | b'\\' | b'/') => char::from(*byte),
@@ -89,13 +91,13 @@ fn unescaped(bytes: &[u8]) -> Option<(char, usize)> {
     Some((letter, 1))
 }
 
-/// The character with this number, in four digits.
+/// Returns the number in four hexadecimal digits.
 fn char_of(digits: &[u8]) -> Option<char> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     char::from_u32(digits.iter().try_fold(0, |number, byte| Some(number * 16 + digit(byte)?))?)
 }
 
-/// Writes what a string with escapes says.
+/// Writes the text of a string with escapes.
 pub(super) fn unescape(text: &str, into: &mut String) {
     into.clear();
     let mut rest = text;
@@ -110,7 +112,7 @@ pub(super) fn unescape(text: &str, into: &mut String) {
     into.push_str(rest);
 }
 
-/// The digits of a whole number that is not negative.
+/// Returns the digits of a whole number that is not negative.
 #[inline]
 pub(super) fn number(bytes: &[u8]) -> Option<&[u8]> {
     if let Some(eight) = bytes.first_chunk() {
@@ -123,7 +125,7 @@ pub(super) fn number(bytes: &[u8]) -> Option<&[u8]> {
     no_leading_zero(bytes.get(..digits)?)
 }
 
-/// A [number] that any reader can hold.
+/// Returns the digits of a [number] that fits every reader of JSON.
 #[inline]
 pub(super) fn count(bytes: &[u8]) -> Option<&[u8]> {
     number(bytes).filter(|digits| digits.len() <= MOST_DIGITS)
@@ -137,19 +139,19 @@ fn no_leading_zero(digits: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// How many of eight bytes are digits, from the lowest one on.
+/// Returns the number of leading digits of eight bytes, from the lowest one on.
 #[inline]
 fn leading_digits(eight: u64) -> usize {
     let above_nine = (eight ^ each(b'0')).wrapping_add(each(0x7f - 9)) | eight;
     first_highest(above_nine)
 }
 
-/// This byte eight times.
+/// Returns the byte, repeated eight times.
 const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The first of eight bytes whose highest bit is set; eight if there is none.
+/// Returns the index of the first of eight bytes whose highest bit is set; eight if there is none.
 #[inline]
 fn first_highest(bytes: u64) -> usize {
     (bytes & each(0x80)).trailing_zeros() as usize / 8

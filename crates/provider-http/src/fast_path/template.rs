@@ -4,23 +4,23 @@ use super::places::{Place, PlaceKind};
 use super::said::{Said, with_text};
 use super::scan::{self, Scanned};
 
-/// An event with gaps.
+/// The fixed bytes of events that differ only in the gaps between them.
 pub(super) struct Template {
-    /// What stands before the event's JSON, and its JSON up to the first gap.
+    /// The bytes before the event's JSON, and its JSON up to the first gap.
     head: Box<[u8]>,
-    /// How much of the head is no JSON.
+    /// The number of bytes of the head before the JSON.
     frame: usize,
-    /// Each gap, and what follows it up to the next.
+    /// Each gap, and the bytes after it up to the next.
     gaps: Box<[(PlaceKind, Box<[u8]>)]>,
-    /// What the event said that this was learned from.
+    /// The delta of the event from which this was learned.
     said: Delta,
-    /// What it said beside it.
+    /// The data attached to that delta.
     pub(super) data: Option<Box<ProviderData>>,
-    /// It has token counts.
+    /// Whether the events have token counts.
     pub(super) has_counts: bool,
 }
 
-/// Whether an event has its frame around its JSON.
+/// Whether an event still has its frame around its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
     There,
@@ -28,7 +28,8 @@ pub(super) enum Frame {
 }
 
 impl Template {
-    /// The template of an event in those places in which others differ; `None` if it would not read its own event.
+    /// Creates the template of an event, with gaps in the places that differ; `None` if it does not read its own
+    /// event.
     pub(super) fn new(frame: &str, event: &str, places: &[Place], said: Said<'_>) -> Option<Self> {
         let open = || places.iter().filter(|place| place.differs);
         let starts = open().map(|place| place.start).chain([event.len()]);
@@ -48,7 +49,8 @@ impl Template {
         (rest.is_empty() && template.saying(text) == *said.delta).then_some(template)
     }
 
-    /// What is said by the event that begins these bytes if it fits, and what follows its JSON.
+    /// Returns the text of the event that begins these bytes, and the bytes after its JSON; `None` if it does not
+    /// match.
     #[inline(always)]
     pub(super) fn read<'a>(
         &self,
@@ -76,13 +78,13 @@ impl Template {
         Some((text_of(&said?, unescaped)?, rest))
     }
 
-    /// How many bytes before the JSON are the frame.
+    /// Returns the number of bytes of the frame before the JSON.
     #[inline(always)]
     pub(super) fn frame(&self) -> usize {
         self.frame
     }
 
-    /// The delta of an event that says this.
+    /// Returns the delta of an event with this text.
     #[inline(always)]
     pub(super) fn saying(&self, text: Text) -> Delta {
         let kind = match &self.said.kind {
@@ -95,13 +97,13 @@ impl Template {
         self.in_place(kind)
     }
 
-    /// The piece that the event said from which this was learned.
+    /// Returns the data of the event from which this was learned.
     pub(super) fn data_delta(&self) -> Option<Delta> {
         let data = self.data.clone()?;
         Some(self.in_place(DeltaKind::ReasoningData(data)))
     }
 
-    /// A delta of the same choice and block.
+    /// Returns a delta of the same choice and block.
     #[inline(always)]
     fn in_place(&self, kind: DeltaKind) -> Delta {
         let mut delta = Delta::from(kind).in_choice(self.said.choice);
@@ -110,7 +112,7 @@ impl Template {
     }
 }
 
-/// What a string says; `None` if it is empty, which says nothing, or no UTF-8.
+/// Returns the text of a string; `None` if it is empty or not UTF-8.
 #[inline]
 fn text_of(string: &Scanned<'_>, unescaped: &mut String) -> Option<Text> {
     let text = str::from_utf8(string.bytes).ok().filter(|text| !text.is_empty())?;
@@ -121,7 +123,7 @@ fn text_of(string: &Scanned<'_>, unescaped: &mut String) -> Option<Text> {
     Some(text.into())
 }
 
-/// What stands in a gap that says nothing.
+/// Returns the bytes of a gap that is not read.
 #[inline]
 fn read_other(kind: PlaceKind, bytes: &[u8]) -> Option<&[u8]> {
     match kind {

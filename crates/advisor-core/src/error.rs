@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::fmt;
 use std::time::Duration;
 
@@ -253,12 +252,6 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
-    }
-}
-
-impl From<Infallible> for Error {
-    fn from(never: Infallible) -> Self {
-        match never {}
     }
 }
 

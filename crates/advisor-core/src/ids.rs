@@ -122,54 +122,11 @@ impl ConversationKey {
     }
 }
 
-/// Creates the key of a conversation of the tenant `default`.
-impl TryFrom<&str> for ConversationKey {
-    type Error = Error;
-
-    fn try_from(conversation: &str) -> Result<Self, Error> {
-        Self::new(conversation)
-    }
-}
-
-/// Creates the key of a conversation of the tenant `default`.
-impl TryFrom<String> for ConversationKey {
-    type Error = Error;
-
-    fn try_from(conversation: String) -> Result<Self, Error> {
-        Self::new(&conversation)
-    }
-}
-
-/// Creates the key of a conversation of the tenant `default`.
-impl TryFrom<&String> for ConversationKey {
-    type Error = Error;
-
-    fn try_from(conversation: &String) -> Result<Self, Error> {
-        Self::new(conversation)
-    }
-}
-
 impl TryFrom<String> for TurnId {
     type Error = Error;
 
     fn try_from(id: String) -> Result<Self, Error> {
         Self::new(&id)
-    }
-}
-
-impl TryFrom<&str> for TurnId {
-    type Error = Error;
-
-    fn try_from(id: &str) -> Result<Self, Error> {
-        Self::new(id)
-    }
-}
-
-impl TryFrom<&String> for TurnId {
-    type Error = Error;
-
-    fn try_from(id: &String) -> Result<Self, Error> {
-        Self::new(id)
     }
 }
 
@@ -247,6 +204,7 @@ impl fmt::Debug for ConversationKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::IntoId;
     use std::collections::HashSet;
 
     #[test]
@@ -258,7 +216,7 @@ mod tests {
         {
             let key = ConversationKey::in_tenant(id, id).unwrap();
             assert_eq!((key.tenant(), key.conversation()), (id, id));
-            assert_eq!(ConversationKey::try_from(id).unwrap(), ConversationKey::new(id).unwrap());
+            assert_eq!(id.into_id().unwrap(), Some(ConversationKey::new(id).unwrap()));
             let json = serde_json::to_string(&key).unwrap();
             assert_eq!(serde_json::from_str::<ConversationKey>(&json).unwrap(), key);
         }
@@ -294,14 +252,12 @@ mod tests {
     fn ids_are_made_of_whatever_text_there_is() {
         let text = String::from("c-1");
         let key = ConversationKey::new("c-1").unwrap();
-        assert_eq!(ConversationKey::try_from("c-1").unwrap(), key);
-        assert_eq!(ConversationKey::try_from(&text).unwrap(), key);
         let turn = TurnId::new("c-1").unwrap();
-        assert_eq!(TurnId::try_from("c-1").unwrap(), turn);
-        assert_eq!(TurnId::try_from(&text).unwrap(), turn);
+        let keys = ["c-1".into_id(), (&text).into_id(), text.clone().into_id(), key.clone().into_id()];
+        assert!(keys.into_iter().all(|made| made.unwrap() == Some(key.clone())));
+        let turns = ["c-1".into_id(), (&text).into_id(), text.into_id(), turn.clone().into_id()];
+        assert!(turns.into_iter().all(|made| made.unwrap() == Some(turn.clone())));
         assert_eq!("c-1".parse::<TurnId>().unwrap(), turn);
-        assert_eq!(TurnId::try_from(text.clone()).unwrap(), turn);
-        assert_eq!(ConversationKey::try_from(text).unwrap(), key);
         let longest = "x".repeat(LONGEST_TURN);
         assert!(TurnId::new(&longest).is_ok());
         for id in ["", "a b", "a/b", "ä", "a\0", &(longest + "x")] {

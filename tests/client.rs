@@ -7,7 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
-use advisor_chain::chain::FallbackModel;
+use advisor_chain::chain::{FallbackModel, IntoId};
 use advisor_chain::messages::MessageList;
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{
@@ -245,6 +245,30 @@ async fn ids_accept_keys_texts_and_options() {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Seen(u32);
+
+/// An id of the application's own, which is not found.
+struct Unknown;
+
+impl IntoId<TurnId> for Unknown {
+    fn into_id(self) -> Result<Option<TurnId>, Error> {
+        Err(Error::new(ErrorKind::Authentication, "the session has ended").with_source("session 7"))
+    }
+}
+
+#[tokio::test]
+async fn error_of_an_id_keeps_its_kind_and_source() {
+    let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
+    let prompt = client.prompt().user("Hi").turn(Unknown);
+    for prompt in [prompt.clone(), prompt] {
+        let error = prompt.call().await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Authentication, "the session has ended")
+        );
+        let mut sources = std::iter::successors(std::error::Error::source(&error), |source| source.source());
+        assert!(sources.any(|source| source.to_string() == "session 7"), "{error:?}");
+    }
+}
 
 #[tokio::test]
 async fn advisor_data_in_turn_is_readable_after_call() {

@@ -117,31 +117,32 @@ fn refuse_second(links: &[&Link], both: &str) -> Result<()> {
 }
 
 fn check_sides(links: &[Link]) -> Result<()> {
-    let Some(at) = links.iter().position(|link| link.placement.role == AdvisorRole::Memory) else {
-        return Ok(());
-    };
-    let (outside, inside) = links.split_at(at);
-    let misplaced = |links: &[Link], side| {
-        links.iter().find(|link| link.placement.side == side).map(|link| link.advisor.name().to_owned())
-    };
-    if let Some(name) = misplaced(outside, MemorySide::Inside) {
-        return Err(Error::configuration(format!(
-            "`{name}` has to stand inside memory, which would remember what was never shown; \
-             place it in the model-call phase"
-        )));
-    }
-    let between = links.iter().position(|link| link.placement.role.is_tool_loop()).unwrap_or_default();
-    if let Some(name) = links.get(at..between).and_then(|between| misplaced(between, MemorySide::Inside)) {
-        return Err(Error::configuration(format!(
-            "`{name}` has to stand inside the tool loop, which tells memory what was never shown; \
-             place it in the model-call phase"
-        )));
-    }
-    if let Some(name) = misplaced(inside, MemorySide::Outside) {
-        return Err(Error::configuration(format!(
-            "`{name}` has to stand outside memory, which would remember what it is there to change; \
-             place it in the turn phase and add it before the memory"
-        )));
+    let position = |is: fn(AdvisorRole) -> bool| links.iter().position(|link| is(link.placement.role));
+    let Some(memory) = position(|role| role == AdvisorRole::Memory) else { return Ok(()) };
+    let tool_loop = position(AdvisorRole::is_tool_loop).unwrap_or_default();
+    let misplaced = [
+        (
+            0..memory,
+            MemorySide::Inside,
+            "inside memory, which would remember what was never shown; place it in the model-call phase",
+        ),
+        (
+            memory..tool_loop,
+            MemorySide::Inside,
+            "inside the tool loop, which tells memory what was never shown; place it in the model-call phase",
+        ),
+        (
+            memory..links.len(),
+            MemorySide::Outside,
+            "outside memory, which would remember what it is there to change; \
+             place it in the turn phase and add it before the memory",
+        ),
+    ];
+    for (places, side, belongs) in misplaced {
+        let mut links = links.get(places).unwrap_or_default().iter();
+        if let Some(link) = links.find(|link| link.placement.side == side) {
+            return Err(Error::configuration(format!("`{}` has to stand {belongs}", link.advisor.name())));
+        }
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
 use std::any::Any;
-use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -62,22 +61,21 @@ impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
     }
 }
 
-/// The contexts of a turn, keyed by the address of the advisor that found each.
+/// The contexts of a turn, each with the advisor that found it.
 #[derive(Default)]
-struct Contexts(HashMap<usize, Context>);
+struct Contexts(Vec<(Arc<dyn Any + Send + Sync>, Context)>);
 
-struct Context {
-    /// Kept alive, so that no other advisor has its address.
-    _advisor: Arc<dyn Any + Send + Sync>,
-    text: Arc<OnceCell<Text>>,
-}
+/// A context, empty until it is found.
+type Context = Arc<OnceCell<Text>>;
 
 impl Contexts {
-    fn of(&mut self, advisor: Arc<dyn Any + Send + Sync>) -> Arc<OnceCell<Text>> {
-        let address = Arc::as_ptr(&advisor).addr();
-        let context =
-            self.0.entry(address).or_insert_with(|| Context { _advisor: advisor, text: Arc::default() });
-        Arc::clone(&context.text)
+    fn of(&mut self, advisor: Arc<dyn Any + Send + Sync>) -> Context {
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, &advisor)) {
+            return Arc::clone(known);
+        }
+        let text = Context::default();
+        self.0.push((advisor, Arc::clone(&text)));
+        text
     }
 }
 
@@ -91,13 +89,9 @@ where
     async fn advise_stream(self: Arc<Self>, request: ChatRequest, next: AdvisorChain) -> Result<ChunkStream> {
         let known =
             request.turn.extensions().update(|contexts: &mut Contexts| contexts.of(Arc::clone(&self) as _));
-        let find = async {
-            let text: Text = (self.context)(request.clone()).await?.into();
-            Ok::<_, crate::Error>(text)
-        };
+        let find = async { Result::<Text>::Ok((self.context)(request.clone()).await?.into()) };
         let text = known.unwrap_or_default().get_or_try_init(|| find).await?.clone();
-        let request = request.with_system(text);
-        next.next_stream(request).await
+        next.next_stream(request.with_system(text)).await
     }
 }
 

@@ -154,12 +154,23 @@ impl AdvisorChain {
     }
 
     /// Validates the tools and asks the model.
-    fn ask(&self, request: ChatRequest) -> impl Future<Output = Result<ChunkStream>> + Send + use<> {
+    fn ask(&self, mut request: ChatRequest) -> impl Future<Output = Result<ChunkStream>> + Send + use<> {
         let valid = self.validate_tools(&request.tools);
         let model = Arc::clone(&self.model);
         async move {
             valid?;
-            ask(model, request).await
+            request.round = request.turn.next_round();
+            request.turn.offer_tools(request.round, request.tools.clone());
+            let span = spans::model_call(&*model, &request);
+            let turn = Arc::clone(&request.turn);
+            // Calls the model itself, since the `Arc` would box the future once more. The call runs in its span,
+            // with its synchronous part.
+            let asked = async { (*model).stream(request).await }.instrument(span.clone()).await;
+            let stream = asked.inspect_err(|error| spans::note_error(&span, error))?;
+            Ok(stream.in_span_told(span, spans::note_end).on_completed(move |response| async move {
+                turn.note_answer(response.message());
+                Ok(response)
+            }))
         }
     }
 
@@ -170,21 +181,6 @@ impl AdvisorChain {
     fn rest(&self) -> Self {
         Self { links: Arc::clone(&self.links), position: self.position + 1, model: Arc::clone(&self.model) }
     }
-}
-
-async fn ask(model: Arc<dyn ChatModel>, mut request: ChatRequest) -> Result<ChunkStream> {
-    request.round = request.turn.next_round();
-    request.turn.offer_tools(request.round, request.tools.clone());
-    let span = spans::model_call(&*model, &request);
-    let turn = Arc::clone(&request.turn);
-    // Calls the model itself, since the `Arc` would box the future once more. The call runs in its span, with its
-    // synchronous part.
-    let asked = async { (*model).stream(request).await }.instrument(span.clone()).await;
-    let stream = asked.inspect_err(|error| spans::note_error(&span, error))?;
-    Ok(stream.in_span_told(span, spans::note_end).on_completed(move |response| async move {
-        turn.note_answer(response.message());
-        Ok(response)
-    }))
 }
 
 /// Reads a stream to its end and returns the response.

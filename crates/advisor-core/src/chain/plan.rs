@@ -63,33 +63,17 @@ impl Plan {
         self.memory().is_none_or(|memory| memory.phase != Phase::Round)
     }
 
-    /// Returns the advisors whose changes and additions memory cannot tell from the caller's messages.
-    fn changes_outside_memory(&self) -> Vec<String> {
-        let outside =
-            |entry: &&PlanEntry| entry.side == MemorySide::Outside && entry.role == AdvisorRole::General;
+    /// Returns the position of the tool loop, if the chain has one.
+    fn tool_loop(&self) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.role.is_tool_loop())
+    }
+
+    /// Returns the names of the advisors without a special role on this side of memory, among the first `n`.
+    fn names(&self, n: usize, side: MemorySide) -> String {
+        let is_listed = |entry: &&PlanEntry| entry.side == side && entry.role == AdvisorRole::General;
         let often = |entry: &PlanEntry| if entry.sees_rounds { " (in every round)" } else { "" };
-        self.entries.iter().filter(outside).map(|entry| format!("{}{}", entry.name, often(entry))).collect()
-    }
-
-    fn has_loop(&self) -> bool {
-        self.entries.iter().any(|entry| entry.role.is_tool_loop())
-    }
-
-    /// Returns the advisors inside memory but outside the loop: the loop reports its answers to memory before they
-    /// see them.
-    fn between_memory_and_loop(&self) -> Vec<&str> {
-        let outside_loop =
-            self.entries.iter().take_while(|entry| self.has_loop() && !entry.role.is_tool_loop());
-        let between = outside_loop.filter(|entry| entry.side == MemorySide::Inside);
-        between.filter(|entry| entry.role == AdvisorRole::General).map(|entry| entry.name.as_str()).collect()
-    }
-
-    /// Returns the advisors whose own answers memory does not see. They are outside both memory and the loop,
-    /// which reports the answers inside it.
-    fn outside_memory(&self) -> Vec<&str> {
-        let tells = |entry: &&PlanEntry| entry.role == AdvisorRole::Memory || entry.role.is_tool_loop();
-        let outside = self.entries.iter().take_while(|entry| !tells(entry));
-        outside.filter(|entry| entry.role == AdvisorRole::General).map(|entry| entry.name.as_str()).collect()
+        let listed = self.entries.iter().take(n).filter(is_listed);
+        listed.map(|entry| format!("{}{}", entry.name, often(entry))).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -115,7 +99,7 @@ impl fmt::Display for Plan {
             writeln!(f, "{}", line.trim_end())?;
         }
         writeln!(f, "{:<10}  the model", "")?;
-        if !self.has_loop() {
+        if self.tool_loop().is_none() {
             writeln!(f, "No advisor runs tools: calls of the model are handed to the caller.")?;
         }
         match self.memory() {
@@ -125,30 +109,31 @@ impl fmt::Display for Plan {
             }
             Some(_) => writeln!(f, "Each message is stored as the loop makes it final, before it goes on."),
         }?;
-        let adds = self.changes_outside_memory();
-        if !adds.is_empty() {
+        let all = self.entries.len();
+        let changing = self.names(all, MemorySide::Outside);
+        if !changing.is_empty() {
             writeln!(
                 f,
-                "Outside memory: {}. Messages that they add are stored, unless they are ephemeral or instructions; \
-                 what they change of an answer is not remembered.",
-                adds.join(", ")
+                "Outside memory: {changing}. Messages that they add are stored, unless they are ephemeral or instructions; \
+                 what they change of an answer is not remembered."
             )?;
         }
-        let between = self.between_memory_and_loop();
+        // The loop reports its answers to memory before these advisors see them.
+        let between = self.names(self.tool_loop().unwrap_or_default(), MemorySide::Inside);
         if !between.is_empty() {
             writeln!(
                 f,
-                "Outside the loop, which tells memory of each answer: {}. What they change of an answer is not remembered.",
-                between.join(", ")
+                "Outside the loop, which tells memory of each answer: {between}. What they change of an answer is not remembered."
             )?;
         }
-        match (self.memory(), &*self.outside_memory()) {
-            (None, _) | (_, []) => Ok(()),
-            (_, outside) => writeln!(
+        // The loop reports the answers inside it to memory, even where memory is further inside.
+        let answering = self.names(self.tool_loop().unwrap_or(all), MemorySide::Outside);
+        if !answering.is_empty() {
+            writeln!(
                 f,
-                "An answer that one of these gives by itself is made outside memory and not remembered: {}.",
-                outside.join(", ")
-            ),
+                "An answer that one of these gives by itself is made outside memory and not remembered: {answering}."
+            )?;
         }
+        Ok(())
     }
 }

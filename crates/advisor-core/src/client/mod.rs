@@ -1,6 +1,7 @@
 pub(crate) mod into_id;
 pub(crate) mod prompt;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,12 +41,12 @@ pub struct ChatClient {
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Defaults {
-    pub(crate) system: Option<Text>,
-    pub(crate) options: ChatOptions,
-    pub(crate) tools: ToolSet,
-    pub(crate) on_drop: OnDrop,
-    pub(crate) spawner: Option<Spawner>,
+struct Defaults {
+    system: Option<Text>,
+    options: ChatOptions,
+    tools: ToolSet,
+    on_drop: OnDrop,
+    spawner: Option<Spawner>,
 }
 
 impl ChatClient {
@@ -55,13 +56,13 @@ impl ChatClient {
             chain: AdvisorChain::builder(model),
             defaults: Defaults::default(),
             duplicate: None,
-            inherited: ToolSet::new(),
+            inherited: HashSet::new(),
         }
     }
 
     /// Creates the prompt of a new turn.
     pub fn prompt(&self) -> Prompt {
-        Prompt::new(self.chain.to_builder(), Arc::clone(&self.defaults))
+        Prompt::new(self.chain.clone(), Arc::clone(&self.defaults))
     }
 
     /// Returns a builder of the same client, to build a changed copy.
@@ -72,7 +73,7 @@ impl ChatClient {
             chain: self.chain.to_builder(),
             defaults: Defaults::clone(&self.defaults),
             duplicate: None,
-            inherited: self.defaults.tools.clone(),
+            inherited: self.defaults.tools.definitions().map(|tool| tool.name.clone()).collect(),
         }
     }
 
@@ -125,8 +126,8 @@ pub struct ChatClientBuilder {
     chain: ChainBuilder,
     defaults: Defaults,
     duplicate: Option<Text>,
-    /// Tools of the copied client; each can be replaced once.
-    inherited: ToolSet,
+    /// Names of the copied client's tools; each can be replaced once.
+    inherited: HashSet<Text>,
 }
 
 impl ChatClientBuilder {
@@ -170,12 +171,9 @@ impl ChatClientBuilder {
 
     fn insert(&mut self, tool: Arc<dyn Tool>) {
         let name = tool.definition().name.clone();
-        let mut duplicate = None;
-        insert_once(&mut self.defaults.tools, tool, &mut duplicate);
-        let is_inherited = self.inherited.find(&name).is_some();
-        self.inherited = self.inherited.filtered(|inherited| *inherited != *name);
-        if !is_inherited {
-            self.duplicate = self.duplicate.take().or(duplicate);
+        let replaced = self.defaults.tools.insert(tool);
+        if !self.inherited.remove(&name) && replaced.is_some() {
+            self.duplicate.get_or_insert(name);
         }
     }
 
@@ -206,7 +204,9 @@ impl ChatClientBuilder {
     /// [`OnDrop::FinishTurn`] without a spawner, and for tools that [`AdvisorChain::validate_tools`] rejects. Also
     /// those of [`ChainBuilder::build`].
     pub fn build(self) -> Result<ChatClient> {
-        refuse_duplicate(self.duplicate)?;
+        if let Some(name) = self.duplicate {
+            return Err(duplicate_tool(&name));
+        }
         check_spawner(self.defaults.on_drop, self.defaults.spawner.as_ref())?;
         let chain = self.chain.build()?;
         chain.validate_tools(&self.defaults.tools)?;
@@ -214,19 +214,11 @@ impl ChatClientBuilder {
     }
 }
 
-pub(crate) fn insert_once(tools: &mut ToolSet, tool: Arc<dyn Tool>, duplicate: &mut Option<Text>) {
-    if let Some(replaced) = tools.insert(tool) {
-        duplicate.get_or_insert(replaced.definition().name.clone());
-    }
+fn duplicate_tool(name: &str) -> Error {
+    Error::configuration(format!("two tools are called `{name}`; rename or leave out one of them"))
 }
 
-pub(crate) fn refuse_duplicate(duplicate: Option<Text>) -> Result<()> {
-    duplicate.map_or(Ok(()), |name| {
-        Err(Error::configuration(format!("two tools are called `{name}`; rename or leave out one of them")))
-    })
-}
-
-pub(crate) fn check_spawner(on_drop: OnDrop, spawner: Option<&Spawner>) -> Result<()> {
+fn check_spawner(on_drop: OnDrop, spawner: Option<&Spawner>) -> Result<()> {
     if on_drop == OnDrop::FinishTurn && spawner.is_none() {
         return Err(Error::configuration(
             "finishing a dropped turn needs somewhere to run: give the client a spawner",

@@ -3,18 +3,19 @@ use std::sync::Arc;
 
 use message_aggregator::{Message, MessageList, Part, Text};
 
-use crate::chain::builder::ChainBuilder;
-use crate::client::{Defaults, check_spawner, insert_once, refuse_duplicate};
+use crate::client::{Defaults, check_spawner, duplicate_tool};
 use crate::{
-    AdvisorChain, ChatOptions, ChatRequest, ConversationKey, Error, IntoId, OnDrop, Result, StreamAdvisor,
-    Tool, ToolSet, Turn, TurnId, TurnResponse, TurnStream,
+    AdvisorChain, ChainBuilder, ChatOptions, ChatRequest, ConversationKey, Error, IntoId, OnDrop, Result,
+    StreamAdvisor, Tool, ToolSet, Turn, TurnId, TurnResponse, TurnStream,
 };
 
 /// Builder of one turn. Nothing happens before its stream is polled.
 #[derive(Clone)]
 #[must_use = "a prompt does nothing until it is streamed or called"]
 pub struct Prompt {
-    chain: ChainBuilder,
+    chain: AdvisorChain,
+    /// Advisors of this turn only.
+    advisors: Vec<Arc<dyn StreamAdvisor>>,
     system: Option<Text>,
     messages: MessageList,
     options: ChatOptions,
@@ -31,9 +32,10 @@ pub struct Prompt {
 type Extension = Arc<dyn Fn(&Turn) + Send + Sync>;
 
 impl Prompt {
-    pub(crate) fn new(chain: ChainBuilder, defaults: Arc<Defaults>) -> Self {
+    pub(super) fn new(chain: AdvisorChain, defaults: Arc<Defaults>) -> Self {
         Self {
             chain,
+            advisors: Vec::new(),
             system: defaults.system.clone(),
             messages: MessageList::new(),
             options: ChatOptions::default(),
@@ -108,17 +110,16 @@ impl Prompt {
 
     /// Adds a tool for this turn to the client's tools.
     pub fn tool(mut self, tool: impl Tool) -> Self {
-        let mut duplicate = None;
-        insert_once(&mut self.tools, Arc::new(tool), &mut duplicate);
-        if let Err(error) = refuse_duplicate(duplicate) {
-            self.note(error);
+        if let Some(replaced) = self.tools.insert(Arc::new(tool)) {
+            self.note(duplicate_tool(&replaced.definition().name));
         }
         self
     }
 
     /// Adds an advisor for this turn at its default placement, inside the client's of the same phase.
-    pub fn advisor(self, advisor: impl StreamAdvisor) -> Self {
-        Self { chain: self.chain.advisor(advisor), ..self }
+    pub fn advisor(mut self, advisor: impl StreamAdvisor) -> Self {
+        self.advisors.push(Arc::new(advisor));
+        self
     }
 
     /// Sets the policy for a drop of the turn.
@@ -131,11 +132,8 @@ impl Prompt {
         let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::mint));
         self.extensions.iter().for_each(|leave| leave(&turn));
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
-        let stream = match self.prepare(Arc::clone(&turn)) {
-            Ok((chain, request)) => chain.stream(request),
-            Err(error) => TurnStream::failed(turn, error),
-        };
-        let stream = stream.on_drop(on_drop);
+        let begin = self.prepare(Arc::clone(&turn)).map(Box::new);
+        let stream = TurnStream::new(turn, begin).on_drop(on_drop);
         match spawner {
             Some(spawner) => stream.with_spawner(spawner),
             None => stream,
@@ -157,7 +155,8 @@ impl Prompt {
 
     fn prepare(self, turn: Arc<Turn>) -> Result<(AdvisorChain, ChatRequest)> {
         if let Some(error) = self.error {
-            return Err(Error::configuration(error.to_string()));
+            return Err(Arc::try_unwrap(error)
+                .unwrap_or_else(|shared| Error::new(shared.kind(), shared.to_string()).with_source(shared)));
         }
         check_spawner(self.on_drop, self.defaults.spawner.as_ref())?;
         if self.messages.is_empty() {
@@ -170,7 +169,12 @@ impl Prompt {
             .with_tools(self.tools)
             .with_turn(turn);
         request.conversation = self.conversation;
-        let chain = self.chain.build()?;
+        let chain = if self.advisors.is_empty() {
+            self.chain
+        } else {
+            let added = self.advisors.into_iter();
+            added.fold(self.chain.to_builder(), ChainBuilder::shared_advisor).build()?
+        };
         chain.validate_tools(&request.tools)?;
         Ok((chain, request))
     }

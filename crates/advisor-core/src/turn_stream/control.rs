@@ -2,7 +2,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Context;
 
 use futures::future::BoxFuture;
@@ -63,7 +63,7 @@ pub struct TurnHandle {
 }
 
 impl TurnHandle {
-    pub(crate) fn new(control: Arc<TurnControl>, turn: TurnId) -> Self {
+    pub(super) fn new(control: Arc<TurnControl>, turn: TurnId) -> Self {
         Self { control, turn }
     }
 
@@ -89,7 +89,7 @@ impl TurnHandle {
     }
 }
 
-pub(crate) struct TurnControl {
+pub(super) struct TurnControl {
     requested: AtomicBool,
     mode: Mutex<Option<OnDrop>>,
     reader: AtomicWaker,
@@ -97,7 +97,7 @@ pub(crate) struct TurnControl {
 }
 
 impl TurnControl {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             requested: AtomicBool::new(false),
             mode: Mutex::new(None),
@@ -107,38 +107,38 @@ impl TurnControl {
     }
 
     fn cancel(&self, mode: OnDrop) {
-        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = Some(mode);
+        *self.mode() = Some(mode);
         self.requested.store(true, Ordering::Release);
         self.reader.wake();
     }
 
     /// Checks whether the turn was ever cancelled. Called for every chunk, so it takes no lock.
     #[inline]
-    pub(crate) fn is_requested(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
     }
 
     /// Returns the mode of a pending cancellation, once.
-    pub(crate) fn take_cancelled(&self) -> Option<OnDrop> {
-        if !self.is_requested() {
-            return None;
-        }
-        self.mode.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(super) fn take_cancelled(&self) -> Option<OnDrop> {
+        if self.is_requested() { self.mode().take() } else { None }
     }
 
     /// Checks whether a cancellation is pending, and registers `cx` to be woken by one.
-    pub(crate) fn poll_cancelled(&self, cx: &Context<'_>) -> bool {
+    pub(super) fn poll_cancelled(&self, cx: &Context<'_>) -> bool {
         self.reader.register(cx.waker());
-        let mode = || self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        self.requested.load(Ordering::Acquire) && mode().is_some()
+        self.is_requested() && self.mode().is_some()
     }
 
-    pub(crate) fn settle(&self) {
+    fn mode(&self) -> MutexGuard<'_, Option<OnDrop>> {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn settle(&self) {
         self.settled.send_replace(true);
     }
 
     /// Marks the turn as not settled: its end was not delivered and can still be undone.
-    pub(crate) fn unsettle(&self) {
+    pub(super) fn unsettle(&self) {
         self.settled.send_replace(false);
     }
 }

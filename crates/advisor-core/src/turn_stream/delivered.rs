@@ -1,8 +1,8 @@
-use message_aggregator::{BlockDelta, Chunk};
+use message_aggregator::{BlockDelta, Chunk, Text};
 
 /// Output of the unfinished round that the caller of a turn was shown.
 #[derive(Debug, Default)]
-pub(crate) struct Delivered {
+pub(super) struct Delivered {
     round: u32,
     text: String,
     any: bool,
@@ -10,7 +10,7 @@ pub(crate) struct Delivered {
 
 impl Delivered {
     #[inline]
-    pub(crate) fn note(&mut self, chunk: &Chunk) {
+    pub(super) fn note(&mut self, chunk: &Chunk) {
         self.any = true;
         match chunk {
             Chunk::Delta { block, delta: BlockDelta::Text(text) } => {
@@ -25,17 +25,18 @@ impl Delivered {
         }
     }
 
-    pub(crate) fn round(&self) -> u32 {
+    pub(super) fn round(&self) -> u32 {
         self.round
     }
 
     /// Checks whether the caller was shown anything in this turn.
-    pub(crate) fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.any
     }
 
-    pub(crate) fn take(&mut self) -> String {
-        std::mem::take(&mut self.text)
+    /// Takes the text of the unfinished round.
+    pub(super) fn take_text(&mut self) -> Text {
+        std::mem::take(&mut self.text).into()
     }
 
     fn enter(&mut self, round: u32) {

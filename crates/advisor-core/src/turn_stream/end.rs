@@ -3,22 +3,24 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::join_all;
-use message_aggregator::{ChatResponse, Chunk, Message, Text};
+use message_aggregator::{ChatResponse, Chunk};
 use tracing::Span;
 
 use crate::turn_stream::control::TurnControl;
-use crate::turn_stream::delivered::Delivered;
 use crate::turn_stream::state::{Ending, LastItem, State};
 use crate::{Error, ErrorKind, OnDrop, Record, Result, Step, TurnEnd, TurnRecorder, TurnStream, drop_caught};
 
 /// The ways in which a turn ends: with an answer, an error, a cancellation, a drop.
 impl TurnStream {
     /// Stops everything and records the end; the caller receives `error` afterwards.
-    pub(crate) fn end_with(&mut self, end: TurnEnd, error: Error) {
-        // All work of the turn stops before its end is written.
-        self.release();
-        let error = if self.delivered.any() { error.after_emission() } else { error };
-        self.record_end(self.delivered.round(), end, Vec::new(), LastItem::Failed(error));
+    pub(super) fn end_with(&mut self, end: TurnEnd, error: Error) {
+        let last = LastItem::Failed(self.noting_emission(error));
+        let record = Record::new(self.delivered.round(), Step::End(end.clone()), Vec::new());
+        self.record_last(vec![record], end, last);
+    }
+
+    fn noting_emission(&self, error: Error) -> Error {
+        if self.delivered.any() { error.after_emission() } else { error }
     }
 
     /// Drops the inner stream or future. A panic in a drop does not prevent the end of the turn.
@@ -26,12 +28,9 @@ impl TurnStream {
         drop_caught(std::mem::replace(&mut self.state, State::Ended));
     }
 
-    fn record_end(&mut self, round: u32, end: TurnEnd, messages: Vec<Message>, last: LastItem) {
-        self.record_last([Record::new(round, Step::End(end.clone()), messages)].into(), end, last);
-    }
-
     /// Records the remaining records in order; the last one is the end of the turn.
     fn record_last(&mut self, records: Vec<Record>, end: TurnEnd, last: LastItem) {
+        // All work of the turn stops before its end is written.
         self.release();
         self.beside.leave(&self.turn.side_tasks);
         let turn = Arc::clone(&self.turn);
@@ -46,7 +45,7 @@ impl TurnStream {
 
     /// Records the end of an answered turn where no tool loop did so. Either the chain has none, or an advisor
     /// around it has ended the turn.
-    pub(crate) fn complete(&mut self, response: ChatResponse) {
+    pub(super) fn complete(&mut self, response: ChatResponse) {
         let results = self.turn.results_of_interrupted(response.message());
         let mut records: Vec<_> =
             results.map(|(round, results)| Record::new(round, Step::Results, results)).into_iter().collect();
@@ -57,7 +56,7 @@ impl TurnStream {
     }
 
     /// Returns the response with the messages of the turn, if no tool loop has set them.
-    pub(crate) fn with_transcript(&self, response: ChatResponse) -> ChatResponse {
+    pub(super) fn with_transcript(&self, response: ChatResponse) -> ChatResponse {
         if !response.transcript().is_empty() {
             return response;
         }
@@ -71,14 +70,13 @@ impl TurnStream {
         response.with_transcript(transcript)
     }
 
-    pub(crate) fn cancel(&mut self, mode: OnDrop) {
+    pub(super) fn cancel(&mut self, mode: OnDrop) {
         self.on_drop = mode;
         let error = Error::new(ErrorKind::Cancelled, "the turn was cancelled");
         if mode == OnDrop::FinishTurn && self.spawner.is_some() {
-            let error = if self.delivered.any() { error.after_emission() } else { error };
+            let ending = Ending { end: None, last: LastItem::Failed(self.noting_emission(error)) };
             self.detach();
             let nothing_to_record = futures::future::ready(Ok(())).boxed();
-            let ending = Ending { end: None, last: LastItem::Failed(error) };
             self.state = State::Ending(nothing_to_record, Box::new(ending));
             return;
         }
@@ -87,7 +85,7 @@ impl TurnStream {
     }
 
     /// Ends the turn because a side task returned this error.
-    pub(crate) fn interrupt(&mut self, error: Error) {
+    pub(super) fn interrupt(&mut self, error: Error) {
         match error.kind() {
             ErrorKind::Cancelled => {
                 let end = self.early_end(OnDrop::KeepPartial);
@@ -97,7 +95,7 @@ impl TurnStream {
         }
     }
 
-    pub(crate) fn early_end(&mut self, mode: OnDrop) -> TurnEnd {
+    pub(super) fn early_end(&mut self, mode: OnDrop) -> TurnEnd {
         match mode {
             OnDrop::Rollback => TurnEnd::RolledBack,
             _ => TurnEnd::Interrupted { partial: self.delivered.take_text() },
@@ -105,14 +103,13 @@ impl TurnStream {
     }
 
     /// Continues the turn in the spawner, without this stream.
-    pub(crate) fn detach(&mut self) {
-        let rest = std::mem::replace(&mut self.state, State::Ended);
-        let control = Arc::clone(&self.control);
+    pub(super) fn detach(&mut self) {
+        let state = std::mem::replace(&mut self.state, State::Ended);
         let Some(spawner) = &self.spawner else { return };
         let rest = Self {
-            state: rest,
+            state,
             turn: Arc::clone(&self.turn),
-            control,
+            control: std::mem::replace(&mut self.control, TurnControl::new()),
             delivered: std::mem::take(&mut self.delivered),
             on_drop: OnDrop::KeepPartial,
             spawner: Some(spawner.clone()),
@@ -120,7 +117,6 @@ impl TurnStream {
             span: self.span.clone(),
             in_poll: false,
         };
-        self.control = TurnControl::new();
         spawner.spawn(
             async move {
                 // No reader is left for an error; the record of the turn holds it.
@@ -130,14 +126,14 @@ impl TurnStream {
         );
     }
 
-    pub(crate) fn fail(&mut self, error: Error) {
+    pub(super) fn fail(&mut self, error: Error) {
         let partial = self.delivered.take_text();
         self.end_with(TurnEnd::Failed { partial }, error);
     }
 
     /// Ends the turn after a panic in a poll: the inner stream must not be polled again, so the end is recorded.
     /// If the recording itself panicked, returns the error at once.
-    pub(crate) fn end_after_panic(&mut self) -> Option<Error> {
+    pub(super) fn end_after_panic(&mut self) -> Option<Error> {
         let error = Error::new(ErrorKind::Advisor, "code of the chain panicked; the turn is over");
         match self.state {
             State::Opening(_) | State::Live(_) => self.fail(error),
@@ -147,7 +143,7 @@ impl TurnStream {
         None
     }
 
-    pub(crate) fn end(&mut self, recorded: Result<()>) -> Result<Chunk> {
+    pub(super) fn end(&mut self, recorded: Result<()>) -> Result<Chunk> {
         let State::Ending(recording, ending) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::new(ErrorKind::Unfinished, "a turn ended twice"));
         };
@@ -191,7 +187,7 @@ impl TurnStream {
         }
     }
 
-    pub(crate) fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.beside.leave(&self.turn.side_tasks);
         self.release();
         self.span = Span::none();
@@ -236,11 +232,5 @@ struct Settle(Arc<TurnControl>);
 impl Drop for Settle {
     fn drop(&mut self) {
         self.0.settle();
-    }
-}
-
-impl Delivered {
-    fn take_text(&mut self) -> Text {
-        Text::from(self.take())
     }
 }

@@ -1,10 +1,10 @@
 pub(crate) mod control;
-pub(crate) mod delivered;
-pub(crate) mod end;
+mod delivered;
+mod end;
 pub(crate) mod response;
 mod start;
-pub(crate) mod started;
-pub(crate) mod state;
+mod started;
+mod state;
 pub(crate) mod text;
 
 use std::fmt;
@@ -240,7 +240,7 @@ impl TurnStream {
         Some(chunk)
     }
 
-    pub(crate) fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         if std::mem::replace(&mut self.in_poll, true)
             && let Some(error) = self.end_after_panic()
         {

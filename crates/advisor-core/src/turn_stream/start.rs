@@ -8,26 +8,18 @@ use crate::turn::side_tasks::AttachedTasks;
 use crate::turn_stream::control::TurnControl;
 use crate::turn_stream::delivered::Delivered;
 use crate::turn_stream::state::State;
-use crate::{AdvisorChain, ChatRequest, Error, OnDrop, Result, Turn, TurnStream};
+use crate::{AdvisorChain, ChatRequest, OnDrop, Result, Turn, TurnStream};
 
 impl AdvisorChain {
     /// Creates a turn of this chain. Nothing happens before it is polled.
     pub fn stream(&self, request: ChatRequest) -> TurnStream {
-        TurnStream::new(self.clone(), request)
+        TurnStream::new(Arc::clone(&request.turn), Ok(Box::new((self.clone(), request))))
     }
 }
 
 impl TurnStream {
-    fn new(chain: AdvisorChain, request: ChatRequest) -> Self {
-        let turn = Arc::clone(&request.turn);
-        Self::waiting(turn, Ok(Box::new((chain, request))))
-    }
-
-    pub(crate) fn failed(turn: Arc<Turn>, error: Error) -> Self {
-        Self::waiting(turn, Err(error))
-    }
-
-    fn waiting(turn: Arc<Turn>, begin: Result<Box<(AdvisorChain, ChatRequest)>>) -> Self {
+    /// Creates the turn; `begin` is its chain and request, or the error with which it ends.
+    pub(crate) fn new(turn: Arc<Turn>, begin: Result<Box<(AdvisorChain, ChatRequest)>>) -> Self {
         Self {
             state: State::Waiting(begin),
             turn,

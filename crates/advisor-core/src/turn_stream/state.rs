@@ -10,7 +10,7 @@ use message_aggregator::{ChatResponse, Chunk};
 
 use crate::{AdvisorChain, Batches, ChatRequest, ChunkStream, Error, Result, TurnEnd};
 
-pub(crate) enum State {
+pub(super) enum State {
     /// Not started. An error here was found when the turn was built.
     Waiting(Result<Box<(AdvisorChain, ChatRequest)>>),
     Opening(BoxFuture<'static, Result<ChunkStream>>),
@@ -22,19 +22,19 @@ pub(crate) enum State {
     Ended,
 }
 
-pub(crate) struct Live {
+pub(super) struct Live {
     stream: ChunkStream,
     /// Buffered chunks, not delivered yet.
     ready: VecDeque<Chunk>,
 }
 
-pub(crate) struct Ending {
+pub(super) struct Ending {
     /// The end that is being recorded; `None` if the turn continues without this stream.
-    pub(crate) end: Option<TurnEnd>,
-    pub(crate) last: LastItem,
+    pub(super) end: Option<TurnEnd>,
+    pub(super) last: LastItem,
 }
 
-pub(crate) enum LastItem {
+pub(super) enum LastItem {
     /// The answer, if its end could be recorded.
     Completed(ChatResponse),
     /// The error, whether or not the end could be recorded.
@@ -42,7 +42,7 @@ pub(crate) enum LastItem {
 }
 
 impl State {
-    pub(crate) fn live(stream: ChunkStream) -> Self {
+    pub(super) fn live(stream: ChunkStream) -> Self {
         Self::Live(Live { stream, ready: VecDeque::new() })
     }
 }
@@ -50,18 +50,18 @@ impl State {
 impl Live {
     /// Returns the next buffered chunk.
     #[inline]
-    pub(crate) fn next_ready(&mut self) -> Option<Chunk> {
+    pub(super) fn next_ready(&mut self) -> Option<Chunk> {
         self.ready.pop_front()
     }
 
     /// Puts back a polled chunk as the next one.
-    pub(crate) fn put_back(&mut self, chunk: Chunk) {
+    pub(super) fn put_back(&mut self, chunk: Chunk) {
         self.ready.push_front(chunk);
     }
 
     /// Polls the next item, and buffers chunks that are ready together with it.
     #[inline]
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk>>> {
         if let Some(chunk) = self.next_ready() {
             return Poll::Ready(Some(Ok(chunk)));
         }

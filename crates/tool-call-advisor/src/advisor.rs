@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{
@@ -38,7 +37,7 @@ use crate::{ClosingTexts, LoopHooks, ToolCallStreaming, ToolExecution, ToolLimit
 ///     .build()?;
 /// # Ok::<(), advisor_core::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ToolCallAdvisor {
     config: Arc<Config>,
 }
@@ -95,7 +94,7 @@ impl StreamAdvisor for ToolCallAdvisor {
 }
 
 /// Builder of a [`ToolCallAdvisor`].
-#[derive(Default)]
+#[derive(Debug, Default)]
 #[must_use = "an advisor is made by `build`"]
 pub struct ToolCallAdvisorBuilder {
     config: Config,
@@ -182,28 +181,5 @@ impl ToolCallAdvisorBuilder {
             return Err(Error::configuration("a limit of 0 rounds never asks the model; allow at least 1"));
         }
         Ok(ToolCallAdvisor { config: Arc::new(self.config) })
-    }
-}
-
-impl fmt::Debug for ToolCallAdvisor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.config.fmt(f)
-    }
-}
-
-impl fmt::Debug for ToolCallAdvisorBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.config.fmt(f)
-    }
-}
-
-impl fmt::Debug for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolCallAdvisor")
-            .field("streaming", &self.streaming)
-            .field("tool_events", &self.tool_events)
-            .field("history", &self.history)
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
     }
 }

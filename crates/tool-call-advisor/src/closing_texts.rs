@@ -26,6 +26,9 @@ pub struct ClosingTexts {
     done: Text,
 }
 
+/// The default text for a direct result without text and media.
+const DONE: &str = "Done.";
+
 /// Why a call was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -49,7 +52,7 @@ impl ClosingTexts {
         Self {
             closing: Arc::new(closing),
             not_started: Arc::new(NotStarted::to_string),
-            done: Text::from("Done."),
+            done: Text::from(DONE),
         }
     }
 
@@ -96,7 +99,7 @@ impl ClosingTexts {
     }
 
     pub(crate) fn done(&self) -> &str {
-        if self.done.trim().is_empty() { "Done." } else { &self.done }
+        if self.done.trim().is_empty() { DONE } else { &self.done }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The settings of a loop.
 
+use std::fmt;
 use std::sync::Arc;
 
 use advisor_core::{History, Leniency, ToolCall};
@@ -36,5 +37,16 @@ impl Default for Config {
             texts: ClosingTexts::new(),
             schemas: Arc::default(),
         }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("streaming", &self.streaming)
+            .field("tool_events", &self.tool_events)
+            .field("history", &self.history)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }

@@ -110,22 +110,11 @@ fn text_within(text: Text, room: &mut usize) -> Part {
 }
 
 fn cut(text: &str, limit: usize) -> String {
+    let head = |bytes| text.split_at(text.floor_char_boundary(bytes)).0;
     let marker = format!("\n[… {} bytes left out …]\n", text.len() - limit);
-    let Some(room) = limit.checked_sub(marker.len()) else {
-        return String::from(text.get(..floor(text, limit)).unwrap_or_default());
-    };
-    let head = floor(text, room.div_ceil(2));
-    let tail = ceil(text, text.len() - room / 2);
-    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
-    format!("{head}{marker}{tail}")
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
-}
-
-fn ceil(text: &str, at: usize) -> usize {
-    (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+    let Some(room) = limit.checked_sub(marker.len()) else { return String::from(head(limit)) };
+    let (_, tail) = text.split_at(text.ceil_char_boundary(text.len() - room / 2));
+    format!("{}{marker}{tail}", head(room.div_ceil(2)))
 }
 
 #[cfg(test)]

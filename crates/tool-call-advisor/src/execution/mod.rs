@@ -146,13 +146,14 @@ impl ToolEvents {
 
     /// Reports that a tool starts.
     pub async fn started(&self, call: &ReadyCall) {
-        let arguments = Text::from(call.call.arguments.as_str());
-        self.send(call, ToolEventKind::Started { arguments }).await;
+        let ToolCall { id, name, arguments, .. } = &call.call;
+        let kind = |_| ToolEventKind::Started { arguments: arguments.as_str().into() };
+        self.send(call.block, id, name, kind).await;
     }
 
     /// Reports the progress of a tool.
     pub async fn progress(&self, call: &ReadyCall, part: Part) {
-        self.send(call, ToolEventKind::Progress(part)).await;
+        self.send(call.block, &call.call.id, &call.call.name, |_| ToolEventKind::Progress(part)).await;
     }
 
     /// Reports the result of a tool.
@@ -162,16 +163,19 @@ impl ToolEvents {
 
     /// Reports the result of a call, including one that cannot run.
     pub(crate) async fn ended(&self, block: BlockId, result: &ToolResult) {
-        if let Some(Listener { sender, bounds }) = &self.0 {
-            let kind = ToolEventKind::Finished(cap_result(result.clone(), *bounds));
-            let event = ToolEvent::new(block, result.call_id.clone(), result.name.clone(), kind);
-            let _ = sender.send(event).await;
-        }
+        let kind = |bounds| ToolEventKind::Finished(cap_result(result.clone(), bounds));
+        self.send(block, &result.call_id, &result.name, kind).await;
     }
 
-    async fn send(&self, call: &ReadyCall, kind: ToolEventKind) {
-        if let Some(Listener { sender, .. }) = &self.0 {
-            let event = ToolEvent::new(call.block, call.call.id.clone(), call.call.name.clone(), kind);
+    async fn send(
+        &self,
+        block: BlockId,
+        call_id: &Text,
+        name: &Text,
+        kind: impl FnOnce(ResultBounds) -> ToolEventKind,
+    ) {
+        if let Some(Listener { sender, bounds }) = &self.0 {
+            let event = ToolEvent::new(block, call_id.clone(), name.clone(), kind(*bounds));
             // The receiver lives as long as the loop. If it is gone, the tool is about to be dropped, too.
             let _ = sender.send(event).await;
         }

@@ -10,7 +10,7 @@ impl LoopRun {
     ///
     /// # Errors
     /// Returns the error of the first recorder that fails. No tool may run then.
-    pub(crate) async fn announce_starts(&self, plan: &mut ToolPlan) -> Result<()> {
+    pub(super) async fn announce_starts(&self, plan: &mut ToolPlan) -> Result<()> {
         let turn = &self.request.turn;
         if let Some(known) = turn.extensions().get() {
             plan.refuse(|planned| refusal(planned, &known));

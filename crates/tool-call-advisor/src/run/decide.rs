@@ -6,7 +6,7 @@ use crate::{OnCallLimit, ToolLimits};
 
 /// What the loop does after a round.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Decision {
+pub(super) enum Decision {
     /// The answer ends the turn.
     Finish,
     /// The answer ends the turn with calls that the caller answers.
@@ -23,14 +23,14 @@ pub(crate) enum Decision {
 
 /// Rounds and calls of the turn so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Counts {
-    pub(crate) rounds: u32,
-    pub(crate) calls: u32,
-    pub(crate) per_tool: HashMap<Text, u32>,
+pub(super) struct Counts {
+    pub(super) rounds: u32,
+    pub(super) calls: u32,
+    pub(super) per_tool: HashMap<Text, u32>,
 }
 
 impl Counts {
-    pub(crate) fn note_call(&mut self, tool: &Text) {
+    pub(super) fn note_call(&mut self, tool: &Text) {
         self.calls = self.calls.saturating_add(1);
         let count = self.per_tool.entry(tool.clone()).or_default();
         *count = count.saturating_add(1);
@@ -40,7 +40,7 @@ impl Counts {
 /// Decides what to do after a round. The result depends on the arguments only.
 ///
 /// Tools run because complete calls exist, whatever the finish reason. A cut-off or filtered answer vetoes them.
-pub(crate) fn decide(
+pub(super) fn decide(
     response: &ChatResponse,
     eligible: bool,
     out_of_time: Option<Limit>,
@@ -87,7 +87,7 @@ fn admit(call: &ToolCall, counts: &mut Counts, limits: &ToolLimits) -> Option<Li
 }
 
 /// Returns the limit that ends the turn after a batch with these denied calls, if one does.
-pub(crate) fn ending_limit<'a>(
+pub(super) fn ending_limit<'a>(
     mut denied: impl Iterator<Item = &'a Limit>,
     limits: &ToolLimits,
 ) -> Option<Limit> {

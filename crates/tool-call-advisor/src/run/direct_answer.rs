@@ -8,7 +8,7 @@ const PARAGRAPH: &str = "\n\n";
 /// Returns direct results as the answer to the user: for each result a text block, then its media.
 ///
 /// A result without either reads `done`, since an answer must not be empty.
-pub(crate) fn direct_blocks<'a>(results: impl Iterator<Item = &'a ToolResult>, done: &str) -> Vec<Block> {
+pub(super) fn direct_blocks<'a>(results: impl Iterator<Item = &'a ToolResult>, done: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut has_text = false;
     for result in results {

@@ -6,14 +6,14 @@ use crate::plan::finished;
 use crate::run::LoopRun;
 use crate::run::handed_out::HandedOut;
 use crate::run::history::{has_calls, nonempty};
-use crate::run::step::Outcome;
+use crate::run::step::{Next, Outcome};
 use crate::streaming::Filter;
 use crate::{LoopEnd, NotStarted};
 
 /// The ways in which a turn ends.
 impl LoopRun {
     /// Ends the turn with the answer.
-    pub(crate) async fn end_with_answer(
+    pub(super) async fn end_with_answer(
         &mut self,
         answer: &ChatResponse,
         reason: FinishReason,
@@ -27,18 +27,18 @@ impl LoopRun {
         let mut chunks = blocks_where(answer, withheld);
         chunks.extend(withheld_usage(filter, answer));
         chunks.push(self.completed(answer.clone()));
-        Ok(Outcome::Ended(chunks))
+        Ok(Outcome::new(chunks, Next::End))
     }
 
     /// Ends the turn with the answer, whose calls the caller answers.
-    pub(crate) async fn hand_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
+    pub(super) async fn hand_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
         self.record_answer(answer).await?;
         self.request.turn.extensions().insert(HandedOut(answer.clone()));
         self.end_with_answer(answer, FinishReason::ToolCalls).await
     }
 
     /// Ends the turn without running the calls of the answer. Each is answered with the reason.
-    pub(crate) async fn end_unrun(
+    pub(super) async fn end_unrun(
         &mut self,
         answer: &ChatResponse,
         why: &NotStarted,
@@ -59,7 +59,7 @@ impl LoopRun {
         Ok(self.end_with_sentence(reason).await?.led_by(chunks))
     }
 
-    pub(crate) async fn end_at_limit(&mut self, limit: Limit) -> Result<Outcome> {
+    pub(super) async fn end_at_limit(&mut self, limit: Limit) -> Result<Outcome> {
         self.end_with_sentence(FinishReason::Limit(limit)).await
     }
 
@@ -74,7 +74,7 @@ impl LoopRun {
 
     /// Ends the turn with a message of the loop, so that the transcript ends with an answer like every other.
     /// `shown` is the response: the whole message or nothing.
-    pub(crate) async fn end_with_closing(
+    pub(super) async fn end_with_closing(
         &mut self,
         message: Message,
         shown: Message,
@@ -86,7 +86,7 @@ impl LoopRun {
         let mut chunks: Vec<_> =
             closing.blocks().flat_map(|(id, block)| Chunk::from_block(id, block)).collect();
         chunks.push(self.completed(closing));
-        Ok(Outcome::Ended(chunks))
+        Ok(Outcome::new(chunks, Next::End))
     }
 
     fn completed(&mut self, response: ChatResponse) -> Chunk {
@@ -95,31 +95,30 @@ impl LoopRun {
     }
 
     /// Handles a failed round. If an answer of this turn was read to its end, it becomes final.
-    pub(crate) async fn break_off(&mut self, error: Error) -> Error {
-        if let Some(answer) = error.partial().filter(|answer| self.request.turn.has_answer(answer.message()))
-        {
-            self.abandon(&answer.clone()).await;
+    pub(super) async fn break_off(&mut self, error: Error) -> Error {
+        let is_own = |answer: &&ChatResponse| self.request.turn.has_answer(answer.message());
+        match error.partial().filter(is_own).cloned() {
+            Some(answer) => self.abandon(&answer, error).await,
+            None => error,
         }
-        error
     }
 
-    /// Ends the turn after an error. The answer, which memory may have stored already, becomes final. Its calls
-    /// are answered, as far as that is still possible.
-    pub(crate) async fn abandon(&mut self, answer: &ChatResponse) {
+    /// Ends the turn after an error, which gets the answer as its partial answer. The answer, which memory may have
+    /// stored already, becomes final. Its calls are answered, as far as that is still possible.
+    pub(super) async fn abandon(&mut self, answer: &ChatResponse, error: Error) -> Error {
         let is_answer = |message: &Message| message.is_same(answer.message());
         let is_final = self.transcript().iter_back().any(is_answer);
         // Memory stores neither an empty answer nor one that was cut off.
-        if !is_final && (nonempty(answer).is_none() || answer.finish().reason == FinishReason::Interrupted) {
-            return;
-        }
+        let is_stored = nonempty(answer).is_some() && answer.finish().reason != FinishReason::Interrupted;
         // The next load of the conversation repairs what fails here. The caller gets the first error.
-        if !is_final {
+        if !is_final && is_stored {
             let _ = self.record_answer(answer).await;
         }
         if has_calls(answer.message()) && self.transcript().last().is_some_and(is_answer) {
             let results = self.unrun(answer, &NotStarted::Failed);
             let _ = self.record_results(answer, &results).await;
         }
+        error.with_partial(answer.clone())
     }
 
     /// Returns a result with the reason for each call of an answer whose calls do not run.
@@ -129,7 +128,7 @@ impl LoopRun {
     }
 
     /// Ends the loop with this error.
-    pub(crate) fn failed(&mut self, error: Error) -> Error {
+    pub(super) fn failed(&mut self, error: Error) -> Error {
         self.finalize(LoopEnd::Failed(error.kind()));
         // A retry would run the tools again.
         let error = if self.counts.calls > 0 { error.after_emission() } else { error };

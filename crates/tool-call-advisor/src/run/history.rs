@@ -11,13 +11,13 @@ struct BeganWith(MessageList);
 /// The messages to send next, which the loop keeps, and the final ones, which the turn keeps.
 impl LoopRun {
     /// Returns the messages of the turn that are final.
-    pub(crate) fn transcript(&self) -> MessageList {
+    pub(super) fn transcript(&self) -> MessageList {
         self.request.turn.transcript()
     }
 
     /// Records the messages that an advisor around the loop added since an earlier loop of this turn. They are
     /// final.
-    pub(crate) async fn take_in(&mut self) -> Result<()> {
+    pub(super) async fn take_in(&mut self) -> Result<()> {
         let turn = &self.request.turn;
         let earlier = turn.extensions().get::<BeganWith>();
         turn.extensions().insert(BeganWith(self.request.messages.clone()));
@@ -30,13 +30,13 @@ impl LoopRun {
     }
 
     /// Replaces the request by the one that a hook returned. Messages that the hook added become final.
-    pub(crate) async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
+    pub(super) async fn take_over(&mut self, request: ChatRequest, round: u32) -> Result<()> {
         let added = request.messages.added_since(&self.request.messages);
         self.request = request;
         if added.is_empty() { Ok(()) } else { Box::pin(self.inject(added, round)).await }
     }
 
-    pub(crate) async fn inject(&mut self, added: Vec<Message>, round: u32) -> Result<()> {
+    pub(super) async fn inject(&mut self, added: Vec<Message>, round: u32) -> Result<()> {
         let kept = kept(added);
         if kept.is_empty() {
             return Ok(());
@@ -45,7 +45,7 @@ impl LoopRun {
     }
 
     /// Returns the messages to send after this answer: all of them, or those that a memory inside has not seen.
-    pub(crate) fn messages_after(&self, answer: &ChatResponse, results: &[Message]) -> MessageList {
+    pub(super) fn messages_after(&self, answer: &ChatResponse, results: &[Message]) -> MessageList {
         let mut messages = if self.own_history {
             let mut messages = self.request.messages.clone();
             messages.extend(nonempty(answer));
@@ -57,16 +57,16 @@ impl LoopRun {
         messages
     }
 
-    pub(crate) async fn record_answer(&mut self, answer: &ChatResponse) -> Result<()> {
+    pub(super) async fn record_answer(&mut self, answer: &ChatResponse) -> Result<()> {
         let messages: Vec<_> = nonempty(answer).into_iter().collect();
         self.record(answer.round(), Step::Answer, messages).await
     }
 
-    pub(crate) async fn record_results(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {
+    pub(super) async fn record_results(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {
         self.record(answer.round(), Step::Results, results.to_vec()).await
     }
 
-    pub(crate) async fn record(&self, round: u32, step: Step, messages: Vec<Message>) -> Result<()> {
+    pub(super) async fn record(&self, round: u32, step: Step, messages: Vec<Message>) -> Result<()> {
         self.request.turn.record(&Record::new(round, step, messages)).await
     }
 }
@@ -91,11 +91,11 @@ fn kept(added: Vec<Message>) -> Vec<Message> {
     added.into_iter().filter(is_kept).collect()
 }
 
-pub(crate) fn has_calls(message: &Message) -> bool {
+pub(super) fn has_calls(message: &Message) -> bool {
     message.tool_calls().next().is_some()
 }
 
 /// Returns the message of the answer, unless it is empty. Empty messages are never recorded or sent.
-pub(crate) fn nonempty(answer: &ChatResponse) -> Option<Message> {
+pub(super) fn nonempty(answer: &ChatResponse) -> Option<Message> {
     Some(answer.message()).filter(|message| !message.is_empty_answer()).cloned()
 }

@@ -1,12 +1,12 @@
-pub(crate) mod at_most_once;
-pub(crate) mod decide;
-pub(crate) mod direct_answer;
-pub(crate) mod finish;
+mod at_most_once;
+mod decide;
+mod direct_answer;
+mod finish;
 pub(crate) mod handed_out;
-pub(crate) mod history;
-pub(crate) mod out_of_time;
+mod history;
+mod out_of_time;
 pub(crate) mod run_tools;
-pub(crate) mod step;
+mod step;
 pub(crate) mod stream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ use crate::plan::ToolPlan;
 use crate::plan::prepare::prepare;
 use crate::run::decide::{Counts, Decision, decide};
 use crate::run::history::has_calls;
-use crate::run::step::Outcome;
+use crate::run::step::{Next, Outcome};
 use crate::streaming::Filter;
 use crate::{LoopEnd, LoopOutcome, NotStarted, ToolCallStreaming};
 
@@ -35,14 +35,14 @@ const WAITING_EVENTS: usize = 16;
 
 /// State of one turn of the loop, and its steps between rounds.
 pub(crate) struct LoopRun {
-    pub(crate) config: Arc<Config>,
+    config: Arc<Config>,
     next: AdvisorChain,
     /// The request to send in the next round, or the one sent in the running round.
-    pub(crate) request: ChatRequest,
-    pub(crate) own_history: bool,
-    pub(crate) counts: Counts,
-    pub(crate) usage: Option<Usage>,
-    pub(crate) deadline: Option<Instant>,
+    request: ChatRequest,
+    own_history: bool,
+    counts: Counts,
+    usage: Option<Usage>,
+    deadline: Option<Instant>,
     /// Whether the running round is known to be the last; `None` until its first chunk.
     certain: Option<bool>,
     finalized: bool,
@@ -66,7 +66,7 @@ impl LoopRun {
     }
 
     /// Runs the start hook and opens the first round.
-    pub(crate) async fn begin(&mut self) -> Result<Outcome> {
+    async fn begin(&mut self) -> Result<Outcome> {
         // Checked before memory records the start of the turn.
         self.next.validate_tools(&self.request.tools)?;
         self.next.on_loop_start(&self.request)?;
@@ -78,7 +78,7 @@ impl LoopRun {
         self.open().await
     }
 
-    pub(crate) async fn open(&mut self) -> Result<Outcome> {
+    async fn open(&mut self) -> Result<Outcome> {
         match self.ask().await {
             Ok(outcome) => Ok(outcome),
             // An advisor inside may have read an answer to its end before it failed.
@@ -103,19 +103,19 @@ impl LoopRun {
             None => Ok(opening.await),
         };
         match opened {
-            Ok(stream) => Ok(Outcome::Opened(stream?.in_span(span))),
+            Ok(stream) => Ok(Outcome::new(Vec::new(), Next::Read(stream?.in_span(span)))),
             Err(_) => Box::pin(self.end_at_limit(self.time_limit())).await,
         }
     }
 
     /// Checks whether a chunk of the running round is shown.
     #[inline]
-    pub(crate) fn shows(&mut self, chunk: &Chunk) -> bool {
+    fn shows(&mut self, chunk: &Chunk) -> bool {
         self.filter(chunk.round()).shows(chunk)
     }
 
     #[inline]
-    pub(crate) fn filter(&mut self, round: u32) -> Filter {
+    fn filter(&mut self, round: u32) -> Filter {
         let mode = self.config.streaming;
         let certain = mode == ToolCallStreaming::FinalAnswerOnly && self.is_certainly_last(round);
         Filter { mode, tool_events: self.config.tool_events, certain }
@@ -136,7 +136,7 @@ impl LoopRun {
         self.request.turn.take_offered_tools(round).unwrap_or_else(|| self.request.tools.clone())
     }
 
-    pub(crate) fn tool_events(&self) -> (ToolEvents, Option<mpsc::Receiver<ToolEvent>>) {
+    fn tool_events(&self) -> (ToolEvents, Option<mpsc::Receiver<ToolEvent>>) {
         let filter =
             Filter { mode: self.config.streaming, tool_events: self.config.tool_events, certain: false };
         if !filter.shows_tools() {
@@ -147,16 +147,13 @@ impl LoopRun {
     }
 
     /// Decides what follows a round. All advisors inside the loop have completed for the answer.
-    pub(crate) async fn after_round(&mut self, answer: ChatResponse) -> Result<Outcome> {
+    async fn after_round(&mut self, answer: ChatResponse) -> Result<Outcome> {
         if let Some(usage) = answer.usage() {
             self.usage.get_or_insert_default().add(usage);
         }
         match self.steer(&answer).await {
             Ok(outcome) => Ok(outcome),
-            Err(error) => {
-                self.abandon(&answer).await;
-                Err(error.with_partial(answer))
-            }
+            Err(error) => Err(self.abandon(&answer, error).await),
         }
     }
 
@@ -181,7 +178,7 @@ impl LoopRun {
             Decision::AskAgain => {
                 self.record_answer(answer).await?;
                 self.request.messages = self.messages_after(answer, &[]);
-                Ok(Outcome::Again(self.round_completed(answer)))
+                Ok(Outcome::new(self.round_completed(answer), Next::Open))
             }
             Decision::Veto(reason) => {
                 self.end_unrun(answer, &NotStarted::CutOff(reason.clone()), reason).await
@@ -201,7 +198,7 @@ impl LoopRun {
 
     async fn go_to_tools(&mut self, plan: ToolPlan) -> Result<Outcome> {
         self.record_answer(&plan.answer).await?;
-        Ok(Outcome::Tools(self.round_completed(&plan.answer), plan))
+        Ok(Outcome::new(self.round_completed(&plan.answer), Next::RunTools(plan)))
     }
 
     fn may_run(&self, call: &ToolCall, tools: &ToolSet) -> bool {
@@ -209,22 +206,22 @@ impl LoopRun {
         ours && (self.config.eligible)(call)
     }
 
-    pub(crate) fn time_is_over(&self) -> Option<Limit> {
+    fn time_is_over(&self) -> Option<Limit> {
         let over = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         over.then(|| self.time_limit())
     }
 
-    pub(crate) fn time_limit(&self) -> Limit {
+    fn time_limit(&self) -> Limit {
         let time = self.config.limits.total_time.unwrap_or_default();
         Limit::Time(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn round_completed(&mut self, answer: &ChatResponse) -> Vec<Chunk> {
+    fn round_completed(&mut self, answer: &ChatResponse) -> Vec<Chunk> {
         let shown = self.filter(answer.round()).shows_round_end();
         shown.then(|| Chunk::RoundCompleted(answer.clone())).into_iter().collect()
     }
 
-    pub(crate) fn finalize(&mut self, end: LoopEnd) {
+    fn finalize(&mut self, end: LoopEnd) {
         if std::mem::replace(&mut self.finalized, true) {
             return;
         }

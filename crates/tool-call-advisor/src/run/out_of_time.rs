@@ -8,7 +8,7 @@ impl LoopRun {
     /// Ends the turn after its time ran out while the model was answering in `round`. The part of the answer
     /// received so far becomes final, so that the next turn contains what the user has read. Its calls get error
     /// results.
-    pub(crate) async fn out_of_time(&mut self, mut heard: ChunkFold, round: u32) -> Result<Outcome> {
+    pub(super) async fn out_of_time(&mut self, mut heard: ChunkFold, round: u32) -> Result<Outcome> {
         let limit = self.time_limit();
         let closed: Vec<_> = heard.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();
         let Some(answer) = heard_answer(&heard, round) else {
@@ -17,10 +17,7 @@ impl LoopRun {
         let why = NotStarted::Limit(limit.clone());
         match self.end_unrun(&answer, &why, FinishReason::Limit(limit)).await {
             Ok(outcome) => Ok(outcome.led_by(closed)),
-            Err(error) => {
-                self.abandon(&answer).await;
-                Err(error.with_partial(answer))
-            }
+            Err(error) => Err(self.abandon(&answer, error).await),
         }
     }
 }

@@ -9,22 +9,19 @@ use crate::plan::call_identity::CallIdentity;
 use crate::run::LoopRun;
 use crate::run::decide::ending_limit;
 use crate::run::direct_answer::direct_blocks;
-use crate::run::step::Outcome;
+use crate::run::step::{Next, Outcome};
 use crate::{ReadyCall, ToolBatch};
 
 impl LoopRun {
     /// Runs the calls, records their results, and continues or ends the turn.
-    pub(crate) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
-        match self.run_and_go_on(&mut plan, events).await {
-            Ok(outcome) => Ok(outcome),
-            Err(error) => Err(error.with_partial(plan.answer)),
-        }
+    pub(super) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
+        let outcome = self.run_and_go_on(&mut plan, events).await;
+        outcome.map_err(|error| error.with_partial(plan.answer))
     }
 
     async fn run_and_go_on(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> Result<Outcome> {
         if let Err(error) = self.announce_starts(plan).await {
-            self.abandon(&plan.answer).await;
-            return Err(error);
+            return Err(self.abandon(&plan.answer, error).await);
         }
         let told = events.are_shown();
         let (ran, broken) = self.execute(plan, events).await;
@@ -70,7 +67,7 @@ impl LoopRun {
             return self.end_at_limit(limit).await;
         }
         self.prepare_next(&plan.answer, results).await?;
-        Ok(Outcome::Again(Vec::new()))
+        Ok(Outcome::new(Vec::new(), Next::Open))
     }
 
     async fn prepare_next(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {

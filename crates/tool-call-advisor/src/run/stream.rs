@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
 use crate::run::LoopRun;
-use crate::run::step::Outcome;
+use crate::run::step::{Next, Outcome};
 
 /// The loop as a state machine that owns one inner stream at a time, so that round fifty is as deep as round one.
 pub(crate) struct LoopStream {
@@ -94,32 +94,24 @@ impl LoopStream {
 
     /// Moves to the state that follows from `outcome`.
     fn proceed(&mut self, mut run: Box<LoopRun>, outcome: Result<Outcome>) -> Result<()> {
-        self.state = match outcome {
-            Ok(Outcome::Opened(stream)) => Self::live(run, stream),
-            Ok(Outcome::Again(chunks)) => {
-                self.ready.extend(chunks);
-                working(async move {
-                    let outcome = run.open().await;
-                    (run, outcome)
-                })
-            }
-            Ok(Outcome::Tools(chunks, plan)) => {
-                self.ready.extend(chunks);
+        self.state = State::Ended;
+        let Outcome { chunks, next } = outcome.map_err(|error| run.failed(error))?;
+        self.ready.extend(chunks);
+        self.state = match next {
+            Next::Read(stream) => Self::live(run, stream),
+            Next::Open => working(async move {
+                let outcome = run.open().await;
+                (run, outcome)
+            }),
+            Next::RunTools(plan) => {
                 let (tool_events, events) = run.tool_events();
                 let work = async move {
-                    let done = run.run_tools(plan, tool_events).await;
-                    (run, done)
+                    let outcome = run.run_tools(plan, tool_events).await;
+                    (run, outcome)
                 };
                 State::Working { work: work.boxed(), events }
             }
-            Ok(Outcome::Ended(chunks)) => {
-                self.ready.extend(chunks);
-                State::Ended
-            }
-            Err(error) => {
-                self.state = State::Ended;
-                return Err(run.failed(error));
-            }
+            Next::End => State::Ended,
         };
         Ok(())
     }

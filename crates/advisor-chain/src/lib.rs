@@ -88,7 +88,7 @@ pub mod chain {
     pub use advisor_core::{
         AdvisorRole, BoxError, ChainBuilder, ContextFn, Extensions, FallbackModel, FromFn, History, HoldBack,
         IntoId, MemorySide, PendingText, Plan, PlanEntry, Record, ResponseFormat, SchemaSupport, Step,
-        TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn, drop_caught,
+        TextStream, TurnEnd, TurnHandle, TurnRecorder, context_fn, drop_caught, text_with_sources,
     };
 }
 

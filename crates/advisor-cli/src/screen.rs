@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Stderr, Stdout, Write};
 
+use advisor_chain::chain::text_with_sources;
 use advisor_chain::messages::{Block, BlockDelta, BlockKind, Part, ToolEvent, ToolEventKind};
 use advisor_chain::{Chunk, FinishReason};
 
@@ -160,14 +161,7 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// Returns the message of an error and of its causes.
 pub(crate) fn chain_of(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    printable(&text)
+    printable(&text_with_sources(error))
 }
 
 #[cfg(test)]

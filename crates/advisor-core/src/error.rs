@@ -25,6 +25,21 @@ struct Inner {
     source: Option<BoxError>,
 }
 
+/// Returns the text of an error and of its sources, from the outermost to the innermost, separated by `: `.
+///
+/// # Example
+/// ```
+/// use advisor_core::{Error, ErrorKind, text_with_sources};
+///
+/// let error = Error::new(ErrorKind::Connection, "the server cannot be reached").with_source("port 8080 is closed");
+/// assert_eq!(text_with_sources(&error), "the server cannot be reached: port 8080 is closed");
+/// ```
+#[must_use]
+pub fn text_with_sources(error: &dyn std::error::Error) -> String {
+    let errors = std::iter::successors(Some(error), |error| error.source());
+    errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
 /// Class of an [`Error`], which tells a caller how to react.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

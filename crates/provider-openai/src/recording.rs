@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use advisor_core::{
     AggregatorSettings, Block, BlockContent, ChatResponse, Choice, Error, MessageAggregator, Result,
+    text_with_sources,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -100,7 +101,8 @@ fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
     let choices: Vec<_> = response.choices().iter().map(of_choice).collect();
     let mut outcome = choices.first().cloned().unwrap_or_default();
     outcome.insert("usage".to_owned(), json!(response.usage()));
-    let error = error.map(|error| json!({ "kind": error.kind().as_str(), "message": message_of(error) }));
+    let error =
+        error.map(|error| json!({ "kind": error.kind().as_str(), "message": text_with_sources(error) }));
     outcome.insert("error".to_owned(), json!(error));
     if choices.len() > 1 {
         outcome.insert("choices".to_owned(), json!(choices));
@@ -137,16 +139,4 @@ fn refusal_of(block: &Block) -> Option<&str> {
         BlockContent::Refusal(text) => Some(text),
         _ => None,
     }
-}
-
-/// Joins the messages of the error and its sources.
-fn message_of(error: &Error) -> String {
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message.push_str(": ");
-        message.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    message
 }

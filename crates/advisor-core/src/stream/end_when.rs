@@ -3,9 +3,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures::stream::Stream;
-use message_aggregator::{
-    Block, BlockId, ChatResponse, Choice, Chunk, ChunkFold, FinishReason, Message, Usage,
-};
+use message_aggregator::{ChatResponse, Chunk, ChunkFold, FinishReason, Message, Usage};
 
 use crate::{ChunkStream, Result, drop_caught};
 
@@ -135,15 +133,8 @@ impl<F> EndWhen<F> {
         drop_caught(self.inner.take());
         self.add_running();
         self.last.extend(self.shown.close_open());
-        let choice = |(number, blocks): (u32, Vec<(BlockId, Block)>)| {
-            let (ids, blocks) = blocks.into_iter().unzip();
-            Choice::new(number, Message::assistant_blocks(blocks), ids, reason.clone().into())
-        };
-        let mut choices: Vec<_> = self.shown.choices(round).into_iter().map(choice).collect();
-        if choices.is_empty() {
-            choices.push(choice((0, Vec::new())));
-        }
-        let response = ChatResponse::from_choices(round, choices).with_usage(self.usage);
+        let empty = || ChatResponse::new(round, Message::assistant_blocks(Vec::new()), reason.clone());
+        let response = self.shown.response(round, reason).unwrap_or_else(empty).with_usage(self.usage);
         self.last.push_back(Chunk::Completed(response));
     }
 }

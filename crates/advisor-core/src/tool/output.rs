@@ -2,6 +2,8 @@ use message_aggregator::{Part, Text};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::text_with_sources;
+
 /// Result of a tool: one or more parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
@@ -33,29 +35,17 @@ impl ToolOutput {
     }
 }
 
-impl From<Part> for ToolOutput {
-    fn from(part: Part) -> Self {
-        Self { parts: vec![part] }
-    }
+macro_rules! from_part {
+    ($($content:ty),*) => {$(
+        impl From<$content> for ToolOutput {
+            fn from(content: $content) -> Self {
+                Self { parts: vec![content.into()] }
+            }
+        }
+    )*};
 }
 
-impl From<&str> for ToolOutput {
-    fn from(text: &str) -> Self {
-        Part::from(text).into()
-    }
-}
-
-impl From<String> for ToolOutput {
-    fn from(text: String) -> Self {
-        Part::from(text).into()
-    }
-}
-
-impl From<Value> for ToolOutput {
-    fn from(value: Value) -> Self {
-        Part::from(value).into()
-    }
-}
+from_part!(Part, &str, String, Value);
 
 impl From<Vec<Part>> for ToolOutput {
     fn from(parts: Vec<Part>) -> Self {
@@ -85,13 +75,6 @@ impl ToolError {
 // It does not implement `std::error::Error`, so that every error can convert into it.
 impl<E: std::error::Error> From<E> for ToolError {
     fn from(error: E) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        Self(text.into())
+        Self(text_with_sources(&error).into())
     }
 }

@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use crate::{Block, BlockContent, BlockDelta, BlockId, BlockKind, Chunk, ToolCall};
+use crate::{
+    Block, BlockContent, BlockDelta, BlockId, BlockKind, ChatResponse, Choice, Chunk, FinishReason, Message,
+    ToolCall,
+};
 
 /// Rebuilds blocks from the deltas of a stream, without reading finished blocks or responses.
 ///
@@ -75,6 +78,17 @@ impl ChunkFold {
             choices.entry(folded.choice).or_default().push((*id, folded.to_block()));
         }
         choices
+    }
+
+    /// Returns the response of a round that ends here for this reason, if it has a block.
+    #[must_use]
+    pub fn response(&self, round: u32, reason: &FinishReason) -> Option<ChatResponse> {
+        let choice = |(number, blocks): (u32, Vec<_>)| {
+            let (ids, blocks) = blocks.into_iter().unzip();
+            Choice::new(number, Message::assistant_blocks(blocks), ids, reason.clone().into())
+        };
+        let choices: Vec<_> = self.choices(round).into_iter().map(choice).collect();
+        (!choices.is_empty()).then(|| ChatResponse::from_choices(round, choices))
     }
 
     /// Returns one block of any choice as built from its deltas.

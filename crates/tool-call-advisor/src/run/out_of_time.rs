@@ -1,4 +1,4 @@
-use advisor_core::{ChatResponse, Choice, ChunkFold, FinishReason, Message, Result};
+use advisor_core::{ChunkFold, FinishReason, Result};
 
 use crate::NotStarted;
 use crate::run::LoopRun;
@@ -11,7 +11,7 @@ impl LoopRun {
     pub(super) async fn out_of_time(&mut self, mut heard: ChunkFold, round: u32) -> Result<Outcome> {
         let limit = self.time_limit();
         let closed: Vec<_> = heard.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();
-        let Some(answer) = heard_answer(&heard, round) else {
+        let Some(answer) = heard.response(round, &FinishReason::Interrupted) else {
             return self.end_at_limit(limit).await;
         };
         let why = NotStarted::Limit(limit.clone());
@@ -20,14 +20,4 @@ impl LoopRun {
             Err(error) => Err(self.abandon(&answer, error).await),
         }
     }
-}
-
-/// Returns the received part of an unfinished answer, if it has any block.
-fn heard_answer(heard: &ChunkFold, round: u32) -> Option<ChatResponse> {
-    let (ids, blocks): (Vec<_>, Vec<_>) = heard.blocks(round).into_iter().unzip();
-    if blocks.is_empty() {
-        return None;
-    }
-    let choice = Choice::new(0, Message::assistant_blocks(blocks), ids, FinishReason::Interrupted.into());
-    Some(ChatResponse::from_choices(round, vec![choice]))
 }

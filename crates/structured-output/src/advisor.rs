@@ -31,7 +31,7 @@ use crate::attempts::Attempts;
 /// See [`PromptExt::entity`](crate::PromptExt::entity), which adds this advisor to a turn.
 #[derive(Debug, Clone)]
 pub struct StructuredOutput {
-    format: OutputFormat,
+    pub(crate) format: OutputFormat,
     attempts: u32,
     support: Option<SchemaSupport>,
 }

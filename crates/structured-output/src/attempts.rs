@@ -29,9 +29,8 @@ pub(crate) struct Attempts {
 enum State {
     Live(ChunkStream),
     Opening(BoxFuture<'static, Result<ChunkStream>>),
-    /// The last attempt was rejected.
-    Failed(Box<Error>),
-    Ended,
+    /// The attempts have ended, with this error if it was not emitted yet.
+    Ended(Option<Box<Error>>),
 }
 
 impl Attempts {
@@ -52,8 +51,7 @@ impl Attempts {
             self.usage.get_or_insert_default().add(usage);
         }
         let answer = answer.with_usage(self.usage);
-        let goes_on = answer.tool_calls().next().is_some() || answer.finish().reason == FinishReason::Paused;
-        if goes_on {
+        if answer.tool_calls().next().is_some() || answer.finish().reason == FinishReason::Paused {
             return Some(Ok(Chunk::Completed(answer)));
         }
         match problem(&self.format, &answer) {
@@ -62,7 +60,7 @@ impl Attempts {
             Some(problem) => {
                 // A complete answer would be recorded as the final answer of the turn.
                 let rejected = answer.clone().with_finish(FinishReason::Interrupted);
-                self.state = State::Failed(Box::new(problem.into_error().with_partial(rejected)));
+                self.state = State::Ended(Some(Box::new(problem.into_error().with_partial(rejected))));
             }
         }
         // The emitted chunks of a rejected answer are void.
@@ -142,7 +140,7 @@ impl Stream for Attempts {
             match &mut this.state {
                 State::Live(live) => match ready!(Pin::new(live).poll_next(cx)) {
                     Some(Ok(Chunk::Completed(answer))) => {
-                        this.state = State::Ended;
+                        this.state = State::Ended(None);
                         if let Some(out) = this.decide(answer) {
                             return Poll::Ready(Some(out));
                         }
@@ -154,17 +152,9 @@ impl Stream for Attempts {
                 },
                 State::Opening(opening) => match ready!(opening.as_mut().poll(cx)) {
                     Ok(live) => this.state = State::Live(live),
-                    Err(error) => {
-                        this.state = State::Ended;
-                        return Poll::Ready(Some(Err(error)));
-                    }
+                    Err(error) => this.state = State::Ended(Some(Box::new(error))),
                 },
-                State::Failed(_) | State::Ended => {
-                    return Poll::Ready(match std::mem::replace(&mut this.state, State::Ended) {
-                        State::Failed(error) => Some(Err(*error)),
-                        _ => None,
-                    });
-                }
+                State::Ended(error) => return Poll::Ready(error.take().map(|error| Err(*error))),
             }
         }
     }

@@ -21,8 +21,8 @@ pub trait PromptExt {
 
 impl PromptExt for Prompt {
     fn entity<T: DeserializeOwned + JsonSchema + Send + 'static>(self) -> Entity<T> {
-        let format = OutputFormat::for_type::<T>();
-        Entity { prompt: self, output: StructuredOutput::new(format.clone()), format, value: PhantomData }
+        let output = StructuredOutput::new(OutputFormat::for_type::<T>());
+        Entity { prompt: self, output, value: PhantomData }
     }
 }
 
@@ -42,7 +42,6 @@ impl PromptExt for Prompt {
 pub struct Entity<T> {
     prompt: Prompt,
     output: StructuredOutput,
-    format: OutputFormat,
     value: PhantomData<fn() -> T>,
 }
 
@@ -62,13 +61,15 @@ impl<T: DeserializeOwned + Send + 'static> Entity<T> {
     /// # Errors
     /// Those of the turn.
     pub async fn call(self) -> Result<T> {
+        let format = self.output.format.clone();
         let response = self.prompt.advisor(self.output).call().await?;
-        value_of(&self.format, &response)
+        value_of(&format, &response)
     }
 
     /// Returns a stream of the growing value, then of the whole value.
     pub fn stream(self) -> EntityStream<T> {
-        EntityStream::new(self.prompt.advisor(self.output).stream(), self.format)
+        let format = self.output.format.clone();
+        EntityStream::new(self.prompt.advisor(self.output).stream(), format)
     }
 }
 

@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::OutputFormat;
-
 use crate::json_text::first_object;
 use crate::partial_json::partial_json;
 use crate::value_of::value_of;
@@ -107,20 +106,17 @@ impl<T: DeserializeOwned> Stream for EntityStream<T> {
             let Some(turn) = &mut this.turn else { return Poll::Ready(None) };
             let last = match ready!(Pin::new(turn).poll_next(cx)) {
                 Some(Ok(Chunk::Completed(response))) => {
-                    value_of(&this.format, &response).map(Partial::Complete)
+                    Some(value_of(&this.format, &response).map(Partial::Complete))
                 }
                 Some(Ok(chunk)) => match this.take(&chunk) {
                     Some(value) => return Poll::Ready(Some(Ok(Partial::Value(value)))),
                     None => continue,
                 },
-                Some(Err(error)) => Err(error),
-                None => {
-                    this.turn = None;
-                    return Poll::Ready(None);
-                }
+                Some(Err(error)) => Some(Err(error)),
+                None => None,
             };
             this.turn = None;
-            return Poll::Ready(Some(last));
+            return Poll::Ready(last);
         }
     }
 }

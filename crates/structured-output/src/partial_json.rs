@@ -17,13 +17,18 @@ pub(crate) fn partial_json(text: &str) -> Option<Value> {
 /// Position at which a text can be cut and closed, found in one pass.
 #[derive(Default)]
 struct Scan {
-    /// Closing characters of the open containers, outermost first.
-    open: Vec<char>,
-    /// Per open container: whether its next string is a key.
-    key: Vec<bool>,
+    /// The open containers, outermost first.
+    open: Vec<Container>,
     string: Option<StringAt>,
     /// Up to which byte the text can be closed, and the number of containers open there.
     safe: (usize, usize),
+}
+
+struct Container {
+    /// The character that closes it.
+    closer: char,
+    /// Whether its next string is a key.
+    wants_key: bool,
 }
 
 struct StringAt {
@@ -59,47 +64,41 @@ impl Scan {
         }
         match byte {
             b'"' => {
-                let is_key = self.key.last().copied().unwrap_or_default();
+                let is_key = self.open.last().is_some_and(|container| container.wants_key);
                 self.string = Some(StringAt { is_key, escape: Escape::None, half: false, whole: at + 1 });
             }
             b'{' | b'[' => {
-                self.open.push(if byte == b'{' { '}' } else { ']' });
-                self.key.push(byte == b'{');
+                let is_object = byte == b'{';
+                let closer = if is_object { '}' } else { ']' };
+                self.open.push(Container { closer, wants_key: is_object });
                 self.safe = (at + 1, self.open.len());
             }
             b'}' | b']' => {
                 self.open.pop();
-                self.key.pop();
                 self.safe = (at + 1, self.open.len());
             }
-            b':' => self.set_key(false),
+            b':' => {
+                if let Some(container) = self.open.last_mut() {
+                    container.wants_key = false;
+                }
+            }
             b',' => {
                 // A value before a comma is complete, even a number or a literal.
                 self.safe = (at, self.open.len());
-                let in_object = self.open.last() == Some(&'}');
-                self.set_key(in_object);
+                if let Some(container) = self.open.last_mut() {
+                    container.wants_key = container.closer == '}';
+                }
             }
             _ => {}
         }
     }
 
-    fn set_key(&mut self, is_key: bool) {
-        if let Some(last) = self.key.last_mut() {
-            *last = is_key;
-        }
-    }
-
     /// Returns where to cut the text, and the characters that close it there.
-    fn end(mut self, text: &str) -> (usize, Vec<char>) {
+    fn end(self, text: &str) -> (usize, Vec<char>) {
+        let closers = self.open.iter().map(|container| container.closer);
         match self.string {
-            Some(string) if !string.is_key => {
-                self.open.push('"');
-                (string.whole.min(text.len()), self.open)
-            }
-            _ => {
-                self.open.truncate(self.safe.1);
-                (self.safe.0, self.open)
-            }
+            Some(string) if !string.is_key => (string.whole.min(text.len()), closers.chain(['"']).collect()),
+            _ => (self.safe.0, closers.take(self.safe.1).collect()),
         }
     }
 }

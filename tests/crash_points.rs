@@ -1,11 +1,11 @@
 //! A turn is stopped at each of its await points, or something fails there; so is the turn after it, or the same turn
 //! once more. Whatever happened, every invariant of the testkit holds, and the turn after that works.
 //!
-//! All single points are struck in every mode, with memory inside the loop and outside it, in every way. Pairs are all
-//! taken in the mode `TextOnly`, in both places of memory: with every mishap where the turns are short, and where they
+//! Faults are injected at every single point in every mode, with memory inside the loop and outside it. Pairs are all
+//! taken in the mode `TextOnly`, in both places of memory: with every fault where the turns are short, and where they
 //! are long with those that the second turn can tell apart: of most of those, the second turn is dropped. The number of
 //! cases of each test is printed, and asserted: a case is a scenario with what happens in it, at which point, and what
-//! at which second point. Turns that are not struck, or not yet a second time, are not counted.
+//! at which second point. Turns without a fault, or without the second one yet, are not counted.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,7 +28,7 @@ use advisor_chain::{
     AdvisorChain, ChatClient, ChatMemoryAdvisor, ChatRequest, ChatResponse, ChunkStream, FinishReason,
     InMemoryStore, Message, OnDrop, Phase, Role, StreamAdvisor, TurnId, from_fn,
 };
-use advisor_testkit::crash::{CrashDriver, Happened, Leaves, Mishap, Place, Scenario, Strike, TurnRan};
+use advisor_testkit::crash::{CrashDriver, Event, Fault, Injection, Leaves, Place, Scenario, TurnRun};
 use matrix::MODES;
 
 /// The cases that each test has at least. Together they are more than 100,000 pairs.
@@ -38,9 +38,9 @@ const LONG_PAIRS: usize = 25_000;
 const PAIRS_IN_A_TURN: usize = 7_000;
 const _: () = assert!(2 * (SHORT_PAIRS + LONG_PAIRS + PAIRS_IN_A_TURN) >= 100_000);
 
-const DROP: Mishap = Mishap::Drop(OnDrop::KeepPartial);
+const DROP: Fault = Fault::Drop(OnDrop::KeepPartial);
 /// After these the process goes on or does not.
-const DROP_OR_KILL: [Mishap; 2] = [DROP, Mishap::Kill];
+const DROP_OR_KILL: [Fault; 2] = [DROP, Fault::Kill];
 
 fn driver(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDriver {
     CrashDriver::new(scenario, InMemoryStore::new(), move |leaves: &Leaves| {
@@ -64,7 +64,7 @@ async fn every_point(memory: Phase) {
     let (start, mut cases) = (Instant::now(), 0);
     for scenario in Scenario::ALL {
         for mode in MODES {
-            cases += driver(scenario, memory, mode).every_point(&Mishap::ALL).await;
+            cases += driver(scenario, memory, mode).every_point(&Fault::ALL).await;
         }
     }
     tell("every point in every mode", memory, cases, SINGLES, start);
@@ -100,7 +100,7 @@ async fn law_k2_k3_k4_m6_t4_every_point_of_turns_in_batches() {
                 let fewer = driver.places().await;
                 assert_eq!(count(&fewer, Place::Reader), count(&places, Place::Reader));
                 without_points += count(&places, Place::ModelItem) - count(&fewer, Place::ModelItem);
-                cases += driver.every_point(&Mishap::ALL).await;
+                cases += driver.every_point(&Fault::ALL).await;
             }
         }
         assert!(without_points > 0, "nothing came in batches");
@@ -110,7 +110,7 @@ async fn law_k2_k3_k4_m6_t4_every_point_of_turns_in_batches() {
 
 async fn short_pairs(memory: Phase) {
     let start = Instant::now();
-    let cases = in_text_only(Scenario::PLAIN, memory).every_pair_of_points(&Mishap::ALL, &Mishap::ALL).await;
+    let cases = in_text_only(Scenario::PLAIN, memory).every_pair_of_points(&Fault::ALL, &Fault::ALL).await;
     tell("every point of two short turns", memory, cases, SHORT_PAIRS, start);
 }
 
@@ -126,7 +126,7 @@ async fn law_k4_m6_point_pairs_of_short_turns_memory_outside() {
 
 async fn long_pairs(memory: Phase) {
     let (start, mut cases) = (Instant::now(), 0);
-    let faults: Vec<_> = DROP_OR_KILL.into_iter().chain(Mishap::FAULTS).collect();
+    let faults: Vec<_> = DROP_OR_KILL.into_iter().chain(Fault::FAILURES).collect();
     for (scenario, first) in [
         (Scenario::ROUNDS, faults.as_slice()),
         (Scenario::DIRECT, &faults),
@@ -154,10 +154,10 @@ async fn law_k4_m6_point_pairs_of_long_turns_memory_outside() {
 async fn pairs_in_a_turn(memory: Phase) {
     let (start, mut cases) = (Instant::now(), 0);
     for scenario in [Scenario::DIRECT, Scenario::LIMIT, Scenario::FAILURES] {
-        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&Mishap::ALL, &[DROP]).await;
+        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&Fault::ALL, &[DROP]).await;
     }
     for scenario in [Scenario::PLAIN, Scenario::ROUND] {
-        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&Mishap::ALL, &Mishap::ALL).await;
+        cases += in_text_only(scenario, memory).every_pair_in_a_turn(&Fault::ALL, &Fault::ALL).await;
     }
     tell("every two points of one turn", memory, cases, PAIRS_IN_A_TURN, start);
 }
@@ -186,15 +186,15 @@ async fn law_k4_m6_every_point_and_pair_of_leased_turns() {
     for memory in [Phase::Round, Phase::Turn] {
         let (start, mut cases) = (Instant::now(), 0);
         for scenario in Scenario::ALL {
-            cases += driver_with_leases(scenario, memory).every_point(&Mishap::ALL).await;
+            cases += driver_with_leases(scenario, memory).every_point(&Fault::ALL).await;
         }
         let mut slow = driver_with_leases(Scenario::SLOW, memory);
         let places = slow.places().await;
         assert_eq!(count(&places, Place::BeforeRenewal), 1, "{places:?}");
-        cases += slow.every_point(&Mishap::ALL).await;
+        cases += slow.every_point(&Fault::ALL).await;
         let plain = || driver_with_leases(Scenario::PLAIN, memory);
-        cases += plain().every_pair_of_points(&Mishap::ALL, &DROP_OR_KILL).await;
-        cases += plain().every_pair_in_a_turn(&Mishap::ALL, &Mishap::STOPS).await;
+        cases += plain().every_pair_of_points(&Fault::ALL, &DROP_OR_KILL).await;
+        cases += plain().every_pair_in_a_turn(&Fault::ALL, &Fault::STOPS).await;
         tell("every point with leases", memory, cases, 12_500, start);
     }
 }
@@ -260,7 +260,7 @@ async fn law_m4_k4_m6_every_point_with_intermediate_advisor_or_no_loop() {
     for memory in [Phase::Round, Phase::Turn] {
         for between in [Between::NoLoop, Between::AsksTwice, Between::KeepsTheFirst, Between::AnswersFirst] {
             let start = Instant::now();
-            let cases = driver_with(between, memory).every_point(&Mishap::ALL).await;
+            let cases = driver_with(between, memory).every_point(&Fault::ALL).await;
             tell(&format!("{between:?}"), memory, cases, 100, start);
         }
     }
@@ -277,7 +277,7 @@ fn nameless(kind: &EntryKind) -> EntryKind {
     }
 }
 
-fn kinds(turn: &TurnRan) -> Vec<EntryKind> {
+fn kinds(turn: &TurnRun) -> Vec<EntryKind> {
     turn.log.iter().map(|entry| nameless(&entry.kind)).collect()
 }
 
@@ -291,23 +291,23 @@ async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
         for scenario in Scenario::ALL {
             let mut driver = in_text_only(scenario, memory);
             let whole = driver.run(&[&[]]).await.unwrap().turns.swap_remove(0);
-            let appended = |happened: &Happened| match happened {
-                Happened::Appended { entries, .. } => {
+            let appended = |event: &Event| match event {
+                Event::Appended { entries, .. } => {
                     Some(entries.iter().map(|entry| nameless(&entry.kind)).collect())
                 }
                 _ => None,
             };
-            let batches: Vec<Vec<EntryKind>> = whole.happened.iter().filter_map(appended).collect();
+            let batches: Vec<Vec<EntryKind>> = whole.events.iter().filter_map(appended).collect();
             assert_eq!(batches.concat(), kinds(&whole));
             for point in 0..whole.places.len() {
-                let strike = Strike::new(point, Mishap::Drop(OnDrop::KeepPartial));
-                let struck = driver.run(&[&[strike]]).await.unwrap().turns.swap_remove(0);
+                let injection = Injection::new(point, Fault::Drop(OnDrop::KeepPartial));
+                let injected = driver.run(&[&[injection]]).await.unwrap().turns.swap_remove(0);
                 // What runs beside the leaf that waits may have passed points, too.
-                assert_eq!(struck.places[..=point], whole.places[..=point], "the same points every time");
-                let begun = batches[..count(&struck.places, Place::BeforeAppend)].concat();
-                let done = batches[..count(&struck.places, Place::AfterAppend)].concat();
-                let log = kinds(&struck);
-                assert!(log == begun || log == done, "{scenario:?} {memory:?} {strike:?}: {log:?}");
+                assert_eq!(injected.places[..=point], whole.places[..=point], "the same points every time");
+                let begun = batches[..count(&injected.places, Place::BeforeAppend)].concat();
+                let done = batches[..count(&injected.places, Place::AfterAppend)].concat();
+                let log = kinds(&injected);
+                assert!(log == begun || log == done, "{scenario:?} {memory:?} {injection:?}: {log:?}");
             }
         }
     }
@@ -335,13 +335,13 @@ async fn law_m4_same_crash_point_leaves_equal_memory() {
             let inner = same_everywhere(&inside.places().await);
             assert_eq!(inner.len(), outer.len());
             for (place, point) in inner {
-                for mishap in Mishap::ALL.into_iter().filter(|mishap| mishap.can_happen_at(place.0)) {
+                for fault in Fault::ALL.into_iter().filter(|fault| fault.can_happen_at(place.0)) {
                     let transcript = async |driver: &mut CrashDriver, point| -> Vec<Message> {
-                        repair(&driver.run(&[&[Strike::new(point, mishap)]]).await.unwrap().log)
+                        repair(&driver.run(&[&[Injection::new(point, fault)]]).await.unwrap().log)
                     };
                     let remembered = transcript(&mut inside, point).await;
                     let other = transcript(&mut outside, outer[&place]).await;
-                    assert_eq!(remembered, other, "{scenario:?} {mode:?} {place:?} {mishap:?}");
+                    assert_eq!(remembered, other, "{scenario:?} {mode:?} {place:?} {fault:?}");
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use advisor_chain::memory::store::Entry;
 use advisor_chain::messages::BlockDelta;
 use advisor_chain::{Chunk, Error, OnDrop, Spawner, TurnId};
-use advisor_testkit::crash::{AwaitPoints, Happened};
+use advisor_testkit::crash::{AwaitPoints, Event};
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
@@ -93,8 +93,8 @@ pub(crate) fn tell_item(turn: &str, item: &Result<Chunk, Error>) -> bool {
 fn teller(points: &AwaitPoints, stop: Option<Stop>) -> impl Fn(usize, advisor_testkit::crash::Place) + use<> {
     let (points, told) = (points.clone(), AtomicUsize::new(0));
     move |point, place| {
-        let happened = points.happened();
-        let new = happened.iter().skip(told.swap(happened.len(), Ordering::Relaxed));
+        let events = points.events();
+        let new = events.iter().skip(told.swap(events.len(), Ordering::Relaxed));
         new.filter_map(report).for_each(|report| tell(&report));
         if let Some(stop) = stop.filter(|stop| stop.point == point) {
             tell(&Report::At { point, place: place.to_string() });
@@ -105,9 +105,9 @@ fn teller(points: &AwaitPoints, stop: Option<Stop>) -> impl Fn(usize, advisor_te
     }
 }
 
-fn report(happened: &Happened) -> Option<Report> {
-    match happened {
-        Happened::Appended { entries, version, .. } => {
+fn report(event: &Event) -> Option<Report> {
+    match event {
+        Event::Appended { entries, version, .. } => {
             let first = version.as_u64() + 1 - u64::try_from(entries.len()).unwrap();
             let entry = |(seq, new): (u64, &advisor_chain::memory::store::NewEntry)| {
                 let entry = Entry::new(seq, new.turn.clone(), new.kind.clone());
@@ -118,7 +118,7 @@ fn report(happened: &Happened) -> Option<Report> {
             };
             Some(Report::Acknowledged((first..).zip(entries).map(entry).collect()))
         }
-        Happened::Asked { messages, .. } => Some(Report::Asked(messages.iter().cloned().collect())),
+        Event::Asked { messages, .. } => Some(Report::Asked(messages.iter().cloned().collect())),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The macros that strike every await point, as a third party uses them.
+//! The macros that inject faults at every await point, as a third party uses them.
 
 use advisor_core::{AdvisorChain, ChatRequest, Message, Phase, StreamAdvisor, from_fn};
 use advisor_testkit::crash::Leaves;

@@ -1,4 +1,4 @@
-//! Wrong advisors and chains, of which the kit that strikes await points lets none pass.
+//! Wrong advisors and chains, of which the kit that injects faults lets none pass.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

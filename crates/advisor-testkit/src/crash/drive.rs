@@ -10,30 +10,30 @@ use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::{AwaitPoints, Happened, Mishap, Over, Place};
+use super::{AwaitPoints, Event, Fault, Outcome, Place};
 
 /// A turn that takes longer, by tokio's clock, waits for an event that never comes.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The number of times that spawned work of a turn may run before the next turn begins.
 const YIELDS: usize = 64;
 
-/// Reads a turn, and stops it at the points of its strikes. Nothing of it may remain afterwards.
-pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Over {
-    points.record(Happened::Began(turn.turn().id().clone()));
+/// Reads a turn, and stops it at the points of its injections. Nothing of it may remain afterwards.
+pub(super) async fn drive(turn: TurnStream, points: &AwaitPoints) -> Outcome {
+    points.record(Event::TurnStarted(turn.turn().id().clone()));
     points.pass_at_once(Place::Beginning);
     let mut driven = Driven { turn: Some(turn), points };
-    let over = match driven.stop_if_due() {
-        Some(over) => over,
-        None => timeout(LONGEST, poll_fn(|cx| driven.poll(cx))).await.unwrap_or(Over::Stuck),
+    let outcome = match driven.stop_if_due() {
+        Some(outcome) => outcome,
+        None => timeout(LONGEST, poll_fn(|cx| driven.poll(cx))).await.unwrap_or(Outcome::Stuck),
     };
-    points.record(Happened::Over(over));
-    if matches!(over, Over::Completed | Over::Failed(_)) {
-        driven.look_behind_the_end().await;
+    points.record(Event::TurnEnded(outcome));
+    if matches!(outcome, Outcome::Completed | Outcome::Failed(_)) {
+        driven.check_after_the_end().await;
     }
     drop(driven);
     points.end();
     let_spawned_work_show().await;
-    over
+    outcome
 }
 
 /// Lets spawned work of the turn continue while no turn runs, so that its points are recorded as late.
@@ -51,19 +51,19 @@ struct Driven<'a> {
 }
 
 impl Driven<'_> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Over> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         loop {
-            let over = match self.poll_turn(cx) {
-                Err(_) => Some(Over::Panicked),
+            let outcome = match self.poll_turn(cx) {
+                Err(_) => Some(Outcome::Panicked),
                 Ok(Poll::Pending) => match self.stop_if_due() {
                     // A cancelled turn is polled again at once.
                     None if !self.points.was_released() => return Poll::Pending,
-                    over => over,
+                    outcome => outcome,
                 },
                 Ok(Poll::Ready(item)) => self.take(item).or_else(|| self.stop_if_due()),
             };
-            if let Some(over) = over {
-                return Poll::Ready(over);
+            if let Some(outcome) = outcome {
+                return Poll::Ready(outcome);
             }
         }
     }
@@ -74,33 +74,33 @@ impl Driven<'_> {
     }
 
     /// Records an item for the reader. Returns how the turn ended, if it has.
-    fn take(&self, item: Option<Result<Chunk>>) -> Option<Over> {
+    fn take(&self, item: Option<Result<Chunk>>) -> Option<Outcome> {
         let chunk = match item {
             Some(Ok(chunk)) => chunk,
-            Some(Err(error)) => return Some(Over::Failed(error.kind())),
-            None => return Some(Over::Stopped),
+            Some(Err(error)) => return Some(Outcome::Failed(error.kind())),
+            None => return Some(Outcome::Stopped),
         };
         let completed = chunk.completed().is_some();
-        self.points.record(Happened::Delivered(chunk));
+        self.points.record(Event::Delivered(chunk));
         if completed {
-            return Some(Over::Completed);
+            return Some(Outcome::Completed);
         }
         self.points.pass_at_once(Place::Reader);
         None
     }
 
-    fn stop_if_due(&mut self) -> Option<Over> {
+    fn stop_if_due(&mut self) -> Option<Outcome> {
         match self.points.take_stop()? {
-            Mishap::Drop(mode) => {
+            Fault::Drop(mode) => {
                 // Removes the turn from the field and drops it.
                 drop(self.turn.take().map(|turn| turn.on_drop(mode)));
-                Some(Over::Dropped)
+                Some(Outcome::Dropped)
             }
-            Mishap::Kill => {
+            Fault::Kill => {
                 self.turn = None;
-                Some(Over::Killed)
+                Some(Outcome::Killed)
             }
-            Mishap::Cancel(mode) => {
+            Fault::Cancel(mode) => {
                 if let Some(turn) = &self.turn {
                     turn.handle().cancel(mode);
                 }
@@ -112,9 +112,9 @@ impl Driven<'_> {
     }
 
     /// Records a chunk that follows the end of the turn, which must not happen.
-    async fn look_behind_the_end(&mut self) {
+    async fn check_after_the_end(&mut self) {
         if let Ok(Poll::Ready(Some(Ok(chunk)))) = poll_fn(|cx| Poll::Ready(self.poll_turn(cx))).await {
-            self.points.record(Happened::Delivered(chunk));
+            self.points.record(Event::Delivered(chunk));
         }
     }
 }

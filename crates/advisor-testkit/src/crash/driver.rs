@@ -5,13 +5,13 @@ use advisor_core::{ChatClient, ConversationKey, Result, ToolSet, TurnId};
 use conversation_store::{ConversationStore, Entry, ReadRange, StoreError};
 
 use super::drive::drive;
-use super::leaves::{SAID, SAID_LAST};
-use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnRan};
+use super::leaves::{INPUTS, LAST_INPUT};
+use super::{CaseRun, Fault, Injection, Invariant, Leaves, Outcome, Place, Scenario, TurnRun};
 
-/// Runs turns of a chain, injects mishaps at their await points, and checks every [`Invariant`] on the result.
+/// Runs turns of a chain, injects faults at their await points, and checks every [`Invariant`] on the result.
 ///
-/// A case is several turns of one conversation, each with its strikes, and a last turn without any, which must
-/// work. Each case begins with a new client, like a new process. After [`Mishap::Kill`] it continues with
+/// A case is several turns of one conversation, each with its injections, and a last turn without any, which must
+/// work. Each case begins with a new client, like a new process. After [`Fault::Kill`] it continues with
 /// another client over the same store. Everything runs in the caller's task, which needs a tokio runtime with a
 /// clock. Nothing waits on that clock.
 ///
@@ -21,7 +21,7 @@ use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnR
 ///
 /// # Example
 /// ```
-/// use advisor_testkit::crash::{CrashDriver, Mishap, Scenario};
+/// use advisor_testkit::crash::{CrashDriver, Fault, Scenario};
 /// use conversation_store::InMemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -29,7 +29,7 @@ use super::{Invariant, Leaves, Mishap, Over, Place, Ran, Scenario, Strike, TurnR
 /// let mut driver = CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), |leaves| {
 ///     leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
 /// });
-/// let cases = driver.every_point(&Mishap::STOPS).await;
+/// let cases = driver.every_point(&Fault::STOPS).await;
 /// assert!(cases >= 100, "{cases}");
 /// # }
 /// ```
@@ -90,13 +90,13 @@ impl CrashDriver {
         self.cases
     }
 
-    /// Returns the points of the first turn without mishaps.
+    /// Returns the points of the first turn without faults.
     pub async fn places(&mut self) -> Vec<Place> {
         self.whole_turn().await.places
     }
 
-    /// Runs the first turn without mishaps.
-    pub(super) async fn whole_turn(&mut self) -> TurnRan {
+    /// Runs the first turn without faults.
+    pub(super) async fn whole_turn(&mut self) -> TurnRun {
         self.checked(&[&[]]).await.turns.swap_remove(0)
     }
 
@@ -105,85 +105,89 @@ impl CrashDriver {
         &self.leaves.tools
     }
 
-    /// Injects each of these mishaps at each point of a turn at which it can happen. Returns the number of
-    /// points, each counted once per mishap.
-    pub async fn every_point(&mut self, mishaps: &[Mishap]) -> usize {
-        let strikes = strikes(&self.places().await, 0, mishaps);
-        for mishap in mishaps {
-            let happens = strikes.iter().any(|strike| strike.mishap == *mishap);
-            assert!(happens, "{mishap:?} can happen at no point of this turn");
+    /// Injects each of these faults at each point of a turn at which it can happen. Returns the number of
+    /// points, each counted once per fault.
+    pub async fn every_point(&mut self, faults: &[Fault]) -> usize {
+        let injections = injections(&self.places().await, 0, faults);
+        for fault in faults {
+            let happens = injections.iter().any(|injection| injection.fault == *fault);
+            assert!(happens, "{fault:?} can happen at no point of this turn");
         }
-        for strike in &strikes {
-            self.struck(&[&[*strike]]).await;
+        for injection in &injections {
+            self.injected(&[&[*injection]]).await;
         }
-        strikes.len()
+        injections.len()
     }
 
-    /// Injects each of the mishaps `first` at each point of a turn, and then each of `second` at each point of
+    /// Injects each of the faults `first` at each point of a turn, and then each of `second` at each point of
     /// the next turn. Returns the number of pairs.
-    pub async fn every_pair_of_points(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
+    pub async fn every_pair_of_points(&mut self, first: &[Fault], second: &[Fault]) -> usize {
         let mut pairs = 0;
-        for one in strikes(&self.places().await, 0, first) {
+        for one in injections(&self.places().await, 0, first) {
             let alone = self.checked(&[&[one], &[]]).await;
             let places = alone.turns.get(1).map(|turn| turn.places.clone()).unwrap_or_default();
-            for other in strikes(&places, 0, second) {
-                self.struck(&[&[one], &[other]]).await;
+            for other in injections(&places, 0, second) {
+                self.injected(&[&[one], &[other]]).await;
                 pairs += 1;
             }
         }
         pairs
     }
 
-    /// Injects each of the mishaps `first` at each point of a turn, and each of `second` at each later point of
+    /// Injects each of the faults `first` at each point of a turn, and each of `second` at each later point of
     /// the same turn. After a drop or a kill there are no later points. Returns the number of pairs.
-    pub async fn every_pair_in_a_turn(&mut self, first: &[Mishap], second: &[Mishap]) -> usize {
+    pub async fn every_pair_in_a_turn(&mut self, first: &[Fault], second: &[Fault]) -> usize {
         let mut pairs = 0;
-        let goes_on = |strike: &Strike| !matches!(strike.mishap, Mishap::Drop(_) | Mishap::Kill);
-        for one in strikes(&self.places().await, 0, first).into_iter().filter(goes_on) {
+        let goes_on = |injection: &Injection| !matches!(injection.fault, Fault::Drop(_) | Fault::Kill);
+        for one in injections(&self.places().await, 0, first).into_iter().filter(goes_on) {
             let alone = self.checked(&[&[one]]).await;
             let places = alone.turns.first().map(|turn| turn.places.clone()).unwrap_or_default();
-            for other in strikes(&places, one.point + 1, second) {
-                self.struck(&[&[one, other]]).await;
+            for other in injections(&places, one.point + 1, second) {
+                self.injected(&[&[one, other]]).await;
                 pairs += 1;
             }
         }
         pairs
     }
 
-    /// Runs a case: each turn with its strikes, then the last turn.
+    /// Runs a case: each turn with its injections, then the last turn.
     ///
     /// # Errors
     /// If the chain cannot be created, or the store itself fails.
-    pub async fn run(&mut self, turns: &[&[Strike]]) -> std::result::Result<Ran, CaseError> {
+    pub async fn run(&mut self, turns: &[&[Injection]]) -> std::result::Result<CaseRun, CaseError> {
         let alone = match self.alone.take() {
             Some(alone) => alone,
             None => self.conversation(&[], "alone").await?.log,
         };
         self.cases += 1;
-        let ran = self.conversation(turns, &self.cases.to_string()).await?;
+        let run = self.conversation(turns, &self.cases.to_string()).await?;
         self.alone = Some(alone.clone());
-        Ok(Ran { alone, ..ran })
+        Ok(CaseRun { alone, ..run })
     }
 
     /// Runs these turns of a conversation, and the last one.
-    async fn conversation(&self, turns: &[&[Strike]], name: &str) -> std::result::Result<Ran, CaseError> {
+    async fn conversation(
+        &self,
+        turns: &[&[Injection]],
+        name: &str,
+    ) -> std::result::Result<CaseRun, CaseError> {
         let conversation = ConversationKey::new(&format!("{}-{name}", self.name))?;
-        let mut ran = Ran::of(self.scenario, conversation);
-        self.leaves.points.take_happened();
+        let mut run = CaseRun::of(self.scenario, conversation);
+        self.leaves.points.take_events();
         let mut process = (self.make)(&self.leaves)?;
-        let last: &[Strike] = &[];
-        for (place, strikes) in turns.iter().copied().chain([last]).enumerate() {
+        let last: &[Injection] = &[];
+        for (place, injections) in turns.iter().copied().chain([last]).enumerate() {
             let said =
-                if place == turns.len() { SAID_LAST } else { SAID.get(place).copied().unwrap_or("more") };
-            let turn = self.turn(&process, said, &ran.conversation, strikes).await?;
-            if turn.over == Over::Killed {
+                if place == turns.len() { LAST_INPUT } else { INPUTS.get(place).copied().unwrap_or("more") };
+            let turn = self.turn(&process, said, &run.conversation, injections).await?;
+            if turn.outcome == Outcome::Killed {
                 process = (self.make)(&self.leaves)?;
             }
-            ran.turns.push(turn);
+            run.turns.push(turn);
         }
-        ran.log = ran.turns.last().map(|turn| turn.log.clone()).unwrap_or_default();
-        self.store.delete(&ran.conversation).await?;
-        Ok(ran)
+        run.log = run.turns.last().map(|turn| turn.log.clone()).unwrap_or_default();
+        self.store.delete(&run.conversation).await?;
+        Ok(run)
     }
 
     async fn turn(
@@ -191,49 +195,49 @@ impl CrashDriver {
         client: &ChatClient,
         said: &str,
         key: &ConversationKey,
-        strikes: &[Strike],
-    ) -> std::result::Result<TurnRan, CaseError> {
+        injections: &[Injection],
+    ) -> std::result::Result<TurnRun, CaseError> {
         let points = &self.leaves.points;
         let turn = client.prompt().user(said).conversation(key.clone()).stream();
         let id = turn.turn().id().clone();
-        points.begin(strikes);
-        let over = drive(turn, points).await;
+        points.begin(injections);
+        let outcome = drive(turn, points).await;
         let log = self.store.load(key, ReadRange::All).await?.entries;
-        let (places, happened) = (points.places(), points.take_happened());
-        Ok(TurnRan { id, strikes: strikes.to_vec(), places, over, happened, log })
+        let (places, events) = (points.places(), points.take_events());
+        Ok(TurnRun { id, injections: injections.to_vec(), places, outcome, events, log })
     }
 
     /// Runs a case and checks every invariant on it.
     #[allow(clippy::panic, reason = "an assertion in a test ends the test")]
-    async fn checked(&mut self, turns: &[&[Strike]]) -> Ran {
-        let ran = self.run(turns).await.unwrap_or_else(|error| panic!("{turns:?}: {error}"));
-        if let Err(broken) = ran.check(&self.without) {
+    async fn checked(&mut self, turns: &[&[Injection]]) -> CaseRun {
+        let run = self.run(turns).await.unwrap_or_else(|error| panic!("{turns:?}: {error}"));
+        if let Err(broken) = run.check(&self.without) {
             panic!("{broken}");
         }
-        ran
+        run
     }
 
-    /// Does the same, and checks that every strike of the case happened.
-    async fn struck(&mut self, turns: &[&[Strike]]) -> Ran {
-        let ran = self.checked(turns).await;
+    /// Does the same, and checks that every fault of the case was injected.
+    async fn injected(&mut self, turns: &[&[Injection]]) -> CaseRun {
+        let run = self.checked(turns).await;
         assert!(
-            ran.all_struck(),
+            run.all_injected(),
             "{turns:?}: a point was not reached. The same turn must have the same points every time: run it in one \
-             task, without randomness and without a real clock. {ran}"
+             task, without randomness and without a real clock. {run}"
         );
-        ran
+        run
     }
 }
 
-/// Returns each mishap at each of the points from `from` on, where it can happen. If a turn asks for its lease
+/// Returns each fault at each of the points from `from` on, where it can happen. If a turn asks for its lease
 /// repeatedly, the first and the last request represent all.
-fn strikes(places: &[Place], from: usize, mishaps: &[Mishap]) -> Vec<Strike> {
+fn injections(places: &[Place], from: usize, faults: &[Fault]) -> Vec<Injection> {
     let points = places.iter().copied().enumerate().skip(from);
     points
         .filter(|(point, _)| !is_asked_in_between(places, *point))
         .flat_map(|(point, place)| {
-            let possible = mishaps.iter().filter(move |mishap| mishap.can_happen_at(place));
-            possible.map(move |mishap| Strike::new(point, *mishap))
+            let possible = faults.iter().filter(move |fault| fault.can_happen_at(place));
+            possible.map(move |fault| Injection::new(point, *fault))
         })
         .collect()
 }

@@ -6,7 +6,7 @@ mod transcripts;
 
 use std::fmt;
 
-use super::Ran;
+use super::CaseRun;
 
 /// A condition that must hold in every case. Each names its laws in `docs/laws.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,30 +83,30 @@ impl Invariant {
     ///
     /// # Errors
     /// A description of the problem.
-    pub fn check(self, ran: &Ran) -> Result<(), String> {
+    pub fn check(self, run: &CaseRun) -> Result<(), String> {
         match self {
-            Self::RequestsAreValid => transcripts::requests_are_valid(ran),
-            Self::MemoryIsThePrompt => transcripts::memory_is_the_prompt(ran),
-            Self::LogIsWhatWasAppended => memory::log_is_what_was_appended(ran),
-            Self::TurnsStandTogether => memory::turns_stand_together(ran),
-            Self::RepairingAgainChangesNothing => transcripts::repairing_again_changes_nothing(ran),
-            Self::InputComesFirst => order::input_comes_first(ran),
-            Self::AnswersPrecedeTools => order::answers_precede_tools(ran),
-            Self::ResultsPrecedeRequests => order::results_precede_requests(ran),
-            Self::FailuresEndTheTurn => order::failures_end_the_turn(ran),
-            Self::TheEndComesLast => order::the_end_comes_last(ran),
-            Self::ToolsRunOnce => order::tools_run_once(ran),
-            Self::LoopsEndOnce => order::loops_end_once(ran),
-            Self::NothingIsLeft => order::nothing_is_left(ran),
-            Self::ShownIsRemembered => memory::shown_is_remembered(ran),
-            Self::UndoneIsHidden => memory::undone_is_hidden(ran),
-            Self::TheLastTurnWorks => memory::the_last_turn_works(ran),
-            Self::TheLastTurnIsUnchanged => memory::the_last_turn_is_unchanged(ran),
+            Self::RequestsAreValid => transcripts::requests_are_valid(run),
+            Self::MemoryIsThePrompt => transcripts::memory_is_the_prompt(run),
+            Self::LogIsWhatWasAppended => memory::log_is_what_was_appended(run),
+            Self::TurnsStandTogether => memory::turns_stand_together(run),
+            Self::RepairingAgainChangesNothing => transcripts::repairing_again_changes_nothing(run),
+            Self::InputComesFirst => order::input_comes_first(run),
+            Self::AnswersPrecedeTools => order::answers_precede_tools(run),
+            Self::ResultsPrecedeRequests => order::results_precede_requests(run),
+            Self::FailuresEndTheTurn => order::failures_end_the_turn(run),
+            Self::TheEndComesLast => order::the_end_comes_last(run),
+            Self::ToolsRunOnce => order::tools_run_once(run),
+            Self::LoopsEndOnce => order::loops_end_once(run),
+            Self::NothingIsLeft => order::nothing_is_left(run),
+            Self::ShownIsRemembered => memory::shown_is_remembered(run),
+            Self::UndoneIsHidden => memory::undone_is_hidden(run),
+            Self::TheLastTurnWorks => memory::the_last_turn_works(run),
+            Self::TheLastTurnIsUnchanged => memory::the_last_turn_is_unchanged(run),
         }
     }
 }
 
-impl Ran {
+impl CaseRun {
     /// Checks every invariant except those in `without`.
     ///
     /// # Errors

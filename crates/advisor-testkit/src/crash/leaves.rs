@@ -30,9 +30,9 @@ pub struct Leaves {
     scenario: Scenario,
 }
 
-/// The user messages: of the turns with strikes, and of the last turn.
-pub(super) const SAID: [&str; 4] = ["one", "two", "three", "four"];
-pub(super) const SAID_LAST: &str = "last";
+/// The user messages: of the turns with injections, and of the last turn.
+pub(super) const INPUTS: [&str; 4] = ["one", "two", "three", "four"];
+pub(super) const LAST_INPUT: &str = "last";
 
 struct NoHooks;
 
@@ -76,15 +76,15 @@ fn answer(prompt: &ReceivedPrompt, scenario: &Scenario, following: &Scenario) ->
     // An advisor may have added user messages.
     for message in prompt.messages.iter_back() {
         let text = message.text();
-        said = SAID.into_iter().chain([SAID_LAST]).find(|said| *said == text);
+        said = INPUTS.into_iter().chain([LAST_INPUT]).find(|said| *said == text);
         if said.is_some() {
             break;
         }
         answers += usize::from(message.role() == Role::Assistant);
     }
     match said {
-        Some(SAID_LAST) => Answer::from_text(LAST),
-        Some(said) if said == SAID[0] => scenario.answer(answers),
+        Some(LAST_INPUT) => Answer::from_text(LAST),
+        Some(said) if said == INPUTS[0] => scenario.answer(answers),
         _ => following.answer(answers),
     }
 }

@@ -15,32 +15,33 @@
 //! | --- | --- |
 //! | await point: a pending or a ready of a leaf, numbered in passing order | [`AwaitPoints`], [`Place`] |
 //! | leaf: an innermost wait of a chain | [`Leaves`], [`PointStore`], [`PointModel`], [`PointTool`], [`PointHooks`] |
-//! | mishap: an event at a point, either a stop or a fault | [`Mishap`], [`Strike`] |
+//! | fault: a stop of the turn or a failure of a leaf, injected at a point | [`Fault`], [`Injection`] |
 //! | scenario: the model's answers in a turn | [`Scenario`] |
-//! | case: turns with mishaps, and a last one that must work | [`CrashDriver`], [`Ran`], [`Happened`], [`Over`] |
+//! | case: turns with faults, and a last one that must work | [`CrashDriver`], [`CaseRun`], [`TurnRun`], [`Event`], [`Outcome`] |
 //! | invariant: a condition that holds in every case | [`Invariant`], [`BrokenInvariant`] |
 
+mod case_run;
 mod drive;
 mod driver;
-mod happened;
+mod event;
+mod fault;
 mod invariants;
+mod labels;
 mod leaves;
-mod mishap;
 mod next_turns;
 mod place;
 mod points;
-mod ran;
 mod scenario;
 mod suites;
 #[cfg(test)]
 mod tests;
-mod words;
 
+pub use case_run::{CaseRun, TurnRun};
 pub use driver::{CaseError, CrashDriver};
-pub use happened::{Happened, Over};
+pub use event::{Event, Outcome};
+pub use fault::{Fault, Injection};
 pub use invariants::{BrokenInvariant, Invariant};
 pub use leaves::Leaves;
-pub use mishap::{Mishap, Strike};
 pub use next_turns::next_turns_are_valid;
 pub use place::Place;
 pub use points::AwaitPoints;
@@ -48,6 +49,5 @@ pub use points::hooks::PointHooks;
 pub use points::model::PointModel;
 pub use points::store::{PointStore, StorePoints};
 pub use points::tool::PointTool;
-pub use ran::{Ran, TurnRan};
 pub use scenario::Scenario;
 pub use suites::{every_point_of_advisor, every_point_of_chain, every_point_of_store};

@@ -13,10 +13,10 @@ use advisor_core::{ChatModel, Error, ErrorKind, Result, Tool};
 use conversation_store::ConversationStore;
 use tool_call_advisor::LoopHooks;
 
-use super::{Happened, Mishap, Place, PointHooks, PointModel, PointStore, PointTool, Strike};
+use super::{Event, Fault, Injection, Place, PointHooks, PointModel, PointStore, PointTool};
 use crate::crash::points::pass::{Pass, WANTED};
 
-/// Numbers the await points of a turn as its leaves pass them, and injects the mishaps of a test. Clones share
+/// Numbers the await points of a turn as its leaves pass them, and injects the faults of a test. Clones share
 /// everything.
 ///
 /// An await point is a pending or a ready of an instrumented leaf:
@@ -33,7 +33,7 @@ use crate::crash::points::pass::{Pass, WANTED};
 ///
 /// # Cancellation
 /// A point whose future is dropped counts as passed. A point that is passed while no turn runs is recorded as
-/// [`Happened::Late`].
+/// [`Event::Late`].
 ///
 /// # Example
 /// ```
@@ -61,24 +61,24 @@ pub struct AwaitPoints {
 pub(super) struct Shared {
     /// The points of the running turn.
     places: Vec<Place>,
-    strikes: Vec<Strike>,
+    injections: Vec<Injection>,
     /// Stops whose points were reached, until the driver takes them. Leaves that run side by side may reach
     /// several in one poll.
-    stops: VecDeque<Strike>,
+    stops: VecDeque<Injection>,
     /// Whether leaves that wait to be stopped may continue.
     pub(super) released: bool,
     let_go: bool,
-    pub(super) stuck: Vec<Waker>,
+    pub(super) stopped: Vec<Waker>,
     closed: bool,
     alive: usize,
-    happened: Vec<Happened>,
+    events: Vec<Event>,
     watch: Option<Arc<Watch>>,
 }
 
 type Watch = dyn Fn(usize, Place) + Send + Sync;
 
 impl AwaitPoints {
-    /// Creates an empty list of points, without strikes.
+    /// Creates an empty list of points, without injections.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -113,7 +113,7 @@ impl AwaitPoints {
     /// Passes a point of a leaf of the test's own, such as an advisor that waits, or a timer.
     ///
     /// # Errors
-    /// Of kind [`ErrorKind::Advisor`], if a mishap makes it fail here.
+    /// Of kind [`ErrorKind::Advisor`], if a fault makes it fail here.
     pub async fn pass(&self, name: &'static str) -> Result<()> {
         self.fallible(Place::Other(name)).await
     }
@@ -121,7 +121,7 @@ impl AwaitPoints {
     /// Calls `watch` with the number and the place of each later point, before the point is passed.
     ///
     /// `watch` may block forever. A process that is to be killed at a point waits there, after it has reported
-    /// the events that have [happened](Self::happened).
+    /// the events that have [happened](Self::events).
     pub fn watch(&self, watch: impl Fn(usize, Place) + Send + Sync + 'static) {
         self.lock().watch = Some(Arc::new(watch));
     }
@@ -134,15 +134,15 @@ impl AwaitPoints {
 
     /// Returns all events so far.
     #[must_use]
-    pub fn happened(&self) -> Vec<Happened> {
-        self.lock().happened.clone()
+    pub fn events(&self) -> Vec<Event> {
+        self.lock().events.clone()
     }
 
-    /// Begins a turn with these strikes.
-    pub(super) fn begin(&self, strikes: &[Strike]) {
+    /// Begins a turn with these injections.
+    pub(super) fn begin(&self, injections: &[Injection]) {
         let mut shared = self.lock();
         shared.places.clear();
-        shared.strikes = strikes.to_vec();
+        shared.injections = injections.to_vec();
         (shared.released, shared.let_go, shared.closed) = (false, false, false);
         shared.stops.clear();
     }
@@ -151,36 +151,36 @@ impl AwaitPoints {
     pub(super) fn end(&self) {
         let mut shared = self.lock();
         shared.closed = true;
-        let stuck = std::mem::take(&mut shared.stuck);
+        let stopped = std::mem::take(&mut shared.stopped);
         if shared.alive > 0 {
             let left = shared.alive;
-            shared.happened.push(Happened::Left(left));
+            shared.events.push(Event::Leaked(left));
         }
         drop(shared);
-        drop(stuck);
+        drop(stopped);
     }
 
-    pub(super) fn take_happened(&self) -> Vec<Happened> {
-        std::mem::take(&mut self.lock().happened)
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.lock().events)
     }
 
-    pub(super) fn record(&self, happened: Happened) {
-        self.lock().happened.push(happened);
+    pub(super) fn record(&self, event: Event) {
+        self.lock().events.push(event);
     }
 
     /// Checks whether one of the events satisfies `is_it`.
-    pub(super) fn has_happened(&self, is_it: impl FnMut(&Happened) -> bool) -> bool {
-        self.lock().happened.iter().any(is_it)
+    pub(super) fn has_event(&self, is_it: impl FnMut(&Event) -> bool) -> bool {
+        self.lock().events.iter().any(is_it)
     }
 
     /// Takes the next stop whose point was reached, if any.
-    pub(super) fn take_stop(&self) -> Option<Mishap> {
+    pub(super) fn take_stop(&self) -> Option<Fault> {
         let mut shared = self.lock();
-        let Strike { point, mishap } = shared.stops.pop_front()?;
+        let Injection { point, fault } = shared.stops.pop_front()?;
         if let Some(place) = shared.places.get(point).copied() {
-            shared.happened.push(Happened::Struck { point, place, mishap });
+            shared.events.push(Event::Injected { point, place, fault });
         }
-        Some(mishap)
+        Some(fault)
     }
 
     /// Checks whether leaves that waited to be stopped were released since the last call.
@@ -190,17 +190,17 @@ impl AwaitPoints {
 
     /// Lets leaves that wait to be stopped continue, if they still exist.
     pub(super) fn release(&self) {
-        let stuck = {
+        let stopped = {
             let mut shared = self.lock();
             (shared.released, shared.let_go) = (true, true);
-            std::mem::take(&mut shared.stuck)
+            std::mem::take(&mut shared.stopped)
         };
-        stuck.into_iter().for_each(Waker::wake);
+        stopped.into_iter().for_each(Waker::wake);
     }
 
-    /// Passes a point of the driver, at which a mishap can only stop the turn.
+    /// Passes a point of the driver, at which a fault can only stop the turn.
     pub(super) fn pass_at_once(&self, place: Place) {
-        self.tell_watch(place);
+        self.call_watch(place);
         let _ = self.lock().arrive(place);
     }
 
@@ -218,7 +218,7 @@ impl AwaitPoints {
     }
 
     /// Calls the watch before a point is passed.
-    pub(super) fn tell_watch(&self, place: Place) {
+    pub(super) fn call_watch(&self, place: Place) {
         let (point, watch) = {
             let shared = self.lock();
             (shared.places.len(), shared.watch.clone())
@@ -240,23 +240,23 @@ impl AwaitPoints {
 }
 
 impl Shared {
-    /// Counts a point and returns the mishap at it.
-    pub(super) fn arrive(&mut self, place: Place) -> Option<Mishap> {
+    /// Counts a point and returns the fault at it.
+    pub(super) fn arrive(&mut self, place: Place) -> Option<Fault> {
         if self.closed {
-            self.happened.push(Happened::Late(place));
+            self.events.push(Event::Late(place));
             return None;
         }
         let point = self.places.len();
         self.places.push(place);
-        let due = self.strikes.iter().find(|strike| strike.point == point)?;
-        let strike = Some(*due).filter(|strike| strike.mishap.can_happen_at(place))?;
-        if strike.mishap.is_stop() {
-            self.stops.push_back(strike);
+        let due = self.injections.iter().find(|injection| injection.point == point)?;
+        let injection = Some(*due).filter(|injection| injection.fault.can_happen_at(place))?;
+        if injection.fault.is_stop() {
+            self.stops.push_back(injection);
             self.released = false;
         } else {
-            self.happened.push(Happened::Struck { point, place, mishap: strike.mishap });
+            self.events.push(Event::Injected { point, place, fault: injection.fault });
         }
-        Some(strike.mishap)
+        Some(injection.fault)
     }
 }
 
@@ -275,7 +275,7 @@ impl fmt::Debug for AwaitPoints {
         let shared = self.lock();
         f.debug_struct("AwaitPoints")
             .field("passed", &shared.places.len())
-            .field("strikes", &shared.strikes)
+            .field("injections", &shared.injections)
             .finish_non_exhaustive()
     }
 }

@@ -5,25 +5,25 @@ use advisor_core::{ChatClient, OnDrop, Phase, Result, StreamAdvisor, Tool, ToolS
 use chat_memory_advisor::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::{ConversationStore, InMemoryStore};
 
-use super::{CrashDriver, Happened, Invariant, Leaves, Mishap, Place, Scenario, TurnRan};
+use super::{CrashDriver, Event, Fault, Invariant, Leaves, Place, Scenario, TurnRun};
 use crate::StoreFault;
 
-/// The mishaps for a store. A store cannot distinguish how a turn is stopped, so a drop and a kill represent
+/// The faults for a store. A store cannot distinguish how a turn is stopped, so a drop and a kill represent
 /// all stops.
-const AT_A_STORE: [Mishap; 5] = [
+const AT_A_STORE: [Fault; 5] = [
     DROP,
-    Mishap::Kill,
-    Mishap::Store(StoreFault::Unavailable),
-    Mishap::Store(StoreFault::Conflict),
-    Mishap::Store(StoreFault::AnswerLost),
+    Fault::Kill,
+    Fault::Store(StoreFault::Unavailable),
+    Fault::Store(StoreFault::Conflict),
+    Fault::Store(StoreFault::AnswerLost),
 ];
 
-const DROP: Mishap = Mishap::Drop(OnDrop::KeepPartial);
+const DROP: Fault = Fault::Drop(OnDrop::KeepPartial);
 
 /// The duration of a lease if the clock may be the real one. After a kill, the next turn waits this long.
 const LEASE: Duration = Duration::from_millis(100);
 
-/// Injects mishaps at every point of turns that are remembered in this store, and at every pair of points of
+/// Injects faults at every point of turns that are remembered in this store, and at every pair of points of
 /// the shortest turn. If the store supports leases, the points of the shortest turn are also tested with
 /// leases. Returns the number of cases.
 ///
@@ -36,7 +36,7 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
         leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
     };
     let mut driver = CrashDriver::new(scenario, Arc::clone(&store), make);
-    let mut cases = strike(&mut driver, scenario, &AT_A_STORE).await;
+    let mut cases = inject(&mut driver, scenario, &AT_A_STORE).await;
     if with_leases {
         let make = |leaves: &Leaves| {
             let memory = ChatMemoryAdvisor::new(leaves.store.clone().with_given_leases());
@@ -54,7 +54,7 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
     cases
 }
 
-/// Injects mishaps at every point of turns that run through the advisors that `make` creates, one for each
+/// Injects faults at every point of turns that run through the advisors that `make` creates, one for each
 /// process of a case. The turns run with a memory inside the tool loop, and with one outside it. Of the
 /// shortest turn, every pair of points is tested. The invariants in `without` are not checked;
 /// [`crash_points_of_advisor!`](crate::crash_points_of_advisor) lists which advisor breaks which. Returns the
@@ -76,14 +76,14 @@ pub async fn every_point_of_advisor<A: StreamAdvisor>(
         };
         let mut driver = driver_without(without, scenario, make);
         let places = driver.places().await;
-        let can_happen = |mishap: &Mishap| places.iter().any(|place| mishap.can_happen_at(*place));
-        let mishaps: Vec<_> = Mishap::ALL.into_iter().filter(can_happen).collect();
-        cases += strike(&mut driver, scenario, &mishaps).await;
+        let can_happen = |fault: &Fault| places.iter().any(|place| fault.can_happen_at(*place));
+        let faults: Vec<_> = Fault::ALL.into_iter().filter(can_happen).collect();
+        cases += inject(&mut driver, scenario, &faults).await;
     }
     cases
 }
 
-/// Injects mishaps at every point of the turns of a chain, and at every pair of points of the shortest turn.
+/// Injects faults at every point of the turns of a chain, and at every pair of points of the shortest turn.
 /// `make` creates the chain from the leaves, once for each process of a case. Returns the number of cases.
 ///
 /// # Panics
@@ -96,7 +96,7 @@ pub async fn every_point_of_chain(
 ) -> usize {
     let mut driver = driver_without(without, scenario, make);
     check_leaves(&driver.whole_turn().await, driver.tools(), scenario);
-    strike(&mut driver, scenario, &Mishap::ALL).await
+    inject(&mut driver, scenario, &Fault::ALL).await
 }
 
 fn driver_without(
@@ -108,12 +108,12 @@ fn driver_without(
     without.iter().fold(driver, |driver, invariant| driver.without(*invariant))
 }
 
-/// Injects mishaps at every point, and for the shortest turn at every pair of points, of which the second is a
+/// Injects faults at every point, and for the shortest turn at every pair of points, of which the second is a
 /// drop.
-async fn strike(driver: &mut CrashDriver, scenario: Scenario, mishaps: &[Mishap]) -> usize {
-    let points = driver.every_point(mishaps).await;
+async fn inject(driver: &mut CrashDriver, scenario: Scenario, faults: &[Fault]) -> usize {
+    let points = driver.every_point(faults).await;
     let pairs = match is_shortest(scenario) {
-        true => driver.every_pair_of_points(&[DROP, Mishap::Kill], &[DROP]).await,
+        true => driver.every_pair_of_points(&[DROP, Fault::Kill], &[DROP]).await,
         false => 0,
     };
     points + pairs
@@ -124,7 +124,7 @@ fn is_shortest(scenario: Scenario) -> bool {
 }
 
 /// Checks that the chain uses the leaves. A chain that is made of other parts is not tested.
-fn check_leaves(turn: &TurnRan, tools: &ToolSet, scenario: Scenario) {
+fn check_leaves(turn: &TurnRun, tools: &ToolSet, scenario: Scenario) {
     let passed = |is_it: fn(Place) -> bool| turn.places.iter().copied().any(is_it);
     for (leaf, used) in [
         ("store", passed(Place::is_of_store)),
@@ -137,16 +137,16 @@ fn check_leaves(turn: &TurnRan, tools: &ToolSet, scenario: Scenario) {
 }
 
 /// Checks whether one of the tools ran, or was offered to a model of which no complete call reached the loop.
-fn uses_tools(turn: &TurnRan, tools: &ToolSet) -> bool {
+fn uses_tools(turn: &TurnRun, tools: &ToolSet) -> bool {
     let is_ours = |offered: &Arc<dyn Tool>| {
         tools.iter().any(|tool| std::ptr::addr_eq(Arc::as_ptr(tool), Arc::as_ptr(offered)))
     };
     let (mut offered, mut called) = (false, false);
-    for happened in &turn.happened {
-        match happened {
-            Happened::ToolStarted { .. } => return true,
-            Happened::Asked { tools, .. } => offered |= tools.iter().any(is_ours),
-            Happened::RoundEnded(answer) if !answer.finish().reason.vetoes_calls() => {
+    for event in &turn.events {
+        match event {
+            Event::ToolStarted { .. } => return true,
+            Event::Asked { tools, .. } => offered |= tools.iter().any(is_ours),
+            Event::RoundEnded(answer) if !answer.finish().reason.vetoes_calls() => {
                 called |= answer.tool_calls().any(|(_, call)| call.complete);
             }
             _ => {}
@@ -155,7 +155,7 @@ fn uses_tools(turn: &TurnRan, tools: &ToolSet) -> bool {
     offered && !called
 }
 
-/// Injects mishaps at every await point of turns that are remembered in a store: one test per [`Scenario`].
+/// Injects faults at every await point of turns that are remembered in a store: one test per [`Scenario`].
 ///
 /// The expression creates the store. It may await, and may `return` if there is nothing to test. The crate that
 /// uses the macro needs tokio with `macros` and `rt`.
@@ -175,7 +175,7 @@ macro_rules! crash_points_of_store {
     };
 }
 
-/// Injects mishaps at every await point of turns that run through an advisor: one test per [`Scenario`].
+/// Injects faults at every await point of turns that run through an advisor: one test per [`Scenario`].
 ///
 /// The expression creates the advisor, once for each process of a case, so that its state in memory is lost
 /// with the process. To instrument the advisor's own waits, use [`AwaitPoints::pass`] in a chain of your own,
@@ -230,7 +230,7 @@ macro_rules! crash_points_of_advisor {
     };
 }
 
-/// Injects mishaps at every await point of the turns of a whole chain: one test per
+/// Injects faults at every await point of the turns of a whole chain: one test per
 /// [`Scenario`](crate::crash::Scenario).
 ///
 /// The closure creates the client from the given [`Leaves`](crate::crash::Leaves), once for each process of a

@@ -15,13 +15,13 @@ fn driver(scenario: Scenario) -> CrashDriver {
     })
 }
 
-async fn ran(scenario: Scenario, strikes: &[Strike]) -> Ran {
-    driver(scenario).run(&[strikes]).await.unwrap()
+async fn run(scenario: Scenario, injections: &[Injection]) -> CaseRun {
+    driver(scenario).run(&[injections]).await.unwrap()
 }
 
 /// Changes the first event that satisfies `is_it`, or removes it.
-fn change(ran: &mut Ran, is_it: fn(&Happened) -> bool, changed: impl FnOnce(Happened) -> Option<Happened>) {
-    let events = ran.turns.iter_mut().map(|turn| &mut turn.happened).find(|events| events.iter().any(is_it));
+fn change(run: &mut CaseRun, is_it: fn(&Event) -> bool, changed: impl FnOnce(Event) -> Option<Event>) {
+    let events = run.turns.iter_mut().map(|turn| &mut turn.events).find(|events| events.iter().any(is_it));
     let events = events.unwrap();
     let place = events.iter().position(is_it).unwrap();
     let event = events.remove(place);
@@ -30,100 +30,99 @@ fn change(ran: &mut Ran, is_it: fn(&Happened) -> bool, changed: impl FnOnce(Happ
     }
 }
 
-fn is_asked(happened: &Happened) -> bool {
-    matches!(happened, Happened::Asked { .. })
+fn is_asked(event: &Event) -> bool {
+    matches!(event, Event::Asked { .. })
 }
 
-fn is_appended(happened: &Happened) -> bool {
-    matches!(happened, Happened::Appended { .. })
+fn is_appended(event: &Event) -> bool {
+    matches!(event, Event::Appended { .. })
 }
 
-fn append_of(step: &'static str) -> impl Fn(&Happened) -> bool {
-    move |happened| matches!(happened, Happened::Appended { key, .. } if &*key.step == step)
+fn append_of(step: &'static str) -> impl Fn(&Event) -> bool {
+    move |event| matches!(event, Event::Appended { key, .. } if &*key.step == step)
 }
 
 /// Removes the events of appends under this step.
-fn forget_append(ran: &mut Ran, step: &'static str) {
-    for turn in &mut ran.turns {
+fn forget_append(run: &mut CaseRun, step: &'static str) {
+    for turn in &mut run.turns {
         let is_it = append_of(step);
-        turn.happened.retain(|happened| !is_it(happened));
+        turn.events.retain(|event| !is_it(event));
     }
 }
 
-fn ask_with(ran: &mut Ran, change_messages: fn(Vec<Message>) -> Vec<Message>) {
-    change(ran, is_asked, |asked| match asked {
-        Happened::Asked { turn, round, messages, tools } => {
+fn ask_with(run: &mut CaseRun, change_messages: fn(Vec<Message>) -> Vec<Message>) {
+    change(run, is_asked, |asked| match asked {
+        Event::Asked { turn, round, messages, tools } => {
             let messages = change_messages(messages.iter().cloned().collect());
-            Some(Happened::Asked { turn, round, messages: messages.into_iter().collect(), tools })
+            Some(Event::Asked { turn, round, messages: messages.into_iter().collect(), tools })
         }
         other => Some(other),
     });
 }
 
-fn again(ran: &mut Ran, is_it: fn(&Happened) -> bool) {
-    let events = &mut ran.turns[0].happened;
+fn again(run: &mut CaseRun, is_it: fn(&Event) -> bool) {
+    let events = &mut run.turns[0].events;
     let place = events.iter().position(is_it).unwrap();
     let event = events[place].clone();
     events.insert(place, event);
 }
 
 /// Breaks an invariant in a case of two whole turns.
-fn spoil(invariant: Invariant, ran: &mut Ran) {
+fn spoil(invariant: Invariant, run: &mut CaseRun) {
     match invariant {
-        Invariant::RequestsAreValid => ask_with(ran, |mut messages| {
+        Invariant::RequestsAreValid => ask_with(run, |mut messages| {
             messages.push(Message::user("again"));
             messages
         }),
-        Invariant::MemoryIsThePrompt => ask_with(ran, |_| vec![Message::user("something else")]),
+        Invariant::MemoryIsThePrompt => ask_with(run, |_| vec![Message::user("something else")]),
         Invariant::LogIsWhatWasAppended => {
-            ran.turns[0].log.pop();
+            run.turns[0].log.pop();
         }
         Invariant::TurnsStandTogether => {
-            let strayed = ran.log.remove(1);
-            ran.log.push(strayed);
+            let strayed = run.log.remove(1);
+            run.log.push(strayed);
         }
         Invariant::RepairingAgainChangesNothing => {
             // A user message that occurs twice in one turn stays twice.
-            let said = ran.turns[0].log[0].clone();
-            ran.turns[0].log.insert(0, said);
+            let said = run.turns[0].log[0].clone();
+            run.turns[0].log.insert(0, said);
         }
-        Invariant::InputComesFirst => forget_append(ran, "input"),
-        Invariant::AnswersPrecedeTools => forget_append(ran, "answer"),
-        Invariant::ResultsPrecedeRequests => forget_append(ran, "results"),
+        Invariant::InputComesFirst => forget_append(run, "input"),
+        Invariant::AnswersPrecedeTools => forget_append(run, "answer"),
+        Invariant::ResultsPrecedeRequests => forget_append(run, "results"),
         Invariant::FailuresEndTheTurn => {
             let place = Place::Hook("loop_start");
-            let struck = Happened::Struck { point: 1, place, mishap: Mishap::Fail };
-            ran.turns[0].happened.insert(0, struck);
+            let injected = Event::Injected { point: 1, place, fault: Fault::Fail };
+            run.turns[0].events.insert(0, injected);
         }
         Invariant::TheEndComesLast => {
-            let last =
-                ran.turns[0].happened.iter().find(|happened| matches!(happened, Happened::Delivered(_)));
+            let last = run.turns[0].events.iter().find(|event| matches!(event, Event::Delivered(_)));
             let last = last.unwrap().clone();
-            ran.turns[0].happened.push(last);
+            run.turns[0].events.push(last);
         }
-        Invariant::ToolsRunOnce => again(ran, |happened| matches!(happened, Happened::ToolEffect(_))),
-        Invariant::LoopsEndOnce => again(ran, |happened| matches!(happened, Happened::LoopEnded)),
-        Invariant::NothingIsLeft => ran.turns[0].happened.push(Happened::Left(1)),
+        Invariant::ToolsRunOnce => again(run, |event| matches!(event, Event::ToolEffect(_))),
+        Invariant::LoopsEndOnce => again(run, |event| matches!(event, Event::LoopEnded)),
+        Invariant::NothingIsLeft => run.turns[0].events.push(Event::Leaked(1)),
         Invariant::ShownIsRemembered => {
-            ran.log
+            run.log
                 .retain(|entry| entry.kind.as_message().is_none_or(|message| message.text() != "All done."));
         }
         Invariant::UndoneIsHidden => {
-            let mishap = Mishap::Drop(OnDrop::Rollback);
-            ran.turns[0].happened.push(Happened::Struck { point: 0, place: Place::Reader, mishap });
-            ran.turns[0].over = Over::Dropped;
+            let fault = Fault::Drop(OnDrop::Rollback);
+            run.turns[0].events.push(Event::Injected { point: 0, place: Place::Reader, fault });
+            run.turns[0].outcome = Outcome::Dropped;
         }
-        Invariant::TheLastTurnWorks => ran.turns.last_mut().unwrap().over = Over::Dropped,
+        Invariant::TheLastTurnWorks => run.turns.last_mut().unwrap().outcome = Outcome::Dropped,
         Invariant::TheLastTurnIsUnchanged => {
-            ran.alone.pop_if(|last| matches!(last.kind, EntryKind::TurnEnded(_)));
-            ran.alone.pop();
+            run.alone.pop_if(|last| matches!(last.kind, EntryKind::TurnEnded(_)));
+            run.alone.pop();
         }
     }
 }
 
 #[tokio::test]
 async fn every_invariant_accepts_whole_turns_and_detects_violation() {
-    let whole = ran(Scenario::ROUND, &[]).await;
+    let whole = run(Scenario::ROUND, &[]).await;
     whole.check(&[]).unwrap();
     for invariant in Invariant::ALL {
         let mut spoilt = whole.clone();
@@ -141,7 +140,7 @@ async fn d9_each_process_of_case_has_own_client() {
         counted.fetch_add(1, Ordering::Relaxed);
         leaves.client().advisor(leaves.memory()).advisor(leaves.tool_loop().build()?).build()
     });
-    let kill = [Strike::new(0, Mishap::Kill)];
+    let kill = [Injection::new(0, Fault::Kill)];
     // Before the first case, the last turn runs alone.
     for (case, processes) in [(&[&[][..]][..], 2), (&[&[]], 1), (&[&kill], 2), (&[&kill, &kill], 3)] {
         driver.run(case).await.unwrap().check(&[]).unwrap();
@@ -150,37 +149,33 @@ async fn d9_each_process_of_case_has_own_client() {
 }
 
 /// Inserts events between the failure of a turn's answer and its end.
-async fn after_a_failed_answer(events: &[Happened]) -> Result<(), String> {
+async fn after_a_failed_answer(events: &[Event]) -> Result<(), String> {
     let places = driver(Scenario::PLAIN).places().await;
     let model = places.iter().position(|place| *place == Place::ModelItem).unwrap();
-    let mut ran = ran(Scenario::PLAIN, &[Strike::new(model, Mishap::Fail)]).await;
-    ran.check(&[]).unwrap();
-    let happened = &mut ran.turns[0].happened;
-    let failed = happened.iter().position(|happened| matches!(happened, Happened::AnswerFailed { round: 1 }));
+    let mut run = run(Scenario::PLAIN, &[Injection::new(model, Fault::Fail)]).await;
+    run.check(&[]).unwrap();
+    let after_failure = &mut run.turns[0].events;
+    let failed = after_failure.iter().position(|event| matches!(event, Event::AnswerFailed { round: 1 }));
     let after = failed.unwrap() + 1..failed.unwrap() + 1;
-    happened.splice(after, events.iter().cloned());
-    Invariant::FailuresEndTheTurn.check(&ran)
+    after_failure.splice(after, events.iter().cloned());
+    Invariant::FailuresEndTheTurn.check(&run)
 }
 
 #[tokio::test]
 async fn failed_answer_counts_only_after_another_answer() {
     let answer = |round| ChatResponse::new(round, Message::assistant("Yes."), FinishReason::Stop);
-    let ended = |round| Happened::RoundEnded(answer(round));
-    let asked = Happened::Asked {
-        turn: TurnId::mint(),
-        round: 1,
-        messages: MessageList::new(),
-        tools: ToolSet::new(),
-    };
+    let ended = |round| Event::RoundEnded(answer(round));
+    let asked =
+        Event::Asked { turn: TurnId::mint(), round: 1, messages: MessageList::new(), tools: ToolSet::new() };
     let tool =
-        Happened::ToolStarted { key: CallKey::new(TurnId::mint(), 1, 0), call_id: "c".into(), effect: None };
-    let completed = Happened::Delivered(Chunk::Completed(answer(2)));
+        Event::ToolStarted { key: CallKey::new(TurnId::mint(), 1, 0), call_id: "c".into(), effect: None };
+    let completed = Event::Delivered(Chunk::Completed(answer(2)));
     for right in [
         vec![],
         vec![asked.clone(), ended(1), completed.clone()],
         vec![ended(2), completed.clone()],
-        vec![ended(2), tool.clone(), Happened::RoundStarted],
-        vec![Happened::LoopEnded, Happened::LoopStarted, Happened::RoundStarted, asked.clone()],
+        vec![ended(2), tool.clone(), Event::RoundStarted],
+        vec![Event::LoopEnded, Event::LoopStarted, Event::RoundStarted, asked.clone()],
     ] {
         after_a_failed_answer(&right).await.unwrap();
     }
@@ -188,9 +183,9 @@ async fn failed_answer_counts_only_after_another_answer() {
         vec![ended(1)],
         vec![tool],
         vec![completed.clone()],
-        vec![Happened::LoopEnded, completed],
-        vec![Happened::RoundStarted, asked.clone()],
-        vec![Happened::LoopStarted, Happened::RoundStarted, asked],
+        vec![Event::LoopEnded, completed],
+        vec![Event::RoundStarted, asked.clone()],
+        vec![Event::LoopStarted, Event::RoundStarted, asked],
     ] {
         after_a_failed_answer(&wrong).await.unwrap_err();
     }
@@ -198,7 +193,7 @@ async fn failed_answer_counts_only_after_another_answer() {
 
 #[tokio::test]
 async fn each_loop_of_a_turn_ends_once() {
-    let mut ran = ran(Scenario::PLAIN, &[]).await;
+    let mut run = run(Scenario::PLAIN, &[]).await;
     for (loops, holds) in [
         ("", true),
         ("SE", true),
@@ -212,47 +207,46 @@ async fn each_loop_of_a_turn_ends_once() {
         ("EE", false),
         ("ESE", false),
     ] {
-        let event = |which| if which == 'S' { Happened::LoopStarted } else { Happened::LoopEnded };
-        ran.turns[0].happened = loops.chars().map(event).collect();
-        assert_eq!(Invariant::LoopsEndOnce.check(&ran).is_ok(), holds, "{loops}");
+        let event = |which| if which == 'S' { Event::LoopStarted } else { Event::LoopEnded };
+        run.turns[0].events = loops.chars().map(event).collect();
+        assert_eq!(Invariant::LoopsEndOnce.check(&run).is_ok(), holds, "{loops}");
     }
 }
 
 #[tokio::test]
 async fn skipped_version_is_detected() {
-    let mut ran = ran(Scenario::PLAIN, &[]).await;
-    change(&mut ran, is_appended, |appended| match appended {
-        Happened::Appended { key, entries, .. } => {
-            Some(Happened::Appended { key, entries, version: Version::new(9) })
+    let mut run = run(Scenario::PLAIN, &[]).await;
+    change(&mut run, is_appended, |appended| match appended {
+        Event::Appended { key, entries, .. } => {
+            Some(Event::Appended { key, entries, version: Version::new(9) })
         }
         other => Some(other),
     });
-    let broken = ran.check(&[]).unwrap_err();
+    let broken = run.check(&[]).unwrap_err();
     assert_eq!(broken.invariant(), Invariant::LogIsWhatWasAppended);
     assert!(broken.problem().contains("version 9 instead of 1"), "{}", broken.problem());
 }
 
 #[tokio::test]
 async fn tool_start_not_stored_first_is_detected() {
-    let mut ran = ran(Scenario::ONCE, &[]).await;
-    ran.check(&[]).unwrap();
+    let mut run = run(Scenario::ONCE, &[]).await;
+    run.check(&[]).unwrap();
     let is_start = |entry: &NewEntry| matches!(entry.kind, EntryKind::CallStarted(_));
-    ran.turns[0].happened.retain(|happened| !ran::appended(happened).iter().any(is_start));
-    let found = Invariant::ToolsRunOnce.check(&ran).unwrap_err();
+    run.turns[0].events.retain(|event| !case_run::appended(event).iter().any(is_start));
+    let found = Invariant::ToolsRunOnce.check(&run).unwrap_err();
     assert!(found.ends_with("starts before its start is stored"), "{found}");
 }
 
 #[tokio::test]
 async fn completion_before_stored_end_is_detected() {
-    let mut ran = ran(Scenario::PLAIN, &[]).await;
-    let events = &mut ran.turns[0].happened;
+    let mut run = run(Scenario::PLAIN, &[]).await;
+    let events = &mut run.turns[0].events;
     let is_end = append_of("answer");
     let end = events.iter().position(is_end).unwrap();
     let end = events.remove(end);
-    let completed =
-        events.iter().position(|happened| matches!(happened, Happened::Delivered(Chunk::Completed(_))));
+    let completed = events.iter().position(|event| matches!(event, Event::Delivered(Chunk::Completed(_))));
     events.insert(completed.unwrap() + 1, end);
-    assert_eq!(ran.check(&[]).unwrap_err().invariant(), Invariant::TheEndComesLast);
+    assert_eq!(run.check(&[]).unwrap_err().invariant(), Invariant::TheEndComesLast);
 }
 
 /// The partial text of a dropped turn is missing, or another one, or repeated.
@@ -262,33 +256,33 @@ async fn a_partial_text_is_that_which_was_shown() {
     // The reader has received the beginning of a block and its first text.
     let readers = places.iter().enumerate().filter(|(_, place)| **place == Place::Reader);
     let shown = readers.map(|(point, _)| point).nth(1).unwrap();
-    let ran = ran(Scenario::PLAIN, &[Strike::new(shown, Mishap::Drop(OnDrop::KeepPartial))]).await;
-    ran.check(&[]).unwrap();
-    let end = ran.log.iter().position(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))).unwrap();
+    let run = run(Scenario::PLAIN, &[Injection::new(shown, Fault::Drop(OnDrop::KeepPartial))]).await;
+    run.check(&[]).unwrap();
+    let end = run.log.iter().position(|entry| matches!(entry.kind, EntryKind::TurnEnded(_))).unwrap();
     let interrupted = |partial: &str| EntryKind::TurnEnded(TurnEnd::Interrupted { partial: partial.into() });
-    assert_eq!(ran.log[end].kind, interrupted("All "));
+    assert_eq!(run.log[end].kind, interrupted("All "));
     for (kind, problem) in [
         (interrupted(""), "remembered 0 times"),
         (interrupted("All done."), "remembered 0 times"),
         (EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop)), "remembered 0 times"),
     ] {
-        let mut spoilt = ran.clone();
+        let mut spoilt = run.clone();
         spoilt.log[end].kind = kind;
         let found = Invariant::ShownIsRemembered.check(&spoilt).unwrap_err();
         assert!(found.contains(problem), "{found}");
     }
-    let mut doubled = ran.clone();
+    let mut doubled = run.clone();
     doubled.log[end].kind = EntryKind::Message(Message::assistant("All "));
-    doubled.log.insert(end + 1, ran.log[end].clone());
+    doubled.log.insert(end + 1, run.log[end].clone());
     Invariant::ShownIsRemembered.check(&doubled).unwrap();
     let turn = doubled.turns[0].id.clone();
     let entries = vec![NewEntry::new(turn.clone(), doubled.log[end].kind.clone())];
     let key = BatchKey::new(turn, 1, "answer");
-    doubled.turns[0].happened.push(Happened::Appended { key, entries, version: Version::new(2) });
+    doubled.turns[0].events.push(Event::Appended { key, entries, version: Version::new(2) });
     let found = Invariant::ShownIsRemembered.check(&doubled).unwrap_err();
     assert!(found.contains("remembered 2 times"), "{found}");
-    let mut killed = ran.clone();
-    killed.turns[0].over = Over::Killed;
+    let mut killed = run.clone();
+    killed.turns[0].outcome = Outcome::Killed;
     killed.log[end].kind = interrupted("");
     Invariant::ShownIsRemembered.check(&killed).unwrap();
     killed.log[end].kind = interrupted("Never");
@@ -296,26 +290,26 @@ async fn a_partial_text_is_that_which_was_shown() {
 }
 
 #[tokio::test]
-async fn every_mishap_happens_where_it_is_wanted() {
+async fn every_fault_happens_where_it_is_injected() {
     let places = driver(Scenario::ROUND).places().await;
-    for mishap in Mishap::ALL {
-        let at: Vec<_> = (0..places.len()).filter(|point| mishap.can_happen_at(places[*point])).collect();
-        assert!(!at.is_empty(), "{mishap:?}");
-        let ran = ran(Scenario::ROUND, &[Strike::new(at[at.len() / 2], mishap)]).await;
-        assert!(ran.all_struck(), "{ran}");
-        let over = ran.turns[0].over;
-        let expected = match mishap {
-            Mishap::Drop(_) => over == Over::Dropped,
-            Mishap::Kill => over == Over::Killed,
-            Mishap::Cancel(_) => over == Over::Failed(advisor_core::ErrorKind::Cancelled),
+    for fault in Fault::ALL {
+        let at: Vec<_> = (0..places.len()).filter(|point| fault.can_happen_at(places[*point])).collect();
+        assert!(!at.is_empty(), "{fault:?}");
+        let run = run(Scenario::ROUND, &[Injection::new(at[at.len() / 2], fault)]).await;
+        assert!(run.all_injected(), "{run}");
+        let outcome = run.turns[0].outcome;
+        let expected = match fault {
+            Fault::Drop(_) => outcome == Outcome::Dropped,
+            Fault::Kill => outcome == Outcome::Killed,
+            Fault::Cancel(_) => outcome == Outcome::Failed(advisor_core::ErrorKind::Cancelled),
             _ => true,
         };
-        assert!(expected, "{mishap:?}: {over:?}");
+        assert!(expected, "{fault:?}: {outcome:?}");
     }
 }
 
 #[tokio::test]
-async fn a_leaf_of_ones_own_is_struck_too() {
+async fn a_fault_is_injected_at_a_custom_leaf() {
     let mut driver = CrashDriver::new(Scenario::PLAIN, InMemoryStore::new(), |leaves: &Leaves| {
         let points = leaves.points.clone();
         let timer = from_fn("timer", move |request: ChatRequest, next: AdvisorChain| {
@@ -330,9 +324,9 @@ async fn a_leaf_of_ones_own_is_struck_too() {
     });
     let places = driver.places().await;
     let timer = places.iter().position(|place| *place == Place::Other("timer")).unwrap();
-    let ran = driver.run(&[&[Strike::new(timer, Mishap::Fail)]]).await.unwrap();
-    assert_eq!(ran.turns[0].over, Over::Failed(advisor_core::ErrorKind::Advisor));
-    ran.check(&[]).unwrap();
+    let run = driver.run(&[&[Injection::new(timer, Fault::Fail)]]).await.unwrap();
+    assert_eq!(run.turns[0].outcome, Outcome::Failed(advisor_core::ErrorKind::Advisor));
+    run.check(&[]).unwrap();
 }
 
 #[tokio::test]
@@ -343,8 +337,8 @@ async fn what_goes_on_after_a_turn_is_found() {
     points.end();
     points.pass("late").await.unwrap();
     drop(left);
-    let happened: Vec<_> = points.happened().iter().map(ToString::to_string).collect();
-    assert_eq!(happened, ["1 parts of the turn are still there", "went on without a turn: late"]);
+    let events: Vec<_> = points.events().iter().map(ToString::to_string).collect();
+    assert_eq!(events, ["1 parts of the turn are still there", "went on without a turn: late"]);
 }
 
 /// Creates a driver of a chain with this advisor as the outermost one.
@@ -375,11 +369,11 @@ async fn work_that_a_turn_has_spawned_is_found() {
             }
         })
     });
-    let ran = driver.run(&[&[]]).await.unwrap();
-    assert_eq!(ran.check(&[]).unwrap_err().invariant(), Invariant::NothingIsLeft);
-    let is_late = |happened: &Happened| matches!(happened, Happened::Late(Place::Other("spawned")));
-    for turn in &ran.turns {
-        assert_eq!(turn.happened.iter().filter(|happened| is_late(happened)).count(), 1, "{ran}");
+    let run = driver.run(&[&[]]).await.unwrap();
+    assert_eq!(run.check(&[]).unwrap_err().invariant(), Invariant::NothingIsLeft);
+    let is_late = |event: &Event| matches!(event, Event::Late(Place::Other("spawned")));
+    for turn in &run.turns {
+        assert_eq!(turn.events.iter().filter(|event| is_late(event)).count(), 1, "{run}");
     }
 }
 
@@ -395,8 +389,8 @@ async fn chain_with_own_tool_loop_is_detected() {
 
 #[tokio::test]
 #[should_panic(expected = "can happen at no point of this turn")]
-async fn a_mishap_that_cannot_happen_is_found() {
-    driver(Scenario::PLAIN).every_point(&[Mishap::Store(crate::StoreFault::HangBefore)]).await;
+async fn a_fault_that_cannot_happen_is_found() {
+    driver(Scenario::PLAIN).every_point(&[Fault::Store(crate::StoreFault::HangBefore)]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -404,12 +398,12 @@ async fn hanging_turn_is_detected_and_located() {
     let mut driver = driver_with(|_| {
         from_fn("hangs", |_: ChatRequest, _: AdvisorChain| async { std::future::pending().await })
     });
-    let ran = driver.run(&[]).await.unwrap();
-    assert_eq!(ran.turns[0].over, Over::Stuck);
-    let broken = ran.check(&[]).unwrap_err();
+    let run = driver.run(&[]).await.unwrap();
+    assert_eq!(run.turns[0].outcome, Outcome::Stuck);
+    let broken = run.check(&[]).unwrap_err();
     assert_eq!(broken.invariant(), Invariant::TheEndComesLast);
     assert!(broken.problem().contains("hangs after 1 points, the last of which is: before the first poll"));
-    assert!(broken.to_string().contains("over: Stuck"), "{broken}");
+    assert!(broken.to_string().contains("outcome: Stuck"), "{broken}");
 }
 
 #[tokio::test]

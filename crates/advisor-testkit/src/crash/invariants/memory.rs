@@ -3,37 +3,34 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use advisor_core::{BlockDelta, ChatResponse, Chunk, ErrorKind, Message, OnDrop, Role, TurnEnd, TurnId};
 use conversation_store::{Entry, EntryKind, NewEntry, Version};
 
-use crate::crash::{Happened, Mishap, Over, Ran, TurnRan, words};
+use crate::crash::{CaseRun, Event, Fault, Outcome, TurnRun, labels};
 
-pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
-    for (place, turn) in ran.turns.iter().enumerate() {
+pub(super) fn log_is_what_was_appended(run: &CaseRun) -> Result<(), String> {
+    for (place, turn) in run.turns.iter().enumerate() {
         let mut log = turn.log.iter();
         let is_next =
             |new: &NewEntry| log.next().is_some_and(|old| (&old.turn, &old.kind) == (&new.turn, &new.kind));
-        let all_there = ran.appended_until(place).all(is_next);
+        let all_there = run.appended_until(place).all(is_next);
         if !all_there
             || log.next().is_some()
             || !turn.log.iter().map(|entry| entry.seq).eq((1..).take(turn.log.len()))
         {
-            let words: Vec<_> = turn.log.iter().map(|entry| words::of_entry(&entry.kind)).collect();
-            return Err(format!(
-                "after turn {} the log is {words:?}, which is not what was appended",
-                turn.id
-            ));
+            let log: Vec<_> = turn.log.iter().map(|entry| labels::of_entry(&entry.kind)).collect();
+            return Err(format!("after turn {} the log is {log:?}, which is not what was appended", turn.id));
         }
     }
     let mut versions = HashMap::new();
     let mut reached = Version::EMPTY;
-    for happened in ran.happened() {
-        match happened {
-            Happened::Appended { key, entries, version } => {
+    for event in run.events() {
+        match event {
+            Event::Appended { key, entries, version } => {
                 reached = reached.after(entries.len());
                 if *version != reached {
                     return Err(format!("batch {key} led to version {version} instead of {reached}"));
                 }
                 versions.insert(key, reached);
             }
-            Happened::AppendedAgain { key, version } if versions.get(key) != Some(version) => {
+            Event::AppendedAgain { key, version } if versions.get(key) != Some(version) => {
                 return Err(format!("batch {key}, appended again, led to version {version}"));
             }
             _ => {}
@@ -42,9 +39,9 @@ pub(super) fn log_is_what_was_appended(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn turns_stand_together(ran: &Ran) -> Result<(), String> {
+pub(super) fn turns_stand_together(run: &CaseRun) -> Result<(), String> {
     let mut seen = HashSet::new();
-    for entries in ran.log.chunk_by(|one, next| one.turn == next.turn) {
+    for entries in run.log.chunk_by(|one, next| one.turn == next.turn) {
         let is_input =
             |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::User);
         let Some(first) = entries.first() else { continue };
@@ -59,10 +56,10 @@ pub(super) fn turns_stand_together(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn shown_is_remembered(ran: &Ran) -> Result<(), String> {
-    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| !is_undone(turn, &ran.log)) {
-        let remembered = Remembered::of(turn, &ran.log);
-        remembered.holds(turn, ran.is_killed_from(place))?;
+pub(super) fn shown_is_remembered(run: &CaseRun) -> Result<(), String> {
+    for (place, turn) in run.turns.iter().enumerate().filter(|(_, turn)| !is_undone(turn, &run.log)) {
+        let remembered = Remembered::of(turn, &run.log);
+        remembered.holds(turn, run.is_killed_from(place))?;
     }
     Ok(())
 }
@@ -75,7 +72,7 @@ struct Remembered {
 }
 
 impl Remembered {
-    fn of(turn: &TurnRan, log: &[Entry]) -> Self {
+    fn of(turn: &TurnRun, log: &[Entry]) -> Self {
         let is_answer = |message: &&Message| message.role() == Role::Assistant;
         let messages = turn.entries(log).filter_map(|entry| entry.kind.as_message());
         let answers = messages.filter(is_answer).map(Message::text).collect();
@@ -90,7 +87,7 @@ impl Remembered {
         Self { answers, partial, completed: matches!(end, Some(TurnEnd::Completed(_))) }
     }
 
-    fn holds(&self, turn: &TurnRan, killed: bool) -> Result<(), String> {
+    fn holds(&self, turn: &TurnRun, killed: bool) -> Result<(), String> {
         let shown = shown(turn);
         let last_round = shown.keys().next_back().copied();
         let mut rest = self.answers.iter();
@@ -127,7 +124,7 @@ impl Remembered {
         if !self.partial.is_empty() && last != Some(&self.partial) {
             return Err(format!("{:?} is remembered as shown, and {last:?} was", self.partial));
         }
-        if turn.over == Over::Completed && !self.completed {
+        if turn.outcome == Outcome::Completed && !self.completed {
             return Err("a turn that has completed is not remembered so".into());
         }
         Ok(())
@@ -135,14 +132,14 @@ impl Remembered {
 }
 
 /// Returns the text of each round that the reader was shown, without void text.
-fn shown(turn: &TurnRan) -> BTreeMap<u32, String> {
+fn shown(turn: &TurnRun) -> BTreeMap<u32, String> {
     let mut rounds: BTreeMap<u32, String> = BTreeMap::new();
-    for happened in &turn.happened {
-        match happened {
-            Happened::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
+    for event in &turn.events {
+        match event {
+            Event::Delivered(Chunk::Delta { block, delta: BlockDelta::Text(text) }) => {
                 rounds.entry(block.round).or_default().push_str(text);
             }
-            Happened::Delivered(Chunk::AttemptRestarted { round }) => {
+            Event::Delivered(Chunk::AttemptRestarted { round }) => {
                 rounds.remove(round);
             }
             _ => {}
@@ -152,17 +149,17 @@ fn shown(turn: &TurnRan) -> BTreeMap<u32, String> {
 }
 
 /// Returns the response that the reader received at the end of the turn.
-fn told(turn: &TurnRan) -> Option<&ChatResponse> {
-    turn.happened.iter().find_map(|happened| match happened {
-        Happened::Delivered(Chunk::Completed(response)) => Some(response),
+fn told(turn: &TurnRun) -> Option<&ChatResponse> {
+    turn.events.iter().find_map(|event| match event {
+        Event::Delivered(Chunk::Completed(response)) => Some(response),
         _ => None,
     })
 }
 
 /// Checks whether an answer of this round that begins with `text` was appended.
-fn is_stored(turn: &TurnRan, round: u32, text: &str) -> bool {
-    turn.happened.iter().any(|happened| match happened {
-        Happened::Appended { key, entries, .. } if key.turn == turn.id && key.round == round => {
+fn is_stored(turn: &TurnRun, round: u32, text: &str) -> bool {
+    turn.events.iter().any(|event| match event {
+        Event::Appended { key, entries, .. } if key.turn == turn.id && key.round == round => {
             let mut messages = entries.iter().filter_map(|entry| entry.kind.as_message());
             messages.any(|message| message.role() == Role::Assistant && message.text().starts_with(text))
         }
@@ -171,22 +168,22 @@ fn is_stored(turn: &TurnRan, round: u32, text: &str) -> bool {
 }
 
 /// Checks whether the reader has seen the end of the round.
-fn has_seen_end(turn: &TurnRan, round: u32) -> bool {
-    turn.happened.iter().any(|happened| match happened {
-        Happened::Delivered(Chunk::RoundCompleted(response)) => response.round() == round,
-        Happened::Delivered(Chunk::Completed(_)) => true,
+fn has_seen_end(turn: &TurnRun, round: u32) -> bool {
+    turn.events.iter().any(|event| match event {
+        Event::Delivered(Chunk::RoundCompleted(response)) => response.round() == round,
+        Event::Delivered(Chunk::Completed(_)) => true,
         _ => false,
     })
 }
 
 /// Checks whether a turn must be hidden, as if it had never happened.
-fn is_undone(turn: &TurnRan, log: &[Entry]) -> bool {
-    let cancelled = turn.first_cancelled() == Some(Mishap::Cancel(OnDrop::Rollback));
-    match turn.over {
-        Over::Dropped if turn.struck_by().any(|mishap| mishap == Mishap::Drop(OnDrop::Rollback)) => true,
-        Over::Failed(ErrorKind::Cancelled) => cancelled,
+fn is_undone(turn: &TurnRun, log: &[Entry]) -> bool {
+    let cancelled = turn.first_cancelled() == Some(Fault::Cancel(OnDrop::Rollback));
+    match turn.outcome {
+        Outcome::Dropped if turn.injected().any(|fault| fault == Fault::Drop(OnDrop::Rollback)) => true,
+        Outcome::Failed(ErrorKind::Cancelled) => cancelled,
         // A turn that failed before it was cancelled stays failed, but only the log shows that.
-        Over::Dropped | Over::Killed | Over::Panicked => cancelled && is_hidden(turn, log),
+        Outcome::Dropped | Outcome::Killed | Outcome::Panicked => cancelled && is_hidden(turn, log),
         _ => false,
     }
 }
@@ -196,23 +193,23 @@ fn said_by_user(entry: &Entry) -> Option<String> {
     message.map(Message::text)
 }
 
-fn is_hidden(turn: &TurnRan, log: &[Entry]) -> bool {
+fn is_hidden(turn: &TurnRun, log: &[Entry]) -> bool {
     let last = turn.entries(log).last();
     last.is_none_or(|entry| matches!(entry.kind, EntryKind::TurnEnded(TurnEnd::RolledBack)))
 }
 
-pub(super) fn undone_is_hidden(ran: &Ran) -> Result<(), String> {
-    for (place, turn) in ran.turns.iter().enumerate().filter(|(_, turn)| is_undone(turn, &ran.log)) {
-        if ran.is_killed_from(place) {
+pub(super) fn undone_is_hidden(run: &CaseRun) -> Result<(), String> {
+    for (place, turn) in run.turns.iter().enumerate().filter(|(_, turn)| is_undone(turn, &run.log)) {
+        if run.is_killed_from(place) {
             continue;
         }
-        if !is_hidden(turn, &ran.log) {
+        if !is_hidden(turn, &run.log) {
             return Err(format!("turn {} was rolled back and is not hidden", turn.id));
         }
-        let said: HashSet<_> = turn.entries(&ran.log).filter_map(said_by_user).collect();
-        let asked = ran.turns.iter().skip(place + 1).flat_map(|later| &later.happened);
-        let mut sent = asked.filter_map(|happened| match happened {
-            Happened::Asked { messages, .. } => Some(messages),
+        let said: HashSet<_> = turn.entries(&run.log).filter_map(said_by_user).collect();
+        let asked = run.turns.iter().skip(place + 1).flat_map(|later| &later.events);
+        let mut sent = asked.filter_map(|event| match event {
+            Event::Asked { messages, .. } => Some(messages),
             _ => None,
         });
         if sent.any(|messages| messages.iter().any(|message| said.contains(&message.text()))) {
@@ -222,12 +219,12 @@ pub(super) fn undone_is_hidden(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn the_last_turn_works(ran: &Ran) -> Result<(), String> {
-    let Some(last) = ran.turns.last() else { return Ok(()) };
-    if last.over != Over::Completed {
-        return Err(format!("the last turn does not complete but is over so: {:?}", last.over));
+pub(super) fn the_last_turn_works(run: &CaseRun) -> Result<(), String> {
+    let Some(last) = run.turns.last() else { return Ok(()) };
+    if last.outcome != Outcome::Completed {
+        return Err(format!("the last turn does not complete but ends so: {:?}", last.outcome));
     }
-    let remembered = Remembered::of(last, &ran.log);
+    let remembered = Remembered::of(last, &run.log);
     if !remembered.completed {
         return Err(format!(
             "the last turn is not remembered as one that has completed: {:?}",
@@ -237,19 +234,19 @@ pub(super) fn the_last_turn_works(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn the_last_turn_is_unchanged(ran: &Ran) -> Result<(), String> {
-    let Some(last) = ran.turns.last() else { return Ok(()) };
+pub(super) fn the_last_turn_is_unchanged(run: &CaseRun) -> Result<(), String> {
+    let Some(last) = run.turns.last() else { return Ok(()) };
     let messages = |log: &[Entry], turn: &TurnId| -> Vec<Message> {
         let entries = log.iter().filter(|entry| entry.turn == *turn);
         entries.filter_map(|entry| entry.kind.as_message()).cloned().collect()
     };
-    let alone = ran.alone.last().map(|entry| messages(&ran.alone, &entry.turn)).unwrap_or_default();
-    let remembered = messages(&ran.log, &last.id);
+    let alone = run.alone.last().map(|entry| messages(&run.alone, &entry.turn)).unwrap_or_default();
+    let remembered = messages(&run.log, &last.id);
     if remembered != alone {
         return Err(format!(
             "the last turn is remembered as {}, and in a conversation of its own as {}",
-            words::of_messages(&remembered),
-            words::of_messages(&alone)
+            labels::of_messages(&remembered),
+            labels::of_messages(&alone)
         ));
     }
     Ok(())

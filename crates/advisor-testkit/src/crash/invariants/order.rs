@@ -4,19 +4,19 @@ use advisor_core::{Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};
 use conversation_store::EntryKind;
 
 use crate::StoreFault;
-use crate::crash::ran::appended;
-use crate::crash::{Happened, Mishap, Over, Place, Ran, TurnRan};
+use crate::crash::case_run::appended;
+use crate::crash::{CaseRun, Event, Fault, Outcome, Place, TurnRun};
 
 /// Returns the messages of a turn that these events appended, in order.
-fn messages<'a>(events: &'a [Happened], turn: &'a TurnId) -> impl Iterator<Item = &'a Message> {
+fn messages<'a>(events: &'a [Event], turn: &'a TurnId) -> impl Iterator<Item = &'a Message> {
     let entries = events.iter().flat_map(appended).filter(move |entry| entry.turn == *turn);
     entries.filter_map(|entry| entry.kind.as_message())
 }
 
-pub(super) fn input_comes_first(ran: &Ran) -> Result<(), String> {
-    for turn in &ran.turns {
-        let asked = turn.happened.iter().position(|happened| matches!(happened, Happened::Asked { .. }));
-        let Some(before) = asked.and_then(|asked| turn.happened.get(..asked)) else { continue };
+pub(super) fn input_comes_first(run: &CaseRun) -> Result<(), String> {
+    for turn in &run.turns {
+        let asked = turn.events.iter().position(|event| matches!(event, Event::Asked { .. }));
+        let Some(before) = asked.and_then(|asked| turn.events.get(..asked)) else { continue };
         if !messages(before, &turn.id).any(|message| message.role() == Role::User) {
             return Err(format!("turn {} asks the model before its input is stored", turn.id));
         }
@@ -24,11 +24,11 @@ pub(super) fn input_comes_first(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn answers_precede_tools(ran: &Ran) -> Result<(), String> {
-    for turn in &ran.turns {
-        for (place, happened) in turn.happened.iter().enumerate() {
-            let Happened::ToolStarted { call_id, .. } = happened else { continue };
-            let before = turn.happened.get(..place).unwrap_or_default();
+pub(super) fn answers_precede_tools(run: &CaseRun) -> Result<(), String> {
+    for turn in &run.turns {
+        for (place, event) in turn.events.iter().enumerate() {
+            let Event::ToolStarted { call_id, .. } = event else { continue };
+            let before = turn.events.get(..place).unwrap_or_default();
             let stored =
                 messages(before, &turn.id).flat_map(Message::tool_calls).any(|call| call.id == *call_id);
             if !stored {
@@ -39,11 +39,11 @@ pub(super) fn answers_precede_tools(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn results_precede_requests(ran: &Ran) -> Result<(), String> {
-    for turn in &ran.turns {
-        for (place, happened) in turn.happened.iter().enumerate() {
-            let Happened::Asked { round, .. } = happened else { continue };
-            let before = turn.happened.get(..place).unwrap_or_default();
+pub(super) fn results_precede_requests(run: &CaseRun) -> Result<(), String> {
+    for turn in &run.turns {
+        for (place, event) in turn.events.iter().enumerate() {
+            let Event::Asked { round, .. } = event else { continue };
+            let before = turn.events.get(..place).unwrap_or_default();
             let called: HashSet<&Text> =
                 messages(before, &turn.id).flat_map(Message::tool_calls).map(|call| &call.id).collect();
             let answered: HashSet<&Text> = messages(before, &turn.id)
@@ -58,15 +58,15 @@ pub(super) fn results_precede_requests(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn failures_end_the_turn(ran: &Ran) -> Result<(), String> {
-    for turn in &ran.turns {
-        for (place, happened) in turn.happened.iter().enumerate() {
-            let after = turn.happened.get(place + 1..).unwrap_or_default();
-            match happened {
-                Happened::Struck { place, mishap, .. } if ends_the_turn(*place, *mishap) => {
+pub(super) fn failures_end_the_turn(run: &CaseRun) -> Result<(), String> {
+    for turn in &run.turns {
+        for (place, event) in turn.events.iter().enumerate() {
+            let after = turn.events.get(place + 1..).unwrap_or_default();
+            match event {
+                Event::Injected { place, fault, .. } if ends_the_turn(*place, *fault) => {
                     nothing_goes_on(turn, after)?;
                 }
-                Happened::AnswerFailed { round } => failed_is_no_answer(*round, after)?,
+                Event::AnswerFailed { round } => failed_is_no_answer(*round, after)?,
                 _ => {}
             }
         }
@@ -74,13 +74,12 @@ pub(super) fn failures_end_the_turn(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-fn nothing_goes_on(turn: &TurnRan, after: &[Happened]) -> Result<(), String> {
-    let goes_on =
-        |happened: &Happened| matches!(happened, Happened::ToolStarted { .. } | Happened::Asked { .. });
+fn nothing_goes_on(turn: &TurnRun, after: &[Event]) -> Result<(), String> {
+    let goes_on = |event: &Event| matches!(event, Event::ToolStarted { .. } | Event::Asked { .. });
     if after.iter().any(goes_on) {
         return Err("a tool starts or the model is asked after the turn has failed".into());
     }
-    if turn.over == Over::Completed && !is_at_the_end(after) {
+    if turn.outcome == Outcome::Completed && !is_at_the_end(after) {
         return Err("the turn completes although it has failed".into());
     }
     Ok(())
@@ -88,22 +87,22 @@ fn nothing_goes_on(turn: &TurnRan, after: &[Happened]) -> Result<(), String> {
 
 /// Checks that neither the loop nor the turn uses a failed answer, until an advisor inside the loop retries or
 /// answers.
-fn failed_is_no_answer(round: u32, after: &[Happened]) -> Result<(), String> {
+fn failed_is_no_answer(round: u32, after: &[Event]) -> Result<(), String> {
     let mut ended = false;
-    for happened in after {
-        let goes_on = match happened {
-            Happened::Asked { .. } => return Ok(()),
+    for event in after {
+        let goes_on = match event {
+            Event::Asked { .. } => return Ok(()),
             // An advisor outside the loop runs the whole loop again.
-            Happened::LoopStarted if ended => return Ok(()),
-            Happened::LoopEnded => {
+            Event::LoopStarted if ended => return Ok(()),
+            Event::LoopEnded => {
                 ended = true;
                 continue;
             }
-            Happened::RoundEnded(response) if response.round() != round => return Ok(()),
-            Happened::RoundEnded(_) => "the loop is given it as a whole one",
-            Happened::RoundStarted => "the loop begins another round",
-            Happened::ToolStarted { .. } => "a tool starts",
-            Happened::Delivered(Chunk::Completed(_)) => "the turn completes",
+            Event::RoundEnded(response) if response.round() != round => return Ok(()),
+            Event::RoundEnded(_) => "the loop is given it as a whole one",
+            Event::RoundStarted => "the loop begins another round",
+            Event::ToolStarted { .. } => "a tool starts",
+            Event::Delivered(Chunk::Completed(_)) => "the turn completes",
             _ => continue,
         };
         return Err(format!("{goes_on} after the answer of round {round} has failed"));
@@ -112,36 +111,36 @@ fn failed_is_no_answer(round: u32, after: &[Happened]) -> Result<(), String> {
 }
 
 /// Checks whether no part of the turn may recover from this.
-fn ends_the_turn(place: Place, mishap: Mishap) -> bool {
-    match mishap {
-        Mishap::Store(StoreFault::Unavailable) => !place.is_of_given_lease(),
-        Mishap::Fail => matches!(place, Place::Hook(_)),
+fn ends_the_turn(place: Place, fault: Fault) -> bool {
+    match fault {
+        Fault::Store(StoreFault::Unavailable) => !place.is_of_given_lease(),
+        Fault::Fail => matches!(place, Place::Hook(_)),
         _ => false,
     }
 }
 
-/// Checks whether the turn had ended when the mishap happened.
-fn is_at_the_end(after: &[Happened]) -> bool {
-    !after.iter().any(|happened| matches!(happened, Happened::Delivered(_)))
+/// Checks whether the turn had ended when the fault was injected.
+fn is_at_the_end(after: &[Event]) -> bool {
+    !after.iter().any(|event| matches!(event, Event::Delivered(_)))
 }
 
-pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
-    for turn in &ran.turns {
-        let over = turn.happened.iter().position(|happened| matches!(happened, Happened::Over(_)));
-        let (before, after) = turn.happened.split_at(over.unwrap_or(turn.happened.len()));
-        if after.iter().any(|happened| matches!(happened, Happened::Delivered(_))) {
+pub(super) fn the_end_comes_last(run: &CaseRun) -> Result<(), String> {
+    for turn in &run.turns {
+        let end = turn.events.iter().position(|event| matches!(event, Event::TurnEnded(_)));
+        let (before, after) = turn.events.split_at(end.unwrap_or(turn.events.len()));
+        if after.iter().any(|event| matches!(event, Event::Delivered(_))) {
             return Err("something comes out after the end".into());
         }
-        if turn.over == Over::Stuck {
+        if turn.outcome == Outcome::Stuck {
             let last = turn.places.last().map(ToString::to_string).unwrap_or_default();
             let passed = turn.places.len();
             return Err(format!("the turn hangs after {passed} points, the last of which is: {last}"));
         }
-        if turn.over == Over::Stopped {
+        if turn.outcome == Outcome::Stopped {
             return Err("the turn ends with neither `Completed` nor an error".into());
         }
         let completed =
-            before.iter().position(|happened| matches!(happened, Happened::Delivered(Chunk::Completed(_))));
+            before.iter().position(|event| matches!(event, Event::Delivered(Chunk::Completed(_))));
         let Some(before) = completed.and_then(|completed| before.get(..completed)) else { continue };
         let is_end = |kind: &EntryKind| matches!(kind, EntryKind::TurnEnded(TurnEnd::Completed(_)));
         let ends = before.iter().flat_map(appended).filter(|entry| entry.turn == turn.id);
@@ -152,21 +151,19 @@ pub(super) fn the_end_comes_last(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn tools_run_once(ran: &Ran) -> Result<(), String> {
+pub(super) fn tools_run_once(run: &CaseRun) -> Result<(), String> {
     let (mut started, mut had_effect, mut announced) = (HashSet::new(), HashSet::new(), HashSet::new());
-    for happened in ran.happened() {
-        announced.extend(appended(happened).iter().filter_map(|entry| match &entry.kind {
+    for event in run.events() {
+        announced.extend(appended(event).iter().filter_map(|entry| match &entry.kind {
             EntryKind::CallStarted(start) => Some(&start.key),
             _ => None,
         }));
-        let (key, first) = match happened {
-            Happened::ToolStarted { key, effect: Some(Effect::AtMostOnce), .. }
-                if !announced.contains(key) =>
-            {
+        let (key, first) = match event {
+            Event::ToolStarted { key, effect: Some(Effect::AtMostOnce), .. } if !announced.contains(key) => {
                 return Err(format!("call {key} starts before its start is stored"));
             }
-            Happened::ToolStarted { key, .. } => (key, started.insert(key)),
-            Happened::ToolEffect(key) => (key, had_effect.insert(key)),
+            Event::ToolStarted { key, .. } => (key, started.insert(key)),
+            Event::ToolEffect(key) => (key, had_effect.insert(key)),
             _ => continue,
         };
         if !first {
@@ -176,13 +173,13 @@ pub(super) fn tools_run_once(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn loops_end_once(ran: &Ran) -> Result<(), String> {
-    for turn in &ran.turns {
+pub(super) fn loops_end_once(run: &CaseRun) -> Result<(), String> {
+    for turn in &run.turns {
         let (mut started, mut ended, mut in_turns) = (0, 0, true);
-        for happened in &turn.happened {
-            match happened {
-                Happened::LoopStarted => started += 1,
-                Happened::LoopEnded => ended += 1,
+        for event in &turn.events {
+            match event {
+                Event::LoopStarted => started += 1,
+                Event::LoopEnded => ended += 1,
                 _ => continue,
             }
             in_turns &= started <= ended + 1;
@@ -196,7 +193,7 @@ pub(super) fn loops_end_once(ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn nothing_is_left(ran: &Ran) -> Result<(), String> {
-    let left = ran.happened().find(|happened| matches!(happened, Happened::Left(_) | Happened::Late(_)));
+pub(super) fn nothing_is_left(run: &CaseRun) -> Result<(), String> {
+    let left = run.events().find(|event| matches!(event, Event::Leaked(_) | Event::Late(_)));
     left.map_or(Ok(()), |left| Err(left.to_string()))
 }

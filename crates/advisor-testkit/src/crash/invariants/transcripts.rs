@@ -2,28 +2,28 @@ use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
 use chat_memory_advisor::{INTERRUPTED, repair, validate_transcript};
 use conversation_store::{Entry, EntryKind, NewEntry};
 
-use crate::crash::ran::appended;
-use crate::crash::{Happened, Ran, words};
+use crate::crash::case_run::appended;
+use crate::crash::{CaseRun, Event, labels};
 
-pub(super) fn requests_are_valid(ran: &Ran) -> Result<(), String> {
-    for happened in ran.happened() {
-        let Happened::Asked { messages, .. } = happened else { continue };
+pub(super) fn requests_are_valid(run: &CaseRun) -> Result<(), String> {
+    for event in run.events() {
+        let Event::Asked { messages, .. } = event else { continue };
         let said: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
         if let Some(defect) = validate_transcript(said.iter().copied()).first() {
-            return Err(format!("{defect} in {}", words::of_messages(said)));
+            return Err(format!("{defect} in {}", labels::of_messages(said)));
         }
         if said.first().is_none_or(|first| first.role() != Role::User) {
-            return Err(format!("the user does not speak first in {}", words::of_messages(said)));
+            return Err(format!("the user does not speak first in {}", labels::of_messages(said)));
         }
     }
     Ok(())
 }
 
-pub(super) fn memory_is_the_prompt(ran: &Ran) -> Result<(), String> {
+pub(super) fn memory_is_the_prompt(run: &CaseRun) -> Result<(), String> {
     let mut log = Vec::new();
-    for happened in ran.happened() {
-        log.extend(numbered(appended(happened), log.len()));
-        let Happened::Asked { messages, .. } = happened else { continue };
+    for event in run.events() {
+        log.extend(numbered(appended(event), log.len()));
+        let Event::Asked { messages, .. } = event else { continue };
         let mut told = repair(&log);
         // Repair treats the running turn as interrupted.
         if told.last().is_some_and(|last| last.role() == Role::Assistant && last.text() == INTERRUPTED) {
@@ -33,23 +33,23 @@ pub(super) fn memory_is_the_prompt(ran: &Ran) -> Result<(), String> {
         if !sent.iter().copied().eq(&told) {
             return Err(format!(
                 "the model was sent {}, and memory tells {}",
-                words::of_messages(sent),
-                words::of_messages(&told)
+                labels::of_messages(sent),
+                labels::of_messages(&told)
             ));
         }
     }
     Ok(())
 }
 
-pub(super) fn repairing_again_changes_nothing(ran: &Ran) -> Result<(), String> {
-    for turn in &ran.turns {
+pub(super) fn repairing_again_changes_nothing(run: &CaseRun) -> Result<(), String> {
+    for turn in &run.turns {
         let once = repair(&turn.log);
         if let Some(defect) = validate_transcript(&once).first() {
-            return Err(format!("{defect} in the repaired log {}", words::of_messages(&once)));
+            return Err(format!("{defect} in the repaired log {}", labels::of_messages(&once)));
         }
         let again = repair(&as_one_turn(&once, &turn.id));
         if again != once {
-            return Err(format!("{} becomes {}", words::of_messages(&once), words::of_messages(&again)));
+            return Err(format!("{} becomes {}", labels::of_messages(&once), labels::of_messages(&again)));
         }
     }
     Ok(())

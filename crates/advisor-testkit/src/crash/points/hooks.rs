@@ -5,7 +5,7 @@ use advisor_core::{ChatRequest, ChatResponse, Message, MessageList, Result};
 use async_trait::async_trait;
 use tool_call_advisor::{LoopHooks, LoopOutcome};
 
-use crate::crash::{AwaitPoints, Happened, Place};
+use crate::crash::{AwaitPoints, Event, Place};
 
 /// Hooks of the loop, each of which passes a point first. Made by [`AwaitPoints::hooks`].
 #[derive(Clone)]
@@ -28,19 +28,19 @@ impl PointHooks {
 #[async_trait]
 impl LoopHooks for PointHooks {
     async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
-        self.points.record(Happened::LoopStarted);
+        self.points.record(Event::LoopStarted);
         self.pass("loop_start").await?;
         self.inner.loop_start(request).await
     }
 
     async fn before_round(&self, request: ChatRequest, round: u32) -> Result<ChatRequest> {
-        self.points.record(Happened::RoundStarted);
+        self.points.record(Event::RoundStarted);
         self.pass("before_round").await?;
         self.inner.before_round(request, round).await
     }
 
     async fn after_round(&self, response: ChatResponse, round: u32) -> Result<ChatResponse> {
-        self.points.record(Happened::RoundEnded(response.clone()));
+        self.points.record(Event::RoundEnded(response.clone()));
         self.pass("after_round").await?;
         self.inner.after_round(response, round).await
     }
@@ -51,7 +51,7 @@ impl LoopHooks for PointHooks {
     }
 
     fn finalize(&self, outcome: &LoopOutcome) {
-        self.points.record(Happened::LoopEnded);
+        self.points.record(Event::LoopEnded);
         self.inner.finalize(outcome);
     }
 }

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use futures::stream::Stream;
 
 use crate::crash::points::Alive;
-use crate::crash::points::pass::{Fault, Pass, WANTED};
-use crate::crash::{AwaitPoints, Happened, Place};
+use crate::crash::points::pass::{LeafFault, Pass, WANTED};
+use crate::crash::{AwaitPoints, Event, Place};
 
 /// A model that passes a point when it is asked and before each of its items. Made by [`AwaitPoints::model`].
 #[derive(Clone)]
@@ -37,7 +37,7 @@ impl PointModel {
 impl ChatModel for PointModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
         let alive = self.points.alive();
-        self.points.record(Happened::Asked {
+        self.points.record(Event::Asked {
             turn: request.turn.id().clone(),
             round: request.round,
             messages: request.messages.clone(),
@@ -48,7 +48,7 @@ impl ChatModel for PointModel {
             None => self.inner.stream(request).await,
             Some(_) => Err(broken()),
         };
-        let inner = opened.inspect_err(|_| self.points.record(Happened::AnswerFailed { round }))?;
+        let inner = opened.inspect_err(|_| self.points.record(Event::AnswerFailed { round }))?;
         let items = Items {
             points: self.points.clone(),
             round,
@@ -87,7 +87,7 @@ impl Stream for Items {
         let this = &mut *self;
         let item = ready!(this.poll_item(cx));
         if !matches!(item, Some(Ok(_))) {
-            this.points.record(Happened::AnswerFailed { round: this.round });
+            this.points.record(Event::AnswerFailed { round: this.round });
         }
         Poll::Ready(item)
     }
@@ -101,7 +101,7 @@ impl Items {
             *passing = None;
             match fault {
                 None => {}
-                Some(Fault::CutOff) => return Poll::Ready(None),
+                Some(LeafFault::CutOff) => return Poll::Ready(None),
                 Some(_) => return Poll::Ready(Some(Err(broken()))),
             }
         }

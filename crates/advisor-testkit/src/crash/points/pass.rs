@@ -4,14 +4,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::StoreFault;
-use crate::crash::{AwaitPoints, Mishap, Place};
+use crate::crash::{AwaitPoints, Fault, Place};
 
 /// The message of errors and panics that a test caused.
 pub(in crate::crash) const WANTED: &str = "the test wants it so";
 
 /// A fault that a leaf must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::crash) enum Fault {
+pub(in crate::crash) enum LeafFault {
     Store(StoreFault),
     Fails,
     CutOff,
@@ -27,7 +27,7 @@ pub(in crate::crash) struct Pass {
 enum Progress {
     Coming,
     Waiting,
-    Stuck,
+    Stopped,
 }
 
 impl Pass {
@@ -37,37 +37,37 @@ impl Pass {
 }
 
 impl Future for Pass {
-    type Output = Option<Fault>;
+    type Output = Option<LeafFault>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<LeafFault>> {
         let this = &mut *self;
         if matches!(this.progress, Progress::Coming) {
-            this.points.tell_watch(this.place);
+            this.points.call_watch(this.place);
         }
         let mut shared = this.points.lock();
         match this.progress {
             Progress::Coming => {}
             Progress::Waiting => return Poll::Ready(None),
-            Progress::Stuck if shared.released => return Poll::Ready(None),
-            Progress::Stuck => {
-                shared.stuck.push(cx.waker().clone());
+            Progress::Stopped if shared.released => return Poll::Ready(None),
+            Progress::Stopped => {
+                shared.stopped.push(cx.waker().clone());
                 return Poll::Pending;
             }
         }
         match shared.arrive(this.place) {
             Some(stop) if stop.is_stop() => {
-                shared.stuck.push(cx.waker().clone());
-                this.progress = Progress::Stuck;
+                shared.stopped.push(cx.waker().clone());
+                this.progress = Progress::Stopped;
                 Poll::Pending
             }
-            Some(Mishap::Panic) => {
+            Some(Fault::Panic) => {
                 drop(shared);
                 // Panics without running the panic hook.
                 resume_unwind(Box::new(WANTED))
             }
-            Some(Mishap::Store(fault)) => Poll::Ready(Some(Fault::Store(fault))),
-            Some(Mishap::CutOff) => Poll::Ready(Some(Fault::CutOff)),
-            Some(_) => Poll::Ready(Some(Fault::Fails)),
+            Some(Fault::Store(fault)) => Poll::Ready(Some(LeafFault::Store(fault))),
+            Some(Fault::CutOff) => Poll::Ready(Some(LeafFault::CutOff)),
+            Some(_) => Poll::Ready(Some(LeafFault::Fails)),
             None if this.place.waits() => {
                 this.progress = Progress::Waiting;
                 cx.waker().wake_by_ref();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use conversation_store::{BatchKey, ConversationStore, StoreError, Version};
 
-use crate::crash::points::pass::Fault;
-use crate::crash::{AwaitPoints, Happened, Place};
+use crate::crash::points::pass::LeafFault;
+use crate::crash::{AwaitPoints, Event, Place};
 use crate::{Around, Asked, StoreAround, Work};
 
 /// A store whose operations pass points before and after their effect. Made by [`AwaitPoints::store`].
@@ -56,14 +56,13 @@ impl PointStore {
 impl StorePoints {
     async fn pass(&self, place: Place) -> Result<(), StoreError> {
         match self.points.at(place).await {
-            Some(Fault::Store(fault)) => fault.error().map_or(Ok(()), Err),
+            Some(LeafFault::Store(fault)) => fault.error().map_or(Ok(()), Err),
             _ => Ok(()),
         }
     }
 
     fn was_applied(&self, batch: &BatchKey) -> bool {
-        self.points
-            .has_happened(|happened| matches!(happened, Happened::Appended { key, .. } if key == batch))
+        self.points.has_event(|event| matches!(event, Event::Appended { key, .. } if key == batch))
     }
 
     /// Returns the points before and after an operation, if it has any.
@@ -86,8 +85,8 @@ impl StorePoints {
         let (Asked::Append(batch), Some(version)) = (asked, version) else { return };
         let key = batch.key.clone();
         self.points.record(match before {
-            Place::BeforeAppendAgain => Happened::AppendedAgain { key, version },
-            _ => Happened::Appended { key, entries: batch.entries.clone(), version },
+            Place::BeforeAppendAgain => Event::AppendedAgain { key, version },
+            _ => Event::Appended { key, entries: batch.entries.clone(), version },
         });
     }
 }

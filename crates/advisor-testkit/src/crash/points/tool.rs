@@ -5,7 +5,7 @@ use advisor_core::{Tool, ToolDefinition, ToolError, ToolInvocation, ToolOutput};
 use async_trait::async_trait;
 
 use crate::crash::points::pass::WANTED;
-use crate::crash::{AwaitPoints, Happened, Place};
+use crate::crash::{AwaitPoints, Event, Place};
 
 /// A tool that passes a point when it starts and when it has run. Made by [`AwaitPoints::tool`].
 #[derive(Clone)]
@@ -36,14 +36,14 @@ impl Tool for PointTool {
     async fn run(&self, invocation: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let _alive = self.points.alive();
         let key = invocation.key.clone();
-        self.points.record(Happened::ToolStarted {
+        self.points.record(Event::ToolStarted {
             key: key.clone(),
             call_id: invocation.call.id.clone(),
             effect: self.inner.definition().effect,
         });
         self.pass(Place::ToolStarted).await?;
         let output = self.inner.run(invocation).await;
-        self.points.record(Happened::ToolEffect(key));
+        self.points.record(Event::ToolEffect(key));
         self.pass(Place::ToolEnding).await?;
         output
     }

@@ -5,14 +5,14 @@ use advisor_core::{
 };
 use conversation_store::{BatchKey, NewEntry, Version};
 
-use super::{Mishap, Place};
+use super::{Fault, Place};
 
 /// An event while turns run, recorded by instrumented leaves and the driver. All events have one order.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Happened {
+pub enum Event {
     /// A turn is about to be polled for the first time.
-    Began(TurnId),
+    TurnStarted(TurnId),
     /// A batch was applied in the store; the caller may never learn of it.
     Appended {
         /// Its key.
@@ -66,19 +66,19 @@ pub enum Happened {
     LoopEnded,
     /// The reader received a chunk.
     Delivered(Chunk),
-    /// A mishap happened at its point.
-    Struck {
+    /// A fault was injected at its point.
+    Injected {
         /// The number of the point.
         point: usize,
         /// The place of the point.
         place: Place,
-        /// The mishap.
-        mishap: Mishap,
+        /// The fault.
+        fault: Fault,
     },
     /// The turn has ended for its reader.
-    Over(Over),
+    TurnEnded(Outcome),
     /// Parts of the turn remained when it had ended: the number of running operations, answers and tools.
-    Left(usize),
+    Leaked(usize),
     /// A leaf continued while no turn was running.
     Late(Place),
 }
@@ -86,7 +86,7 @@ pub enum Happened {
 /// The end of a turn, for its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Over {
+pub enum Outcome {
     /// The reader received `Completed`.
     Completed,
     /// The reader received an error. For a cancelled turn it is [`ErrorKind::Cancelled`].
@@ -103,14 +103,14 @@ pub enum Over {
     Stuck,
 }
 
-impl fmt::Display for Happened {
+impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Began(turn) => write!(f, "turn {turn} begins"),
+            Self::TurnStarted(turn) => write!(f, "turn {turn} begins"),
             Self::Appended { key, entries, version } => {
                 write!(f, "appended {}/{}: ", key.round, key.step)?;
                 for entry in entries {
-                    write!(f, "{} ", super::words::of_entry(&entry.kind))?;
+                    write!(f, "{} ", super::labels::of_entry(&entry.kind))?;
                 }
                 write!(f, "-> version {version}")
             }
@@ -118,7 +118,7 @@ impl fmt::Display for Happened {
                 write!(f, "appended {}/{} again -> version {version}", key.round, key.step)
             }
             Self::Asked { round, messages, .. } => {
-                write!(f, "asked, round {round}: {}", super::words::of_messages(messages.iter()))
+                write!(f, "asked, round {round}: {}", super::labels::of_messages(messages.iter()))
             }
             Self::AnswerFailed { round } => write!(f, "the answer of round {round} fails"),
             Self::ToolStarted { key, call_id, .. } => write!(f, "tool started: {call_id} ({key})"),
@@ -136,17 +136,17 @@ impl fmt::Display for Happened {
                 write!(f, "delivered that round {round} is void")
             }
             Self::Delivered(chunk) => write!(f, "delivered another chunk of round {}", chunk.round()),
-            Self::Struck { point, place, mishap } => {
-                write!(f, "at point {point} ({place}): {mishap:?}")
+            Self::Injected { point, place, fault } => {
+                write!(f, "at point {point} ({place}): {fault:?}")
             }
-            Self::Over(over) => write!(f, "over: {over:?}"),
+            Self::TurnEnded(outcome) => write!(f, "outcome: {outcome:?}"),
             Self::LoopStarted => f.write_str("the loop starts"),
             Self::RoundStarted => f.write_str("the loop starts a round"),
             Self::RoundEnded(response) => {
                 write!(f, "the loop is given the answer of round {}", response.round())
             }
             Self::LoopEnded => f.write_str("the loop is finalized"),
-            Self::Left(left) => write!(f, "{left} parts of the turn are still there"),
+            Self::Leaked(left) => write!(f, "{left} parts of the turn are still there"),
             Self::Late(place) => write!(f, "went on without a turn: {place}"),
         }
     }

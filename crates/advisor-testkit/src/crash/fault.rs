@@ -3,10 +3,10 @@ use advisor_core::OnDrop;
 use super::Place;
 use crate::StoreFault;
 
-/// An event at an await point of a turn: a stop or a fault.
+/// A stop of a turn or a failure of a leaf, at an await point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Mishap {
+pub enum Fault {
     /// The reader drops the turn while the leaf waits. [`OnDrop::FinishTurn`] needs a spawner and does not fit
     /// here.
     Drop(OnDrop),
@@ -25,8 +25,8 @@ pub enum Mishap {
     Panic,
 }
 
-impl Mishap {
-    /// Every mishap.
+impl Fault {
+    /// Every fault.
     pub const ALL: [Self; 11] = [
         Self::Drop(OnDrop::KeepPartial),
         Self::Drop(OnDrop::Rollback),
@@ -41,7 +41,7 @@ impl Mishap {
         Self::Panic,
     ];
 
-    /// The mishaps in which no leaf fails: a drop, a cancel or a kill.
+    /// The faults in which no leaf fails: a drop, a cancel or a kill.
     pub const STOPS: [Self; 5] = [
         Self::Drop(OnDrop::KeepPartial),
         Self::Drop(OnDrop::Rollback),
@@ -50,8 +50,8 @@ impl Mishap {
         Self::Kill,
     ];
 
-    /// The mishaps in which a leaf fails.
-    pub const FAULTS: [Self; 6] = [
+    /// The faults in which a leaf fails.
+    pub const FAILURES: [Self; 6] = [
         Self::Store(StoreFault::Unavailable),
         Self::Store(StoreFault::Conflict),
         Self::Store(StoreFault::AnswerLost),
@@ -92,20 +92,20 @@ impl Mishap {
     }
 }
 
-/// A mishap at an await point of a turn.
+/// A fault at an await point of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Strike {
+pub struct Injection {
     /// The number of the point, counted from 0 as the turn passes them.
     pub point: usize,
-    /// The mishap at this point.
-    pub mishap: Mishap,
+    /// The fault at this point.
+    pub fault: Fault,
 }
 
-impl Strike {
-    /// Creates a strike of this mishap at this point.
+impl Injection {
+    /// Creates an injection of this fault at this point.
     #[must_use]
-    pub fn new(point: usize, mishap: Mishap) -> Self {
-        Self { point, mishap }
+    pub fn new(point: usize, fault: Fault) -> Self {
+        Self { point, fault }
     }
 }

@@ -36,7 +36,8 @@ pub enum Invariant {
     FailuresEndTheTurn,
     /// O6, S1: a turn ends, its end is stored before `Completed` comes out, and nothing follows.
     TheEndComesLast,
-    /// T5: no call runs twice. The start of a call that must not run twice is stored before the call runs.
+    /// T5: no call runs twice. The start of a call that must not run twice is stored before the loop runs any tool
+    /// of its round, or, outside the loop, before the call runs.
     ToolsRunOnce,
     /// T4: a loop that begins ends exactly once.
     LoopsEndOnce,

@@ -238,6 +238,23 @@ async fn tool_start_not_stored_first_is_detected() {
 }
 
 #[tokio::test]
+async fn tool_start_stored_after_first_tool_of_round_is_detected() {
+    let mut run = run(Scenario::ONCE, &[]).await;
+    let events = &mut run.turns[0].events;
+    let is_start = |entry: &NewEntry| matches!(entry.kind, EntryKind::CallStarted(_));
+    let append = events.iter().position(|event| case_run::appended(event).iter().any(is_start)).unwrap();
+    let is_work = |event: &Event| matches!(event, Event::ToolStarted { key, .. } if key.position == 1);
+    let work = events.iter().position(is_work).unwrap();
+    let work = events.remove(work);
+    events.insert(append, work);
+    let found = Invariant::ToolsRunOnce.check(&run).unwrap_err();
+    assert!(found.ends_with("is stored after a tool of its round has started"), "{found}");
+    // A call that was left to the caller starts by itself.
+    run.turns[0].events.retain(|event| !matches!(event, Event::LoopStarted));
+    Invariant::ToolsRunOnce.check(&run).unwrap();
+}
+
+#[tokio::test]
 async fn completion_before_stored_end_is_detected() {
     let mut run = run(Scenario::PLAIN, &[]).await;
     let events = &mut run.turns[0].events;

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
-use advisor_core::{Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};
-use conversation_store::EntryKind;
+use advisor_core::{CallKey, Chunk, Effect, Message, Role, Text, TurnEnd, TurnId};
+use conversation_store::{EntryKind, NewEntry};
 
 use crate::StoreFault;
 use crate::crash::case_run::appended;
@@ -152,14 +152,24 @@ pub(super) fn the_end_comes_last(run: &CaseRun) -> Result<(), String> {
 }
 
 pub(super) fn tools_run_once(run: &CaseRun) -> Result<(), String> {
-    let (mut started, mut had_effect, mut announced) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let (mut started, mut had_effect, mut stored) = (HashSet::new(), HashSet::new(), HashSet::new());
+    // Outside the loop, such as after an approval, each call starts by itself.
+    let mut in_loop = false;
     for event in run.events() {
-        announced.extend(appended(event).iter().filter_map(|entry| match &entry.kind {
-            EntryKind::CallStarted(start) => Some(&start.key),
-            _ => None,
-        }));
+        for start in appended(event).iter().filter_map(start) {
+            if in_loop && started.iter().any(|other: &&CallKey| is_same_round(other, start)) {
+                return Err(format!(
+                    "the start of call {start} is stored after a tool of its round has started"
+                ));
+            }
+            stored.insert(start);
+        }
         let (key, first) = match event {
-            Event::ToolStarted { key, effect: Some(Effect::AtMostOnce), .. } if !announced.contains(key) => {
+            Event::LoopStarted | Event::LoopEnded | Event::TurnStarted(_) => {
+                in_loop = matches!(event, Event::LoopStarted);
+                continue;
+            }
+            Event::ToolStarted { key, effect: Some(Effect::AtMostOnce), .. } if !stored.contains(key) => {
                 return Err(format!("call {key} starts before its start is stored"));
             }
             Event::ToolStarted { key, .. } => (key, started.insert(key)),
@@ -171,6 +181,18 @@ pub(super) fn tools_run_once(run: &CaseRun) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Returns the call whose start an entry stores, if it does.
+fn start(entry: &NewEntry) -> Option<&CallKey> {
+    match &entry.kind {
+        EntryKind::CallStarted(start) => Some(&start.key),
+        _ => None,
+    }
+}
+
+fn is_same_round(one: &CallKey, other: &CallKey) -> bool {
+    (&one.turn, one.round) == (&other.turn, other.round)
 }
 
 pub(super) fn loops_end_once(run: &CaseRun) -> Result<(), String> {

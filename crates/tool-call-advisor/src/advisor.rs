@@ -37,31 +37,21 @@ use crate::{ClosingTexts, LoopHooks, ToolCallStreaming, ToolExecution, ToolLimit
 ///     .build()?;
 /// # Ok::<(), advisor_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ToolCallAdvisor {
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
 }
 
 impl ToolCallAdvisor {
     /// Creates a loop with default settings.
     #[must_use]
     pub fn new() -> Self {
-        Self { config: Arc::new(ToolCallAdvisorBuilder::default().config) }
-    }
-
-    pub(crate) fn config(&self) -> &Config {
-        &self.config
+        Self::default()
     }
 
     /// Creates a builder with default settings.
     pub fn builder() -> ToolCallAdvisorBuilder {
         ToolCallAdvisorBuilder::default()
-    }
-}
-
-impl Default for ToolCallAdvisor {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -163,7 +163,8 @@ impl ToolCallAdvisor {
     /// # Ok(()) }
     /// ```
     pub async fn run_call(&self, tools: &ToolSet, run: CallRun) -> Result<ToolResult> {
-        let (config, bounds) = (self.config(), self.config().limits.of_result());
+        let config = &self.config;
+        let bounds = config.limits.of_result();
         let CallRun { call, key, block, turn, conversation, events } = run;
         let events = events.within(bounds);
         let prepared = prepare(&call, tools, &config.schemas, config.leniency).and_then(|ready| {

@@ -72,8 +72,12 @@ fn unknown_outcome(call: &ReadyCall) -> &'static str {
 
 async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResult {
     let events = &batch.events;
-    let (progress, reports) =
-        if events.are_shown() { split(Progress::channel(4)) } else { (Progress::ignored(), None) };
+    let (progress, reports) = if events.are_shown() {
+        let (progress, reports) = Progress::channel(4);
+        (progress, Some(reports))
+    } else {
+        (Progress::ignored(), None)
+    };
     let turn = Arc::clone(&batch.turn);
     let invocation = ToolInvocation::new(call.call.clone(), arguments, call.key.clone(), progress, turn)
         .with_conversation(batch.conversation.clone());
@@ -92,10 +96,6 @@ async fn run(call: &ReadyCall, arguments: Value, batch: &ToolBatch) -> ToolResul
         Ok(Err(error)) => ToolResult::error(&call.call, error.text().clone()),
         Err(panic) => ToolResult::error(&call.call, format!("the tool panicked: {panic}")),
     }
-}
-
-fn split<A, B>((a, b): (A, B)) -> (A, Option<B>) {
-    (a, Some(b))
 }
 
 /// Runs a tool and forwards its progress reports, in order, before its result.

@@ -1,5 +1,5 @@
 use advisor_core::{
-    ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, ToolResult, TurnEnd,
+    Block, ChatResponse, Chunk, Error, FinishReason, Limit, Message, Result, Step, ToolResult, TurnEnd,
 };
 
 use crate::plan::finished;
@@ -23,9 +23,7 @@ impl LoopRun {
         let recorded = self.transcript().last().is_some_and(|last| last.is_same(answer.message()));
         let messages: Vec<_> = nonempty(answer).filter(|_| !recorded).into_iter().collect();
         self.record(answer.round(), Step::End(TurnEnd::Completed(reason)), messages).await?;
-        let withheld = |is_call| if is_call { filter.withheld_calls() } else { filter.withheld_answer() };
-        let mut chunks = blocks_where(answer, withheld);
-        chunks.extend(withheld_usage(filter, answer));
+        let mut chunks = withheld(answer, filter, true);
         chunks.push(self.completed(answer.clone()));
         Ok(Outcome::new(chunks, Next::End))
     }
@@ -50,8 +48,7 @@ impl LoopRun {
             self.record_results(answer, &results).await?;
         }
         let filter = self.filter(answer.round());
-        let mut chunks = blocks_where(answer, |is_call| !is_call && filter.withheld_answer());
-        chunks.extend(withheld_usage(filter, answer));
+        let mut chunks = withheld(answer, filter, false);
         chunks.extend(self.round_completed(answer));
         if filter.shows_tools() {
             chunks.extend(finished(answer, &results, |_| true));
@@ -136,13 +133,15 @@ impl LoopRun {
     }
 }
 
-fn withheld_usage(filter: Filter, answer: &ChatResponse) -> Option<Chunk> {
-    let usage = answer.usage().filter(|_| filter.withheld_usage())?;
-    Some(Chunk::Usage { round: answer.round(), usage: Box::new(*usage) })
-}
-
-/// Returns the chunks of those blocks of an answer that `shown` accepts; its argument is `true` for calls.
-fn blocks_where(answer: &ChatResponse, shown: impl Fn(bool) -> bool) -> Vec<Chunk> {
-    let blocks = answer.blocks().filter(|(_, block)| shown(block.as_tool_call().is_some()));
-    blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).collect()
+/// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage. `with_calls` says
+/// whether they include the blocks of calls.
+fn withheld(answer: &ChatResponse, filter: Filter, with_calls: bool) -> Vec<Chunk> {
+    let is_withheld = |block: &Block| match block.as_tool_call() {
+        Some(_) => with_calls && filter.withheld_calls(),
+        None => filter.withheld_answer(),
+    };
+    let blocks = answer.blocks().filter(|(_, block)| is_withheld(block));
+    let usage = answer.usage().filter(|_| filter.withheld_usage());
+    let usage = usage.map(|usage| Chunk::Usage { round: answer.round(), usage: Box::new(*usage) });
+    blocks.flat_map(|(id, block)| Chunk::from_block(id, block)).chain(usage).collect()
 }

@@ -71,8 +71,7 @@ impl LoopRun {
         self.next.validate_tools(&self.request.tools)?;
         self.next.on_loop_start(&self.request)?;
         self.take_in().await?;
-        let hooks = Arc::clone(&self.config.hooks);
-        let request = hooks.loop_start(self.request.clone()).await?;
+        let request = self.config.hooks.loop_start(self.request.clone()).await?;
         self.next.on_loop_start(&request)?;
         self.take_over(request, 0).await?;
         self.open().await
@@ -89,8 +88,7 @@ impl LoopRun {
     async fn ask(&mut self) -> Result<Outcome> {
         let round = self.counts.rounds.saturating_add(1);
         self.certain = None;
-        let hooks = Arc::clone(&self.config.hooks);
-        let request = hooks.before_round(self.request.clone(), round).await?;
+        let request = self.config.hooks.before_round(self.request.clone(), round).await?;
         self.take_over(request, round).await?;
         if let Some(limit) = self.time_is_over() {
             return Box::pin(self.end_at_limit(limit)).await;
@@ -158,8 +156,7 @@ impl LoopRun {
     }
 
     async fn steer(&mut self, answer: &ChatResponse) -> Result<Outcome> {
-        let hooks = Arc::clone(&self.config.hooks);
-        let steered = hooks.after_round(answer.clone(), self.counts.rounds).await?;
+        let steered = self.config.hooks.after_round(answer.clone(), self.counts.rounds).await?;
         if answer.choices().len() > 1 && answer.choices().iter().any(|choice| has_calls(&choice.message)) {
             return Err(Error::configuration("several choices came with tool calls; ask for one choice"));
         }

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use advisor_core::{ChatResponse, Error, ErrorKind, FinishReason, Message, Result, ToolChoice, ToolResult};
 
 use crate::config::Config;
@@ -72,8 +70,7 @@ impl LoopRun {
 
     async fn prepare_next(&mut self, answer: &ChatResponse, results: &[Message]) -> Result<()> {
         let proposed = self.messages_after(answer, results);
-        let hooks = Arc::clone(&self.config.hooks);
-        let next = hooks.next_messages(proposed.clone(), results).await?;
+        let next = self.config.hooks.next_messages(proposed.clone(), results).await?;
         let added = next.added_since(&proposed);
         self.request.messages = next;
         // A forced call is requested once; requested in every round, the turn would never end.

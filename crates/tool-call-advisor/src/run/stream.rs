@@ -99,17 +99,16 @@ impl LoopStream {
         self.ready.extend(chunks);
         self.state = match next {
             Next::Read(stream) => Self::live(run, stream),
-            Next::Open => working(async move {
+            Next::Open => working(None, async move {
                 let outcome = run.open().await;
                 (run, outcome)
             }),
             Next::RunTools(plan) => {
                 let (tool_events, events) = run.tool_events();
-                let work = async move {
+                working(events, async move {
                     let outcome = run.run_tools(plan, tool_events).await;
                     (run, outcome)
-                };
-                State::Working { work: work.boxed(), events }
+                })
             }
             Next::End => State::Ended,
         };
@@ -121,7 +120,7 @@ impl LoopStream {
         let State::Live(live) = std::mem::replace(&mut self.state, State::Ended) else { return };
         let Live { stream, mut run, .. } = *live;
         drop(stream);
-        self.state = working(async move {
+        self.state = working(None, async move {
             let outcome = match end {
                 RoundEnd::Completed(response) => run.after_round(response).await,
                 RoundEnd::OutOfTime { heard, round } => run.out_of_time(heard, round).await,
@@ -138,8 +137,11 @@ enum RoundEnd {
     Failed(Error),
 }
 
-fn working(work: impl Future<Output = (Box<LoopRun>, Result<Outcome>)> + Send + 'static) -> State {
-    State::Working { work: work.boxed(), events: None }
+fn working(
+    events: Option<mpsc::Receiver<ToolEvent>>,
+    work: impl Future<Output = (Box<LoopRun>, Result<Outcome>)> + Send + 'static,
+) -> State {
+    State::Working { work: work.boxed(), events }
 }
 
 impl Live {

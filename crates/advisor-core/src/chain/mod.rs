@@ -8,7 +8,7 @@ pub(crate) mod plan;
 use std::fmt;
 use std::sync::Arc;
 
-use futures::FutureExt;
+use futures::{FutureExt, Stream, TryStreamExt};
 use message_aggregator::{ChatResponse, Chunk};
 use tracing::Instrument;
 
@@ -185,12 +185,10 @@ impl AdvisorChain {
 
 /// Reads a stream to its end and returns the response.
 pub(crate) async fn to_completion(
-    stream: impl futures::Stream<Item = Result<Chunk>> + Unpin,
+    mut stream: impl Stream<Item = Result<Chunk>> + Unpin,
 ) -> Result<ChatResponse> {
-    use futures::StreamExt;
-    let mut stream = stream;
-    while let Some(chunk) = stream.next().await {
-        if let Chunk::Completed(response) = chunk? {
+    while let Some(chunk) = stream.try_next().await? {
+        if let Chunk::Completed(response) = chunk {
             return Ok(response);
         }
     }

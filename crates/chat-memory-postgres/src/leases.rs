@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use conversation_store::{FencingToken, Leases, StoreError};
+use conversation_store::{FencingToken, Leases, Result, StoreError};
 
 use crate::PostgresStore;
 use crate::failure::lasting;
@@ -20,7 +20,7 @@ impl Leases for PostgresStore {
         turn: &TurnId,
         time: Duration,
         takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
+    ) -> Result<FencingToken> {
         let (conversation, takeover_from) = (key.conversation(), takeover_from.map(known));
         let rows = self
             .run(
@@ -38,28 +38,18 @@ impl Leases for PostgresStore {
         Err(StoreError::Locked { turn, fence, remaining })
     }
 
-    async fn renew(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<(), StoreError> {
+    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
         if self.hold(key, fence, time).await? { Ok(()) } else { Err(StoreError::Fenced) }
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
         self.hold(key, fence, Duration::ZERO).await.map(drop)
     }
 }
 
 impl PostgresStore {
     /// Sets the expiry of the lease if this token is the latest one, and returns whether it is.
-    async fn hold(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<bool, StoreError> {
+    async fn hold(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result<bool> {
         let parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
             &[&key.tenant(), &key.conversation(), &known(fence), &micros(time)];
         Ok(!self.run(&self.statements.hold, parameters).await?.is_empty())

@@ -1,7 +1,8 @@
 //! Conversion between entries and columns.
 
 use conversation_store::{
-    Batch, BranchIndex, Entry, EntryId, LogReader, Segment, Snapshot, StoreError, Version, WrittenEntry,
+    Batch, BranchIndex, Entry, EntryId, LogReader, Result, Segment, Snapshot, StoreError, Version,
+    WrittenEntry,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
@@ -36,7 +37,7 @@ impl<'a> Columns<'a> {
 }
 
 /// Returns the result of an append by the row that the server returned.
-pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) -> Result<Version, StoreError> {
+pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) -> Result<Version> {
     match column::<&str>(row, "outcome")? {
         "gone" => return Err(StoreError::Gone),
         "fenced" => return Err(StoreError::Fenced),
@@ -65,7 +66,7 @@ pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) ->
 
 /// Builds the snapshot of the branch that ends with `tip`, or of the last one, from the rows of one statement: a
 /// head and the entries. Without rows, the conversation does not exist.
-pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, StoreError> {
+pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot> {
     let version = rows.first().map_or(Ok(0), |head| number(head, "version"))?;
     if let Some(id) = tip.filter(|tip| tip.as_u64() > version) {
         return Err(StoreError::NoSuchEntry { id });
@@ -78,7 +79,7 @@ pub(crate) fn snapshot(rows: &[Row], tip: Option<EntryId>) -> Result<Snapshot, S
 }
 
 /// Builds the entries after one number up to another from the rows of one statement.
-pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>, StoreError> {
+pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let unsigned = |number: i64| u64::try_from(number).map_err(StoreError::outcome_unknown);
     let last = unsigned(last)?.min(number(first, "version")?);
@@ -87,13 +88,13 @@ pub(crate) fn range(rows: &[Row], after: i64, last: i64) -> Result<Vec<Entry>, S
 }
 
 /// Returns the last entries of all branches, from the rows of one statement.
-pub(crate) fn tips(rows: &[Row]) -> Result<Vec<EntryId>, StoreError> {
+pub(crate) fn tips(rows: &[Row]) -> Result<Vec<EntryId>> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     Ok(forks(rows)?.tips(number(first, "version")?))
 }
 
 /// Returns the forks of the rows that have one.
-fn forks(rows: &[Row]) -> Result<BranchIndex, StoreError> {
+fn forks(rows: &[Row]) -> Result<BranchIndex> {
     let fork = |row| match entry_id(row, "parent") {
         Ok(Some(parent)) => Some(number(row, "first_seq").map(|first| (first, parent))),
         Ok(None) => None,
@@ -104,21 +105,21 @@ fn forks(rows: &[Row]) -> Result<BranchIndex, StoreError> {
 
 /// Returns the value of a column. If it cannot be read, the outcome of a write is unknown; a load replaces that
 /// error.
-pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T, StoreError> {
+pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, name: &str) -> Result<T> {
     row.try_get(name).map_err(of_statement)
 }
 
-pub(crate) fn number(row: &Row, name: &str) -> Result<u64, StoreError> {
+pub(crate) fn number(row: &Row, name: &str) -> Result<u64> {
     u64::try_from(column::<i64>(row, name)?).map_err(StoreError::outcome_unknown)
 }
 
-fn entry_id(row: &Row, name: &str) -> Result<Option<EntryId>, StoreError> {
+fn entry_id(row: &Row, name: &str) -> Result<Option<EntryId>> {
     let id = column::<Option<i64>>(row, name)?.map(u64::try_from).transpose();
     Ok(id.map_err(StoreError::outcome_unknown)?.map(EntryId::new))
 }
 
 /// Returns the segments that a head lists.
-fn segments(head: &Row) -> Result<Vec<Segment>, StoreError> {
+fn segments(head: &Row) -> Result<Vec<Segment>> {
     let numbers = |name| column::<Option<Vec<Option<i64>>>>(head, name).map(Option::unwrap_or_default);
     let (firsts, lasts, parents) = (numbers("firsts")?, numbers("lasts")?, numbers("parents")?);
     let unsigned = |number: Option<i64>| number.and_then(|number| u64::try_from(number).ok());
@@ -129,7 +130,7 @@ fn segments(head: &Row) -> Result<Vec<Segment>, StoreError> {
 }
 
 /// Builds the entries of these segments from their rows.
-fn entries(rows: &[Row], segments: Vec<Segment>) -> Result<Vec<Entry>, StoreError> {
+fn entries(rows: &[Row], segments: Vec<Segment>) -> Result<Vec<Entry>> {
     let mut log = LogReader::new(segments);
     for row in rows {
         let (turn, body): (&str, &str) = (column(row, "turn")?, column(row, "body")?);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Snapshot, StoreError, Version,
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, StoreError, Version,
 };
 use deadpool_postgres::{Client, Pool};
 use scopeguard::{ScopeGuard, guard};
@@ -57,25 +57,15 @@ type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
 #[async_trait]
 impl ConversationStore for PostgresStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         self.load_to(key, None, view).await
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         self.load_to(key, Some(tip), view).await
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let after = i64::try_from(after.as_u64()).unwrap_or(i64::MAX);
         let last = after.saturating_add(clipped(limit));
         let parameters: &Parameters<'_> = &[&key.tenant(), &key.conversation(), &after, &last];
@@ -83,17 +73,12 @@ impl ConversationStore for PostgresStore {
         rows.and_then(|rows| range(&rows, after, last)).map_err(of_reading)
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let rows = self.run(&self.statements.branches, &[&key.tenant(), &key.conversation()]).await;
         rows.and_then(|rows| tips(&rows)).map_err(of_reading)
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         let step = batch.key.step.as_bytes();
         if step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
@@ -125,11 +110,11 @@ impl ConversationStore for PostgresStore {
         outcome(answer, &batch, &entries)
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         self.run(&self.statements.delete, &[&key.tenant(), &key.conversation()]).await.map(drop)
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
         let tenant = &*page.tenant;
         let rows = self.run(&self.statements.list, &[&tenant, &after, &clipped(page.limit)]).await;
@@ -150,7 +135,7 @@ impl PostgresStore {
         key: &ConversationKey,
         tip: Option<EntryId>,
         view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    ) -> Result<Snapshot> {
         let (entries, turns) = match view {
             ReadRange::All => (Some(i64::MAX), None),
             ReadRange::LastEntries(count) => (Some(clipped(count)), None),
@@ -164,11 +149,7 @@ impl PostgresStore {
     }
 
     /// Runs a statement and returns its rows.
-    pub(crate) async fn run(
-        &self,
-        statement: &str,
-        parameters: &Parameters<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn run(&self, statement: &str, parameters: &Parameters<'_>) -> Result<Vec<Row>> {
         // Until its answer arrives, a connection cannot be reused. The guard closes it if it is lost, if the
         // timeout expires, or if this future is dropped.
         let client = guard(self.client().await?, |client| drop(Client::take(client)));
@@ -198,7 +179,7 @@ impl PostgresStore {
         }
     }
 
-    async fn client(&self) -> Result<Client, StoreError> {
+    async fn client(&self) -> Result<Client> {
         match timeout(self.time, self.pool.get()).await {
             Ok(client) => client.map_err(of_pool),
             Err(_) => Err(StoreError::unavailable("no connection came free or was made in time")),

@@ -1,7 +1,7 @@
 //! The index of a tenant's conversations. The crate's docs describe its guarantees.
 
 use advisor_core::ConversationKey;
-use conversation_store::{Page, StoreError};
+use conversation_store::{Page, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::RedisStore;
@@ -13,14 +13,14 @@ const CANDIDATES: usize = 256;
 
 impl RedisStore {
     /// Adds a conversation to the index and returns its mark. It is not listed before it exists.
-    pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64, StoreError> {
+    pub(crate) async fn mark(&self, key: &ConversationKey) -> Result<u64> {
         let mut script = self.scripts.mark.key(self.prefix.index(key.tenant()));
         // A mark without a conversation only costs lists some work, so a failure here counts as nothing written.
         self.run(script.arg(key.conversation())).await.and_then(|mark| number(&mark)).map_err(of_reading)
     }
 
     /// Returns the mark of a conversation, if it has one.
-    pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>, StoreError> {
+    pub(crate) async fn marked(&self, key: &ConversationKey) -> Result<Option<u64>> {
         let mut script = self.scripts.marked.key(self.prefix.index(key.tenant()));
         let mark = self
             .run(script.arg(key.conversation()))
@@ -31,12 +31,12 @@ impl RedisStore {
     }
 
     /// Removes a conversation from the index, unless it got another mark since.
-    pub(crate) async fn unmark(&self, key: &ConversationKey, mark: u64) -> Result<(), StoreError> {
+    pub(crate) async fn unmark(&self, key: &ConversationKey, mark: u64) -> Result {
         let mut script = self.scripts.unmark.key(self.prefix.index(key.tenant()));
         self.run(script.arg(key.conversation()).arg(mark)).await.map(drop)
     }
 
-    pub(crate) async fn listed(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    pub(crate) async fn listed(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let mut listed = Vec::new();
         let Some(after) = page.begins_after() else { return Ok(listed) };
         let (tenant, mut after) = (&*page.tenant, String::from(after));
@@ -54,19 +54,14 @@ impl RedisStore {
         Ok(listed)
     }
 
-    async fn candidates(
-        &self,
-        tenant: &str,
-        after: &str,
-        wanted: usize,
-    ) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn candidates(&self, tenant: &str, after: &str, wanted: usize) -> Result<Vec<ConversationKey>> {
         let mut script = self.scripts.list.key(self.prefix.index(tenant));
         let found = self.run(script.arg(after).arg(wanted)).await.and_then(texts).map_err(of_reading)?;
         let key = |conversation: String| ConversationKey::in_tenant(tenant, &conversation).map_err(lasting);
         found.into_iter().map(key).collect()
     }
 
-    async fn if_there(&self, key: ConversationKey) -> Result<Option<ConversationKey>, StoreError> {
+    async fn if_there(&self, key: ConversationKey) -> Result<Option<ConversationKey>> {
         let script = self.scripts.exists.key(self.prefix.conversation(&key));
         let there = self.run(&script).await.and_then(|there| number(&there)).map_err(of_reading)?;
         Ok((there == 1).then_some(key))

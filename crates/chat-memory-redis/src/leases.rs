@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
-use conversation_store::{FencingToken, Leases, StoreError};
+use conversation_store::{FencingToken, Leases, Result, StoreError};
 use redis::Value;
 
 use crate::RedisStore;
@@ -22,7 +22,7 @@ impl Leases for RedisStore {
         turn: &TurnId,
         time: Duration,
         takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
+    ) -> Result<FencingToken> {
         let takeover_from = takeover_from.map(known).unwrap_or_default();
         let mut script = self.scripts.acquire.key(self.prefix.conversation(key));
         let script = script.arg(turn.as_str()).arg(micros(time)).arg(takeover_from);
@@ -35,28 +35,18 @@ impl Leases for RedisStore {
         Err(StoreError::Locked { turn, fence, remaining })
     }
 
-    async fn renew(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<(), StoreError> {
+    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
         let reply = self.hold(key, fence, time).await.and_then(Reply::of)?;
         if reply.word == "fenced" { Err(StoreError::Fenced) } else { Ok(()) }
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
         self.hold(key, fence, Duration::ZERO).await.map(drop)
     }
 }
 
 impl RedisStore {
-    async fn hold(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<Value, StoreError> {
+    async fn hold(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result<Value> {
         let mut script = self.scripts.renew.key(self.prefix.conversation(key));
         self.run(script.arg(known(fence)).arg(micros(time))).await
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use advisor_core::async_trait;
-use conversation_store::StoreError;
+use conversation_store::{Result, StoreError};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
     AsyncConnectionConfig, Client, PushInfo, PushKind, RedisError, RedisResult, ScriptInvocation, Value,
@@ -24,7 +24,7 @@ const PATIENCE: u32 = 10;
 #[async_trait]
 pub(crate) trait Link: Send + Sync + 'static {
     /// Runs a script. Getting a connection and getting an answer may each take up to `time`.
-    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value, StoreError>;
+    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value>;
 }
 
 /// One connection at a time, shared by all clones of a store, with concurrent requests.
@@ -81,7 +81,7 @@ impl Live {
 
 #[async_trait]
 impl Link for OwnLink {
-    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value, StoreError> {
+    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value> {
         let live = timeout(time, self.live()).await;
         let live = live.map_err(|_| StoreError::unavailable("no connection was made in time"))?;
         let mut live = live.map_err(|error| before_sending(&error))?;
@@ -102,7 +102,7 @@ impl Link for OwnLink {
 
 #[async_trait]
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> Link for GivenLink<C> {
-    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value, StoreError> {
+    async fn run(&self, script: &ScriptInvocation<'_>, time: Duration) -> Result<Value> {
         let mut connection = self.0.clone();
         answer(&mut connection, script, time).await.map_err(|error| of_repeated_script(&error))
     }

@@ -3,7 +3,7 @@
 use std::vec::IntoIter;
 
 use conversation_store::{
-    Batch, BranchIndex, Entry, EntryId, LogReader, OpenTurn, Segment, Snapshot, StoreError, Version,
+    Batch, BranchIndex, Entry, EntryId, LogReader, OpenTurn, Result, Segment, Snapshot, StoreError, Version,
     WrittenEntry,
 };
 use redis::Value;
@@ -25,7 +25,7 @@ struct Standing {
 
 impl Reply {
     /// Parses a reply. Failures that every script may report become errors.
-    pub(crate) fn of(value: Value) -> Result<Self, StoreError> {
+    pub(crate) fn of(value: Value) -> Result<Self> {
         let mut rest = list(value)?.into_iter();
         let word = text(rest.next().unwrap_or_default())?;
         match word.as_str() {
@@ -42,11 +42,11 @@ impl Reply {
         }
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64, StoreError> {
+    pub(crate) fn number(&mut self) -> Result<u64> {
         number(&self.value())
     }
 
-    pub(crate) fn text(&mut self) -> Result<String, StoreError> {
+    pub(crate) fn text(&mut self) -> Result<String> {
         text(self.value())
     }
 
@@ -55,11 +55,7 @@ impl Reply {
     }
 
     /// Returns the result of an append; `None` if the conversation needs a new mark.
-    pub(crate) fn outcome(
-        mut self,
-        batch: &Batch,
-        entries: &[WrittenEntry<'_>],
-    ) -> Result<Option<Version>, StoreError> {
+    pub(crate) fn outcome(mut self, batch: &Batch, entries: &[WrittenEntry<'_>]) -> Result<Option<Version>> {
         match self.word.as_str() {
             "written" => Ok(Some(Version::new(self.number()?))),
             "unmarked" => Ok(None),
@@ -84,7 +80,7 @@ impl Reply {
     }
 
     /// Builds the snapshot of the branch that ends with `tip`, or of the last one.
-    pub(crate) fn snapshot(mut self, tip: Option<EntryId>) -> Result<Snapshot, StoreError> {
+    pub(crate) fn snapshot(mut self, tip: Option<EntryId>) -> Result<Snapshot> {
         match (self.word.as_str(), tip) {
             ("none", Some(id)) if id > EntryId::BEGINNING => return Err(StoreError::NoSuchEntry { id }),
             ("none", _) => return Ok(Snapshot::default()),
@@ -103,20 +99,20 @@ impl Reply {
     }
 
     /// Builds the entries after `after`.
-    pub(crate) fn range(mut self, after: u64) -> Result<Vec<Entry>, StoreError> {
+    pub(crate) fn range(mut self, after: u64) -> Result<Vec<Entry>> {
         let Some(last) = self.found()? else { return Ok(Vec::new()) };
         let forks = forks(self.value())?;
         entries(self.value(), forks.range(after, last))
     }
 
     /// Returns the last entries of all branches.
-    pub(crate) fn tips(mut self) -> Result<Vec<EntryId>, StoreError> {
+    pub(crate) fn tips(mut self) -> Result<Vec<EntryId>> {
         let Some(version) = self.found()? else { return Ok(Vec::new()) };
         Ok(forks(self.value())?.tips(version))
     }
 
     /// Returns the number in the reply if the conversation exists.
-    fn found(&mut self) -> Result<Option<u64>, StoreError> {
+    fn found(&mut self) -> Result<Option<u64>> {
         match self.word.as_str() {
             "none" => Ok(None),
             "found" => self.number().map(Some),
@@ -124,14 +120,14 @@ impl Reply {
         }
     }
 
-    fn entry_id(&mut self) -> Result<Option<EntryId>, StoreError> {
+    fn entry_id(&mut self) -> Result<Option<EntryId>> {
         entry_id(self.value())
     }
 }
 
 impl Standing {
     /// Parses an element of a stream: its id, then names and values of its fields.
-    fn of(value: Value) -> Result<Self, StoreError> {
+    fn of(value: Value) -> Result<Self> {
         let mut parts = list(value)?.into_iter();
         let id = text(parts.next().unwrap_or_default())?;
         let seq = id.strip_suffix("-0").and_then(|seq| seq.parse().ok()).ok_or_else(unheard_of)?;
@@ -149,7 +145,7 @@ impl Standing {
 }
 
 /// Builds the entries of these segments from a script's reply.
-fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>, StoreError> {
+fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>> {
     let mut log = LogReader::new(segments);
     for standing in list(value)?.into_iter().map(Standing::of) {
         let Standing { seq, turn, body } = standing?;
@@ -158,13 +154,13 @@ fn entries(value: Value, segments: Vec<Segment>) -> Result<Vec<Entry>, StoreErro
     log.finish()
 }
 
-fn segment(value: Value) -> Result<Segment, StoreError> {
+fn segment(value: Value) -> Result<Segment> {
     let mut parts = list(value)?.into_iter();
     let mut next = || parts.next().unwrap_or_default();
     Ok(Segment::new(number(&next())?, number(&next())?, entry_id(next())?))
 }
 
-fn forks(value: Value) -> Result<BranchIndex, StoreError> {
+fn forks(value: Value) -> Result<BranchIndex> {
     let fork = |value| match list(value)?.as_slice() {
         [first, parent] => Ok((number(first)?, EntryId::new(number(parent)?))),
         _ => Err(unheard_of()),
@@ -173,7 +169,7 @@ fn forks(value: Value) -> Result<BranchIndex, StoreError> {
 }
 
 /// Parses an id that is written as text; an empty text is none.
-fn entry_id(value: Value) -> Result<Option<EntryId>, StoreError> {
+fn entry_id(value: Value) -> Result<Option<EntryId>> {
     match text(value)?.as_str() {
         "" => Ok(None),
         id => id.parse().map(EntryId::new).map(Some).map_err(|_| unheard_of()),
@@ -181,29 +177,29 @@ fn entry_id(value: Value) -> Result<Option<EntryId>, StoreError> {
 }
 
 /// Returns the texts of a list.
-pub(crate) fn texts(value: Value) -> Result<Vec<String>, StoreError> {
+pub(crate) fn texts(value: Value) -> Result<Vec<String>> {
     list(value)?.into_iter().map(text).collect()
 }
 
-pub(crate) fn number(value: &Value) -> Result<u64, StoreError> {
+pub(crate) fn number(value: &Value) -> Result<u64> {
     match value {
         Value::Int(number) => u64::try_from(*number).map_err(|_| unheard_of()),
         _ => Err(unheard_of()),
     }
 }
 
-fn text(value: Value) -> Result<String, StoreError> {
+fn text(value: Value) -> Result<String> {
     String::from_utf8(bytes(value)?).map_err(|_| unheard_of())
 }
 
-fn bytes(value: Value) -> Result<Vec<u8>, StoreError> {
+fn bytes(value: Value) -> Result<Vec<u8>> {
     match value {
         Value::BulkString(bytes) => Ok(bytes),
         _ => Err(unheard_of()),
     }
 }
 
-fn list(value: Value) -> Result<Vec<Value>, StoreError> {
+fn list(value: Value) -> Result<Vec<Value>> {
     match value {
         Value::Array(values) => Ok(values),
         _ => Err(unheard_of()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Snapshot, StoreError, Version,
+    Batch, ConversationStore, Entry, EntryId, Leases, Page, ReadRange, Result, Snapshot, StoreError, Version,
     WrittenEntry,
 };
 use redis::{ScriptInvocation, Value};
@@ -52,25 +52,15 @@ const ATTEMPTS: u32 = 32;
 
 #[async_trait]
 impl ConversationStore for RedisStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         self.load_to(key, None, view).await
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         self.load_to(key, Some(tip), view).await
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let after = after.as_u64().min(EXACT);
         let mut script = self.scripts.read.key(self.prefix.conversation(key));
         let last = after.saturating_add(clipped(limit)).min(EXACT);
@@ -78,17 +68,12 @@ impl ConversationStore for RedisStore {
         answer.and_then(Reply::of).and_then(|reply| reply.range(after)).map_err(of_reading)
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let script = self.scripts.branches.key(self.prefix.conversation(key));
         self.run(&script).await.and_then(Reply::of).and_then(Reply::tips).map_err(of_reading)
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         if batch.key.step.len() > LONGEST_STEP {
             return Err(StoreError::TooLarge);
         }
@@ -107,7 +92,7 @@ impl ConversationStore for RedisStore {
         Err(StoreError::unavailable("others delete and make the conversation all the time"))
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         let mark = self.marked(key).await?;
         let mut script = self.scripts.delete.key(self.prefix.conversation(key));
         self.run(script.arg(mark.map(|mark| mark.to_string()).unwrap_or_default())).await?;
@@ -117,7 +102,7 @@ impl ConversationStore for RedisStore {
         }
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         self.listed(page).await
     }
 
@@ -133,7 +118,7 @@ impl RedisStore {
         key: &ConversationKey,
         tip: Option<EntryId>,
         view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    ) -> Result<Snapshot> {
         let (unit, count) = match view {
             ReadRange::All => ("entries", EXACT),
             ReadRange::LastEntries(count) => ("entries", clipped(count)),
@@ -146,7 +131,7 @@ impl RedisStore {
         answer.and_then(Reply::of).and_then(|reply| reply.snapshot(tip)).map_err(of_reading)
     }
 
-    pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value, StoreError> {
+    pub(crate) async fn run(&self, script: &ScriptInvocation<'_>) -> Result<Value> {
         self.link.run(script, self.time).await
     }
 
@@ -157,7 +142,7 @@ impl RedisStore {
         batch: &Batch,
         entries: &[WrittenEntry<'_>],
         mark: u64,
-    ) -> Result<Value, StoreError> {
+    ) -> Result<Value> {
         let fence = batch.fence.map(|fence| fence.as_u64().to_string()).unwrap_or_default();
         let mut script = self.scripts.append.key(self.prefix.conversation(key));
         // No conversation reaches the highest version, so an expected version beyond it conflicts in any case.

@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use conversation_store::{Batch, BatchKey, EntryId, StoreError, Version, WrittenEntry};
+use conversation_store::{Batch, BatchKey, EntryId, Result, StoreError, Version, WrittenEntry};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::failure::{commit, damaged, nothing_written};
@@ -15,7 +15,7 @@ pub(crate) fn append(
     expected: Version,
     batch: &Batch,
     largest: usize,
-) -> Result<Version, StoreError> {
+) -> Result<Version> {
     let entries = batch.written(largest)?;
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
@@ -45,7 +45,7 @@ pub(crate) fn append(
 
 impl Log {
     /// Returns the versions before and after the batch with this key, if it was applied.
-    fn batch(&self, transaction: &Transaction<'_>, key: &BatchKey) -> Result<Option<(u64, u64)>, StoreError> {
+    fn batch(&self, transaction: &Transaction<'_>, key: &BatchKey) -> Result<Option<(u64, u64)>> {
         let mut statement = transaction
             .prepare_cached(
                 "SELECT before, after FROM batches
@@ -64,7 +64,7 @@ impl Log {
         before: u64,
         after: u64,
         entries: &[WrittenEntry<'_>],
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool> {
         let mut statement = Self::rows(transaction)?;
         let mut rows = statement.query(params![self.id, before, after]).map_err(nothing_written)?;
         let mut entries = entries.iter();
@@ -83,7 +83,7 @@ impl Log {
         key: &ConversationKey,
         version: Version,
         entries: &[WrittenEntry<'_>],
-    ) -> Result<(), StoreError> {
+    ) -> Result {
         let unlike = || damaged(self.version.saturating_add(1), "what was written is not what is read");
         let log = Self::find(transaction, key)?.ok_or_else(unlike)?;
         let mut statement = Self::rows(transaction)?;
@@ -104,7 +104,7 @@ impl Log {
     }
 
     /// Checks whether a batch with a new key may be appended.
-    fn check(&self, expected: Version, batch: &Batch) -> Result<(), StoreError> {
+    fn check(&self, expected: Version, batch: &Batch) -> Result {
         if batch.fence.is_some() && batch.fence.map(|own| own.as_u64()) < self.fence {
             return Err(StoreError::Fenced);
         }
@@ -122,7 +122,7 @@ impl Log {
     }
 
     /// Returns the parent of the entry after `before`, if a branch starts there.
-    fn fork(&self, transaction: &Transaction<'_>, before: u64) -> Result<Option<EntryId>, StoreError> {
+    fn fork(&self, transaction: &Transaction<'_>, before: u64) -> Result<Option<EntryId>> {
         let after = before.saturating_add(1);
         let segment = self.segment(transaction, after)?;
         Ok(segment.parent.filter(|_| segment.first == after))
@@ -134,7 +134,7 @@ impl Log {
         transaction: &Transaction<'_>,
         batch: &Batch,
         entries: &[WrittenEntry<'_>],
-    ) -> Result<Version, StoreError> {
+    ) -> Result<Version> {
         let version = Version::new(self.version).after(entries.len()).as_u64();
         let last = self.write_entries(transaction, batch.fork_at(Version::new(self.version)), entries)?;
         let last = last.as_ref().unwrap_or(&self.last);
@@ -168,7 +168,7 @@ impl Log {
         transaction: &Transaction<'_>,
         parent: Option<EntryId>,
         entries: &[WrittenEntry<'_>],
-    ) -> Result<Option<Place>, StoreError> {
+    ) -> Result<Option<Place>> {
         let first = self.version.saturating_add(1);
         let behind = match parent {
             Some(parent) => Some(self.fork_point(transaction, first, parent)?),
@@ -195,12 +195,7 @@ impl Log {
     }
 
     /// Records a fork and returns the place of the parent.
-    fn fork_point(
-        &self,
-        transaction: &Transaction<'_>,
-        first: u64,
-        parent: EntryId,
-    ) -> Result<Place, StoreError> {
+    fn fork_point(&self, transaction: &Transaction<'_>, first: u64, parent: EntryId) -> Result<Place> {
         transaction
             .prepare_cached("INSERT INTO forks (conversation, first, parent) VALUES (?1, ?2, ?3)")
             .and_then(|mut statement| statement.execute(params![self.id, first, parent.as_u64()]))

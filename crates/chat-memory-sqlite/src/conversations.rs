@@ -1,12 +1,12 @@
 use advisor_core::ConversationKey;
-use conversation_store::{Page, StoreError};
+use conversation_store::{Page, Result};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::failure::{commit, lasting, nothing_written};
 use crate::log::Log;
 
 /// Removes a conversation with its entries and keys, in one transaction.
-pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Result<(), StoreError> {
+pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Result {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(nothing_written)?;
     let Some(log) = Log::find_any(&transaction, key)? else { return Ok(()) };
@@ -22,7 +22,7 @@ pub(crate) fn delete(connection: &mut Connection, key: &ConversationKey) -> Resu
 }
 
 /// Lists one page of a tenant's conversations, by a range of the index of names.
-pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+pub(crate) fn list(connection: &mut Connection, page: &Page) -> Result<Vec<ConversationKey>> {
     let Some(after) = page.begins_after() else { return Ok(Vec::new()) };
     let tenant = page.tenant.as_str();
     let limit = i64::try_from(page.limit).unwrap_or(i64::MAX);

@@ -1,7 +1,7 @@
 //! Conversion of SQLite's errors to store errors.
 
 use advisor_core::BoxError;
-use conversation_store::StoreError;
+use conversation_store::{Result, StoreError};
 use rusqlite::{Error, ErrorCode, Transaction};
 
 /// Converts the error of an operation that wrote nothing.
@@ -36,7 +36,7 @@ pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
 
 /// Commits. If that fails, only a lock guarantees that nothing was written. A disk error may come after the last
 /// byte of the transaction was written.
-pub(crate) fn commit(transaction: Transaction<'_>) -> Result<(), StoreError> {
+pub(crate) fn commit(transaction: Transaction<'_>) -> Result {
     transaction.commit().map_err(commit_failed)
 }
 

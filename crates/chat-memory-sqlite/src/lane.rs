@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conversation_store::StoreError;
+use conversation_store::{Result, StoreError};
 use rusqlite::Connection;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -32,8 +32,8 @@ impl Lane {
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         lost: fn(&'static str) -> StoreError,
-        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let runtime = Handle::try_current().map_err(lasting)?;
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(lasting)?;
         let lane = Arc::clone(self);

@@ -1,5 +1,5 @@
 use advisor_core::ConversationKey;
-use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError, Version};
+use conversation_store::{Entry, EntryId, ReadRange, Result, Snapshot, StoreError, Version};
 use rusqlite::Connection;
 
 use crate::failure::nothing_written;
@@ -12,7 +12,7 @@ pub(crate) fn load(
     key: &ConversationKey,
     tip: Option<EntryId>,
     view: ReadRange,
-) -> Result<Snapshot, StoreError> {
+) -> Result<Snapshot> {
     // All reads of a transaction see the state at its first read.
     let transaction = connection.transaction().map_err(nothing_written)?;
     let log = Log::find(&transaction, key)?;
@@ -36,7 +36,7 @@ pub(crate) fn read(
     key: &ConversationKey,
     after: EntryId,
     limit: usize,
-) -> Result<Vec<Entry>, StoreError> {
+) -> Result<Vec<Entry>> {
     let transaction = connection.transaction().map_err(nothing_written)?;
     let Some(log) = Log::find(&transaction, key)? else { return Ok(Vec::new()) };
     let after = after.as_u64();
@@ -49,10 +49,7 @@ pub(crate) fn read(
 }
 
 /// Returns the last entries of all branches.
-pub(crate) fn branches(
-    connection: &mut Connection,
-    key: &ConversationKey,
-) -> Result<Vec<EntryId>, StoreError> {
+pub(crate) fn branches(connection: &mut Connection, key: &ConversationKey) -> Result<Vec<EntryId>> {
     let transaction = connection.transaction().map_err(nothing_written)?;
     let Some(log) = Log::find(&transaction, key)? else { return Ok(Vec::new()) };
     Ok(log.forks(&transaction, 0, log.version)?.tips(log.version))
@@ -60,7 +57,7 @@ pub(crate) fn branches(
 
 impl Log {
     /// Returns the number of the first entry of the range on the path to `tip`.
-    fn view_from(&self, connection: &Connection, view: ReadRange, tip: u64) -> Result<u64, StoreError> {
+    fn view_from(&self, connection: &Connection, view: ReadRange, tip: u64) -> Result<u64> {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match view {
             ReadRange::All => Ok(1),
@@ -72,7 +69,7 @@ impl Log {
     }
 
     /// Returns the first of the last `entries` entries on the path to `tip`.
-    fn first_of_last(&self, connection: &Connection, entries: u64, tip: u64) -> Result<u64, StoreError> {
+    fn first_of_last(&self, connection: &Connection, entries: u64, tip: u64) -> Result<u64> {
         let (mut left, mut last) = (entries, tip);
         loop {
             let segment = self.segment(connection, last)?;

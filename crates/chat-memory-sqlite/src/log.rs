@@ -3,7 +3,7 @@
 pub(crate) mod path;
 
 use advisor_core::ConversationKey;
-use conversation_store::{Entry, LogReader, Segment, StoreError};
+use conversation_store::{Entry, LogReader, Result, Segment, StoreError};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use crate::failure::{damaged, nothing_written};
@@ -23,7 +23,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Returns the row of a conversation, if it exists. Fails if entries beyond its version exist.
-    pub(crate) fn find(connection: &Connection, key: &ConversationKey) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn find(connection: &Connection, key: &ConversationKey) -> Result<Option<Self>> {
         match Self::find_any(connection, key)? {
             Some(log) if log.has_more => {
                 Err(damaged(log.version.saturating_add(1), "its row is older than its entries"))
@@ -33,10 +33,7 @@ impl Log {
     }
 
     /// Returns the row of a conversation, even if entries beyond its version exist.
-    pub(crate) fn find_any(
-        connection: &Connection,
-        key: &ConversationKey,
-    ) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn find_any(connection: &Connection, key: &ConversationKey) -> Result<Option<Self>> {
         let mut statement = connection
             .prepare_cached(
                 "SELECT turn, turn_from, open, id, version, fence, EXISTS (
@@ -59,7 +56,7 @@ impl Log {
     }
 
     /// Inserts the row of a new conversation.
-    pub(crate) fn begin(connection: &Connection, key: &ConversationKey) -> Result<Self, StoreError> {
+    pub(crate) fn begin(connection: &Connection, key: &ConversationKey) -> Result<Self> {
         let mut statement = connection
             .prepare_cached(
                 "INSERT INTO conversations (tenant, conversation, version, turn, turn_from, open)
@@ -88,7 +85,7 @@ impl Log {
 
     /// Prepares the query of the columns `seq, turn, entry, turn_from, open, sum` for the entries after one number
     /// up to another, in order.
-    pub(crate) fn rows(connection: &Connection) -> Result<CachedStatement<'_>, StoreError> {
+    pub(crate) fn rows(connection: &Connection) -> Result<CachedStatement<'_>> {
         let rows = connection.prepare_cached(
             "SELECT seq, turn, entry, turn_from, open, sum FROM entries
              WHERE conversation = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq",
@@ -97,11 +94,7 @@ impl Log {
     }
 
     /// Reads the entries of these segments, in order.
-    pub(crate) fn entries(
-        &self,
-        connection: &Connection,
-        segments: Vec<Segment>,
-    ) -> Result<Vec<Entry>, StoreError> {
+    pub(crate) fn entries(&self, connection: &Connection, segments: Vec<Segment>) -> Result<Vec<Entry>> {
         let mut statement = Self::rows(connection)?;
         let mut log = LogReader::new(segments.clone());
         for Segment { first, last, .. } in segments {

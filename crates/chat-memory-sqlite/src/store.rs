@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, async_trait};
 use conversation_store::{
-    Batch, ConversationStore, Entry, EntryId, Page, ReadRange, Snapshot, StoreError, Version,
+    Batch, ConversationStore, Entry, EntryId, Page, ReadRange, Result, Snapshot, StoreError, Version,
 };
 use rusqlite::Connection;
 use tokio::runtime::Handle;
@@ -120,53 +120,38 @@ fn not_read(how: &'static str) -> StoreError {
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         let key = key.clone();
         self.reading.run(not_read, move |connection| load::load(connection, &key, None, view)).await
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         let key = key.clone();
         self.reading.run(not_read, move |connection| load::load(connection, &key, Some(tip), view)).await
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let key = key.clone();
         self.reading.run(not_read, move |connection| load::read(connection, &key, after, limit)).await
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let key = key.clone();
         self.reading.run(not_read, move |connection| load::branches(connection, &key)).await
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         let (key, largest) = (key.clone(), self.largest_batch);
         let work = move |connection: &mut _| append::append(connection, &key, expected, &batch, largest);
         self.writing.run(may_be_written, work).await
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         let key = key.clone();
         self.writing.run(may_be_written, move |connection| conversations::delete(connection, &key)).await
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let page = page.clone();
         self.reading.run(not_read, move |connection| conversations::list(connection, &page)).await
     }

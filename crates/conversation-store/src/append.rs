@@ -3,7 +3,7 @@ use std::fmt;
 use advisor_core::{Text, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::{BatchStep, EntryId, EntryKind, FencingToken, StoreError, Version};
+use crate::{BatchStep, EntryId, EntryKind, FencingToken, Result, Version};
 
 /// Entries that are appended together: all of them or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,8 +81,8 @@ impl Batch {
     /// the same.
     ///
     /// # Errors
-    /// [`StoreError::TooDeep`] or [`StoreError::Unreadable`].
-    pub fn validate(&self) -> Result<(), StoreError> {
+    /// [`TooDeep`](crate::StoreError::TooDeep) or [`Unreadable`](crate::StoreError::Unreadable).
+    pub fn validate(&self) -> Result {
         self.entries.iter().try_for_each(|new| new.kind.validate())
     }
 

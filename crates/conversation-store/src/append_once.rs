@@ -1,6 +1,6 @@
 use advisor_core::ConversationKey;
 
-use crate::{Batch, ConversationStore, StoreError, Version};
+use crate::{Batch, ConversationStore, Result, StoreError, Version};
 
 /// Appends a batch, and retries once if the outcome is unknown. The batch's key makes the retry safe.
 ///
@@ -12,7 +12,7 @@ pub async fn append_once(
     key: &ConversationKey,
     expected: Version,
     batch: Batch,
-) -> Result<Version, StoreError> {
+) -> Result<Version> {
     let unknown = match store.append(key, expected, batch.clone()).await {
         Err(unknown @ StoreError::OutcomeUnknown { .. }) => unknown,
         outcome => return outcome,

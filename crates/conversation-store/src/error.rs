@@ -110,6 +110,9 @@ pub enum StoreError {
     },
 }
 
+/// The result of an operation of a store.
+pub type Result<T = (), E = StoreError> = std::result::Result<T, E>;
+
 impl StoreError {
     /// Creates a retryable `Unavailable` error.
     pub fn unavailable(source: impl Into<BoxError>) -> Self {

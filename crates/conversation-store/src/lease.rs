@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use advisor_core::{ConversationKey, TurnId, async_trait};
 
-use crate::{FencingToken, StoreError};
+use crate::{FencingToken, Result};
 
 /// Hands out leases: the right of a turn to run in a conversation, across all processes that share a store.
 ///
@@ -13,7 +13,7 @@ use crate::{FencingToken, StoreError};
 /// # Ordering
 /// - At most one turn holds a conversation at a time. Expiry is measured by the store's clock, never the caller's.
 /// - As soon as a token is handed out, an [`append`](crate::ConversationStore::append) with a lower one is refused
-///   as [`StoreError::Fenced`].
+///   as [`Fenced`](crate::StoreError::Fenced).
 /// - An expired lease remains valid for appends and renewal until another turn acquires the conversation.
 /// - A conversation need not exist to be leased, and a lease does not create it. A lease outlives the deletion of
 ///   its conversation.
@@ -22,8 +22,8 @@ use crate::{FencingToken, StoreError};
 /// A dropped `acquire` may leave the conversation held until the lease expires.
 ///
 /// # Errors
-/// [`StoreError::Locked`] if another lease holds the conversation; [`StoreError::Fenced`] if another turn has
-/// acquired it since.
+/// - [`Locked`](crate::StoreError::Locked) if another lease holds the conversation.
+/// - [`Fenced`](crate::StoreError::Fenced) if another turn has acquired it since.
 ///
 /// # Example
 /// ```
@@ -53,16 +53,11 @@ pub trait Leases: Send + Sync + 'static {
         turn: &TurnId,
         time: Duration,
         takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError>;
+    ) -> Result<FencingToken>;
 
     /// Extends the lease to `time` from now, even if it has expired or was released.
-    async fn renew(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<(), StoreError>;
+    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result;
 
     /// Releases the lease. Does nothing if another turn has acquired the conversation.
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError>;
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result;
 }

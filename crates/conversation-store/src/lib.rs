@@ -66,7 +66,7 @@ pub use batch_step::{BatchStep, RoundStep};
 pub use branch::{BranchIndex, Segment};
 pub use entry::summary::Summary;
 pub use entry::{Entry, EntryKind};
-pub use error::StoreError;
+pub use error::{Result, StoreError};
 pub use ids::{EntryId, FencingToken, Version};
 pub use in_memory::InMemoryStore;
 pub use lease::Leases;

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use advisor_core::TurnId;
 
 use crate::entry::codec::Body;
-use crate::{Entry, EntryId, EntryKind, Segment, StoreError};
+use crate::{Entry, EntryId, EntryKind, Result, Segment, StoreError};
 
 /// Builds entries from stored rows, so that a damaged row does not affect the others. For store implementations.
 ///
@@ -46,7 +46,7 @@ impl LogReader {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if more than a thousand rows are missing before it.
-    pub fn row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result<(), StoreError> {
+    pub fn row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result {
         self.take(seq, turn, kind, serde_json::from_slice(kind).ok())
     }
 
@@ -54,11 +54,11 @@ impl LogReader {
     ///
     /// # Errors
     /// Those of [`row`](Self::row).
-    pub fn damaged_row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result<(), StoreError> {
+    pub fn damaged_row(&mut self, seq: u64, turn: &[u8], kind: &[u8]) -> Result {
         self.take(seq, turn, kind, None)
     }
 
-    fn take(&mut self, seq: u64, turn: &[u8], kind: &[u8], read: Option<Body>) -> Result<(), StoreError> {
+    fn take(&mut self, seq: u64, turn: &[u8], kind: &[u8], read: Option<Body>) -> Result {
         while self.expected.front().is_some_and(|next| next.last < seq) {
             self.take_missing(u64::MAX)?;
         }
@@ -76,7 +76,7 @@ impl LogReader {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] if more than a thousand rows are missing at the end.
-    pub fn finish(mut self) -> Result<Vec<Entry>, StoreError> {
+    pub fn finish(mut self) -> Result<Vec<Entry>> {
         while !self.expected.is_empty() {
             self.take_missing(u64::MAX)?;
         }
@@ -84,7 +84,7 @@ impl LogReader {
     }
 
     /// Adds the missing entries of the first segment before a number.
-    fn take_missing(&mut self, before: u64) -> Result<(), StoreError> {
+    fn take_missing(&mut self, before: u64) -> Result {
         let Some(Segment { first, last, .. }) = self.expected.front().copied() else { return Ok(()) };
         let end = before.min(last.saturating_add(1));
         if end.saturating_sub(first) > MOST_MISSING {
@@ -134,7 +134,7 @@ mod tests {
 
     const SHORT: &[u8] = br#"{"format":1,"kind":"summary","value":{"until":0,"text":"short"}}"#;
 
-    fn read(segments: &[(u64, u64)], rows: &[(u64, &[u8])]) -> Result<Vec<Entry>, StoreError> {
+    fn read(segments: &[(u64, u64)], rows: &[(u64, &[u8])]) -> Result<Vec<Entry>> {
         let segments = segments.iter().map(|(first, last)| Segment::new(*first, *last, None)).collect();
         let mut log = LogReader::new(segments);
         rows.iter().try_for_each(|(seq, turn)| log.row(*seq, turn, SHORT))?;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use advisor_core::{ConversationKey, Text, async_trait};
 
-use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Snapshot, StoreError, Version};
+use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Result, Snapshot, StoreError, Version};
 
 /// A store of conversations: one append-only log of entries for each. The crate's docs define the terms.
 ///
@@ -76,18 +76,13 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Snapshot, Sto
 pub trait ConversationStore: Send + Sync + 'static {
     /// Reads the end of a conversation, its version and its open turn, in one consistent snapshot. It reads the
     /// branch that was written last.
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError>;
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot>;
 
     /// Reads the branch that ends with `tip`, which may be any entry. The snapshot's version is that of the whole
     /// conversation.
     ///
     /// The default implementation reads the whole log in pages.
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         let log = whole(self, key).await?;
         if log.last().map_or(0, |last| last.seq) < tip.as_u64() {
             return Err(StoreError::NoSuchEntry { id: tip });
@@ -100,37 +95,27 @@ pub trait ConversationStore: Send + Sync + 'static {
     ///
     /// The cost depends on the entries returned, not on the length of the conversation. It suits showing or
     /// copying a long one.
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError>;
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>>;
 
     /// Returns the last entries of all branches, in the order in which they were written. The last one is the tip
     /// that [`load`](Self::load) reads. The cost grows with the number of branches.
     ///
     /// The default implementation reads the whole log in pages.
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let log = whole(self, key).await?;
         let forks: BranchIndex = log.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
         Ok(forks.tips(log.last().map_or(0, |last| last.seq)))
     }
 
     /// Appends a batch at the expected version and returns the resulting version.
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError>;
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version>;
 
     /// Removes a conversation with everything that belongs to it. Succeeds if it does not exist.
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError>;
+    async fn delete(&self, key: &ConversationKey) -> Result;
 
     /// Lists the conversations of a tenant, ordered by their ids. Fewer than the limit mean that the list has no
     /// more.
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError>;
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>>;
 
     /// Returns the leases of conversations, if several processes can share the store.
     fn leases(&self) -> Option<&dyn Leases> {
@@ -139,10 +124,7 @@ pub trait ConversationStore: Send + Sync + 'static {
 }
 
 /// Reads all entries of a log, in pages.
-async fn whole<S: ConversationStore + ?Sized>(
-    store: &S,
-    key: &ConversationKey,
-) -> Result<Vec<Entry>, StoreError> {
+async fn whole<S: ConversationStore + ?Sized>(store: &S, key: &ConversationKey) -> Result<Vec<Entry>> {
     const PAGE: usize = 1_000;
     let mut log: Vec<Entry> = Vec::new();
     loop {
@@ -198,46 +180,31 @@ impl Page {
 /// Forwards to the shared store.
 #[async_trait]
 impl<S: ConversationStore + ?Sized> ConversationStore for Arc<S> {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         (**self).load(key, view).await
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         (**self).load_branch(key, tip, view).await
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         (**self).read(key, after, limit).await
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         (**self).branches(key).await
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         (**self).append(key, expected, batch).await
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         (**self).delete(key).await
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         (**self).list(page).await
     }
 

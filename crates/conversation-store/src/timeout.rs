@@ -6,8 +6,8 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::timeout;
 
 use crate::{
-    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Snapshot, StoreError,
-    Version,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Result, Snapshot,
+    StoreError, Version,
 };
 
 /// A store decorator that limits the time of each operation.
@@ -49,12 +49,12 @@ impl TimeoutStore {
     }
 
     /// Runs an operation that has no effect.
-    async fn ask<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    async fn ask<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         timeout(self.timeout, work).await.unwrap_or_else(|_| Err(StoreError::unavailable(SILENT)))
     }
 
     /// Runs an operation that may have taken effect.
-    async fn change<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    async fn change<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         timeout(self.timeout, work).await.unwrap_or_else(|_| Err(StoreError::outcome_unknown(SILENT)))
     }
 }
@@ -65,46 +65,31 @@ const SILENT: &str = "the store did not answer within the time that it is given"
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl ConversationStore for TimeoutStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         self.ask((*self.store).load(key, view)).await
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         self.ask((*self.store).load_branch(key, tip, view)).await
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         self.ask((*self.store).read(key, after, limit)).await
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         self.ask((*self.store).branches(key)).await
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         self.change((*self.store).append(key, expected, batch)).await
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         self.change((*self.store).delete(key)).await
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         self.ask((*self.store).list(page)).await
     }
 
@@ -122,26 +107,21 @@ impl Leases for TimeoutStore {
         turn: &TurnId,
         time: Duration,
         takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
+    ) -> Result<FencingToken> {
         self.change(self.leases_of_store()?.acquire(key, turn, time, takeover_from)).await
     }
 
-    async fn renew(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<(), StoreError> {
+    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
         self.change(self.leases_of_store()?.renew(key, fence, time)).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
         self.change(self.leases_of_store()?.release(key, fence)).await
     }
 }
 
 impl TimeoutStore {
-    fn leases_of_store(&self) -> Result<&dyn Leases, StoreError> {
+    fn leases_of_store(&self) -> Result<&dyn Leases> {
         self.store.leases().ok_or(StoreError::Unsupported { what: "leases" })
     }
 }

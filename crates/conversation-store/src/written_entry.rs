@@ -1,7 +1,7 @@
 use advisor_core::TurnId;
 
 use crate::entry::codec::BodyRef;
-use crate::{Batch, EntryKind, NewEntry, StoreError};
+use crate::{Batch, EntryKind, NewEntry, Result, StoreError};
 
 /// An entry of a batch as a store writes it. For store implementations; [`LogReader`](crate::LogReader) reads it
 /// back.
@@ -39,7 +39,7 @@ impl Batch {
     /// # Errors
     /// [`StoreError::TooLarge`] if their bodies and turn ids exceed `most_bytes` together; those of
     /// [`Batch::validate`].
-    pub fn written(&self, most_bytes: usize) -> Result<Vec<WrittenEntry<'_>>, StoreError> {
+    pub fn written(&self, most_bytes: usize) -> Result<Vec<WrittenEntry<'_>>> {
         let mut left = most_bytes;
         let mut written = Vec::with_capacity(self.entries.len());
         for new in &self.entries {
@@ -53,7 +53,7 @@ impl Batch {
 }
 
 impl<'a> WrittenEntry<'a> {
-    fn of(new: &'a NewEntry) -> Result<Self, StoreError> {
+    fn of(new: &'a NewEntry) -> Result<Self> {
         let (turn, kind) = (new.turn.as_str(), &new.kind);
         kind.validate()?;
         // The serialiser's error may quote the conversation, so it is dropped.

@@ -1,6 +1,6 @@
 //! The branches of a log: their forks, and the path to a tip.
 
-use conversation_store::{BranchIndex, EntryId, Segment, StoreError};
+use conversation_store::{BranchIndex, EntryId, Result, Segment};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::failure::nothing_written;
@@ -28,7 +28,7 @@ impl Place {
 
 impl Log {
     /// Returns the segment that ends with this entry and begins at the last fork. Costs one index seek.
-    pub(crate) fn segment(&self, connection: &Connection, last: u64) -> Result<Segment, StoreError> {
+    pub(crate) fn segment(&self, connection: &Connection, last: u64) -> Result<Segment> {
         let mut statement = connection
             .prepare_cached(
                 "SELECT first, parent FROM forks WHERE conversation = ?1 AND first <= ?2
@@ -42,12 +42,7 @@ impl Log {
     }
 
     /// Returns the path to `tip`, from entry `from` on. `from` is on the path, or is 1, or is beyond the tip.
-    pub(crate) fn path(
-        &self,
-        connection: &Connection,
-        from: u64,
-        tip: u64,
-    ) -> Result<Vec<Segment>, StoreError> {
+    pub(crate) fn path(&self, connection: &Connection, from: u64, tip: u64) -> Result<Vec<Segment>> {
         let mut path = Vec::new();
         let mut last = tip;
         while last >= from.max(1) {
@@ -64,12 +59,7 @@ impl Log {
     }
 
     /// Returns all forks after one entry, up to another.
-    pub(crate) fn forks(
-        &self,
-        connection: &Connection,
-        after: u64,
-        last: u64,
-    ) -> Result<BranchIndex, StoreError> {
+    pub(crate) fn forks(&self, connection: &Connection, after: u64, last: u64) -> Result<BranchIndex> {
         let mut statement = connection
             .prepare_cached(
                 "SELECT first, parent FROM forks WHERE conversation = ?1 AND first > ?2 AND first <= ?3",
@@ -82,7 +72,7 @@ impl Log {
     }
 
     /// Returns the place of an entry; if it is missing, that of the last entry before it on its branch.
-    pub(crate) fn place(&self, connection: &Connection, seq: u64) -> Result<Option<Place>, StoreError> {
+    pub(crate) fn place(&self, connection: &Connection, seq: u64) -> Result<Option<Place>> {
         let mut statement = connection
             .prepare_cached(
                 "SELECT turn, turn_from, open FROM entries WHERE conversation = ?1 AND seq BETWEEN ?2 AND ?3
@@ -103,12 +93,7 @@ impl Log {
 
     /// Returns the first entry of the last `turns` turns on the path to `tip`; at least 1. Costs one or two
     /// lookups per turn.
-    pub(crate) fn first_of_turns(
-        &self,
-        connection: &Connection,
-        turns: u64,
-        tip: u64,
-    ) -> Result<u64, StoreError> {
+    pub(crate) fn first_of_turns(&self, connection: &Connection, turns: u64, tip: u64) -> Result<u64> {
         let (mut first, mut last) = (tip.saturating_add(1), tip);
         // A log has no more turns than entries.
         if turns >= tip {

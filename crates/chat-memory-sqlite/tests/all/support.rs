@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use advisor_core::{ConversationKey, Message, TurnId, async_trait};
 use chat_memory_sqlite::SqliteStore;
 use conversation_store::{
-    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, Page, ReadRange, Snapshot,
-    StoreError, Version,
+    Batch, BatchKey, ConversationStore, Entry, EntryId, EntryKind, NewEntry, Page, ReadRange, Result,
+    Snapshot, Version,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -48,46 +48,31 @@ impl OnFile {
 
 #[async_trait]
 impl ConversationStore for OnFile {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         self.store.load(key, view).await
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         self.store.load_branch(key, tip, view).await
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         self.store.read(key, after, limit).await
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         self.store.branches(key).await
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         self.store.append(key, expected, batch).await
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         self.store.delete(key).await
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         self.store.list(page).await
     }
 }

@@ -8,7 +8,9 @@ use futures::FutureExt;
 use tokio::task::yield_now;
 
 use super::*;
-use crate::{EntryId, FencingToken, InMemoryStore, Leases, Page, ReadRange, Snapshot, StoreError, Version};
+use crate::{
+    EntryId, FencingToken, InMemoryStore, Leases, Page, ReadRange, Result, Snapshot, StoreError, Version,
+};
 
 mod in_memory {
     crate::conformance!(crate::InMemoryStore::new());
@@ -42,28 +44,23 @@ struct Bare(InMemoryStore);
 
 #[async_trait]
 impl ConversationStore for Bare {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         self.0.load(key, view).await
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         self.0.read(key, after, limit).await
     }
 
-    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, at: Version, batch: Batch) -> Result<Version> {
         self.0.append(key, at, batch).await
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         self.0.delete(key).await
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         self.0.list(page).await
     }
 }
@@ -158,7 +155,7 @@ impl Broken {
 
 #[async_trait]
 impl ConversationStore for Broken {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         let view = if self.how == How::IgnoresTheView { ReadRange::All } else { view };
         let mut read = self.damaged(self.inner.load(&self.renamed(key), view).await?)?;
         if self.how == How::HidesTheOpenTurn {
@@ -167,24 +164,14 @@ impl ConversationStore for Broken {
         Ok(read)
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         match self.how {
             How::ReadsOneBranchOnly => self.load(key, view).await,
             _ => self.damaged(self.inner.load_branch(key, tip, view).await?),
         }
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         let limit = if self.how == How::ReadsWithoutPages { usize::MAX } else { limit };
         let mut read = self.inner.read(key, after, limit).await?;
         if self.how == How::ForgetsParents {
@@ -193,18 +180,13 @@ impl ConversationStore for Broken {
         self.damage_in(read)
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let tips = self.inner.branches(key).await?;
         let from = if self.how == How::ListsOneBranchOnly { tips.len().saturating_sub(1) } else { 0 };
         Ok(tips[from..].to_vec())
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        mut batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, mut batch: Batch) -> Result<Version> {
         let key = &self.renamed(key);
         if expected == Version::EMPTY && self.inner.branches(key).await?.is_empty() {
             *self.damage.lock().unwrap() = None;
@@ -259,11 +241,11 @@ impl ConversationStore for Broken {
         self.inner.append(key, expected, batch).await
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         self.inner.delete(&self.renamed(key)).await
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let mut page = page.clone();
         match self.how {
             How::ListsWithoutPages => page.limit = usize::MAX,
@@ -286,7 +268,7 @@ impl Leases for Broken {
         turn: &TurnId,
         time: Duration,
         takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
+    ) -> Result<FencingToken> {
         match self.inner.acquire(key, turn, time, takeover_from).await {
             Err(StoreError::Locked { fence, .. }) if self.how == How::GivesLeasesToAll => {
                 self.inner.acquire(key, turn, time, Some(fence)).await
@@ -295,16 +277,11 @@ impl Leases for Broken {
         }
     }
 
-    async fn renew(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<(), StoreError> {
+    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
         self.inner.renew(key, fence, time).await
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
         self.inner.release(key, fence).await
     }
 }
@@ -323,7 +300,7 @@ impl Broken {
         *self.damage.lock().unwrap() = Some((seq, damage));
     }
 
-    fn damaged(&self, mut read: Snapshot) -> Result<Snapshot, StoreError> {
+    fn damaged(&self, mut read: Snapshot) -> Result<Snapshot> {
         read.entries = self.damage_in(read.entries)?;
         if let Some(open) = read.open_turn.take() {
             let entries = self.damage_in(open.entries)?;
@@ -333,7 +310,7 @@ impl Broken {
     }
 
     /// Returns the entries as a store with a damaged entry would read them.
-    fn damage_in(&self, mut entries: Vec<Entry>) -> Result<Vec<Entry>, StoreError> {
+    fn damage_in(&self, mut entries: Vec<Entry>) -> Result<Vec<Entry>> {
         let Some((seq, damage)) = *self.damage.lock().unwrap() else { return Ok(entries) };
         let Some(place) = entries.iter().position(|entry| entry.seq == seq) else { return Ok(entries) };
         match self.how {

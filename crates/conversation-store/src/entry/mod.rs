@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::entry::codec::is_unknown;
 use crate::entry::readable::{Unreadable, check};
-use crate::{EntryId, StoreError, Summary};
+use crate::{EntryId, Result, StoreError, Summary};
 
 /// One entry of a conversation's log.
 ///
@@ -122,7 +122,7 @@ impl EntryKind {
     pub const MAX_DEPTH: usize = 126;
 
     /// Checks that every store can read this back.
-    pub(crate) fn validate(&self) -> Result<(), StoreError> {
+    pub(crate) fn validate(&self) -> Result {
         let kind = self.name();
         if let Self::Unknown(raw) = self
             && !is_unknown(raw)

@@ -1,7 +1,8 @@
 use std::ops::Range;
 
 use crate::{
-    Batch, BranchIndex, Entry, EntryId, FencingToken, NewEntry, ReadRange, Snapshot, StoreError, Version,
+    Batch, BranchIndex, Entry, EntryId, FencingToken, NewEntry, ReadRange, Result, Snapshot, StoreError,
+    Version,
 };
 
 /// The entries of one conversation, of all branches.
@@ -59,12 +60,7 @@ impl Entries {
     }
 
     /// Checks whether a batch with a new key may be appended. `fence` is the highest known token.
-    pub(super) fn check(
-        &self,
-        expected: Version,
-        batch: &Batch,
-        fence: Option<FencingToken>,
-    ) -> Result<(), StoreError> {
+    pub(super) fn check(&self, expected: Version, batch: &Batch, fence: Option<FencingToken>) -> Result {
         // Only a batch that expects an empty conversation creates one.
         if !self.exist() && (expected > Version::EMPTY || batch.last_turn.is_some()) {
             return Err(StoreError::Gone);

@@ -6,7 +6,7 @@ use advisor_core::TurnId;
 use tokio::time::Instant;
 
 use super::entries::Entries;
-use crate::{Batch, BatchKey, FencingToken, ReadRange, StoreError, Version};
+use crate::{Batch, BatchKey, FencingToken, ReadRange, Result, StoreError, Version};
 
 /// One conversation.
 #[derive(Default)]
@@ -74,12 +74,7 @@ impl Log {
     }
 
     /// Appends a batch. No new turn starts in a conversation of `most_entries` entries or more.
-    pub(super) fn append(
-        &mut self,
-        expected: Version,
-        batch: Batch,
-        most_entries: usize,
-    ) -> Result<Version, StoreError> {
+    pub(super) fn append(&mut self, expected: Version, batch: Batch, most_entries: usize) -> Result<Version> {
         let place = match self.batches.entry(batch.key.clone()) {
             Place::Vacant(place) => place,
             Place::Occupied(range) if self.entries.hold(range.get(), &batch) => {

@@ -12,8 +12,8 @@ use advisor_core::{ConversationKey, TurnId, async_trait};
 use tokio::time::Instant;
 
 use crate::{
-    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Snapshot, StoreError,
-    Version,
+    Batch, ConversationStore, Entry, EntryId, FencingToken, Leases, Page, ReadRange, Result, Snapshot,
+    StoreError, Version,
 };
 use places::Places;
 
@@ -120,17 +120,12 @@ impl Default for InMemoryStore {
 
 #[async_trait]
 impl ConversationStore for InMemoryStore {
-    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot, StoreError> {
+    async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         let log = self.places.used(key);
         Ok(log.map(|log| log.entries().snapshot(log.entries().tip(), view)).unwrap_or_default())
     }
 
-    async fn load_branch(
-        &self,
-        key: &ConversationKey,
-        tip: EntryId,
-        view: ReadRange,
-    ) -> Result<Snapshot, StoreError> {
+    async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
         let log = self.places.used(key).filter(|log| log.entries().tip() >= tip);
         match log {
             Some(log) => Ok(log.entries().snapshot(tip, view)),
@@ -139,36 +134,26 @@ impl ConversationStore for InMemoryStore {
         }
     }
 
-    async fn read(
-        &self,
-        key: &ConversationKey,
-        after: EntryId,
-        limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
         Ok(self.places.used(key).map(|log| log.entries().page(after, limit)).unwrap_or_default())
     }
 
-    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>, StoreError> {
+    async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let log = self.places.used(key);
         Ok(log.map(|log| log.entries().tips()).unwrap_or_default())
     }
 
-    async fn append(
-        &self,
-        key: &ConversationKey,
-        expected: Version,
-        batch: Batch,
-    ) -> Result<Version, StoreError> {
+    async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
         batch.validate()?;
         self.places.within(key, |log| log.append(expected, batch, self.most_entries))
     }
 
-    async fn delete(&self, key: &ConversationKey) -> Result<(), StoreError> {
+    async fn delete(&self, key: &ConversationKey) -> Result {
         self.places.delete(key);
         Ok(())
     }
 
-    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>, StoreError> {
+    async fn list(&self, page: &Page) -> Result<Vec<ConversationKey>> {
         let listed = |key: &ConversationKey| key.tenant() == &*page.tenant && page.after.as_ref() < Some(key);
         let _unchanged = self.places.unchanged();
         let mut keys: Vec<_> = self
@@ -197,7 +182,7 @@ impl Leases for InMemoryStore {
         turn: &TurnId,
         time: Duration,
         takeover_from: Option<FencingToken>,
-    ) -> Result<FencingToken, StoreError> {
+    ) -> Result<FencingToken> {
         self.places.within(key, |log| {
             if let (Some(held), Some(fence)) = (log.holder(), log.fence())
                 && takeover_from != Some(fence)
@@ -211,16 +196,11 @@ impl Leases for InMemoryStore {
         })
     }
 
-    async fn renew(
-        &self,
-        key: &ConversationKey,
-        fence: FencingToken,
-        time: Duration,
-    ) -> Result<(), StoreError> {
+    async fn renew(&self, key: &ConversationKey, fence: FencingToken, time: Duration) -> Result {
         self.change_held(key, fence, after(time)).ok_or(StoreError::Fenced)
     }
 
-    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result<(), StoreError> {
+    async fn release(&self, key: &ConversationKey, fence: FencingToken) -> Result {
         self.change_held(key, fence, Instant::now());
         Ok(())
     }

@@ -8,7 +8,7 @@ use dashmap::{DashMap, Entry as Place};
 
 use super::log::Log;
 use super::recent::Recent;
-use crate::{FencingToken, StoreError};
+use crate::{FencingToken, Result, StoreError};
 
 /// The logs of a store by key, and the bound on their number.
 #[derive(Default)]
@@ -60,8 +60,8 @@ impl Places {
     pub(super) fn within<T>(
         &self,
         key: &ConversationKey,
-        work: impl FnOnce(&mut Log) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&mut Log) -> Result<T>,
+    ) -> Result<T> {
         if let Some(bound) = &self.bound {
             return self.within_bound(bound, key, work);
         }
@@ -85,8 +85,8 @@ impl Places {
         &self,
         bound: &Bound,
         key: &ConversationKey,
-        work: impl FnOnce(&mut Log) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&mut Log) -> Result<T>,
+    ) -> Result<T> {
         let mut recent = bound.recent();
         recent.used(key);
         if let Some(mut log) = self.logs.get_mut(key) {
@@ -104,7 +104,7 @@ impl Places {
     }
 
     /// Evicts the least recently used idle conversation, if the store is full.
-    fn make_room(&self, bound: &Bound, recent: &mut Recent) -> Result<(), StoreError> {
+    fn make_room(&self, bound: &Bound, recent: &mut Recent) -> Result {
         if recent.len() < bound.most.get() {
             return Ok(());
         }

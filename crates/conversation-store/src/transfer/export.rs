@@ -4,7 +4,7 @@ use advisor_core::ConversationKey;
 use futures::stream::{Stream, try_unfold};
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationStore, EntryId, ReadRange, StoreError};
+use crate::{ConversationStore, EntryId, ReadRange, Result, StoreError};
 
 /// Exports a conversation as JSON Lines, each with its line break. A header comes first, then the entries of all
 /// branches, in the order in which they were written. [`import`](crate::import()) reads it.
@@ -44,7 +44,7 @@ use crate::{ConversationStore, EntryId, ReadRange, StoreError};
 pub fn export<S: ConversationStore>(
     store: S,
     key: ConversationKey,
-) -> impl Stream<Item = Result<String, StoreError>> + Send + 'static {
+) -> impl Stream<Item = Result<String>> + Send + 'static {
     let export = Export { store, key, entries: None, read: 0, lines: VecDeque::new() };
     try_unfold(export, |mut export| async move { Ok(export.next().await?.map(|line| (line, export))) })
 }
@@ -78,7 +78,7 @@ struct Export<S> {
 }
 
 impl<S: ConversationStore> Export<S> {
-    async fn next(&mut self) -> Result<Option<String>, StoreError> {
+    async fn next(&mut self) -> Result<Option<String>> {
         let Some(entries) = self.entries else {
             let version = self.store.load(&self.key, ReadRange::LastEntries(0)).await?.version;
             self.entries = Some(version.as_u64());
@@ -93,7 +93,7 @@ impl<S: ConversationStore> Export<S> {
         Ok(self.lines.pop_front())
     }
 
-    fn header(&self, entries: u64) -> Result<String, StoreError> {
+    fn header(&self, entries: u64) -> Result<String> {
         text(&Header {
             format: FORMAT.into(),
             version: VERSION,
@@ -104,7 +104,7 @@ impl<S: ConversationStore> Export<S> {
     }
 }
 
-fn text(line: &impl Serialize) -> Result<String, StoreError> {
+fn text(line: &impl Serialize) -> Result<String> {
     // The serialiser's error may quote the conversation, so it is dropped.
     let json = serde_json::to_string(line);
     let no_json =

@@ -4,6 +4,7 @@ use std::io;
 
 use serde_json::Value;
 
+use crate::aggregator::error::Result;
 use crate::{AggregateError, Citation, Finish, FinishReason, Media, MediaSource, Opaque, ProviderData, Text};
 
 /// The bytes held for an answer, and their limit.
@@ -20,7 +21,7 @@ impl AnswerBytes {
 
     /// Counts bytes before they are stored.
     #[inline]
-    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), AggregateError> {
+    pub(crate) fn add(&mut self, bytes: usize) -> Result {
         let kept = self.kept.saturating_add(bytes);
         if kept > self.limit {
             return Err(AggregateError::TooLarge { what: "bytes in one answer", limit: self.limit });
@@ -30,11 +31,7 @@ impl AnswerBytes {
     }
 
     /// Sets a text that is set once, unless it is set already.
-    pub(crate) fn set_once(
-        &mut self,
-        known: &mut Option<Text>,
-        text: Option<Text>,
-    ) -> Result<(), AggregateError> {
+    pub(crate) fn set_once(&mut self, known: &mut Option<Text>, text: Option<Text>) -> Result {
         if let (None, Some(text)) = (&known, text.filter(|text| !text.is_empty())) {
             self.add(text.len())?;
             *known = Some(text);

@@ -2,6 +2,7 @@ mod calls;
 
 use crate::aggregator::Sink;
 use crate::aggregator::answer_bytes::{AnswerBytes, of_finish};
+use crate::aggregator::error::Result;
 use crate::aggregator::identity::Place;
 use crate::aggregator::open_block::{OpenBlock, Whole};
 use crate::aggregator::open_call::OpenCall;
@@ -43,12 +44,7 @@ impl ChoiceBlocks {
         self.finish.as_ref()
     }
 
-    pub(crate) fn push(
-        &mut self,
-        key: Option<i64>,
-        kind: DeltaKind,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
+    pub(crate) fn push(&mut self, key: Option<i64>, kind: DeltaKind, sink: &mut Sink<'_>) -> Result {
         match kind {
             DeltaKind::Text(text) => self.extend(key, BlockKind::Text, text, sink),
             DeltaKind::Reasoning(text) => self.extend(key, BlockKind::Reasoning, text, sink),
@@ -88,13 +84,7 @@ impl ChoiceBlocks {
         }
     }
 
-    fn extend(
-        &mut self,
-        key: Option<i64>,
-        kind: BlockKind,
-        text: Text,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
+    fn extend(&mut self, key: Option<i64>, kind: BlockKind, text: Text, sink: &mut Sink<'_>) -> Result {
         if text.is_empty() {
             return Ok(());
         }
@@ -140,12 +130,7 @@ impl ChoiceBlocks {
     }
 
     /// Returns the position of the open block of this kind; opens one if none is open.
-    fn running_block(
-        &mut self,
-        key: Option<i64>,
-        kind: BlockKind,
-        sink: &mut Sink<'_>,
-    ) -> Result<usize, AggregateError> {
+    fn running_block(&mut self, key: Option<i64>, kind: BlockKind, sink: &mut Sink<'_>) -> Result<usize> {
         let running = match key {
             None => self.running,
             Some(_) => self.blocks.iter().rposition(|block| block.key() == key),
@@ -168,12 +153,7 @@ impl ChoiceBlocks {
         Ok(at)
     }
 
-    fn add_whole(
-        &mut self,
-        key: Option<i64>,
-        whole: Whole,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
+    fn add_whole(&mut self, key: Option<i64>, whole: Whole, sink: &mut Sink<'_>) -> Result {
         sink.bytes.add(whole.bytes())?;
         self.close_running(sink);
         let at = self.add_block(OpenBlock::whole(whole, key), sink)?;
@@ -184,12 +164,7 @@ impl ChoiceBlocks {
         Ok(())
     }
 
-    fn add_reasoning_data(
-        &mut self,
-        key: Option<i64>,
-        data: ProviderData,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
+    fn add_reasoning_data(&mut self, key: Option<i64>, data: ProviderData, sink: &mut Sink<'_>) -> Result {
         // A signature may arrive after the text has begun; it still belongs to the reasoning.
         let last = self.blocks.iter().rposition(|block| block.kind() == BlockKind::Reasoning);
         let at = match last.filter(|_| key.is_none()) {
@@ -199,7 +174,7 @@ impl ChoiceBlocks {
         self.blocks.get_mut(at).map_or(Ok(()), |block| block.push_data(data, sink))
     }
 
-    fn add_block(&mut self, mut block: OpenBlock, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
+    fn add_block(&mut self, mut block: OpenBlock, sink: &mut Sink<'_>) -> Result<usize> {
         let limit = sink.settings.limits.blocks;
         if *sink.blocks as usize >= limit {
             return Err(AggregateError::TooLarge { what: "blocks in one answer", limit });

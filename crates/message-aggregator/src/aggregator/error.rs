@@ -1,5 +1,7 @@
 use crate::ChatResponse;
 
+pub(crate) type Result<T = (), E = AggregateError> = std::result::Result<T, E>;
+
 /// Reason why deltas do not form a response.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use crate::aggregator::answer_bytes::AnswerBytes;
 use crate::aggregator::choice::ChoiceBlocks;
+use crate::aggregator::error::Result;
 use crate::{
     AggregateError, AggregatorLimits, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind, Diagnostics,
     Finish, FinishReason, Text, ToolCall, Usage,
@@ -128,7 +129,7 @@ impl MessageAggregator {
         }
     }
 
-    fn push_other(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result<(), AggregateError> {
+    fn push_other(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result {
         let number = if self.settings.choices > 1 { delta.choice } else { 0 };
         match delta.kind {
             DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
@@ -247,7 +248,7 @@ impl MessageAggregator {
     }
 
     /// Returns the position of the choice with this number; creates the choice if it is new.
-    fn choice(&mut self, number: u32) -> Result<usize, AggregateError> {
+    fn choice(&mut self, number: u32) -> Result<usize> {
         if let Some(at) = self.choices.iter().position(|choice| choice.number() == number) {
             return Ok(at);
         }

@@ -1,5 +1,6 @@
 use crate::aggregator::Sink;
 use crate::aggregator::answer_bytes::{AnswerBytes, of_citation, of_media, of_opaque, of_provider_data};
+use crate::aggregator::error::Result;
 use crate::aggregator::open_call::OpenCall;
 use crate::{
     AggregateError, AggregatorLimits, Block, BlockContent, BlockDelta, BlockHead, BlockId, BlockKind,
@@ -121,7 +122,7 @@ impl OpenBlock {
         text: &str,
         limits: &AggregatorLimits,
         bytes: &mut AnswerBytes,
-    ) -> Result<(), AggregateError> {
+    ) -> Result {
         let limit = limits.block_bytes;
         if self.text.len() + text.len() > limit {
             return Err(AggregateError::TooLarge { what: "bytes in one block", limit });
@@ -144,11 +145,7 @@ impl OpenBlock {
     }
 
     /// Adds data to be replayed with the block; it may arrive after the block has ended.
-    pub(crate) fn push_data(
-        &mut self,
-        data: ProviderData,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
+    pub(crate) fn push_data(&mut self, data: ProviderData, sink: &mut Sink<'_>) -> Result {
         let limit = sink.settings.limits.provider_data;
         if self.data.len() >= limit {
             return Err(AggregateError::TooLarge { what: "pieces of provider data on one block", limit });

@@ -2,6 +2,7 @@
 
 use super::ChoiceBlocks;
 use crate::aggregator::Sink;
+use crate::aggregator::error::Result;
 use crate::aggregator::identity::{Decision, Identity, Place, identify, open};
 use crate::aggregator::open_block::OpenBlock;
 use crate::aggregator::open_call::{Doubt, OpenCall};
@@ -13,7 +14,7 @@ impl ChoiceBlocks {
         fragment: ToolCallDelta,
         place: Place,
         sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
+    ) -> Result {
         if fragment.is_empty() {
             return Ok(());
         }
@@ -35,12 +36,7 @@ impl ChoiceBlocks {
     }
 
     /// Adds a fragment to its call.
-    fn extend_at(
-        &mut self,
-        at: usize,
-        mut fragment: ToolCallDelta,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), AggregateError> {
+    fn extend_at(&mut self, at: usize, mut fragment: ToolCallDelta, sink: &mut Sink<'_>) -> Result {
         let (Some(call), Some(block)) =
             (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
         else {
@@ -154,7 +150,7 @@ impl ChoiceBlocks {
         }
     }
 
-    fn add_call(&mut self, doubt: Doubt, sink: &mut Sink<'_>) -> Result<usize, AggregateError> {
+    fn add_call(&mut self, doubt: Doubt, sink: &mut Sink<'_>) -> Result<usize> {
         let limit = sink.settings.limits.calls;
         if self.calls.len() >= limit {
             return Err(AggregateError::TooLarge { what: "tool calls in one answer", limit });

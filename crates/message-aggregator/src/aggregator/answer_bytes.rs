@@ -4,8 +4,8 @@ use std::io;
 
 use serde_json::Value;
 
-use crate::aggregator::error::Result;
-use crate::{AggregateError, Citation, Finish, FinishReason, Media, MediaSource, Opaque, ProviderData, Text};
+use crate::aggregator::error::{Result, within};
+use crate::{BlockContent, Finish, FinishReason, Media, MediaSource, ProviderData, Text};
 
 /// The bytes held for an answer, and their limit.
 #[derive(Debug)]
@@ -23,9 +23,7 @@ impl AnswerBytes {
     #[inline]
     pub(crate) fn add(&mut self, bytes: usize) -> Result {
         let kept = self.kept.saturating_add(bytes);
-        if kept > self.limit {
-            return Err(AggregateError::TooLarge { what: "bytes in one answer", limit: self.limit });
-        }
+        within("bytes in one answer", kept, self.limit)?;
         self.kept = kept;
         Ok(())
     }
@@ -40,20 +38,24 @@ impl AnswerBytes {
     }
 }
 
-pub(crate) fn of_media(media: &Media) -> usize {
+pub(crate) fn of_content(content: &BlockContent) -> usize {
+    match content {
+        BlockContent::Text(text) | BlockContent::Reasoning(text) | BlockContent::Refusal(text) => text.len(),
+        BlockContent::ToolCall(call) => call.id.len() + call.name.len() + call.arguments.len(),
+        BlockContent::Media(media) => of_media(media),
+        BlockContent::Citation(citation) => {
+            [&citation.url, &citation.title, &citation.quote].map(|text| of_text(text.as_ref())).iter().sum()
+        }
+        BlockContent::Opaque(opaque) => opaque.format.len() + opaque.name.len() + of_json(&opaque.value),
+    }
+}
+
+fn of_media(media: &Media) -> usize {
     let source = match &media.source {
         MediaSource::Url(text) | MediaSource::ProviderFile(text) => text.len(),
         MediaSource::Bytes(bytes) => bytes.len(),
     };
     media.mime.len() + source + of_text(media.name.as_ref())
-}
-
-pub(crate) fn of_citation(citation: &Citation) -> usize {
-    [&citation.url, &citation.title, &citation.quote].map(|text| of_text(text.as_ref())).into_iter().sum()
-}
-
-pub(crate) fn of_opaque(opaque: &Opaque) -> usize {
-    opaque.format.len() + opaque.name.len() + of_json(&opaque.value)
 }
 
 pub(crate) fn of_provider_data(data: &ProviderData) -> usize {

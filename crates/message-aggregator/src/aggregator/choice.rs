@@ -1,24 +1,23 @@
 mod calls;
 
-use crate::aggregator::Sink;
-use crate::aggregator::answer_bytes::{AnswerBytes, of_finish};
-use crate::aggregator::error::Result;
+use crate::aggregator::answer_bytes::{of_content, of_finish};
+use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::Place;
-use crate::aggregator::open_block::{OpenBlock, Whole};
+use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::OpenCall;
+use crate::aggregator::{Answer, Sink};
 use crate::{
-    AggregateError, AggregatorLimits, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish,
-    FinishReason, Message, ProviderData, Text, ToolCallDelta,
+    Block, BlockContent, BlockId, BlockKind, Choice, DeltaKind, Finish, FinishReason, Message, ProviderData,
+    Text, ToolCallDelta,
 };
 
 /// The blocks of one of several parallel answers while it streams.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ChoiceBlocks {
     number: u32,
-    /// In order of first appearance. `call_blocks` holds the positions of the calls' blocks.
+    /// In order of first appearance.
     blocks: Vec<OpenBlock>,
     calls: Vec<OpenCall>,
-    call_blocks: Vec<usize>,
     /// The text, reasoning or refusal block that further text of its kind extends.
     running: Option<usize>,
     finish: Option<Finish>,
@@ -26,14 +25,7 @@ pub(crate) struct ChoiceBlocks {
 
 impl ChoiceBlocks {
     pub(crate) fn new(number: u32) -> Self {
-        Self {
-            number,
-            blocks: Vec::new(),
-            calls: Vec::new(),
-            call_blocks: Vec::new(),
-            running: None,
-            finish: None,
-        }
+        Self { number, ..Self::default() }
     }
 
     pub(crate) fn number(&self) -> u32 {
@@ -49,9 +41,9 @@ impl ChoiceBlocks {
             DeltaKind::Text(text) => self.extend(key, BlockKind::Text, text, sink),
             DeltaKind::Reasoning(text) => self.extend(key, BlockKind::Reasoning, text, sink),
             DeltaKind::Refusal(text) => self.extend(key, BlockKind::Refusal, text, sink),
-            DeltaKind::Media(media) => self.add_whole(key, Whole::Media(*media), sink),
-            DeltaKind::Citation(citation) => self.add_whole(key, Whole::Citation(*citation), sink),
-            DeltaKind::Opaque(opaque) => self.add_whole(key, Whole::Opaque(*opaque), sink),
+            DeltaKind::Media(media) => self.add_whole(key, BlockContent::Media(*media), sink),
+            DeltaKind::Citation(citation) => self.add_whole(key, BlockContent::Citation(*citation), sink),
+            DeltaKind::Opaque(opaque) => self.add_whole(key, BlockContent::Opaque(*opaque), sink),
             DeltaKind::ReasoningData(data) => self.add_reasoning_data(key, *data, sink),
             DeltaKind::ToolCalls(fragments) => {
                 let count = fragments.len();
@@ -69,7 +61,7 @@ impl ChoiceBlocks {
                 Ok(())
             }
             DeltaKind::Finish(finish) => {
-                sink.bytes.add(of_finish(&finish))?;
+                sink.answer.bytes.add(of_finish(&finish))?;
                 // An answer that was cut off stays cut off, whatever the server sends next.
                 if finish.reason.vetoes_calls()
                     || !self.finish.as_ref().is_some_and(|before| before.reason.vetoes_calls())
@@ -89,11 +81,10 @@ impl ChoiceBlocks {
             return Ok(());
         }
         let at = self.running_block(key, kind, sink)?;
-        let Some(block) = self.blocks.get_mut(at) else {
-            return Ok(());
-        };
-        block.extend(&text, &sink.settings.limits, sink.bytes)?;
-        sink.chunks.push_back(block.piece(text));
+        if let Some(block) = self.blocks.get_mut(at) {
+            block.extend(&text, sink.answer)?;
+            sink.chunks.push_back(block.piece(kind, text));
+        }
         Ok(())
     }
 
@@ -103,64 +94,52 @@ impl ChoiceBlocks {
         &mut self,
         kind: BlockKind,
         text: &str,
-        limits: &AggregatorLimits,
-        bytes: &mut AnswerBytes,
+        answer: &mut Answer,
     ) -> Option<&OpenBlock> {
-        let block = self.blocks.get_mut(self.running?).filter(|block| block.is_open(kind))?;
-        (!text.is_empty() && block.extend(text, limits, bytes).is_ok()).then_some(&*block)
+        let block = self.blocks.get_mut(self.running?).filter(|block| block.has_open_text(kind))?;
+        (!text.is_empty() && block.extend(text, answer).is_ok()).then_some(&*block)
     }
 
     /// Extends the arguments of the call with this index, if all its earlier arguments were emitted and the text
     /// fits the limits; otherwise changes nothing. [`identify`](crate::aggregator::identity::identify) would find
     /// the same call by the same index, and no dispute: no repeated header may have begun another call.
     #[inline]
-    pub(crate) fn extend_call(
-        &mut self,
-        index: i64,
-        arguments: &str,
-        limits: &AggregatorLimits,
-        bytes: &mut AnswerBytes,
-    ) -> Option<&OpenBlock> {
+    pub(crate) fn extend_call(&mut self, index: i64, text: &str, answer: &mut Answer) -> Option<&OpenBlock> {
         let at = self.calls.iter().rposition(|call| call.index == Some(index))?;
         if self.calls.iter().any(OpenCall::has_repeated_header) {
             return None;
         }
-        let block = self.blocks.get(*self.call_blocks.get(at)?)?;
-        self.calls.get_mut(at)?.extend_shown(arguments, limits, bytes).then_some(block)
+        let call = self.calls.get_mut(at)?;
+        let block = self.blocks.get(call.block)?;
+        call.extend_shown(text, answer).then_some(block)
     }
 
     /// Returns the position of the open block of this kind; opens one if none is open.
     fn running_block(&mut self, key: Option<i64>, kind: BlockKind, sink: &mut Sink<'_>) -> Result<usize> {
         let running = match key {
             None => self.running,
-            Some(_) => self.blocks.iter().rposition(|block| block.key() == key),
+            Some(_) => self.blocks.iter().rposition(|block| block.key == key),
         };
         if let Some(at) = running
-            && self.blocks.get(at).is_some_and(|block| block.is_open(kind))
+            && self.blocks.get(at).is_some_and(|block| block.has_open_text(kind))
         {
             return Ok(at);
         }
         if key.is_none() {
             self.close_running(sink);
         }
-        let at = self.add_block(OpenBlock::text(kind, key), sink)?;
-        if let Some(block) = self.blocks.get_mut(at) {
-            block.open(self.number, sink);
-        }
+        let at = self.add_block(key, State::Text(kind, String::new()), sink)?;
         if key.is_none() {
             self.running = Some(at);
         }
         Ok(at)
     }
 
-    fn add_whole(&mut self, key: Option<i64>, whole: Whole, sink: &mut Sink<'_>) -> Result {
-        sink.bytes.add(whole.bytes())?;
+    fn add_whole(&mut self, key: Option<i64>, content: BlockContent, sink: &mut Sink<'_>) -> Result {
+        sink.answer.bytes.add(of_content(&content))?;
         self.close_running(sink);
-        let at = self.add_block(OpenBlock::whole(whole, key), sink)?;
-        if let Some(block) = self.blocks.get_mut(at) {
-            block.open(self.number, sink);
-            block.close(sink);
-        }
+        let at = self.add_block(key, State::Closed(Block::new(content)), sink)?;
+        self.blocks.get(at).into_iter().for_each(|block| block.show_whole(sink));
         Ok(())
     }
 
@@ -174,13 +153,15 @@ impl ChoiceBlocks {
         self.blocks.get_mut(at).map_or(Ok(()), |block| block.push_data(data, sink))
     }
 
-    fn add_block(&mut self, mut block: OpenBlock, sink: &mut Sink<'_>) -> Result<usize> {
-        let limit = sink.settings.limits.blocks;
-        if *sink.blocks as usize >= limit {
-            return Err(AggregateError::TooLarge { what: "blocks in one answer", limit });
+    /// Adds a block, and opens it unless it is a call.
+    fn add_block(&mut self, key: Option<i64>, state: State, sink: &mut Sink<'_>) -> Result<usize> {
+        let index = sink.answer.blocks;
+        within("blocks in one answer", index as usize + 1, sink.answer.settings.limits.blocks)?;
+        sink.answer.blocks += 1;
+        let block = OpenBlock::new(BlockId::new(sink.answer.round, index), key, state);
+        if block.open_call().is_none() {
+            block.open(self.number, None, sink);
         }
-        block.set_id(BlockId::new(sink.round, *sink.blocks));
-        *sink.blocks += 1;
         self.blocks.push(block);
         Ok(self.blocks.len() - 1)
     }
@@ -196,7 +177,7 @@ impl ChoiceBlocks {
             self.close_running(sink);
         } else if let Some(call) = self.calls.iter().rposition(|call| call.index == key) {
             self.end_call(call, sink);
-        } else if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.key() == key) {
+        } else if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.key == key) {
             block.close(sink);
         }
     }
@@ -206,13 +187,10 @@ impl ChoiceBlocks {
         self.running = None;
         self.dispute_left_over();
         for at in 0..self.blocks.len() {
-            match self.call_blocks.iter().position(|block| *block == at) {
+            let Some(block) = self.blocks.get_mut(at) else { continue };
+            match block.open_call() {
                 Some(call) => self.close_last(call, done, sink),
-                None => {
-                    if let Some(block) = self.blocks.get_mut(at) {
-                        block.close(sink);
-                    }
-                }
+                None => block.close(sink),
             }
         }
         self.settle_finish();
@@ -235,21 +213,16 @@ impl ChoiceBlocks {
 
     /// Returns the text so far in blocks of this kind.
     pub(crate) fn text_of(&self, kind: BlockKind) -> String {
-        self.blocks.iter().filter(|block| block.kind() == kind).map(OpenBlock::text_so_far).collect()
+        self.blocks.iter().filter_map(|block| block.text_of(kind)).collect()
     }
 
     /// Returns the current answer. Open blocks are included as they are, with incomplete calls.
-    pub(crate) fn to_choice(&self, round: u32, prefix: &Text) -> Choice {
-        let mut block_ids = Vec::with_capacity(self.blocks.len());
-        let mut blocks = Vec::with_capacity(self.blocks.len());
-        for (at, block) in self.blocks.iter().enumerate() {
-            block_ids.push(BlockId::new(round, block.index()));
-            blocks.push(block.to_block(|| {
-                let at = self.call_blocks.iter().position(|block| *block == at)?;
-                let call = self.calls.get(at)?.to_call(|| self.made_id(at, round, prefix), false);
-                Some(BlockContent::ToolCall(call))
-            }));
-        }
+    pub(crate) fn to_choice(&self, call_id_prefix: &Text) -> Choice {
+        let call_at = |at: usize| {
+            let call = self.calls.get(at)?;
+            Some(call.to_call(|| self.made_id(at, call_id_prefix), false))
+        };
+        let (block_ids, blocks) = self.blocks.iter().map(|block| (block.id, block.to_block(call_at))).unzip();
         let finish = self.finish.clone().unwrap_or_else(|| FinishReason::Interrupted.into());
         Choice::new(self.number, Message::assistant_blocks(blocks), block_ids, finish)
     }

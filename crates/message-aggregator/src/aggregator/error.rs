@@ -2,6 +2,12 @@ use crate::ChatResponse;
 
 pub(crate) type Result<T = (), E = AggregateError> = std::result::Result<T, E>;
 
+/// Checks a bound.
+#[inline]
+pub(crate) fn within(what: &'static str, count: usize, limit: usize) -> Result {
+    if count > limit { Err(AggregateError::TooLarge { what, limit }) } else { Ok(()) }
+}
+
 /// Reason why deltas do not form a response.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use crate::aggregator::answer_bytes::AnswerBytes;
 use crate::aggregator::choice::ChoiceBlocks;
-use crate::aggregator::error::Result;
+use crate::aggregator::error::{Result, within};
 use crate::{
     AggregateError, AggregatorLimits, BlockKind, ChatResponse, Choice, Chunk, Delta, DeltaKind, Diagnostics,
     Finish, FinishReason, Text, ToolCall, Usage,
@@ -47,17 +47,30 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct MessageAggregator {
-    settings: AggregatorSettings,
-    round: u32,
-    blocks: u32,
-    bytes: AnswerBytes,
+    answer: Answer,
     /// In order of arrival, but number 0 always exists and is first.
     choices: Vec<ChoiceBlocks>,
     usage: Option<Usage>,
     response_id: Option<Text>,
     model: Option<Text>,
     done: bool,
-    diagnostics: Diagnostics,
+}
+
+/// The state that all choices of an answer share.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) settings: AggregatorSettings,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) round: u32,
+    /// The number of blocks.
+    pub(crate) blocks: u32,
+    pub(crate) bytes: AnswerBytes,
+}
+
+/// The answer and the chunks of one delta.
+pub(crate) struct Sink<'a> {
+    pub(crate) answer: &'a mut Answer,
+    pub(crate) chunks: &'a mut VecDeque<Chunk>,
 }
 
 /// Settings of a [`MessageAggregator`].
@@ -98,17 +111,14 @@ impl MessageAggregator {
     /// Creates an aggregator for the answer of `round`, with these settings.
     #[must_use]
     pub fn with_settings(round: u32, settings: AggregatorSettings) -> Self {
+        let bytes = AnswerBytes::new(settings.limits.answer_bytes);
         Self {
-            bytes: AnswerBytes::new(settings.limits.answer_bytes),
-            settings,
-            round,
-            blocks: 0,
+            answer: Answer { settings, diagnostics: Diagnostics::default(), round, blocks: 0, bytes },
             choices: vec![ChoiceBlocks::new(0)],
             usage: None,
             response_id: None,
             model: None,
             done: false,
-            diagnostics: Diagnostics::default(),
         }
     }
 
@@ -129,56 +139,47 @@ impl MessageAggregator {
         }
     }
 
-    fn push_other(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result {
-        let number = if self.settings.choices > 1 { delta.choice } else { 0 };
-        match delta.kind {
-            DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
-            _ if self.done => {}
-            DeltaKind::Origin(origin) => {
-                self.bytes.set_once(&mut self.response_id, origin.response_id)?;
-                self.bytes.set_once(&mut self.model, origin.model)?;
-            }
-            DeltaKind::Done => self.done = true,
-            kind => {
-                let at = self.choice(number)?;
-                let mut sink = Sink {
-                    settings: &self.settings,
-                    diagnostics: &mut self.diagnostics,
-                    round: self.round,
-                    blocks: &mut self.blocks,
-                    bytes: &mut self.bytes,
-                    chunks,
-                };
-                if let Some(choice) = self.choices.get_mut(at) {
-                    choice.push(delta.block, kind, &mut sink)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Fast path: takes a delta that extends the running text or the open arguments, as nearly all do, and returns
     /// its one chunk. Returns any other delta unchanged.
     #[inline]
     fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
-        let (limits, bytes) = (&self.settings.limits, &mut self.bytes);
-        let alone = self.settings.choices <= 1 && delta.block.is_none() && !self.done;
+        let alone = self.answer.settings.choices <= 1 && delta.block.is_none() && !self.done;
         let Some(choice) = self.choices.first_mut().filter(|_| alone) else { return Err(delta) };
         let block = match &delta.kind {
-            DeltaKind::Text(text) => choice.extend_running(BlockKind::Text, text, limits, bytes),
-            DeltaKind::Reasoning(text) => choice.extend_running(BlockKind::Reasoning, text, limits, bytes),
+            DeltaKind::Text(text) => choice.extend_running(BlockKind::Text, text, &mut self.answer),
+            DeltaKind::Reasoning(text) => choice.extend_running(BlockKind::Reasoning, text, &mut self.answer),
             DeltaKind::Arguments { index: Some(index), text } => {
-                choice.extend_call(*index, text, limits, bytes)
+                choice.extend_call(*index, text, &mut self.answer)
             }
             _ => None,
         };
         let Some(block) = block else { return Err(delta) };
         match delta.kind {
-            DeltaKind::Text(text) | DeltaKind::Reasoning(text) | DeltaKind::Arguments { text, .. } => {
-                Ok(block.piece(text))
-            }
+            DeltaKind::Text(text) => Ok(block.piece(BlockKind::Text, text)),
+            DeltaKind::Reasoning(text) => Ok(block.piece(BlockKind::Reasoning, text)),
+            DeltaKind::Arguments { text, .. } => Ok(block.piece(BlockKind::ToolCall, text)),
             _ => Err(delta),
         }
+    }
+
+    fn push_other(&mut self, delta: Delta, chunks: &mut VecDeque<Chunk>) -> Result {
+        let number = if self.answer.settings.choices > 1 { delta.choice } else { 0 };
+        match delta.kind {
+            DeltaKind::Usage(usage) => self.usage.get_or_insert_default().merge(&usage),
+            _ if self.done => {}
+            DeltaKind::Origin(origin) => {
+                self.answer.bytes.set_once(&mut self.response_id, origin.response_id)?;
+                self.answer.bytes.set_once(&mut self.model, origin.model)?;
+            }
+            DeltaKind::Done => self.done = true,
+            kind => {
+                let at = self.choice(number)?;
+                if let Some(choice) = self.choices.get_mut(at) {
+                    choice.push(delta.block, kind, &mut Sink { answer: &mut self.answer, chunks })?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Ends the answer. Appends the closing chunks and returns the response.
@@ -189,19 +190,12 @@ impl MessageAggregator {
         if !self.done && self.choices.iter().any(|choice| choice.finish().is_none()) {
             return Err(AggregateError::Truncated { partial: Box::new(self.partial()) });
         }
-        let mut sink = Sink {
-            settings: &self.settings,
-            diagnostics: &mut self.diagnostics,
-            round: self.round,
-            blocks: &mut self.blocks,
-            bytes: &mut self.bytes,
-            chunks,
-        };
+        let mut sink = Sink { answer: &mut self.answer, chunks };
         for choice in &mut self.choices {
             choice.close_all(self.done, &mut sink);
         }
         if let Some(usage) = self.usage {
-            chunks.push_back(Chunk::Usage { round: self.round, usage: Box::new(usage) });
+            chunks.push_back(Chunk::Usage { round: self.answer.round, usage: Box::new(usage) });
         }
         Ok(self.response(self.all_choices()))
     }
@@ -252,37 +246,23 @@ impl MessageAggregator {
         if let Some(at) = self.choices.iter().position(|choice| choice.number() == number) {
             return Ok(at);
         }
-        let limit = self.settings.choices as usize;
-        if self.choices.len() >= limit {
-            return Err(AggregateError::TooLarge { what: "choices", limit });
-        }
+        within("choices", self.choices.len() + 1, self.answer.settings.choices as usize)?;
         self.choices.push(ChoiceBlocks::new(number));
         Ok(self.choices.len() - 1)
     }
 
     fn all_choices(&self) -> Vec<Choice> {
-        let prefix = &self.settings.call_id_prefix;
-        let mut choices: Vec<_> =
-            self.choices.iter().map(|choice| choice.to_choice(self.round, prefix)).collect();
+        let prefix = &self.answer.settings.call_id_prefix;
+        let mut choices: Vec<_> = self.choices.iter().map(|choice| choice.to_choice(prefix)).collect();
         choices.sort_by_key(|choice| choice.number);
         choices
     }
 
     fn response(&self, choices: Vec<Choice>) -> ChatResponse {
-        ChatResponse::from_choices(self.round, choices).with_usage(self.usage).with_origin(
+        ChatResponse::from_choices(self.answer.round, choices).with_usage(self.usage).with_origin(
             self.response_id.clone(),
             self.model.clone(),
-            self.diagnostics,
+            self.answer.diagnostics,
         )
     }
-}
-
-/// Parts of the aggregator that a choice uses while it takes a delta.
-pub(crate) struct Sink<'a> {
-    pub(crate) settings: &'a AggregatorSettings,
-    pub(crate) diagnostics: &'a mut Diagnostics,
-    pub(crate) round: u32,
-    pub(crate) blocks: &'a mut u32,
-    pub(crate) bytes: &'a mut AnswerBytes,
-    pub(crate) chunks: &'a mut VecDeque<Chunk>,
 }

@@ -1,12 +1,15 @@
 mod claims;
 
-use crate::aggregator::answer_bytes::AnswerBytes;
-use crate::{AggregatorLimits, Text, ToolCall, ToolCallDelta};
+use crate::aggregator::Answer;
+use crate::{Text, ToolCall, ToolCallDelta};
 use claims::Claims;
 
 /// A tool call while its fragments arrive.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenCall {
+    /// The position of its block.
+    pub(crate) block: usize,
+    pub(crate) opened: bool,
     pub(crate) index: Option<i64>,
     /// The provider's id, which identifies its fragments.
     pub(crate) id: Option<Text>,
@@ -39,8 +42,8 @@ pub(crate) enum Doubt {
 }
 
 impl OpenCall {
-    pub(crate) fn new(doubt: Doubt) -> Self {
-        Self { doubt, ..Self::default() }
+    pub(crate) fn new(block: usize, doubt: Doubt) -> Self {
+        Self { block, doubt, ..Self::default() }
     }
 
     /// Notes a `fragment` of this call that repeats its name, since it may begin a further call. `calls` is the
@@ -102,15 +105,10 @@ impl OpenCall {
     /// Adds arguments that are emitted at once, because all earlier ones were. If they were not, or the arguments
     /// exceed a limit, nothing changes.
     #[inline]
-    pub(crate) fn extend_shown(
-        &mut self,
-        arguments: &str,
-        limits: &AggregatorLimits,
-        bytes: &mut AnswerBytes,
-    ) -> bool {
+    pub(crate) fn extend_shown(&mut self, arguments: &str, answer: &mut Answer) -> bool {
         let is_shown = self.shown > 0 && self.shown == self.arguments.len() && !self.ended;
-        let fits = self.arguments.len() + arguments.len() <= limits.block_bytes;
-        if arguments.is_empty() || !is_shown || !fits || bytes.add(arguments.len()).is_err() {
+        let fits = self.arguments.len() + arguments.len() <= answer.settings.limits.block_bytes;
+        if arguments.is_empty() || !is_shown || !fits || answer.bytes.add(arguments.len()).is_err() {
             return false;
         }
         self.vouched = false;

@@ -35,6 +35,17 @@ impl BlockDelta {
         }
     }
 
+    /// Creates a piece of text of a block, or of a call's arguments.
+    #[inline]
+    pub(crate) fn from_text(kind: BlockKind, text: Text) -> Self {
+        match kind {
+            BlockKind::Reasoning => Self::Reasoning(text),
+            BlockKind::Refusal => Self::Refusal(text),
+            BlockKind::ToolCall => Self::Arguments(text),
+            _ => Self::Text(text),
+        }
+    }
+
     /// Returns the one delta that holds all content of a block; `None` for an empty one.
     #[must_use]
     pub fn from_content(content: &BlockContent) -> Option<Self> {

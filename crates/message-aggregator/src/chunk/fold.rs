@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
+use crate::message::tool_call::first_free;
 use crate::{
     Block, BlockContent, BlockDelta, BlockId, BlockKind, ChatResponse, Choice, Chunk, FinishReason, Message,
-    ToolCall,
+    Text, ToolCall,
 };
 
 /// Rebuilds blocks from the deltas of a stream, without reading finished blocks or responses.
@@ -37,9 +38,7 @@ impl ChunkFold {
                         complete: false,
                         ..ToolCall::new(call.call_id.clone().unwrap_or_default(), call.name.clone(), "")
                     }),
-                    (BlockKind::Reasoning, _) => BlockContent::Reasoning(String::new()),
-                    (BlockKind::Refusal, _) => BlockContent::Refusal(String::new()),
-                    _ => BlockContent::Text(String::new()),
+                    (kind, _) => BlockContent::from_text(kind, String::new()),
                 };
                 self.blocks.insert(*block, Folded { choice: head.choice, content, closed: None });
             }
@@ -121,21 +120,20 @@ impl ChunkFold {
     fn with_call_id(&self, id: BlockId, block: Block) -> Block {
         match block.as_tool_call() {
             Some(call) if call.id.is_empty() => {
-                let call = ToolCall { id: self.unused_call_id(id).into(), ..call.clone() };
+                let call = ToolCall { id: self.unused_call_id(id), ..call.clone() };
                 Block::with_data(BlockContent::ToolCall(call), block.provider_data().to_vec())
             }
             _ => block,
         }
     }
 
-    fn unused_call_id(&self, block: BlockId) -> String {
+    fn unused_call_id(&self, block: BlockId) -> Text {
         let id = format!("call_{}_{}", block.round, block.index);
-        let is_used = |id: &String| {
+        let is_used = |id: &str| {
             let mut blocks = self.of_round(block.round).map(|(_, folded)| folded.to_block());
-            blocks.any(|block| block.as_tool_call().is_some_and(|call| call.id == id.as_str()))
+            blocks.any(|block| block.as_tool_call().is_some_and(|call| call.id == *id))
         };
-        let others = (2_u32..).map(|number| format!("{id}_{number}"));
-        std::iter::once(id.clone()).chain(others).find(|id| !is_used(id)).unwrap_or_default()
+        first_free(&id, is_used)
     }
 
     /// Checks whether the block has opened.
@@ -149,10 +147,7 @@ impl ChunkFold {
     pub fn text(&self, round: u32) -> String {
         self.of_round(round)
             .filter(|(_, folded)| folded.choice == 0)
-            .filter_map(|(_, folded)| match &folded.content {
-                BlockContent::Text(text) => Some(text.as_str()),
-                _ => None,
-            })
+            .filter_map(|(_, folded)| folded.content.text_of(BlockKind::Text))
             .collect()
     }
 
@@ -163,17 +158,16 @@ impl ChunkFold {
 
 impl Folded {
     fn extend(&mut self, delta: &BlockDelta) {
-        match (&mut self.content, delta) {
-            (BlockContent::Text(all), BlockDelta::Text(text))
-            | (BlockContent::Reasoning(all), BlockDelta::Reasoning(text))
-            | (BlockContent::Refusal(all), BlockDelta::Refusal(text)) => all.push_str(text),
-            (BlockContent::ToolCall(call), BlockDelta::Arguments(text)) => call.arguments.push_str(text),
-            (content, BlockDelta::Media(media)) => *content = BlockContent::Media((**media).clone()),
-            (content, BlockDelta::Citation(citation)) => {
-                *content = BlockContent::Citation((**citation).clone())
+        match delta {
+            BlockDelta::Media(media) => self.content = BlockContent::Media((**media).clone()),
+            BlockDelta::Citation(citation) => self.content = BlockContent::Citation((**citation).clone()),
+            BlockDelta::Opaque(opaque) => self.content = BlockContent::Opaque((**opaque).clone()),
+            BlockDelta::Text(text)
+            | BlockDelta::Reasoning(text)
+            | BlockDelta::Refusal(text)
+            | BlockDelta::Arguments(text) => {
+                self.content.text_mut(delta.kind()).into_iter().for_each(|all| all.push_str(text));
             }
-            (content, BlockDelta::Opaque(opaque)) => *content = BlockContent::Opaque((**opaque).clone()),
-            _ => {}
         }
     }
 

@@ -152,10 +152,7 @@ impl Block {
     /// Returns the text of a text block.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
-        match self.content() {
-            BlockContent::Text(text) => Some(text),
-            _ => None,
-        }
+        self.content().text_of(BlockKind::Text)
     }
 
     /// Returns the call of a tool-call block.
@@ -192,6 +189,37 @@ impl BlockContent {
             Self::Citation(_) => BlockKind::Citation,
             Self::ToolCall(_) => BlockKind::ToolCall,
             Self::Opaque(_) => BlockKind::Opaque,
+        }
+    }
+
+    /// Returns the text, if this is text of the given kind.
+    #[must_use]
+    pub fn text_of(&self, kind: BlockKind) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Reasoning(text) | Self::Refusal(text) if self.kind() == kind => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// Creates text of this kind.
+    pub(crate) fn from_text(kind: BlockKind, text: String) -> Self {
+        match kind {
+            BlockKind::Reasoning => Self::Reasoning(text),
+            BlockKind::Refusal => Self::Refusal(text),
+            _ => Self::Text(text),
+        }
+    }
+
+    /// Returns the text that deltas of this kind extend.
+    pub(crate) fn text_mut(&mut self, kind: BlockKind) -> Option<&mut String> {
+        match (self, kind) {
+            (Self::Text(text), BlockKind::Text)
+            | (Self::Reasoning(text), BlockKind::Reasoning)
+            | (Self::Refusal(text), BlockKind::Refusal) => Some(text),
+            (Self::ToolCall(call), BlockKind::ToolCall) => Some(&mut call.arguments),
+            _ => None,
         }
     }
 }

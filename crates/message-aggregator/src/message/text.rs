@@ -16,6 +16,7 @@ pub struct Text(SmolStr);
 impl Text {
     /// Returns the text as a string slice.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -24,6 +25,7 @@ impl Text {
 impl Deref for Text {
     type Target = str;
 
+    #[inline]
     fn deref(&self) -> &str {
         self.0.as_str()
     }

@@ -85,3 +85,9 @@ impl ToolResult {
         text
     }
 }
+
+/// Returns this id, or with the first number that makes it free.
+pub(crate) fn first_free(id: &str, is_taken: impl Fn(&str) -> bool) -> Text {
+    let others = (2_usize..).map(|number| format!("{id}_{number}"));
+    std::iter::once(id.to_owned()).chain(others).find(|id| !is_taken(id)).unwrap_or_default().into()
+}

@@ -2,11 +2,12 @@
 
 use super::ChoiceBlocks;
 use crate::aggregator::Sink;
-use crate::aggregator::error::Result;
+use crate::aggregator::error::{Result, within};
 use crate::aggregator::identity::{Decision, Identity, Place, identify, open};
-use crate::aggregator::open_block::OpenBlock;
+use crate::aggregator::open_block::{OpenBlock, State};
 use crate::aggregator::open_call::{Doubt, OpenCall};
-use crate::{AggregateError, BlockContent, BlockDelta, Rule, Text, ToolCallDelta};
+use crate::message::tool_call::first_free;
+use crate::{AggregateError, BlockContent, BlockDelta, BlockId, Rule, Text, ToolCallDelta};
 
 impl ChoiceBlocks {
     pub(super) fn push_fragment(
@@ -19,7 +20,7 @@ impl ChoiceBlocks {
             return Ok(());
         }
         let Decision { identity, rule, doubt, disputed } = identify(&mut self.calls, &fragment, place);
-        sink.diagnostics.note(rule);
+        sink.answer.diagnostics.note(rule);
         self.dispute(&disputed);
         let at = match identity {
             Identity::Known(at) => at,
@@ -37,11 +38,7 @@ impl ChoiceBlocks {
 
     /// Adds a fragment to its call.
     fn extend_at(&mut self, at: usize, mut fragment: ToolCallDelta, sink: &mut Sink<'_>) -> Result {
-        let (Some(call), Some(block)) =
-            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
-        else {
-            return Ok(());
-        };
+        let Some((call, block)) = self.call_and_block(at) else { return Ok(()) };
         if let Some(data) = fragment.provider_data.take() {
             block.push_data(data, sink)?;
         }
@@ -49,18 +46,16 @@ impl ChoiceBlocks {
             // A repeated header after the end adds nothing.
             return match fragment.arguments_delta() {
                 None => Ok(()),
-                Some(_) => Err(AggregateError::BlockEnded { block: block.index() }),
+                Some(_) => Err(AggregateError::BlockEnded { block: block.id.index }),
             };
         }
-        let limit = sink.settings.limits.block_bytes;
-        if call.bytes_with(&fragment) > limit {
-            return Err(AggregateError::TooLarge { what: "bytes in one tool call", limit });
-        }
-        sink.bytes.add(call.grows_by(&fragment))?;
+        let limit = sink.answer.settings.limits.block_bytes;
+        within("bytes in one tool call", call.bytes_with(&fragment), limit)?;
+        sink.answer.bytes.add(call.grows_by(&fragment))?;
         call.vouched &= fragment.arguments_delta().is_none();
         let had_id = call.id.is_some();
         if call.extend(&fragment) {
-            sink.diagnostics.note(Rule::EmptyArgumentsDropped);
+            sink.answer.diagnostics.note(Rule::EmptyArgumentsDropped);
         }
         if !had_id {
             self.replace_taken_id(at, sink);
@@ -108,57 +103,64 @@ impl ChoiceBlocks {
     }
 
     fn make_id(&mut self, at: usize, sink: &mut Sink<'_>) {
-        sink.diagnostics.note(Rule::IdMade);
-        let made = self.made_id(at, sink.round, &sink.settings.call_id_prefix);
+        sink.answer.diagnostics.note(Rule::IdMade);
+        let made = self.made_id(at, &sink.answer.settings.call_id_prefix);
         if let Some(call) = self.calls.get_mut(at) {
             call.made_id = Some(made);
         }
     }
 
     /// Returns an id for this call: stable for the same answer, and different from the ids of all other calls.
-    pub(super) fn made_id(&self, at: usize, round: u32, prefix: &Text) -> Text {
-        let block = self.call_blocks.get(at).and_then(|block| self.blocks.get(*block));
-        let id = format!("{prefix}_{round}_{}", block.map_or(0, OpenBlock::index));
+    pub(super) fn made_id(&self, at: usize, prefix: &Text) -> Text {
+        let block = self.calls.get(at).and_then(|call| self.blocks.get(call.block));
+        let Some(OpenBlock { id: BlockId { round, index }, .. }) = block else { return Text::default() };
         let is_taken = |id: &str| {
             let ids = self.calls.iter().flat_map(|call| [&call.id, &call.made_id]);
             ids.flatten().any(|taken| *taken == *id)
         };
-        let others = (2_usize..).map(|number| format!("{id}_{number}"));
-        std::iter::once(id.clone()).chain(others).find(|id| !is_taken(id)).unwrap_or_default().into()
+        first_free(&format!("{prefix}_{round}_{index}"), is_taken)
     }
 
     /// Opens the call's block once it has a name, and emits the arguments that are certain. With `eager_calls`,
     /// the earlier calls end then.
     fn show_call(&mut self, at: usize, sink: &mut Sink<'_>) {
-        if self.calls.get(at).is_none_or(|call| call.name.is_none()) {
-            return;
-        }
-        let Some(&block_at) = self.call_blocks.get(at) else {
-            return;
-        };
-        if self.blocks.get(block_at).is_some_and(|block| !block.is_opened()) {
+        let Some(call) = self.calls.get(at).filter(|call| call.name.is_some()) else { return };
+        if !call.opened {
             self.close_running(sink);
-            if sink.settings.eager_calls {
+            if sink.answer.settings.eager_calls {
                 (0..at).for_each(|before| self.end_call(before, sink));
             }
         }
-        if let (Some(call), Some(block)) = (self.calls.get_mut(at), self.blocks.get_mut(block_at)) {
-            block.open_call(self.number, call, sink);
-            if let Some(arguments) = call.take_unshown() {
-                block.show(BlockDelta::Arguments(arguments), sink);
-            }
+        self.open_call(at, sink);
+        if let Some((call, block)) = self.call_and_block(at)
+            && let Some(arguments) = call.take_unshown()
+        {
+            block.show(BlockDelta::Arguments(arguments), sink);
         }
     }
 
-    fn add_call(&mut self, doubt: Doubt, sink: &mut Sink<'_>) -> Result<usize> {
-        let limit = sink.settings.limits.calls;
-        if self.calls.len() >= limit {
-            return Err(AggregateError::TooLarge { what: "tool calls in one answer", limit });
+    /// Opens the call's block, unless it was opened.
+    fn open_call(&mut self, at: usize, sink: &mut Sink<'_>) {
+        let choice = self.number;
+        if let Some((call, block)) = self.call_and_block(at)
+            && !std::mem::replace(&mut call.opened, true)
+        {
+            block.open(choice, Some(call), sink);
         }
-        let block = self.add_block(OpenBlock::call(), sink)?;
-        self.calls.push(OpenCall::new(doubt));
-        self.call_blocks.push(block);
-        Ok(self.calls.len() - 1)
+    }
+
+    fn call_and_block(&mut self, at: usize) -> Option<(&mut OpenCall, &mut OpenBlock)> {
+        let call = self.calls.get_mut(at)?;
+        let block = self.blocks.get_mut(call.block)?;
+        Some((call, block))
+    }
+
+    fn add_call(&mut self, doubt: Doubt, sink: &mut Sink<'_>) -> Result<usize> {
+        let at = self.calls.len();
+        within("tool calls in one answer", at + 1, sink.answer.settings.limits.calls)?;
+        let block = self.add_block(None, State::Call(at), sink)?;
+        self.calls.push(OpenCall::new(block, doubt));
+        Ok(at)
     }
 
     /// Ends a call that the provider ended. Its block closes now if nothing later can make the call doubtful,
@@ -173,29 +175,24 @@ impl ChoiceBlocks {
 
     /// Closes the call's block, unless it is closed. `complete`: the provider finished the call.
     fn close_call(&mut self, at: usize, complete: bool, sink: &mut Sink<'_>) {
-        let block = self.call_blocks.get(at).and_then(|block| self.blocks.get(*block));
-        if block.is_none_or(OpenBlock::is_closed) {
-            return;
-        }
-        if self.calls.get(at).is_some_and(|call| call.shown_id().is_none()) {
-            self.make_id(at, sink);
-        }
-        let (Some(call), Some(block)) =
-            (self.calls.get_mut(at), self.call_blocks.get(at).and_then(|block| self.blocks.get_mut(*block)))
-        else {
+        let Some((call, _)) = self.call_and_block(at).filter(|(_, block)| !block.is_closed()) else {
             return;
         };
+        if call.shown_id().is_none() {
+            self.make_id(at, sink);
+        }
+        self.open_call(at, sink);
+        let Some((call, block)) = self.call_and_block(at) else { return };
         call.ended = true;
         if call.name.is_none() {
-            sink.diagnostics.note(Rule::Unnamed);
+            sink.answer.diagnostics.note(Rule::Unnamed);
         }
-        block.open_call(self.number, call, sink);
         if let Some(arguments) = call.take_rest() {
             block.show(BlockDelta::Arguments(arguments), sink);
         }
         let is_doubtful = complete && call.is_doubtful();
         if is_doubtful {
-            sink.diagnostics.note(Rule::Doubtful);
+            sink.answer.diagnostics.note(Rule::Doubtful);
         }
         let call = call.to_call(Text::default, complete && !is_doubtful);
         block.close_with(BlockContent::ToolCall(call), sink);
@@ -206,7 +203,7 @@ impl ChoiceBlocks {
         let completes = self.call_completes(at, done);
         let lacks_arguments = completes && self.may_lack_arguments(at);
         if lacks_arguments {
-            sink.diagnostics.note(Rule::Doubtful);
+            sink.answer.diagnostics.note(Rule::Doubtful);
         }
         self.close_call(at, completes && !lacks_arguments, sink);
     }

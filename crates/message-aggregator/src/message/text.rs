@@ -43,44 +43,24 @@ impl Borrow<str> for Text {
     }
 }
 
-impl From<&str> for Text {
-    #[inline]
-    fn from(text: &str) -> Self {
-        Self(SmolStr::new(text))
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self(SmolStr::from(text))
-    }
-}
-
-impl From<&String> for Text {
-    fn from(text: &String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl From<&Self> for Text {
-    fn from(text: &Self) -> Self {
-        text.clone()
-    }
-}
-
-impl From<Cow<'_, str>> for Text {
-    fn from(text: Cow<'_, str>) -> Self {
-        match text {
-            Cow::Borrowed(text) => text.into(),
-            Cow::Owned(text) => text.into(),
+macro_rules! from {
+    ($($type:ty: $text:ident => $made:expr),* $(,)?) => {$(
+        impl From<$type> for Text {
+            #[inline]
+            fn from($text: $type) -> Self {
+                $made
+            }
         }
-    }
+    )*};
 }
 
-impl From<char> for Text {
-    fn from(character: char) -> Self {
-        Self::from(&*character.encode_utf8(&mut [0; 4]))
-    }
+from! {
+    &str: text => Self(SmolStr::new(text)),
+    String: text => Self(text.into()),
+    &String: text => text.as_str().into(),
+    &Self: text => text.clone(),
+    Cow<'_, str>: text => Self(text.into()),
+    char: character => Self::from(&*character.encode_utf8(&mut [0; 4])),
 }
 
 impl From<Text> for String {

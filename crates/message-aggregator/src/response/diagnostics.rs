@@ -6,10 +6,24 @@ pub struct Diagnostics {
     counts: [u32; Rule::ALL.len()],
 }
 
-/// The rule that assigned a fragment of a tool call to its call. Listed in the order in which they are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Rule {
+/// Declares the rules, and lists them.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident,)*) => {
+        /// The rule that assigned a fragment of a tool call to its call. Listed in the order in which they are tried.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        impl Rule {
+            /// Every rule, in order.
+            pub const ALL: [Self; [$(Self::$rule),*].len()] = [$(Self::$rule),*];
+        }
+    };
+}
+
+rules! {
     /// The id of a known call: that call.
     KnownId,
     /// The id of a known call, an index that no call has, and a name or arguments: a new call.
@@ -51,29 +65,6 @@ pub enum Rule {
     EmptyArgumentsDropped,
     /// A call ended that is not completed, because its arguments may belong to another call or may be missing.
     Doubtful,
-}
-
-impl Rule {
-    /// Every rule, in order.
-    pub const ALL: [Self; 17] = [
-        Self::KnownId,
-        Self::IdRepeated,
-        Self::OtherName,
-        Self::Contradiction,
-        Self::KnownIndex,
-        Self::IndexReusedWithNewId,
-        Self::IndexReusedAfterCompleteArguments,
-        Self::NewCall,
-        Self::BufferedUntilNamed,
-        Self::NameRepeated,
-        Self::NewName,
-        Self::Position,
-        Self::LastOpen,
-        Self::Unnamed,
-        Self::IdMade,
-        Self::EmptyArgumentsDropped,
-        Self::Doubtful,
-    ];
 }
 
 impl Diagnostics {

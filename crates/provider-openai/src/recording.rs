@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use advisor_core::{
-    AggregatorSettings, Block, BlockContent, ChatResponse, Choice, Error, MessageAggregator, Result,
+    AggregatorSettings, Block, BlockKind, ChatResponse, Choice, Error, MessageAggregator, Result,
     text_with_sources,
 };
 use bytes::Bytes;
@@ -112,31 +112,17 @@ fn outcome(response: &ChatResponse, error: Option<&Error>) -> Value {
 
 fn of_choice(choice: &Choice) -> Map<String, Value> {
     let blocks = choice.message.blocks();
-    let joined = |text: fn(&Block) -> Option<&str>| blocks.iter().filter_map(text).collect::<String>();
+    let joined = |kind| blocks.iter().filter_map(|block| block.content().text_of(kind)).collect::<String>();
     let calls: Vec<Value> = blocks
         .iter()
         .filter_map(Block::as_tool_call)
         .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }))
         .collect();
     Map::from_iter([
-        ("text".to_owned(), json!(joined(Block::as_text))),
-        ("reasoning".to_owned(), json!(joined(reasoning_of))),
-        ("refusal".to_owned(), json!(joined(refusal_of))),
+        ("text".to_owned(), json!(joined(BlockKind::Text))),
+        ("reasoning".to_owned(), json!(joined(BlockKind::Reasoning))),
+        ("refusal".to_owned(), json!(joined(BlockKind::Refusal))),
         ("tool_calls".to_owned(), json!(calls)),
         ("finish_reason".to_owned(), json!(choice.finish.as_written)),
     ])
-}
-
-fn reasoning_of(block: &Block) -> Option<&str> {
-    match block.content() {
-        BlockContent::Reasoning(text) => Some(text),
-        _ => None,
-    }
-}
-
-fn refusal_of(block: &Block) -> Option<&str> {
-    match block.content() {
-        BlockContent::Refusal(text) => Some(text),
-        _ => None,
-    }
 }

@@ -1,6 +1,6 @@
 //! Reasoning that is sent back to the server (Q63, Q64).
 
-use advisor_core::{Block, BlockContent};
+use advisor_core::{Block, BlockKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -43,11 +43,7 @@ impl Reasoning {
 }
 
 fn text(blocks: &[Block]) -> String {
-    let texts = blocks.iter().filter_map(|block| match block.content() {
-        BlockContent::Reasoning(text) => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect()
+    blocks.iter().filter_map(|block| block.content().text_of(BlockKind::Reasoning)).collect()
 }
 
 /// Joins the pieces of reasoning details into whole details.

@@ -40,7 +40,8 @@ fn any_message() -> impl Strategy<Value = Message> {
     ]
 }
 
-fn any_kind() -> impl Strategy<Value = EntryKind> {
+/// Generates arbitrary entries without nested JSON.
+pub(crate) fn any_kind() -> impl Strategy<Value = EntryKind> {
     let started = |(position, id): (u32, String)| {
         EntryKind::CallStarted(CallStart::new(CallKey::new(turn("t"), 1, position), id))
     };

@@ -19,6 +19,7 @@
 mod aggregator;
 mod chunk;
 mod delta;
+pub mod json;
 mod message;
 mod response;
 

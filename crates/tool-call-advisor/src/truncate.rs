@@ -1,5 +1,5 @@
+use advisor_core::json::{has_reserved_name, nests_within};
 use advisor_core::{Media, MediaSource, Part, Text, ToolResult};
-use serde_json::Value;
 
 /// Maximum bytes of one result.
 #[derive(Debug, Clone, Copy)]
@@ -14,9 +14,6 @@ const DEEPEST_JSON: usize = 100;
 
 /// Maximum nesting of JSON that is kept as its text. Deeper JSON is replaced by a note.
 const DEEPEST_TEXT: usize = 500;
-
-/// Prefix of names that `serde_json` treats specially. An object with such a name is kept as its text.
-const RESERVED: &str = "$serde_json::private::";
 
 /// Limits the size of a result. Longer text keeps its head and its tail, with a marker for the bytes left out.
 /// Media that fits is kept whole; other media is replaced by a note, which counts as text.
@@ -72,10 +69,10 @@ fn media_bytes(media: &Media) -> (usize, usize) {
 fn part_within(part: Part, room: &mut usize) -> Part {
     match part {
         Part::Text(text) => text_within(text, room),
-        Part::Json(value) if !is_within(&value, DEEPEST_TEXT, |_| true) => {
+        Part::Json(value) if !nests_within(&value, DEEPEST_TEXT) => {
             text_within(format!("[JSON left out: nested deeper than {DEEPEST_TEXT} levels]").into(), room)
         }
-        Part::Json(value) if !is_within(&value, DEEPEST_JSON, |name| !name.starts_with(RESERVED)) => {
+        Part::Json(value) if !nests_within(&value, DEEPEST_JSON) || has_reserved_name(&value) => {
             text_within(value.to_string().into(), room)
         }
         Part::Json(value) => {
@@ -87,18 +84,6 @@ fn part_within(part: Part, room: &mut usize) -> Part {
             Part::Json(value)
         }
         other => other,
-    }
-}
-
-/// Checks whether a value is nested at most `levels` deep and all its names pass `may_be`.
-fn is_within(value: &Value, levels: usize, may_be: fn(&str) -> bool) -> bool {
-    match (value, levels.checked_sub(1)) {
-        (Value::Array(_) | Value::Object(_), None) => false,
-        (Value::Array(items), Some(levels)) => items.iter().all(|item| is_within(item, levels, may_be)),
-        (Value::Object(members), Some(levels)) => {
-            members.iter().all(|(name, member)| may_be(name) && is_within(member, levels, may_be))
-        }
-        _ => true,
     }
 }
 
@@ -121,7 +106,7 @@ fn cut(text: &str, limit: usize) -> String {
 mod tests {
     use super::*;
     use advisor_core::ToolCall;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn capped(parts: Vec<Part>, text: usize, media: usize) -> ToolResult {
         cap_result(ToolResult::new(&ToolCall::new("c", "f", ""), parts), ResultBounds { text, media })

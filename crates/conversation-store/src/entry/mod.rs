@@ -5,9 +5,7 @@ pub(crate) mod summary;
 use advisor_core::{CallStart, Message, Role, TurnEnd, TurnId};
 use serde_json::{Map, Value};
 
-use crate::entry::codec::is_unknown;
-use crate::entry::readable::{Unreadable, check};
-use crate::{EntryId, Result, StoreError, Summary};
+use crate::{EntryId, Summary};
 
 /// One entry of a conversation's log.
 ///
@@ -116,31 +114,11 @@ impl From<Message> for EntryKind {
 }
 
 impl EntryKind {
-    /// The maximum depth of an entry's JSON form. Deeper ones are refused as [`StoreError::TooDeep`].
+    /// The maximum depth of an entry's JSON form. Deeper ones are refused as
+    /// [`TooDeep`](crate::StoreError::TooDeep).
     ///
     /// `serde_json` reads 127 levels, and an exported line adds one level around its entry.
     pub const MAX_DEPTH: usize = 126;
-
-    /// Checks that every store can read this back.
-    pub(crate) fn validate(&self) -> Result {
-        let kind = self.name();
-        if let Self::Unknown(raw) = self
-            && !is_unknown(raw)
-        {
-            return Err(StoreError::Unreadable {
-                kind,
-                what: "it is no entry of an unknown kind or newer format",
-            });
-        }
-        check(self, Self::MAX_DEPTH).map_err(|why| match why {
-            Unreadable::TooDeep => StoreError::TooDeep { kind, limit: Self::MAX_DEPTH },
-            Unreadable::ReservedName => StoreError::Unreadable {
-                kind,
-                what: "a name of a member begins with `$serde_json::private::`",
-            },
-            Unreadable::NoForm => StoreError::Unreadable { kind, what: "it has no JSON form" },
-        })
-    }
 
     /// Returns the name of the kind for errors.
     pub(crate) fn name(&self) -> &'static str {

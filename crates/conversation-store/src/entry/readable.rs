@@ -1,237 +1,56 @@
-//! Checks that a JSON parser will accept a value, without serialising it.
+//! Checks that stores can read an entry back, without serialising it.
 
-use std::fmt;
+use advisor_core::json::{has_reserved_name, is_reserved_name, nests_within};
+use serde_json::Value;
 
-use serde::ser::{
-    Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
-    SerializeTupleStruct, SerializeTupleVariant, Serializer,
-};
+use crate::entry::codec::is_unknown;
+use crate::{EntryKind, Result, StoreError};
 
-/// The reason why a value could not be read back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// It is nested deeper than the parser allows.
-    TooDeep,
-    /// An object has a member name that the parser reserves.
-    ReservedName,
-    /// It cannot be serialised.
-    NoForm,
-}
-
-/// Names with this prefix have a special meaning to `serde_json`. It refuses such an object or reads it as another
-/// value.
-const RESERVED: &str = "$serde_json::private::";
-
-/// Checks that the JSON form of `value` is nested at most `levels` deep and has no reserved names.
-///
-/// It visits each node once and copies nothing. It never recurses deeper than `levels`.
-pub(crate) fn check(value: &impl Serialize, levels: usize) -> Result<(), Unreadable> {
-    value.serialize(Probe { levels, is_name: false })
-}
-
-/// A serialiser that writes nothing.
-#[derive(Clone, Copy)]
-struct Probe {
-    /// The number of levels still allowed.
-    levels: usize,
-    /// Whether the next value is a member name.
-    is_name: bool,
-}
-
-impl Probe {
-    fn enter(self) -> Result<Self, Unreadable> {
-        let levels = self.levels.checked_sub(1).ok_or(Unreadable::TooDeep)?;
-        Ok(Self { levels, is_name: false })
-    }
-}
-
-macro_rules! scalars {
-    ($($name:ident: $type:ty),*) => {$(
-        fn $name(self, _: $type) -> Result<(), Unreadable> {
-            Ok(())
-        }
-    )*};
-}
-
-impl Serializer for Probe {
-    type Ok = ();
-    type Error = Unreadable;
-    type SerializeSeq = Self;
-    type SerializeTuple = Self;
-    type SerializeTupleStruct = Self;
-    type SerializeTupleVariant = Self;
-    type SerializeMap = Self;
-    type SerializeStruct = Self;
-    type SerializeStructVariant = Self;
-
-    scalars! {
-        serialize_bool: bool, serialize_char: char, serialize_f32: f32, serialize_f64: f64,
-        serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, serialize_i128: i128,
-        serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, serialize_u128: u128,
-        serialize_unit_struct: &'static str
-    }
-
-    fn serialize_str(self, text: &str) -> Result<(), Unreadable> {
-        if self.is_name && text.starts_with(RESERVED) { Err(Unreadable::ReservedName) } else { Ok(()) }
-    }
-
-    fn collect_str<T: fmt::Display + ?Sized>(self, text: &T) -> Result<(), Unreadable> {
-        // Only names are checked, so that media is not encoded for this.
-        if self.is_name { self.serialize_str(&text.to_string()) } else { Ok(()) }
-    }
-
-    fn serialize_bytes(self, _: &[u8]) -> Result<(), Unreadable> {
-        // JSON has no bytes; they become an array of numbers.
-        self.enter().map(drop)
-    }
-
-    fn serialize_none(self) -> Result<(), Unreadable> {
-        Ok(())
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Unreadable> {
-        value.serialize(self)
-    }
-
-    fn serialize_unit(self) -> Result<(), Unreadable> {
-        Ok(())
-    }
-
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<(), Unreadable> {
-        Ok(())
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        value: &T,
-    ) -> Result<(), Unreadable> {
-        value.serialize(self)
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        value: &T,
-    ) -> Result<(), Unreadable> {
-        value.serialize(self.enter()?)
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Unreadable> {
-        self.enter()
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self, Unreadable> {
-        self.enter()
-    }
-
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Unreadable> {
-        self.enter()
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self, Unreadable> {
-        self.enter()?.enter()
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self, Unreadable> {
-        self.enter()
-    }
-
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Unreadable> {
-        self.enter()
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self, Unreadable> {
-        self.enter()?.enter()
-    }
-}
-
-/// The contents of lists, tuples and structs: values one after the other.
-macro_rules! values {
-    ($($trait:ident::$method:ident($($name:ty)?)),*) => {$(
-        impl $trait for Probe {
-            type Ok = ();
-            type Error = Unreadable;
-
-            fn $method<T: Serialize + ?Sized>(&mut self, $(_: $name,)? value: &T) -> Result<(), Unreadable> {
-                value.serialize(*self)
+impl EntryKind {
+    /// Checks that every store can read this back.
+    ///
+    /// Only JSON values of callers can be nested too deep or have reserved names. Each is visited where it is, and
+    /// never deeper than the bound.
+    pub(crate) fn validate(&self) -> Result {
+        let kind = self.name();
+        let reserved = "a name of a member begins with `$serde_json::private::`";
+        let unreadable = |what| Err(StoreError::Unreadable { kind, what });
+        // The entry is itself a level.
+        let check = |levels: usize, value: &Value| match Self::MAX_DEPTH - 1 - levels {
+            within if !nests_within(value, within) => {
+                Err(StoreError::TooDeep { kind, limit: Self::MAX_DEPTH })
             }
-
-            fn end(self) -> Result<(), Unreadable> {
-                Ok(())
+            _ if has_reserved_name(value) => unreadable(reserved),
+            _ => Ok(()),
+        };
+        match self {
+            Self::Message(message) => {
+                message.json_values().try_for_each(|(levels, value)| check(levels, value))
             }
+            Self::Unknown(raw) if !is_unknown(raw) => {
+                unreadable("it is no entry of an unknown kind or newer format")
+            }
+            Self::Unknown(raw) if raw.keys().any(|name| is_reserved_name(name)) => unreadable(reserved),
+            Self::Unknown(raw) => raw.values().try_for_each(|value| check(0, value)),
+            Self::CallStarted(_) | Self::TurnEnded(_) | Self::Summary(_) | Self::Corrupt(_) => Ok(()),
         }
-    )*};
-}
-
-values! {
-    SerializeSeq::serialize_element(),
-    SerializeTuple::serialize_element(),
-    SerializeTupleStruct::serialize_field(),
-    SerializeTupleVariant::serialize_field(),
-    SerializeStruct::serialize_field(&'static str),
-    SerializeStructVariant::serialize_field(&'static str)
-}
-
-impl SerializeMap for Probe {
-    type Ok = ();
-    type Error = Unreadable;
-
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, name: &T) -> Result<(), Unreadable> {
-        name.serialize(Self { is_name: true, ..*self })
-    }
-
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unreadable> {
-        value.serialize(*self)
-    }
-
-    fn end(self) -> Result<(), Unreadable> {
-        Ok(())
-    }
-}
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooDeep => "it is nested too deep",
-            Self::ReservedName => "it has a member whose name JSON parsers keep for themselves",
-            Self::NoForm => "it has no JSON form",
-        })
-    }
-}
-
-impl std::error::Error for Unreadable {}
-
-impl serde::ser::Error for Unreadable {
-    // The serialiser's error may quote the conversation, so it is dropped.
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        Self::NoForm
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
+    use advisor_core::{
+        Block, BlockContent, Media, Message, Opaque, Part, ProviderData, ToolCall, ToolResult,
+    };
+    use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
-    use serde::{Deserialize, Serialize};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
+    use crate::Entry;
+    use crate::test_logs::{any_kind, turn};
+
+    const RESERVED: &str = "$serde_json::private::";
 
     /// Returns the depth of a JSON text, as a parser counts it.
     fn depth_of(json: &str) -> usize {
@@ -265,73 +84,96 @@ mod tests {
         ];
         leaf.prop_recursive(8, 64, 4, move |inner| {
             prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map(name.clone(), inner, 0..4)
+                vec(inner.clone(), 0..4).prop_map(Value::from),
+                btree_map(name.clone(), inner, 0..4)
                     .prop_map(|members| Value::Object(members.into_iter().collect())),
             ]
         })
+    }
+
+    /// Values that are nested as deep as an entry may be, or almost, and shallow ones.
+    fn any_deep_json() -> impl Strategy<Value = Value> {
+        let levels = prop_oneof![Just(0), 112..EntryKind::MAX_DEPTH];
+        (any_json(), levels, any::<bool>()).prop_map(|(value, levels, in_lists)| {
+            (0..levels).fold(value, |value, _| if in_lists { json!([value]) } else { json!({ "a": value }) })
+        })
+    }
+
+    fn any_parts() -> impl Strategy<Value = Vec<Part>> {
+        let other = [Part::Text("[[".into()), Part::File(Media::from_bytes("text/plain", vec![0xFF; 3]))];
+        vec(
+            prop_oneof![2 => any_deep_json().prop_map(Part::Json), 1 => prop::sample::select(other.to_vec())],
+            0..3,
+        )
+    }
+
+    fn any_block() -> impl Strategy<Value = Block> {
+        let other = vec![
+            BlockContent::Text("[[".into()),
+            BlockContent::Reasoning("{{".into()),
+            BlockContent::Refusal("\"[".into()),
+            BlockContent::Media(Media::from_url("image/png", "https://example.org/[[.png")),
+            BlockContent::Citation(Default::default()),
+            BlockContent::ToolCall(ToolCall::new("c", "f", "[[[[")),
+        ];
+        let opaque = any_deep_json().prop_map(|value| BlockContent::Opaque(Opaque::new("f", "n", value)));
+        let data = vec(any_deep_json().prop_map(|value| ProviderData::new("f", value)), 0..2);
+        (prop_oneof![opaque, prop::sample::select(other)], data)
+            .prop_map(|(content, data)| Block::with_data(content, data))
+    }
+
+    /// Entries of every kind, with JSON wherever it may be.
+    fn any_entry() -> impl Strategy<Value = EntryKind> {
+        let unknown = |members: Vec<(String, Value)>| {
+            let own = [("format".into(), 9.into()), ("kind".into(), "mood".into())];
+            EntryKind::Unknown(members.into_iter().chain(own).collect())
+        };
+        let name = prop_oneof![9 => "[a-c]{1,2}", 1 => Just(format!("{RESERVED}RawValue"))];
+        let result = |parts| Message::tool(ToolResult::new(&ToolCall::new("c", "f", ""), parts));
+        prop_oneof![
+            any_parts().prop_map(|parts| Message::user_parts(parts).into()),
+            any_parts().prop_map(move |parts| result(parts).into()),
+            vec(any_block(), 0..3).prop_map(|blocks| Message::assistant_blocks(blocks).into()),
+            vec((name, any_deep_json()), 0..3).prop_map(unknown),
+            any_kind(),
+        ]
     }
 
     proptest! {
         #[test]
         fn d16_accepted_json_is_read_back_unchanged(value in any_json(), levels in 0_usize..9) {
             let json = value.to_string();
-            let depth = depth_of(&json);
-            match check(&value, levels) {
+            prop_assert_eq!(nests_within(&value, levels), depth_of(&json) <= levels);
+            if has_reserved_name(&value) {
+                prop_assert!(json.contains(RESERVED));
+            } else {
+                prop_assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), value);
+            }
+        }
+
+        #[test]
+        fn entry_is_accepted_exactly_if_it_is_read_back(kind in any_entry()) {
+            let entry = Entry::new(1, turn("t"), kind);
+            let depth = depth_of(&serde_json::to_string(&entry.kind).unwrap());
+            let json = serde_json::to_string(&entry).unwrap();
+            let read = serde_json::from_str::<Entry>(&json).ok();
+            match entry.kind.validate() {
                 Ok(()) => {
-                    prop_assert!(depth <= levels);
-                    prop_assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), value);
+                    prop_assert!(depth <= EntryKind::MAX_DEPTH);
+                    prop_assert_eq!(read, Some(entry));
                 }
-                Err(Unreadable::TooDeep) => prop_assert!(depth > levels),
-                Err(refused) => {
-                    prop_assert_eq!(refused, Unreadable::ReservedName);
-                    prop_assert!(json.contains(RESERVED));
+                Err(StoreError::TooDeep { .. }) => {
+                    prop_assert!(depth > EntryKind::MAX_DEPTH);
+                    prop_assert_eq!(read, None);
                 }
-            }
-        }
-    }
-
-    /// Every data model type of serde.
-    #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    enum Shape {
-        Unit,
-        New(Option<Box<Self>>),
-        Tuple(u8, (char, Vec<Self>)),
-        Struct { map: BTreeMap<u8, Self>, unit: () },
-    }
-
-    #[test]
-    fn every_shape_is_counted_as_it_is_written() {
-        let new = |inner| Shape::New(Some(Box::new(inner)));
-        for shape in [
-            Shape::Unit,
-            Shape::New(None),
-            new(new(Shape::Unit)),
-            Shape::Tuple(1, ('x', vec![])),
-            Shape::Tuple(1, ('x', vec![new(Shape::Unit), Shape::New(None)])),
-            Shape::Struct { map: BTreeMap::new(), unit: () },
-            Shape::Struct { map: BTreeMap::from([(7, new(Shape::Unit))]), unit: () },
-        ] {
-            let depth = depth_of(&serde_json::to_string(&shape).unwrap());
-            assert_eq!(check(&shape, depth), Ok(()), "{shape:?}");
-            if depth > 0 {
-                assert_eq!(check(&shape, depth - 1), Err(Unreadable::TooDeep), "{shape:?}");
+                Err(refused) => prop_assert!(json.contains(RESERVED), "{refused}"),
             }
         }
     }
 
     #[test]
-    fn unserializable_value_is_refused_without_quoting() {
-        struct Broken;
-        impl Serialize for Broken {
-            fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-                Err(serde::ser::Error::custom("secret"))
-            }
-        }
-        assert_eq!(check(&Broken, 9), Err(Unreadable::NoForm));
-        let texts = [Unreadable::TooDeep, Unreadable::ReservedName, Unreadable::NoForm];
-        assert!(texts.iter().all(|why| !why.to_string().contains("secret")));
-        assert_eq!(check(&json!({"a": {"$serde_json::private::X": 1}}), 9), Err(Unreadable::ReservedName));
-        assert_eq!(check(&json!({"a": "$serde_json::private::X"}), 9), Ok(()));
+    fn only_names_are_reserved() {
+        assert!(has_reserved_name(&json!({"a": [{"$serde_json::private::X": 1}]})));
+        assert!(!has_reserved_name(&json!({"a": ["$serde_json::private::X"]})));
     }
 }

@@ -203,6 +203,18 @@ impl BlockContent {
         }
     }
 
+    pub(crate) fn as_json(&self) -> Option<&Value> {
+        match self {
+            Self::Opaque(opaque) => Some(&opaque.value),
+            Self::Text(_)
+            | Self::Reasoning(_)
+            | Self::Refusal(_)
+            | Self::Media(_)
+            | Self::Citation(_)
+            | Self::ToolCall(_) => None,
+        }
+    }
+
     /// Creates text of this kind.
     pub(crate) fn from_text(kind: BlockKind, text: String) -> Self {
         match kind {

@@ -10,6 +10,7 @@ pub(crate) mod wire_form;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::message::wire_form::WireForms;
 use crate::{Block, BlockContent, Part, Text, ToolCall, ToolResult};
@@ -200,6 +201,23 @@ impl Message {
             BlockContent::Reasoning(_) | BlockContent::Citation(_) => true,
             _ => false,
         })
+    }
+
+    /// Iterates over the JSON values in the message, each with the number of levels around it in the message's JSON
+    /// form. Everything else in that form is nested less deep, and has names of this crate.
+    pub fn json_values(&self) -> impl Iterator<Item = (usize, &Value)> {
+        let (levels, parts, blocks) = match self.content() {
+            MessageContent::System(_) => (0, &[][..], &[][..]),
+            MessageContent::User(parts) => (3, parts.as_slice(), &[][..]),
+            MessageContent::Assistant(blocks) => (0, &[][..], blocks.as_slice()),
+            MessageContent::Tool(result) => (4, result.parts.as_slice(), &[][..]),
+        };
+        let of_parts = parts.iter().filter_map(move |part| Some((levels, part.as_json()?)));
+        let of_blocks = blocks.iter().flat_map(|block| {
+            let data = block.provider_data().iter().map(|data| (5, &data.value));
+            block.content().as_json().map(|value| (4, value)).into_iter().chain(data)
+        });
+        of_parts.chain(of_blocks)
     }
 
     /// Checks whether both are handles of the same message, not merely equal.

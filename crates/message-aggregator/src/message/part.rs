@@ -37,6 +37,13 @@ impl Part {
             _ => None,
         }
     }
+
+    pub(crate) fn as_json(&self) -> Option<&Value> {
+        match self {
+            Self::Json(value) => Some(value),
+            Self::Text(_) | Self::Image(_) | Self::Audio(_) | Self::Video(_) | Self::File(_) => None,
+        }
+    }
 }
 
 impl From<&str> for Part {

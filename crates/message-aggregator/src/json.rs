@@ -1,0 +1,35 @@
+//! Checks that `serde_json` reads a value back unchanged.
+
+use serde_json::Value;
+
+/// Prefix of names with a special meaning to `serde_json`. It refuses such an object or reads it as another value.
+const RESERVED: &str = "$serde_json::private::";
+
+/// Checks whether a value is nested at most `levels` deep. It never recurses deeper.
+#[must_use]
+pub fn nests_within(value: &Value, levels: usize) -> bool {
+    match (value, levels.checked_sub(1)) {
+        (Value::Array(_) | Value::Object(_), None) => false,
+        (Value::Array(items), Some(levels)) => items.iter().all(|item| nests_within(item, levels)),
+        (Value::Object(members), Some(levels)) => members.values().all(|member| nests_within(member, levels)),
+        _ => true,
+    }
+}
+
+/// Checks whether a value has a member with a reserved name. It recurses as deep as the value is nested.
+#[must_use]
+pub fn has_reserved_name(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_reserved_name),
+        Value::Object(members) => {
+            members.iter().any(|(name, member)| is_reserved_name(name) || has_reserved_name(member))
+        }
+        _ => false,
+    }
+}
+
+/// Checks whether `serde_json` gives a special meaning to a member of this name.
+#[must_use]
+pub fn is_reserved_name(name: &str) -> bool {
+    name.starts_with(RESERVED)
+}

@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use message_aggregator::{FinishReason, Message, Text};
+use serde::{Deserialize, Serialize};
 
 use crate::{CallStart, Result};
 
@@ -93,11 +94,13 @@ pub enum Step {
     End(TurnEnd),
 }
 
-/// How a turn ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a turn ended. Memory stores its JSON form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TurnEnd {
     /// With an answer.
+    #[serde(with = "finish_member")]
     Completed(FinishReason),
     /// With an error, after this part of the answer's text had been delivered.
     Failed {
@@ -111,4 +114,23 @@ pub enum TurnEnd {
     },
     /// By the caller's request to discard the turn. Tools that ran are not undone.
     RolledBack,
+}
+
+/// The JSON form of the reason of a completed turn: a member of the end.
+mod finish_member {
+    use message_aggregator::FinishReason;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Form<T> {
+        finish: T,
+    }
+
+    pub(super) fn serialize<S: Serializer>(finish: &FinishReason, serializer: S) -> Result<S::Ok, S::Error> {
+        Form { finish }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FinishReason, D::Error> {
+        Ok(Form::deserialize(deserializer)?.finish)
+    }
 }

@@ -1,6 +1,6 @@
 //! The JSON form of entries.
 
-use advisor_core::{FinishReason, Text, TurnEnd, TurnId};
+use advisor_core::TurnId;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::de::Error as _;
@@ -54,9 +54,7 @@ impl Serialize for BodyRef<'_> {
                 Written { round, ..Written::new("message", message) }.serialize(serializer)
             }
             EntryKind::CallStarted(start) => Written::new("call_started", start).serialize(serializer),
-            EntryKind::TurnEnded(end) => {
-                Written::new("turn_ended", &WrittenEnd::from(end)).serialize(serializer)
-            }
+            EntryKind::TurnEnded(end) => Written::new("turn_ended", end).serialize(serializer),
             EntryKind::Summary(summary) => Written::new("summary", summary).serialize(serializer),
             EntryKind::Unknown(raw) => raw.serialize(serializer),
             EntryKind::Corrupt(raw) => {
@@ -118,7 +116,7 @@ fn reader(raw: &Map<String, Value>) -> Result<Option<ReadValue>, &'static str> {
         _ if format > FORMAT => return Ok(None),
         "message" => |value| serde_json::from_value(value).map(EntryKind::Message),
         "call_started" => |value| serde_json::from_value(value).map(EntryKind::CallStarted),
-        "turn_ended" => |value| serde_json::from_value::<WrittenEnd>(value).map(EntryKind::from),
+        "turn_ended" => |value| serde_json::from_value(value).map(EntryKind::TurnEnded),
         "summary" => |value| serde_json::from_value(value).map(EntryKind::Summary),
         "corrupt" => |value| serde_json::from_value::<WrittenBytes>(value)?.read().map(EntryKind::Corrupt),
         _ => return Ok(None),
@@ -142,40 +140,6 @@ struct Written<'a, T> {
 impl<'a, T> Written<'a, T> {
     fn new(kind: &'static str, value: &'a T) -> Self {
         Self { format: FORMAT, kind, round: None, value }
-    }
-}
-
-/// The JSON form of the end of a turn.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "end", rename_all = "snake_case")]
-enum WrittenEnd {
-    Completed { finish: FinishReason },
-    Failed { partial: Text },
-    Interrupted { partial: Text },
-    RolledBack,
-}
-
-impl From<&TurnEnd> for WrittenEnd {
-    fn from(end: &TurnEnd) -> Self {
-        match end.clone() {
-            TurnEnd::Completed(finish) => Self::Completed { finish },
-            TurnEnd::Failed { partial } => Self::Failed { partial },
-            TurnEnd::Interrupted { partial } => Self::Interrupted { partial },
-            TurnEnd::RolledBack => Self::RolledBack,
-            // An end that this crate does not know yet is written as a failure without an answer.
-            _ => Self::Failed { partial: Text::default() },
-        }
-    }
-}
-
-impl From<WrittenEnd> for EntryKind {
-    fn from(end: WrittenEnd) -> Self {
-        Self::TurnEnded(match end {
-            WrittenEnd::Completed { finish } => TurnEnd::Completed(finish),
-            WrittenEnd::Failed { partial } => TurnEnd::Failed { partial },
-            WrittenEnd::Interrupted { partial } => TurnEnd::Interrupted { partial },
-            WrittenEnd::RolledBack => TurnEnd::RolledBack,
-        })
     }
 }
 
@@ -208,7 +172,7 @@ impl From<&Vec<u8>> for WrittenBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use advisor_core::{Block, CallKey, CallStart, Message, ToolCall, ToolResult};
+    use advisor_core::{Block, CallKey, CallStart, FinishReason, Message, ToolCall, ToolResult, TurnEnd};
     use serde_json::json;
 
     fn round_trip(kind: EntryKind) {
@@ -235,6 +199,23 @@ mod tests {
         round_trip(EntryKind::TurnEnded(TurnEnd::Failed { partial: "a".into() }));
         round_trip(EntryKind::TurnEnded(TurnEnd::Interrupted { partial: "".into() }));
         round_trip(EntryKind::TurnEnded(TurnEnd::RolledBack));
+    }
+
+    #[test]
+    fn end_of_turn_keeps_its_stored_form() {
+        let other = FinishReason::Other("odd".into());
+        for (end, form) in [
+            (TurnEnd::Completed(FinishReason::Stop), r#"{"end":"completed","finish":"stop"}"#),
+            (TurnEnd::Completed(other), r#"{"end":"completed","finish":{"other":"odd"}}"#),
+            (TurnEnd::Failed { partial: "a".into() }, r#"{"end":"failed","partial":"a"}"#),
+            (TurnEnd::Interrupted { partial: "".into() }, r#"{"end":"interrupted","partial":""}"#),
+            (TurnEnd::RolledBack, r#"{"end":"rolled_back"}"#),
+        ] {
+            let json = format!(r#"{{"format":1,"kind":"turn_ended","value":{form}}}"#);
+            let kind = EntryKind::TurnEnded(end);
+            assert_eq!(serde_json::to_string(&kind).unwrap(), json);
+            assert_eq!(serde_json::from_str::<EntryKind>(&json).unwrap(), kind);
+        }
     }
 
     #[test]

@@ -4,37 +4,62 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of a conversation: the sequence number of its last entry, 0 if it has none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Version(u64);
+/// Declares a type of numbers.
+macro_rules! number {
+    ($(#[$meta:meta])* $name:ident, $(#[$new:meta])* new, $(#[$get:meta])* as_u64) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(u64);
 
-/// The sequence number of an entry in its conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EntryId(u64);
+        impl $name {
+            $(#[$new])*
+            #[must_use]
+            pub fn new(number: u64) -> Self {
+                Self(number)
+            }
 
-/// The number of a lease. It grows with every holder of a conversation, so that a previous holder can be told from
-/// its successor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct FencingToken(u64);
+            $(#[$get])*
+            #[must_use]
+            pub fn as_u64(self) -> u64 {
+                self.0
+            }
+        }
+    };
+}
+
+number! {
+    /// The version of a conversation: the sequence number of its last entry, 0 if it has none.
+    #[derive(Default)]
+    Version,
+    /// Creates the version whose last entry has this sequence number.
+    new,
+    /// Returns the sequence number of the last entry.
+    as_u64
+}
+
+number! {
+    /// The sequence number of an entry in its conversation.
+    EntryId,
+    /// Creates the id of the entry with this sequence number.
+    new,
+    /// Returns the sequence number.
+    as_u64
+}
+
+number! {
+    /// The number of a lease. It grows with every holder of a conversation, so that a previous holder can be told
+    /// from its successor.
+    FencingToken,
+    /// Creates the token with this number.
+    new,
+    /// Returns the number.
+    as_u64
+}
 
 impl Version {
     /// The version of a conversation without entries.
     pub const EMPTY: Self = Self(0);
-
-    /// Creates the version whose last entry has this sequence number.
-    #[must_use]
-    pub fn new(seq: u64) -> Self {
-        Self(seq)
-    }
-
-    /// Returns the sequence number of the last entry.
-    #[must_use]
-    pub fn as_u64(self) -> u64 {
-        self.0
-    }
 
     /// Returns the version after `entries` more entries.
     #[must_use]
@@ -46,32 +71,6 @@ impl Version {
 impl EntryId {
     /// The position before the first entry.
     pub const BEGINNING: Self = Self(0);
-
-    /// Creates the id of the entry with this sequence number.
-    #[must_use]
-    pub fn new(seq: u64) -> Self {
-        Self(seq)
-    }
-
-    /// Returns the sequence number.
-    #[must_use]
-    pub fn as_u64(self) -> u64 {
-        self.0
-    }
-}
-
-impl FencingToken {
-    /// Creates the token with this number.
-    #[must_use]
-    pub fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number.
-    #[must_use]
-    pub fn as_u64(self) -> u64 {
-        self.0
-    }
 }
 
 impl fmt::Display for Version {

@@ -25,7 +25,7 @@ pub struct Batch {
 }
 
 /// An entry that has no sequence number yet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NewEntry {
     /// The turn it belongs to: the writing turn, or an earlier one that it closes.
@@ -110,12 +110,6 @@ impl NewEntry {
     #[must_use]
     pub fn round(&self) -> Option<u32> {
         self.round.filter(|_| self.kind.as_message().is_some())
-    }
-}
-
-impl PartialEq for NewEntry {
-    fn eq(&self, other: &Self) -> bool {
-        self.round() == other.round() && self.turn == other.turn && self.kind == other.kind
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{EntryId, Summary};
 /// Its JSON form is one object with `seq`, `turn`, `entry` and, where a branch starts, `parent`. `entry` holds the
 /// form of the [`EntryKind`]; it is nested because an unknown kind may have any fields. A message's
 /// [round](Self::round) is stored with its kind.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
     /// The sequence number: 1 for the first entry, without gaps.
@@ -97,13 +97,6 @@ impl Entry {
     #[must_use]
     pub fn is_first(&self) -> bool {
         self.follows() == EntryId::BEGINNING
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        let place = |entry: &Self| (entry.seq, entry.parent, entry.round());
-        place(self) == place(other) && self.turn == other.turn && self.kind == other.kind
     }
 }
 

@@ -11,11 +11,11 @@ use crate::{Batch, BatchKey, FencingToken, ReadRange, Result, StoreError, Versio
 /// One conversation.
 #[derive(Default)]
 pub(super) struct Log {
-    entries: Entries,
+    pub(super) entries: Entries,
     /// The position of each batch's entries.
     batches: HashMap<BatchKey, Range<usize>>,
     /// The highest token that was handed out or used by an append.
-    fence: Option<FencingToken>,
+    pub(super) fence: Option<FencingToken>,
     held: Option<Held>,
 }
 
@@ -32,17 +32,13 @@ impl Log {
 
     /// Returns whether it has neither entries nor a lease.
     pub(super) fn is_blank(&self) -> bool {
-        !self.exists() && self.held.is_none()
+        !self.entries.exist() && self.held.is_none()
     }
 
     /// Returns whether no lease is held and the last turn has ended.
     pub(super) fn is_idle(&self) -> bool {
         self.holder().is_none()
             && self.entries.snapshot(self.entries.tip(), ReadRange::LastEntries(0)).open_turn.is_none()
-    }
-
-    pub(super) fn fence(&self) -> Option<FencingToken> {
-        self.fence
     }
 
     /// Gives the lease to a turn, with this token, until a time.
@@ -61,16 +57,8 @@ impl Log {
         (self.entries, self.batches) = Default::default();
     }
 
-    pub(super) fn exists(&self) -> bool {
-        self.entries.exist()
-    }
-
     pub(super) fn holder(&self) -> Option<&Held> {
         self.held.as_ref().filter(|held| held.until > Instant::now())
-    }
-
-    pub(super) fn entries(&self) -> &Entries {
-        &self.entries
     }
 
     /// Appends a batch. No new turn starts in a conversation of `most_entries` entries or more.

@@ -122,25 +122,25 @@ impl Default for InMemoryStore {
 impl ConversationStore for InMemoryStore {
     async fn load(&self, key: &ConversationKey, view: ReadRange) -> Result<Snapshot> {
         let log = self.places.used(key);
-        Ok(log.map(|log| log.entries().snapshot(log.entries().tip(), view)).unwrap_or_default())
+        Ok(log.map(|log| log.entries.snapshot(log.entries.tip(), view)).unwrap_or_default())
     }
 
     async fn load_branch(&self, key: &ConversationKey, tip: EntryId, view: ReadRange) -> Result<Snapshot> {
-        let log = self.places.used(key).filter(|log| log.entries().tip() >= tip);
+        let log = self.places.used(key).filter(|log| log.entries.tip() >= tip);
         match log {
-            Some(log) => Ok(log.entries().snapshot(tip, view)),
+            Some(log) => Ok(log.entries.snapshot(tip, view)),
             None if tip == EntryId::BEGINNING => Ok(Snapshot::default()),
             None => Err(StoreError::NoSuchEntry { id: tip }),
         }
     }
 
     async fn read(&self, key: &ConversationKey, after: EntryId, limit: usize) -> Result<Vec<Entry>> {
-        Ok(self.places.used(key).map(|log| log.entries().page(after, limit)).unwrap_or_default())
+        Ok(self.places.used(key).map(|log| log.entries.page(after, limit)).unwrap_or_default())
     }
 
     async fn branches(&self, key: &ConversationKey) -> Result<Vec<EntryId>> {
         let log = self.places.used(key);
-        Ok(log.map(|log| log.entries().tips()).unwrap_or_default())
+        Ok(log.map(|log| log.entries.tips()).unwrap_or_default())
     }
 
     async fn append(&self, key: &ConversationKey, expected: Version, batch: Batch) -> Result<Version> {
@@ -160,7 +160,7 @@ impl ConversationStore for InMemoryStore {
             .places
             .logs()
             .iter()
-            .filter(|log| log.exists())
+            .filter(|log| log.entries.exist())
             .map(|log| log.key().clone())
             .filter(listed)
             .collect();
@@ -184,13 +184,13 @@ impl Leases for InMemoryStore {
         takeover_from: Option<FencingToken>,
     ) -> Result<FencingToken> {
         self.places.within(key, |log| {
-            if let (Some(held), Some(fence)) = (log.holder(), log.fence())
+            if let (Some(held), Some(fence)) = (log.holder(), log.fence)
                 && takeover_from != Some(fence)
             {
                 let remaining = held.until.saturating_duration_since(Instant::now());
                 return Err(StoreError::Locked { turn: held.turn.clone(), fence, remaining });
             }
-            let fence = self.places.next_fence(log.fence());
+            let fence = self.places.next_fence(log.fence);
             log.hold(turn.clone(), fence, after(time));
             Ok(fence)
         })

@@ -110,7 +110,7 @@ impl Places {
         }
         let let_go = recent.oldest_first().find_map(|key| self.logs.remove_if(key, |_, log| log.is_idle()));
         let (key, log) = let_go.ok_or(StoreError::Full { limit: bound.most.get() })?;
-        bound.forgotten.fetch_max(log.fence().map_or(0, FencingToken::as_u64), Ordering::Relaxed);
+        bound.forgotten.fetch_max(log.fence.map_or(0, FencingToken::as_u64), Ordering::Relaxed);
         recent.leave(&key);
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Places {
         if let Some(mut log) = self.logs.get_mut(key) {
             log.clear();
         }
-        let removed = self.logs.remove_if(key, |_, log| !log.exists() && log.holder().is_none());
+        let removed = self.logs.remove_if(key, |_, log| !log.entries.exist() && log.holder().is_none());
         if let (Some(mut recent), Some((key, _))) = (recent, removed) {
             recent.leave(&key);
         }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::convert::Converter;
 use crate::profile::TextMode;
 use crate::request::ToolNames;
-use crate::wire::{EVENT, Event, Half, read, tidy};
+use crate::wire::{EVENT, Event, PendingSurrogate, read, repair};
 
 /// One answer in the wire format of Chat Completions.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct ChatCompletions {
     converter: Converter,
     text: TextMode,
     /// The first half of a character at whose middle the last text was cut.
-    half: Option<Half>,
+    half: Option<PendingSurrogate>,
 }
 
 impl ChatCompletions {
@@ -96,9 +96,9 @@ impl WireFormat for ChatCompletions {
                 Ok(meaning)
             }
             Err(error) => {
-                let tidy = tidy(event.data, &mut self.half).ok_or(error)?;
-                let event = AnswerEvent::new(event.name, &tidy);
-                Ok(self.read_object(event, Meaning::Rewritten, serde_json::from_str(&tidy)?, deltas))
+                let repaired = repair(event.data, &mut self.half).ok_or(error)?;
+                let event = AnswerEvent::new(event.name, &repaired);
+                Ok(self.read_object(event, Meaning::Rewritten, serde_json::from_str(&repaired)?, deltas))
             }
         }
     }

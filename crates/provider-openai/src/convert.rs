@@ -37,8 +37,8 @@ use provider_http::redaction::Redaction;
 #[derive(Debug, Default)]
 pub(crate) struct Converter {
     /// Whether the id and the model of the answer were emitted. Nearly every event repeats them.
-    told_id: bool,
-    told_model: bool,
+    sent_id: bool,
+    sent_model: bool,
     /// Whether a delta arrived. A whole message after it only repeats the streamed text (Q49).
     streamed: bool,
     /// The number of sources already emitted. Perplexity repeats all of them in every event.
@@ -53,7 +53,7 @@ pub(crate) struct Converter {
 
 /// The meaning of an event beside its deltas.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Converted {
     /// The failure that the server reports.
     pub(crate) error: Option<Report>,
     /// Whether the event is a whole answer and no event of a stream.
@@ -63,8 +63,8 @@ pub(crate) struct Told {
 impl Converter {
     pub(crate) fn new(text: TextMode, redaction: Redaction) -> Self {
         Self {
-            told_id: false,
-            told_model: false,
+            sent_id: false,
+            sent_model: false,
             streamed: false,
             citations: 0,
             indexes: CallIndexes::default(),
@@ -80,24 +80,24 @@ impl Converter {
 
     /// Appends the deltas of `event` to `deltas`. Beside an error, a finish reason is dropped, whatever its
     /// value.
-    pub(crate) fn convert(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Told {
-        let mut told = Told { error: event.error.and_then(error_of), ..Told::default() };
+    pub(crate) fn convert(&mut self, event: Event<'_>, deltas: &mut VecDeque<Delta>) -> Converted {
+        let mut converted = Converted { error: event.error.and_then(error_of), ..Converted::default() };
         let before = deltas.len();
         self.origin(&event, deltas);
         for mut choice in event.choices.into_iter().flat_map(Few::into_iter) {
-            self.choice(&mut choice, event.citations, deltas, &mut told);
+            self.choice(&mut choice, event.citations, deltas, &mut converted);
         }
         let reported = event.usage.and_then(|counts| counts.to_usage());
         let groq = event.x_groq.as_deref();
         if let Some(usage) = reported.or_else(|| groq?.usage?.to_usage()) {
             deltas.push_back(Delta::usage(usage));
         }
-        told.error = told.error.or_else(|| groq?.error.and_then(error_of));
-        if told.error.is_some() {
+        converted.error = converted.error.or_else(|| groq?.error.and_then(error_of));
+        if converted.error.is_some() {
             let new = deltas.split_off(before);
             deltas.extend(new.into_iter().filter(|delta| !matches!(delta.kind, DeltaKind::Finish(_))));
         }
-        told
+        converted
     }
 
     /// Checks whether an index or an id arrived that is not kept. The same event then gives other deltas when
@@ -107,13 +107,13 @@ impl Converter {
     }
 
     fn origin(&mut self, event: &Event<'_>, deltas: &mut VecDeque<Delta>) {
-        let id = event.id.text().filter(|_| !self.told_id);
-        let model = event.model.text().filter(|_| !self.told_model);
+        let id = event.id.text().filter(|_| !self.sent_id);
+        let model = event.model.text().filter(|_| !self.sent_model);
         if id.is_none() && model.is_none() {
             return;
         }
-        self.told_id |= id.is_some();
-        self.told_model |= model.is_some();
+        self.sent_id |= id.is_some();
+        self.sent_model |= model.is_some();
         let shown = |word: &str| self.identifiers.word(word);
         deltas.push_back(Delta::origin(id.map(shown), model.map(shown)));
     }
@@ -123,16 +123,16 @@ impl Converter {
         choice: &mut Choice<'_>,
         citations: Option<&RawValue>,
         deltas: &mut VecDeque<Delta>,
-        told: &mut Told,
+        converted: &mut Converted,
     ) {
         let number = choice.number();
-        told.error = told.error.take().or_else(|| choice.error.and_then(error_of));
+        converted.error = converted.error.take().or_else(|| choice.error.and_then(error_of));
         let mut push = |kind: DeltaKind| deltas.push_back(Delta::from(kind).in_choice(number));
         if let Some(delta) = choice.delta.take() {
             self.streamed = true;
             self.delta(delta, number, &mut push);
         } else if let Some(mut message) = choice.message.take().filter(|_| !self.streamed) {
-            told.whole = true;
+            converted.whole = true;
             whole::number_calls(&mut message);
             self.delta(*message, number, &mut push);
         }

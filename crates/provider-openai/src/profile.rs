@@ -165,7 +165,7 @@ pub enum CallIds {
 #[non_exhaustive]
 pub struct ReasoningEcho {
     /// The messages with which reasoning is sent back.
-    pub when: EchoWhen,
+    pub scope: EchoScope,
     /// The field that holds the reasoning.
     pub field: ReasoningField,
 }
@@ -173,7 +173,7 @@ pub struct ReasoningEcho {
 /// The assistant messages with which reasoning is sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum EchoWhen {
+pub enum EchoScope {
     /// None.
     Never,
     /// Messages that call tools.

@@ -4,10 +4,10 @@
 //! kept with the list. So the body of round fifty is that of round forty-nine plus the new messages. Messages
 //! are sent one for one, in their order; nothing is invented.
 
+mod body_buffer;
 mod call_ids;
 mod message;
 mod options;
-mod pages;
 mod parts;
 mod reasoning;
 mod strict_json;
@@ -63,8 +63,8 @@ pub(crate) fn body(request: &ChatRequest, model: &str, streaming: bool, profile:
     let fields = serde_json::to_vec(&options).map_err(unwritable)?;
     rest.extend_from_slice(fields.get(1..).unwrap_or_default());
     json.push(rest.into());
-    let as_they_are: Vec<Text> = tools.as_they_are.iter().map(|name| Text::from(*name)).collect();
-    let names = names.with_offered(tools.offered.iter().copied().chain(&as_they_are));
+    let verbatim: Vec<Text> = tools.verbatim.iter().map(|name| Text::from(*name)).collect();
+    let names = names.with_offered(tools.offered.iter().copied().chain(&verbatim));
     Ok(Body { json, choices, names: Arc::new(names) })
 }
 
@@ -73,7 +73,7 @@ struct Tools<'a> {
     /// The names of the offered tools, and the one in the tool choice.
     offered: Vec<&'a Text>,
     /// The names of the tools that the caller wrote into the body.
-    as_they_are: Vec<&'a str>,
+    verbatim: Vec<&'a str>,
 }
 
 impl<'a> Tools<'a> {
@@ -83,11 +83,11 @@ impl<'a> Tools<'a> {
             _ => None,
         };
         let own = request.options.extra.get("tools").and_then(Value::as_array);
-        let as_they_are =
+        let verbatim =
             own.into_iter().flatten().filter_map(|tool| tool.get("function")?.get("name")?.as_str());
         Self {
             offered: request.tools.definitions().map(|tool| &tool.name).chain(chosen).collect(),
-            as_they_are: as_they_are.collect(),
+            verbatim: verbatim.collect(),
         }
     }
 
@@ -101,6 +101,6 @@ impl<'a> Tools<'a> {
     where
         'a: 'm,
     {
-        ToolNames::new(&self.as_they_are, self.offered.iter().copied().chain(in_messages))
+        ToolNames::new(&self.verbatim, self.offered.iter().copied().chain(in_messages))
     }
 }

@@ -4,14 +4,14 @@
 //! `message` only. Every field is optional, `null` means absent, and unknown fields are skipped. Texts without
 //! escapes are borrowed from the event. Rare fields are boxed or not parsed yet, so that the usual event stays
 //! small. A value of an unexpected form counts as absent, except the index of a call ([`CallIndex`]). Valid
-//! JSON that the reader refuses is [tidied](tidy()). One odd field must not cost the user the answer.
+//! JSON that the reader refuses is [repaired](repair()). One odd field must not cost the user the answer.
 
 mod call_index;
 mod content;
-mod extremes;
-mod loose;
-mod tidy;
+mod lenient;
+mod repair_json;
 mod tool_call;
+mod unrepresentable;
 mod usage;
 
 use serde::Deserialize;
@@ -21,12 +21,12 @@ use provider_http::fast_path::Field;
 
 pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
-pub(crate) use loose::{Few, Str, is_nothing};
-pub(crate) use tidy::{Half, read, tidy};
+pub(crate) use lenient::{Few, Str, is_nothing};
+pub(crate) use repair_json::{PendingSurrogate, read, repair};
 pub(crate) use tool_call::{Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};
 
-use loose::{Number, list, object};
+use lenient::{Number, list, object};
 
 /// The format name of provider data from Chat Completions.
 pub(crate) const FORMAT: &str = "openai-chat";

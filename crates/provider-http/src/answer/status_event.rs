@@ -1,4 +1,4 @@
-//! The meaning of an object that is no part of an answer.
+//! Objects of a stream that hold a message in place of a part of an answer.
 
 use serde_json::{Map, Value};
 
@@ -6,26 +6,32 @@ use super::wire_format::Meaning;
 use crate::failure::{Report, is_something, status};
 
 /// The fields that name the kind of their object.
-const CALLED_BY: [&str; 4] = ["type", "object", "status", "code"];
-/// Parts of words for a failure, reduced to letters and digits.
-const FAILED: [&str; 24] = [
+const KIND_FIELDS: [&str; 4] = ["type", "object", "status", "code"];
+/// Parts of words for a failure, reduced to letters and digits, in errors without an `error` object around them:
+/// - DashScope's codes, such as `Arrearage`, `Throttling.RateQuota`, `DataInspectionFailed`, `RequestTimeOut`
+///   (help.aliyun.com/zh/dashscope/return-status-code-description);
+/// - Cerebras: `too_many_requests_error`, `queue_exceeded` (explyt/explyt#35);
+/// - Mistral: `"object":"error"` beside `rate_limited` (raycast/extensions#31107), like older versions of vLLM.
+///
+/// The others are codes of OpenAI and Google for the same failures, for gateways that leave the object out.
+const FAILURE_WORDS: [&str; 24] = [
     "abort", "arrear", "badrequest", "blocked", "cancel", "contentfilter", "denied", "error", "exceeded",
     "exception", "exhausted", "fail", "forbidden", "insufficient", "invalid", "notfound", "overload",
     "ratelimit", "throttl", "timeout", "toomany", "unauth", "unavailable", "violation",
 ];
 /// Parts of words for work in progress.
-const GOES_ON: [&str; 8] =
+const PROGRESS_WORDS: [&str; 8] =
     ["heartbeat", "pending", "ping", "processing", "progress", "queue", "running", "status"];
 
-/// What the fields of an object say of its meaning; the first one that applies.
+/// The kind of an object with a message; the first one that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
-    /// The server failed: an error, a word or an HTTP status for one, or `success: false`.
-    Failed,
+enum StatusEvent {
+    /// The server failed: an error, a word or an HTTP status for one, or `success: false` (Cloudflare).
+    Failure,
     /// The server is still working, and reports its progress.
-    GoesOn,
-    /// Neither.
-    None,
+    Progress,
+    /// A message that could mean either.
+    Unmarked,
 }
 
 impl Meaning {
@@ -36,29 +42,35 @@ impl Meaning {
     #[must_use]
     pub fn from_json(value: &Value) -> Self {
         let Some(report) = Report::find(value).map(Box::new) else { return Self::Unknown };
-        match value.as_object().map_or(Sign::Failed, Sign::from_fields) {
-            Sign::Failed => Self::Failure(report),
-            Sign::GoesOn => Self::Status(report),
-            Sign::None => Self::Message(report),
+        match value.as_object().map_or(StatusEvent::Failure, StatusEvent::from_fields) {
+            StatusEvent::Failure => Self::Failure(report),
+            StatusEvent::Progress => Self::Status(report),
+            StatusEvent::Unmarked => Self::Message(report),
         }
     }
 }
 
-impl Sign {
+impl StatusEvent {
     fn from_fields(fields: &Map<String, Value>) -> Self {
-        let words = CALLED_BY.map(|key| letters(fields.get(key).and_then(Value::as_str).unwrap_or_default()));
-        let called = |table: &[&str]| table.iter().any(|part| words.iter().any(|word| word.contains(part)));
+        let kinds =
+            KIND_FIELDS.map(|key| letters(fields.get(key).and_then(Value::as_str).unwrap_or_default()));
+        let names = |table: &[&str]| table.iter().any(|part| kinds.iter().any(|kind| kind.contains(part)));
         let holds = |key: &str| fields.get(key).is_some_and(|value| is_something(&value));
         let unsuccessful = fields.get("success") == Some(&Value::Bool(false));
-        if holds("error") || holds("errors") || unsuccessful || called(&FAILED) || status(fields).is_some() {
-            Self::Failed
-        } else if called(&GOES_ON) {
-            Self::GoesOn
+        if holds("error")
+            || holds("errors")
+            || unsuccessful
+            || names(&FAILURE_WORDS)
+            || status(fields).is_some()
+        {
+            Self::Failure
+        } else if names(&PROGRESS_WORDS) {
+            Self::Progress
         } else if holds("detail") {
             // FastAPI reports errors under `detail`.
-            Self::Failed
+            Self::Failure
         } else {
-            Self::None
+            Self::Unmarked
         }
     }
 }
@@ -77,43 +89,46 @@ mod tests {
     fn message_failure_and_progress_are_told_apart() {
         let cases = [
             // A failure.
-            (json!({"error": "m"}), Sign::Failed),
-            (json!({"errors": [{"message": "m"}]}), Sign::Failed),
-            (json!({"detail": "m"}), Sign::Failed),
-            (json!({"type": "server_error", "message": "m"}), Sign::Failed),
-            (json!({"object": "error", "message": "m"}), Sign::Failed),
-            (json!({"status": "failed", "message": "m"}), Sign::Failed),
-            (json!({"code": "Throttling", "message": "m"}), Sign::Failed),
-            (json!({"code": "RATE_LIMIT", "message": "m"}), Sign::Failed),
-            (json!({"code": "insufficient_quota", "message": "m"}), Sign::Failed),
-            (json!({"code": "ModelNotFound", "message": "m"}), Sign::Failed),
-            (json!({"code": 400, "message": "m"}), Sign::Failed),
-            (json!({"code": "599", "message": "m"}), Sign::Failed),
-            (json!({"status": 429, "message": "m"}), Sign::Failed),
-            (json!({"success": false, "message": "insufficient balance"}), Sign::Failed),
+            (json!({"error": "m"}), StatusEvent::Failure),
+            (json!({"errors": [{"message": "m"}]}), StatusEvent::Failure),
+            (json!({"detail": "m"}), StatusEvent::Failure),
+            (json!({"type": "server_error", "message": "m"}), StatusEvent::Failure),
+            (json!({"object": "error", "message": "m"}), StatusEvent::Failure),
+            (json!({"status": "failed", "message": "m"}), StatusEvent::Failure),
+            (json!({"code": "Throttling", "message": "m"}), StatusEvent::Failure),
+            (json!({"code": "RATE_LIMIT", "message": "m"}), StatusEvent::Failure),
+            (json!({"code": "insufficient_quota", "message": "m"}), StatusEvent::Failure),
+            (json!({"code": "ModelNotFound", "message": "m"}), StatusEvent::Failure),
+            (json!({"code": 400, "message": "m"}), StatusEvent::Failure),
+            (json!({"code": "599", "message": "m"}), StatusEvent::Failure),
+            (json!({"status": 429, "message": "m"}), StatusEvent::Failure),
+            (json!({"success": false, "message": "insufficient balance"}), StatusEvent::Failure),
             // Also beside words for progress.
-            (json!({"type": "status", "code": 503, "message": "m"}), Sign::Failed),
-            (json!({"type": "progress", "error": "m"}), Sign::Failed),
-            (json!({"type": "status", "success": false, "message": "m"}), Sign::Failed),
-            (json!({"status": "queue_exceeded", "message": "m"}), Sign::Failed),
+            (json!({"type": "status", "code": 503, "message": "m"}), StatusEvent::Failure),
+            (json!({"type": "progress", "error": "m"}), StatusEvent::Failure),
+            (json!({"type": "status", "success": false, "message": "m"}), StatusEvent::Failure),
+            (json!({"status": "queue_exceeded", "message": "m"}), StatusEvent::Failure),
             // Progress.
-            (json!({"type": "status", "message": "m"}), Sign::GoesOn),
-            (json!({"type": "status", "detail": "m"}), Sign::GoesOn),
-            (json!({"type": "ping", "msg": "m", "code": 0}), Sign::GoesOn),
-            (json!({"object": "progress", "message": "m", "code": 200, "status": "running"}), Sign::GoesOn),
-            (json!({"status": "QUEUED", "message": "m"}), Sign::GoesOn),
-            (json!({"type": "queue", "error": null, "success": true, "message": "m"}), Sign::GoesOn),
+            (json!({"type": "status", "message": "m"}), StatusEvent::Progress),
+            (json!({"type": "status", "detail": "m"}), StatusEvent::Progress),
+            (json!({"type": "ping", "msg": "m", "code": 0}), StatusEvent::Progress),
+            (
+                json!({"object": "progress", "message": "m", "code": 200, "status": "running"}),
+                StatusEvent::Progress,
+            ),
+            (json!({"status": "QUEUED", "message": "m"}), StatusEvent::Progress),
+            (json!({"type": "queue", "error": null, "success": true, "message": "m"}), StatusEvent::Progress),
             // Neither.
-            (json!({"message": "m"}), Sign::None),
-            (json!({"code": "OK", "message": "still working"}), Sign::None),
-            (json!({"code": 20000, "message": "ok"}), Sign::None),
-            (json!({"code": "1302", "message": "m"}), Sign::None),
-            (json!({"code": 399, "status": 600, "message": "m"}), Sign::None),
-            (json!({"success": true, "message": "m"}), Sign::None),
+            (json!({"message": "m"}), StatusEvent::Unmarked),
+            (json!({"code": "OK", "message": "still working"}), StatusEvent::Unmarked),
+            (json!({"code": 20000, "message": "ok"}), StatusEvent::Unmarked),
+            (json!({"code": "1302", "message": "m"}), StatusEvent::Unmarked),
+            (json!({"code": 399, "status": 600, "message": "m"}), StatusEvent::Unmarked),
+            (json!({"success": true, "message": "m"}), StatusEvent::Unmarked),
         ];
         for (message, expected) in cases {
             let fields = message.as_object().expect("an object");
-            assert_eq!(Sign::from_fields(fields), expected, "{message}");
+            assert_eq!(StatusEvent::from_fields(fields), expected, "{message}");
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::redaction::ServerWords;
 
 /// The keys that hold an error.
-const STANDS_UNDER: [&str; 3] = ["error", "errors", "detail"];
+const ERROR_KEYS: [&str; 3] = ["error", "errors", "detail"];
 
 /// A server's report of a failure, as it was read from JSON. It may quote secrets; nothing shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,13 +44,12 @@ impl Report {
         match body {
             Value::Array(items) => items.iter().find_map(Self::find),
             Value::Object(fields) => {
-                if let Some(error) = STANDS_UNDER.iter().find_map(|key| fields.get(*key).filter(is_something))
-                {
+                if let Some(error) = ERROR_KEYS.iter().find_map(|key| fields.get(*key).filter(is_something)) {
                     let inner = Self::read(error);
                     return Some(Self { status: inner.status.or_else(|| status(fields)), ..inner });
                 }
-                let says = fields.contains_key("message") || fields.contains_key("msg");
-                (says && !fields.contains_key("choices")).then(|| Self::from_fields(fields))
+                let has_message = fields.contains_key("message") || fields.contains_key("msg");
+                (has_message && !fields.contains_key("choices")).then(|| Self::from_fields(fields))
             }
             _ => None,
         }

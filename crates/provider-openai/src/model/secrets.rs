@@ -12,7 +12,7 @@ use provider_http::redaction::Redaction;
 /// keys.
 const SHORTEST_PART: usize = 12;
 /// Common words in paths and headers, which also occur in ordinary messages.
-const USUAL: [&str; 52] = [
+const COMMON_WORDS: [&str; 52] = [
     "accounts", "ai", "api", "application", "applications", "authentication", "authorization", "azure",
     "beta", "chat", "compatibility", "compatible", "completions", "deployments", "development", "endpoints",
     "environments", "event", "gateway", "generation", "google", "inference", "integrations", "internal",
@@ -26,7 +26,7 @@ const SHORTEST_PLAIN_PART: usize = 20;
 /// Path segments before a name that servers mention, too: of a model, a location or a project.
 const BEFORE_NAMES: [&str; 5] = ["deployments", "locations", "models", "projects", "regions"];
 /// Headers that name the caller in plain words.
-const SPOKEN: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
+const CALLER_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
 
 /// Collects the secrets: the key, the header values and their parts, and the parts of the base URL beside its
 /// host.
@@ -41,10 +41,10 @@ pub(super) fn of(model: &OpenAiModel) -> Redaction {
     Redaction::new(model.api_key.iter().cloned().chain(parts))
 }
 
-/// Returns a header's value. Unless the header is in `SPOKEN`, also the text after a scheme such as `Bearer`,
+/// Returns a header's value. Unless the header is in `CALLER_HEADERS`, also the text after a scheme such as `Bearer`,
 /// and each part.
 fn in_header(name: &str, value: &str) -> Vec<String> {
-    if SPOKEN.iter().any(|spoken| spoken.eq_ignore_ascii_case(name)) {
+    if CALLER_HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name)) {
         return vec![value.to_owned()];
     }
     let bare = value.split_once(' ').map(|(_, bare)| bare.trim());
@@ -84,7 +84,7 @@ fn in_path(url: &str) -> impl Iterator<Item = &str> {
 fn may_be_key(part: &str) -> bool {
     let is_plain = part.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
     let is_long = part.len() >= SHORTEST_PLAIN_PART || !is_plain || part.split(['-', '_']).any(is_mixed);
-    part.len() >= SHORTEST_PART && is_long && !is_usual(part)
+    part.len() >= SHORTEST_PART && is_long && !is_common(part)
 }
 
 /// Checks whether a word has lower-case letters, and capitals after the first letter.
@@ -93,9 +93,10 @@ fn is_mixed(word: &str) -> bool {
         && word.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-/// Checks whether a part consists of usual words alone.
-fn is_usual(part: &str) -> bool {
-    part.split(['-', '_', '.', '/']).all(|word| USUAL.iter().any(|usual| usual.eq_ignore_ascii_case(word)))
+/// Checks whether a part consists of common words alone.
+fn is_common(part: &str) -> bool {
+    part.split(['-', '_', '.', '/'])
+        .all(|word| COMMON_WORDS.iter().any(|common| common.eq_ignore_ascii_case(word)))
 }
 
 /// Decodes the percent escapes of a text.

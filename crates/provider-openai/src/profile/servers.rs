@@ -3,8 +3,8 @@
 use advisor_core::{SchemaSupport, Text};
 
 use super::{
-    Authorization, CallIds, EchoWhen, Endpoint, MaxTokensField, MessageRules, NamedTool, NoText, OptionRules,
-    Profile, ReasoningEcho, ReasoningField, RequiredTool, SeedField, TextMode,
+    Authorization, CallIds, EchoScope, Endpoint, MaxTokensField, MessageRules, NamedTool, NoText,
+    OptionRules, Profile, ReasoningEcho, ReasoningField, RequiredTool, SeedField, TextMode,
 };
 
 const OPTIONS: OptionRules = OptionRules {
@@ -26,7 +26,7 @@ const MESSAGES: MessageRules = MessageRules {
     // Some refuse null, some refuse missing content; the fewest refuse the empty text (Q27).
     no_text: NoText::Empty,
     call_ids: CallIds::Any,
-    reasoning: ReasoningEcho { when: EchoWhen::Never, field: ReasoningField::ReasoningContent },
+    reasoning: ReasoningEcho { scope: EchoScope::Never, field: ReasoningField::ReasoningContent },
     echo_call_data: true,
     tool_name: false,
     tool_media: false,
@@ -100,7 +100,7 @@ impl Profile {
     #[must_use]
     pub fn openrouter() -> Self {
         // Signatures in reasoning_details must be sent back (Q63, Q66).
-        let reasoning = ReasoningEcho { when: EchoWhen::Always, field: ReasoningField::Details };
+        let reasoning = ReasoningEcho { scope: EchoScope::Always, field: ReasoningField::Details };
         let messages = MessageRules { no_text: NoText::Null, reasoning, tool_media: true, ..MESSAGES };
         Self::named("openrouter", OPTIONS, messages)
     }
@@ -138,7 +138,7 @@ impl Profile {
     pub fn deepseek() -> Self {
         // A thinking model refuses calls sent back without their reasoning_content, even if it was empty (Q64).
         let reasoning =
-            ReasoningEcho { when: EchoWhen::AlwaysWithCalls, field: ReasoningField::ReasoningContent };
+            ReasoningEcho { scope: EchoScope::AlwaysWithCalls, field: ReasoningField::ReasoningContent };
         let options = OptionRules { schema_support: SchemaSupport::JsonObject, ..OPTIONS };
         Self::named("deepseek", options, MessageRules { reasoning, ..MESSAGES })
     }
@@ -160,7 +160,7 @@ impl Profile {
     /// Returns the profile of Ollama's compatible endpoint.
     #[must_use]
     pub fn ollama() -> Self {
-        let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::Reasoning };
+        let reasoning = ReasoningEcho { scope: EchoScope::WithCalls, field: ReasoningField::Reasoning };
         Self::named("ollama", OPTIONS_WITH_GRAMMAR, MessageRules { reasoning, ..MESSAGES })
     }
 
@@ -168,7 +168,7 @@ impl Profile {
     #[must_use]
     pub fn vllm() -> Self {
         // Newer versions read `reasoning` and drop `reasoning_content` from requests (Q63).
-        let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::Reasoning };
+        let reasoning = ReasoningEcho { scope: EchoScope::WithCalls, field: ReasoningField::Reasoning };
         Self::named("vllm", OPTIONS_WITH_GRAMMAR, MessageRules { reasoning, tool_media: true, ..MESSAGES })
     }
 
@@ -176,7 +176,8 @@ impl Profile {
     #[must_use]
     pub fn llama_cpp() -> Self {
         let options = OptionRules { named_tool: NamedTool::OfferedAlone, ..OPTIONS_WITH_GRAMMAR };
-        let reasoning = ReasoningEcho { when: EchoWhen::WithCalls, field: ReasoningField::ReasoningContent };
+        let reasoning =
+            ReasoningEcho { scope: EchoScope::WithCalls, field: ReasoningField::ReasoningContent };
         Self::named("llama.cpp", options, MessageRules { reasoning, ..MESSAGES })
     }
 

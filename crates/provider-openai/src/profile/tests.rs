@@ -63,14 +63,14 @@ fn known_quirks_are_in_the_profiles() {
     // Q53
     assert!(!Profile::mistral().options.ask_stream_usage);
     // Q64
-    let echo = |when, field| ReasoningEcho { when, field };
+    let echo = |scope, field| ReasoningEcho { scope, field };
     assert_eq!(
         Profile::deepseek().messages.reasoning,
-        echo(EchoWhen::AlwaysWithCalls, ReasoningField::ReasoningContent)
+        echo(EchoScope::AlwaysWithCalls, ReasoningField::ReasoningContent)
     );
-    assert_eq!(Profile::openrouter().messages.reasoning, echo(EchoWhen::Always, ReasoningField::Details));
-    assert_eq!(Profile::vllm().messages.reasoning, echo(EchoWhen::WithCalls, ReasoningField::Reasoning));
-    assert_eq!(Profile::groq().messages.reasoning.when, EchoWhen::Never);
+    assert_eq!(Profile::openrouter().messages.reasoning, echo(EchoScope::Always, ReasoningField::Details));
+    assert_eq!(Profile::vllm().messages.reasoning, echo(EchoScope::WithCalls, ReasoningField::Reasoning));
+    assert_eq!(Profile::groq().messages.reasoning.scope, EchoScope::Never);
     assert!(!Profile::groq().messages.echo_call_data);
     // Azure: the header, and the deployment in the path.
     assert_eq!(Profile::azure().authorization, Authorization::ApiKeyHeader);

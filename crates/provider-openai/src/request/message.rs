@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Tools;
+use super::body_buffer::BodyBuffer;
 use super::call_ids::CallIdMap;
-use super::pages::Pages;
 use super::parts::{self, Content};
 use super::tool_names::{ToolNames, fits};
 use crate::profile::MessageRules;
@@ -34,12 +34,12 @@ impl Forms {
 }
 
 /// The call ids and tool names of a request on the wire.
-pub(super) struct Called {
+pub(super) struct WireNames {
     pub(super) ids: CallIdMap,
     pub(super) names: ToolNames,
 }
 
-impl Called {
+impl WireNames {
     /// Creates the usual mapping, which does not depend on the rest of the request.
     fn usual(rules: MessageRules) -> Self {
         Self { ids: CallIdMap::usual(rules.call_ids), names: ToolNames::default() }
@@ -65,61 +65,61 @@ pub(super) fn pieces_of(
     tools: &Tools<'_>,
 ) -> Result<(Vec<Bytes>, ToolNames)> {
     if !tools.fit() {
-        return pieces_with_others(messages, rules, tools);
+        return pieces_with_renames(messages, rules, tools);
     }
-    let usual = Called::usual(rules);
+    let usual = WireNames::usual(rules);
     let grown = messages.wire_form(
-        |known: &Written| known.rules == rules,
+        |known: &WrittenList| known.rules == rules,
         |known, new| {
             if !new.iter().all(|message| usual.accepts(message)) {
                 return Err(None);
             }
-            let mut written = known.unwrap_or_else(|| Written { rules, pages: Pages::default() });
+            let mut written = known.unwrap_or_else(|| WrittenList { rules, buffer: BodyBuffer::default() });
             for message in new {
-                written.pages.push(&kept(message, rules, &usual).map_err(Some)?);
+                written.buffer.push(&cached(message, rules, &usual).map_err(Some)?);
             }
             Ok(written)
         },
     );
     match grown {
-        Ok(written) => Ok((written.pages.pieces(), usual.names)),
+        Ok(written) => Ok((written.buffer.pieces(), usual.names)),
         Err(Some(error)) => Err(error),
-        Err(None) => pieces_with_others(messages, rules, tools),
+        Err(None) => pieces_with_renames(messages, rules, tools),
     }
 }
 
 /// Does the same if call ids or tool names must be replaced on the wire. The replacements depend on all
 /// messages.
-fn pieces_with_others(
+fn pieces_with_renames(
     messages: &MessageList,
     rules: MessageRules,
     tools: &Tools<'_>,
 ) -> Result<(Vec<Bytes>, ToolNames)> {
-    let called = Called {
+    let wire = WireNames {
         ids: CallIdMap::new(rules.call_ids, messages.iter().flat_map(call_ids)),
         names: tools.names(messages.iter().flat_map(tool_names)),
     };
-    let usual = Called::usual(rules);
-    let mut pages = Pages::default();
+    let usual = WireNames::usual(rules);
+    let mut buffer = BodyBuffer::default();
     for message in messages {
-        if called.is_special(message) {
-            pages.push(&write(message, rules, &called)?);
+        if wire.is_special(message) {
+            buffer.push(&write(message, rules, &wire)?);
         } else {
-            pages.push(&kept(message, rules, &usual)?);
+            buffer.push(&cached(message, rules, &usual)?);
         }
     }
-    Ok((pages.pieces(), called.names))
+    Ok((buffer.pieces(), wire.names))
 }
 
 /// The written form of a list of messages. Kept with the list.
 #[derive(Clone)]
-struct Written {
+struct WrittenList {
     rules: MessageRules,
-    pages: Pages,
+    buffer: BodyBuffer,
 }
 
 /// Returns the usual wire form of a message.
-fn kept(message: &Message, rules: MessageRules, usual: &Called) -> Result<Bytes> {
+fn cached(message: &Message, rules: MessageRules, usual: &WireNames) -> Result<Bytes> {
     message.wire_form(|_| Forms::default()).written(rules, || write(message, rules, usual))
 }
 
@@ -135,14 +135,14 @@ fn tool_names(message: &Message) -> impl Iterator<Item = &Text> {
     message.tool_calls().map(|call| &call.name).chain(answered)
 }
 
-fn write(message: &Message, rules: MessageRules, called: &Called) -> Result<Bytes> {
+fn write(message: &Message, rules: MessageRules, wire: &WireNames) -> Result<Bytes> {
     let written = match message.content() {
         MessageContent::System(text) => serde_json::to_vec(&Plain { role: "system", content: text }),
         MessageContent::User(parts) => {
             serde_json::to_vec(&User { role: "user", content: parts::user_content(parts) })
         }
-        MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, rules, called)),
-        MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, rules, called)),
+        MessageContent::Assistant(blocks) => serde_json::to_vec(&Assistant::new(blocks, rules, wire)),
+        MessageContent::Tool(result) => serde_json::to_vec(&Tool::new(result, rules, wire)),
         // A kind of message newer than this crate is sent as its text.
         _ => serde_json::to_vec(&Plain { role: "user", content: &message.text() }),
     };
@@ -175,11 +175,11 @@ struct Tool<'a> {
 }
 
 impl<'a> Tool<'a> {
-    fn new(result: &'a ToolResult, rules: MessageRules, called: &'a Called) -> Self {
+    fn new(result: &'a ToolResult, rules: MessageRules, wire: &'a WireNames) -> Self {
         Self {
             role: "tool",
-            tool_call_id: called.ids.on_the_wire(&result.call_id),
-            name: rules.tool_name.then(|| called.names.on_the_wire(&result.name)),
+            tool_call_id: wire.ids.on_the_wire(&result.call_id),
+            name: rules.tool_name.then(|| wire.names.on_the_wire(&result.name)),
             content: parts::tool_content(&result.parts, rules.tool_media),
         }
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::strict_json::fields_that_go_back;
-use crate::profile::{EchoWhen, ReasoningEcho, ReasoningField};
+use crate::profile::{EchoScope, ReasoningEcho, ReasoningField};
 use crate::wire::{FORMAT, REASONING_DETAILS};
 
 /// The fields of an assistant message that hold reasoning; usually none.
@@ -21,16 +21,16 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     pub(super) fn new(blocks: &[Block], has_calls: bool, echo: ReasoningEcho) -> Self {
-        let wanted = match echo.when {
-            EchoWhen::Never => false,
-            EchoWhen::WithCalls | EchoWhen::AlwaysWithCalls => has_calls,
-            EchoWhen::Always => true,
+        let wanted = match echo.scope {
+            EchoScope::Never => false,
+            EchoScope::WithCalls | EchoScope::AlwaysWithCalls => has_calls,
+            EchoScope::Always => true,
         };
         if !wanted {
             return Self::default();
         }
         let text =
-            Some(text(blocks)).filter(|text| !text.is_empty() || echo.when == EchoWhen::AlwaysWithCalls);
+            Some(text(blocks)).filter(|text| !text.is_empty() || echo.scope == EchoScope::AlwaysWithCalls);
         match echo.field {
             ReasoningField::ReasoningContent => Self { reasoning_content: text, ..Self::default() },
             ReasoningField::Reasoning => Self { reasoning: text, ..Self::default() },

@@ -6,7 +6,7 @@ use advisor_core::{
 use serde_json::json;
 
 use super::*;
-use crate::profile::{CallIds, EchoWhen, MessageRules, NoText, ReasoningField};
+use crate::profile::{CallIds, EchoScope, MessageRules, NoText, ReasoningField};
 use crate::wire::FORMAT;
 
 struct Named(ToolDefinition);
@@ -503,14 +503,14 @@ fn reasoning_goes_back_as_the_server_wants_it() {
         || Message::assistant_blocks(vec![reasoning("so"), ToolCall::new("c", "f", "{}").into()]);
     let thinking_text = || Message::assistant_blocks(vec![reasoning("so"), Block::text("Hi")]);
     let silent_call = || calling("{}");
-    let written = |when: EchoWhen, field: ReasoningField, message: Message| {
+    let written = |scope: EchoScope, field: ReasoningField, message: Message| {
         let mut profile = Profile::compatible();
-        profile.messages.reasoning.when = when;
+        profile.messages.reasoning.scope = scope;
         profile.messages.reasoning.field = field;
         let message = message_by(&profile, message);
         ["reasoning_content", "reasoning", "reasoning_details"].map(|key| message.get(key).cloned())
     };
-    use EchoWhen::{Always, AlwaysWithCalls, Never, WithCalls};
+    use EchoScope::{Always, AlwaysWithCalls, Never, WithCalls};
     use ReasoningField::{Details, Reasoning, ReasoningContent};
     let so = || Some(json!("so"));
     let none = || [None, None, None];
@@ -526,8 +526,8 @@ fn reasoning_goes_back_as_the_server_wants_it() {
         (Always, Reasoning, silent_call(), none()),
         (Always, Details, thinking_text(), [None, so(), None]),
     ];
-    for (when, field, message, expected) in cases {
-        assert_eq!(written(when, field, message), expected, "{when:?} {field:?}");
+    for (scope, field, message, expected) in cases {
+        assert_eq!(written(scope, field, message), expected, "{scope:?} {field:?}");
     }
 }
 
@@ -697,7 +697,7 @@ fn extra_fields_win() {
 
 /// Returns the pieces of the messages, each with its address in memory.
 fn pieces(messages: &MessageList, rules: MessageRules) -> Vec<(*const u8, Bytes)> {
-    let none = Tools { offered: Vec::new(), as_they_are: Vec::new() };
+    let none = Tools { offered: Vec::new(), verbatim: Vec::new() };
     let (pieces, _) = pieces_of(messages, rules, &none).expect("pieces");
     pieces.into_iter().map(|piece| (piece.as_ptr(), piece)).collect()
 }
@@ -744,7 +744,7 @@ fn pages_fill_up_without_changing_held_bodies() {
         assert_eq!(json_of(pieces), json!(all[..*count]));
     }
     let (last, _) = held.last().expect("the last one");
-    assert!((4..=6).contains(&last.len()), "300 KB in pages of 64 KiB: {}", last.len());
+    assert!((4..=6).contains(&last.len()), "300 KB in pieces of 64 KiB: {}", last.len());
 }
 
 #[test]

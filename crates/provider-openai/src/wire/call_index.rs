@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::loose::Number;
+use super::lenient::Number;
 
 /// The lowest number that is kept unchanged. No server uses lower ones, so they replace indexes that are no
 /// numbers.
@@ -34,7 +34,7 @@ impl<'a> CallIndex<'a> {
         match number.0.filter(|number| *number >= LOWEST) {
             Some(number) => Self::Number(number),
             None if matches!(json, "null" | "\"\"") => Self::Absent,
-            // No text holds half a character: JSON with one keeps its quotes.
+            // No text holds a lone surrogate: JSON with one keeps its quotes.
             None => Self::Odd(text_of(json).unwrap_or(Cow::Borrowed(json))),
         }
     }

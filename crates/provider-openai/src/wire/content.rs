@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visi
 use serde_json::value::RawValue;
 
 use super::Str;
-use super::loose::Object;
+use super::lenient::Object;
 
 /// The content of a message or of a part of one.
 #[derive(Debug, Default)]

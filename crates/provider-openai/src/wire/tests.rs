@@ -137,8 +137,8 @@ fn content_is_a_text_or_parts() {
     let delta =
         event.choices.into_iter().flat_map(Few::into_iter).find_map(|choice| choice.delta).expect("a delta");
     let Content::Parts(parts) = delta.content else { panic!("a list") };
-    let told: Vec<_> = parts.iter().map(|part| (part.fields.text.text(), &*part.fields.thinking.0)).collect();
-    assert_eq!(told, [(Some("a"), ""), (None, "b"), (None, "")]);
+    let read: Vec<_> = parts.iter().map(|part| (part.fields.text.text(), &*part.fields.thinking.0)).collect();
+    assert_eq!(read, [(Some("a"), ""), (None, "b"), (None, "")]);
     for odd in ["{}", "true", "null"] {
         let content: Content<'_> = serde_json::from_str(odd).expect("any JSON will do");
         assert!(matches!(content, Content::Absent), "{odd}");

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Str;
 use super::call_index::CallIndex;
-use super::loose::Object;
+use super::lenient::Object;
 
 /// A fragment of a tool call.
 #[derive(Debug, Default)]

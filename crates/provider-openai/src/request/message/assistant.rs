@@ -6,7 +6,7 @@ use advisor_core::{Block, BlockContent, BlockKind, ToolCall};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Called;
+use super::WireNames;
 use crate::profile::{MessageRules, NoText};
 use crate::request::reasoning::Reasoning;
 use crate::request::strict_json::{arguments, fields_that_go_back};
@@ -45,9 +45,9 @@ struct Function<'a> {
 }
 
 impl<'a> Assistant<'a> {
-    pub(super) fn new(blocks: &'a [Block], rules: MessageRules, called: &'a Called) -> Self {
+    pub(super) fn new(blocks: &'a [Block], rules: MessageRules, wire: &'a WireNames) -> Self {
         let calls = blocks.iter().filter_map(|block| Some((block, block.as_tool_call()?)));
-        let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, rules, called)).collect();
+        let tool_calls: Vec<_> = calls.map(|(block, call)| Call::new(block, call, rules, wire)).collect();
         Self {
             role: "assistant",
             content: content(blocks, !tool_calls.is_empty(), rules.no_text),
@@ -128,17 +128,17 @@ fn audio(blocks: &[Block]) -> Option<Value> {
 }
 
 impl<'a> Call<'a> {
-    fn new(block: &Block, call: &'a ToolCall, rules: MessageRules, called: &'a Called) -> Self {
+    fn new(block: &Block, call: &'a ToolCall, rules: MessageRules, wire: &'a WireNames) -> Self {
         let mut extras = if rules.echo_call_data { extras(block) } else { Map::new() };
         let function_extras = match extras.remove("function") {
             Some(Value::Object(extras)) => fields_that_go_back(extras),
             _ => Map::new(),
         };
         Self {
-            id: called.ids.on_the_wire(&call.id),
+            id: wire.ids.on_the_wire(&call.id),
             r#type: "function",
             function: Function {
-                name: called.names.on_the_wire(&call.name),
+                name: wire.names.on_the_wire(&call.name),
                 arguments: arguments(&call.arguments),
                 extras: function_extras,
             },

@@ -1,5 +1,4 @@
-//! Valid JSON that the usual reader refuses: characters cut in two, repeated keys, and
-//! [extremes](super::extremes).
+//! Repair of valid JSON that the usual reader refuses.
 //!
 //! Very few events need this, so it is tried only when reading has failed.
 
@@ -8,14 +7,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call_index::with_odd_indexes_as_texts;
-use super::extremes::without_extremes;
+use super::unrepresentable::without_unrepresentable;
 
-/// The first half of a surrogate pair, if a server cut a text between the two. The second half begins the next
-/// text at the same place.
+/// The high surrogate of a pair that a server cut in two. The low one begins the next text at the same place.
+///
+/// OpenClaw's gateway cuts arguments after 256 UTF-16 code units (openclaw/openclaw#115536).
 #[derive(Debug)]
-pub(crate) struct Half {
+pub(crate) struct PendingSurrogate {
     escape: String,
-    /// The event's JSON from the choices to the text with the half.
+    /// The event's JSON from the choices to the text with the surrogate.
     before: String,
     /// The indexes that follow that text.
     numbers: Vec<String>,
@@ -23,29 +23,32 @@ pub(crate) struct Half {
 
 /// Rewrites JSON in a form that any reader accepts; `None` if it is malformed.
 ///
-/// A first half at the end of a text is stored in `half`. It returns before the second half that begins the
-/// next event's text in the same choice, field and call. If none does, it is dropped. Any other half becomes
-/// U+FFFD, because no character is better than one that the server did not send. Of equal keys the last counts.
-/// A number out of range or a value nested too deep becomes `null`. An odd index of a call becomes a text with
-/// its spelling.
-pub(crate) fn tidy(json: &str, half: &mut Option<Half>) -> Option<String> {
+/// - A high surrogate at the end of a text is stored in `pending`, and returns before the low surrogate that
+///   begins the next event's text in the same choice, field and call. Without one it is dropped.
+/// - Any other lone surrogate becomes U+FFFD, because no character is better than one that the server did not
+///   send. Models behind OpenRouter send such (Kohaku-Lab/KohakuTerrarium#48).
+/// - Of equal keys the last counts. NVIDIA's endpoint repeats `reasoning_content`
+///   (tinyhumansai/openhuman#4204).
+/// - A number out of range or a value nested too deep becomes `null`, as fault FP-26 demands.
+/// - An odd index of a call becomes a text with its spelling. Law T6 demands that different ones stay different.
+pub(crate) fn repair(json: &str, pending: &mut Option<PendingSurrogate>) -> Option<String> {
     // This checks only the grammar: it converts nothing, and does not recurse.
     serde_json::from_str::<&RawValue>(json).ok()?;
-    let whole = with_whole_characters(&with_odd_indexes_as_texts(json), half);
-    let value: Value = serde_json::from_str(&without_extremes(&whole)).ok()?;
+    let whole = with_whole_characters(&with_odd_indexes_as_texts(json), pending);
+    let value: Value = serde_json::from_str(&without_unrepresentable(&whole)).ok()?;
     Some(value.to_string())
 }
 
-/// Reads JSON of any kind, tidied if necessary; `None` if it is malformed or of another type.
+/// Reads JSON of any kind, repaired if necessary; `None` if it is malformed or of another type.
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Option<T> {
-    serde_json::from_str(json).ok().or_else(|| serde_json::from_str(&tidy(json, &mut None)?).ok())
+    serde_json::from_str(json).ok().or_else(|| serde_json::from_str(&repair(json, &mut None)?).ok())
 }
 
-fn with_whole_characters(json: &str, half: &mut Option<Half>) -> String {
+fn with_whole_characters(json: &str, pending: &mut Option<PendingSurrogate>) -> String {
     let mut whole = String::with_capacity(json.len());
     let mut rest = json;
     let choices = json.find("\"choices\"").unwrap_or(json.len());
-    let held = half.take();
+    let held = pending.take();
     let mut cut = None;
     // The position where the current text begins.
     let mut from = 0;
@@ -58,13 +61,13 @@ fn with_whole_characters(json: &str, half: &mut Option<Half>) -> String {
         let place = json.get(choices..from);
         let length = match (surrogate(escape), escape.get(6..).unwrap_or_default()) {
             (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
-            (Some(Surrogate::First), after) if surrogate(after) == Some(Surrogate::Second) => 12,
-            (Some(Surrogate::First), after) if after.starts_with('"') => {
+            (Some(Surrogate::High), after) if surrogate(after) == Some(Surrogate::Low) => 12,
+            (Some(Surrogate::High), after) if after.starts_with('"') => {
                 cut = place.map(|place| (place, escape));
                 rest = after;
                 continue;
             }
-            (Some(Surrogate::Second), after)
+            (Some(Surrogate::Low), after)
                 if before.ends_with('"') && held.as_ref().is_some_and(|held| held.fits(place, after)) =>
             {
                 whole.push_str(held.as_ref().map_or("", |held| &held.escape));
@@ -81,12 +84,12 @@ fn with_whole_characters(json: &str, half: &mut Option<Half>) -> String {
         rest = after;
     }
     whole.push_str(rest);
-    *half = cut.map(|(place, escape)| Half::new(place, escape));
+    *pending = cut.map(|(place, escape)| PendingSurrogate::new(place, escape));
     whole
 }
 
-impl Half {
-    /// Creates the half that `escape` begins with, at the end of the text after `before`.
+impl PendingSurrogate {
+    /// Creates the surrogate that `escape` begins with, at the end of the text after `before`.
     fn new(before: &str, escape: &str) -> Self {
         let (escape, after) = escape.split_at_checked(6).unwrap_or((escape, ""));
         let numbers = numbers(after).map(str::to_owned).collect();
@@ -106,15 +109,15 @@ fn numbers(json: &str) -> impl Iterator<Item = &str> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Surrogate {
-    First,
-    Second,
+    High,
+    Low,
 }
 
-/// Returns which half of a surrogate pair `json` begins with, written as an escape.
+/// Returns the kind of the surrogate that `json` begins with, written as an escape.
 fn surrogate(json: &str) -> Option<Surrogate> {
     match u16::from_str_radix(json.strip_prefix("\\u")?.get(..4)?, 16).ok()? {
-        0xD800..0xDC00 => Some(Surrogate::First),
-        0xDC00..0xE000 => Some(Surrogate::Second),
+        0xD800..0xDC00 => Some(Surrogate::High),
+        0xDC00..0xE000 => Some(Surrogate::Low),
         _ => None,
     }
 }

@@ -48,8 +48,8 @@ mod wire;
 
 pub use model::OpenAiModel;
 pub use profile::{
-    Authorization, CallIds, EchoScope, Endpoint, MaxTokensField, MessageRules, NamedTool, NoText,
-    OptionRules, Profile, ReasoningEcho, ReasoningField, RequiredTool, SeedField, TextMode,
+    Authorization, CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile,
+    ReasoningEcho, ReasoningField, TextMode,
 };
 pub use provider_http::failure::ProviderError;
 #[doc(no_inline)]

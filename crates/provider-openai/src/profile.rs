@@ -13,10 +13,10 @@ use advisor_core::{SchemaSupport, Text};
 /// The requirements and behaviour of a server that differ from those of others.
 ///
 /// ```
-/// use provider_openai::{MaxTokensField, Profile};
+/// use provider_openai::Profile;
 ///
 /// let mut profile = Profile::compatible();
-/// profile.options.max_tokens = MaxTokensField::MaxCompletionTokens;
+/// profile.options.max_tokens = "max_completion_tokens";
 /// assert_eq!(profile.name, "compatible");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,48 +63,19 @@ pub enum Authorization {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionRules {
-    /// The field for the maximum number of answer tokens.
-    pub max_tokens: MaxTokensField,
-    /// The field for the seed.
-    pub seed: SeedField,
-    /// The value that means "at least one tool".
-    pub required_tool: RequiredTool,
+    /// The field for the maximum number of answer tokens: `max_tokens`, or `max_completion_tokens`, which
+    /// reasoning models of OpenAI require.
+    pub max_tokens: &'static str,
+    /// The field for the seed, such as `seed`.
+    pub seed: &'static str,
+    /// The tool choice that means "at least one tool", such as `required`.
+    pub required_tool: &'static str,
     /// The way to ask for one particular tool.
     pub named_tool: NamedTool,
     /// Whether to ask for usage in a stream. Servers that refuse unknown fields send it anyway.
     pub ask_stream_usage: bool,
     /// The part of a schema that the server enforces on a streamed answer, whichever model answers.
     pub schema_support: SchemaSupport,
-}
-
-/// The field for the maximum number of answer tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MaxTokensField {
-    /// `max_tokens`.
-    MaxTokens,
-    /// `max_completion_tokens`, which reasoning models of OpenAI require.
-    MaxCompletionTokens,
-}
-
-/// The field for the seed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SeedField {
-    /// `seed`.
-    Seed,
-    /// `random_seed`.
-    RandomSeed,
-}
-
-/// The value that means "at least one tool".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequiredTool {
-    /// `required`.
-    Required,
-    /// `any`.
-    Any,
 }
 
 /// The way to ask for one particular tool.

@@ -3,14 +3,14 @@
 use advisor_core::{SchemaSupport, Text};
 
 use super::{
-    Authorization, CallIds, EchoScope, Endpoint, MaxTokensField, MessageRules, NamedTool, NoText,
-    OptionRules, Profile, ReasoningEcho, ReasoningField, RequiredTool, SeedField, TextMode,
+    Authorization, CallIds, EchoScope, Endpoint, MessageRules, NamedTool, NoText, OptionRules, Profile,
+    ReasoningEcho, ReasoningField, TextMode,
 };
 
 const OPTIONS: OptionRules = OptionRules {
-    max_tokens: MaxTokensField::MaxTokens,
-    seed: SeedField::Seed,
-    required_tool: RequiredTool::Required,
+    max_tokens: "max_tokens",
+    seed: "seed",
+    required_tool: "required",
     named_tool: NamedTool::Object,
     ask_stream_usage: true,
     // At gateways and hosts of many models it depends on the model. A refused format is worse than a format in
@@ -65,7 +65,7 @@ impl Profile {
     pub fn openai() -> Self {
         // Reasoning models refuse max_tokens; all models refuse ids beyond 40 characters (Q69).
         let options = OptionRules {
-            max_tokens: MaxTokensField::MaxCompletionTokens,
+            max_tokens: "max_completion_tokens",
             schema_support: SchemaSupport::JsonSchema,
             ..OPTIONS
         };
@@ -118,8 +118,8 @@ impl Profile {
         // Mistral has its own option names, refuses unknown fields, and sends usage unasked (Q53). Call ids
         // have exactly 9 characters (Q69).
         let options = OptionRules {
-            seed: SeedField::RandomSeed,
-            required_tool: RequiredTool::Any,
+            seed: "random_seed",
+            required_tool: "any",
             ask_stream_usage: false,
             schema_support: SchemaSupport::JsonSchemaWithoutTools,
             ..OPTIONS

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::message::unwritable;
 use super::tool_names::ToolNames;
-use crate::profile::{MaxTokensField, NamedTool, OptionRules, RequiredTool, SeedField};
+use crate::profile::{NamedTool, OptionRules};
 
 /// Returns all fields but the messages and the tools. The caller's extra fields come last and override others.
 pub(super) fn write(
@@ -31,8 +31,8 @@ pub(super) fn write(
     set("stream_options", (streaming && rules.ask_stream_usage).then(|| json!({ "include_usage": true })));
     set("temperature", options.temperature.map(Value::from));
     set("top_p", options.top_p.map(Value::from));
-    set(max_tokens_field(rules), options.max_tokens.map(Value::from));
-    set(seed_field(rules), options.seed.map(Value::from));
+    set(rules.max_tokens, options.max_tokens.map(Value::from));
+    set(rules.seed, options.seed.map(Value::from));
     set("stop", (!options.stop.is_empty()).then(|| json!(options.stop)));
     // Every server gives one answer by default; some refuse the field.
     set("n", options.choices.filter(|choices| *choices > 1).map(Value::from));
@@ -44,20 +44,6 @@ pub(super) fn write(
     }
     fields.extend(options.extra.clone());
     fields
-}
-
-fn max_tokens_field(rules: &OptionRules) -> &'static str {
-    match rules.max_tokens {
-        MaxTokensField::MaxTokens => "max_tokens",
-        MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
-    }
-}
-
-fn seed_field(rules: &OptionRules) -> &'static str {
-    match rules.seed {
-        SeedField::Seed => "seed",
-        SeedField::RandomSeed => "random_seed",
-    }
 }
 
 /// Returns the list of offered tools as it is in the body; `None` if there are none. The list is written once
@@ -122,14 +108,10 @@ impl<'a> Offered<'a> {
 }
 
 fn tool_choice(choice: &ToolChoice, rules: &OptionRules, names: &ToolNames) -> Value {
-    let required = match rules.required_tool {
-        RequiredTool::Required => "required",
-        RequiredTool::Any => "any",
-    };
     match choice {
         ToolChoice::None => json!("none"),
-        ToolChoice::Required => json!(required),
-        ToolChoice::Tool(_) if rules.named_tool == NamedTool::OfferedAlone => json!(required),
+        ToolChoice::Required => json!(rules.required_tool),
+        ToolChoice::Tool(_) if rules.named_tool == NamedTool::OfferedAlone => json!(rules.required_tool),
         ToolChoice::Tool(name) => {
             json!({ "type": "function", "function": { "name": names.on_the_wire(name) } })
         }

@@ -1,13 +1,11 @@
 //! The content of a message: a text, or a list of parts as Mistral sends it.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, SeqAccess};
 use serde_json::value::RawValue;
 
 use super::Str;
-use super::lenient::Object;
+use super::lenient::{Lenient, Object, Scalar, deserialize_leniently, lenient};
 
 /// The content of a message or of a part of one.
 #[derive(Debug, Default)]
@@ -51,113 +49,51 @@ struct Thought<'a> {
     text: Str<'a>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
+deserialize_leniently!(Content);
 
-struct ContentVisitor;
+impl<'de> Lenient<'de> for Content<'de> {
+    type Value = Self;
 
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of parts")
+    #[inline(always)]
+    fn scalar(scalar: Scalar<'de>) -> Self {
+        match scalar {
+            Scalar::Null | Scalar::Bool(_) => Self::Absent,
+            scalar => Self::Text(scalar.spelling().into()),
+        }
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Content::Text(text.into()))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content::Text(text.to_owned().into()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Content::Absent)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Content::Absent)
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Content::Text(number.to_string().into()))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Content::Text(number.to_string().into()))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Content::Text(number.to_string().into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         let mut parts = Vec::new();
         while let Some(raw) = items.next_element::<&RawValue>()? {
             let fields: Object<_> = serde_json::from_str(raw.get()).map_err(A::Error::custom)?;
             parts.push(Part { raw, fields: fields.0.unwrap_or_default() });
         }
-        Ok(Content::Parts(parts))
+        Ok(Self::Parts(parts))
+    }
+}
+
+impl<'de> Lenient<'de> for Thoughts {
+    type Value = Self;
+
+    #[inline(always)]
+    fn scalar(scalar: Scalar<'de>) -> Self {
+        match scalar {
+            Scalar::Bool(_) => Self::default(),
+            scalar => Self(scalar.spelling().into_owned()),
+        }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(entries)?;
-        Ok(Content::Absent)
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut texts = String::new();
+        while let Some(Object(thought)) = items.next_element::<Object<Thought<'de>>>()? {
+            texts.push_str(thought.unwrap_or_default().text.text().unwrap_or_default());
+        }
+        Ok(Self(texts))
     }
 }
 
 impl<'de> Deserialize<'de> for Thoughts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ThoughtsVisitor)
-    }
-}
-
-struct ThoughtsVisitor;
-
-impl<'de> Visitor<'de> for ThoughtsVisitor {
-    type Value = Thoughts;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of parts")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Thoughts(text.to_owned()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Thoughts::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Thoughts::default())
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Thoughts(number.to_string()))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Thoughts(number.to_string()))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Thoughts(number.to_string()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut texts = String::new();
-        while let Some(Object(thought)) = items.next_element::<Object<Thought<'de>>>()? {
-            texts.push_str(thought.unwrap_or_default().text.text().unwrap_or_default());
-        }
-        Ok(Thoughts(texts))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(entries)?;
-        Ok(Thoughts::default())
+        lenient::<Self, D>(deserializer)
     }
 }

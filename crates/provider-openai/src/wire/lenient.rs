@@ -11,6 +11,117 @@ use serde_json::value::RawValue;
 /// The largest integer below which floating point represents every integer (RFC 8259, 6).
 const LARGEST_COUNT: u64 = (1 << 53) - 1;
 
+/// Reads any JSON as one type. JSON of a form that an implementation does not read counts as absent, which is the
+/// default of the type.
+pub(super) trait Lenient<'de> {
+    type Value: Default;
+
+    #[inline(always)]
+    fn scalar(_: Scalar<'de>) -> Self::Value {
+        Self::Value::default()
+    }
+
+    fn list<A: SeqAccess<'de>>(items: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(items)?;
+        Ok(Self::Value::default())
+    }
+
+    fn object<A: MapAccess<'de>>(entries: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(entries)?;
+        Ok(Self::Value::default())
+    }
+}
+
+/// JSON that is neither a list nor an object.
+pub(super) enum Scalar<'a> {
+    Null,
+    Bool(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Text(Cow<'a, str>),
+}
+
+impl<'a> Scalar<'a> {
+    /// Returns the text, or the spelling of another scalar; that of `null` is empty.
+    #[inline(always)]
+    pub(super) fn spelling(self) -> Cow<'a, str> {
+        match self {
+            Self::Null => Cow::Borrowed(""),
+            Self::Bool(value) => Cow::Owned(value.to_string()),
+            Self::Signed(value) => Cow::Owned(value.to_string()),
+            Self::Unsigned(value) => Cow::Owned(value.to_string()),
+            Self::Float(value) => Cow::Owned(value.to_string()),
+            Self::Text(text) => text,
+        }
+    }
+}
+
+/// Deserializes any JSON by the rules of `T`.
+pub(super) fn lenient<'de, T: Lenient<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T::Value, D::Error> {
+    deserializer.deserialize_any(LenientVisitor::<T>(PhantomData))
+}
+
+struct LenientVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Lenient<'de>> Visitor<'de> for LenientVisitor<T> {
+    type Value = T::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(T::scalar(Scalar::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(T::scalar(Scalar::Bool(value)))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(T::scalar(Scalar::Signed(value)))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(T::scalar(Scalar::Unsigned(value)))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(T::scalar(Scalar::Float(value)))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(T::scalar(Scalar::Text(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(T::scalar(Scalar::Text(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        T::list(items)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        T::object(entries)
+    }
+}
+
+/// Implements `Deserialize` by the rules of [`Lenient`], for types that borrow from the JSON.
+macro_rules! deserialize_leniently {
+    ($($type:ident),+) => {$(
+        impl<'de: 'a, 'a> serde::Deserialize<'de> for $type<'a> {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::wire::lenient::lenient::<$type<'de>, D>(deserializer)
+            }
+        }
+    )+};
+}
+pub(super) use deserialize_leniently;
+
 /// A text. A number or a boolean counts as its spelling, everything else and the empty text as absent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Str<'a>(Cow<'a, str>);
@@ -28,59 +139,16 @@ impl<'a, T: Into<Cow<'a, str>>> From<T> for Str<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrVisitor).map(Self)
+impl<'de> Lenient<'de> for Str<'de> {
+    type Value = Self;
+
+    #[inline(always)]
+    fn scalar(scalar: Scalar<'de>) -> Self {
+        Self(scalar.spelling())
     }
 }
 
-struct StrVisitor;
-
-impl<'de> Visitor<'de> for StrVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_seq(items)?;
-        Ok(Cow::Borrowed(""))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(entries)?;
-        Ok(Cow::Borrowed(""))
-    }
-}
+deserialize_leniently!(Str);
 
 /// A whole number, also one written as a decimal or as text. Everything else counts as absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -94,55 +162,27 @@ impl Number {
     }
 }
 
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumberVisitor).map(Self)
+impl<'de> Lenient<'de> for Number {
+    type Value = Self;
+
+    #[inline(always)]
+    fn scalar(scalar: Scalar<'de>) -> Self {
+        Self(match scalar {
+            Scalar::Signed(value) => Some(value),
+            Scalar::Unsigned(value) => i64::try_from(value).ok(),
+            // Exact: beyond 2^53 a decimal identifies no single integer.
+            Scalar::Float(value) => {
+                (value.fract() == 0.0 && value.abs() <= LARGEST_COUNT as f64).then_some(value as i64)
+            }
+            Scalar::Text(text) => text.parse().ok(),
+            Scalar::Null | Scalar::Bool(_) => None,
+        })
     }
 }
 
-struct NumberVisitor;
-
-impl<'de> Visitor<'de> for NumberVisitor {
-    type Value = Option<i64>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number")
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Some(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(i64::try_from(value).ok())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        // Exact: beyond 2^53 a decimal identifies no single integer.
-        let whole = value.fract() == 0.0 && value.abs() <= LARGEST_COUNT as f64;
-        Ok(whole.then_some(value as i64))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(text.parse().ok())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_seq(items)?;
-        Ok(None)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(entries)?;
-        Ok(None)
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient::<Self, D>(deserializer)
     }
 }
 
@@ -184,7 +224,7 @@ where
     D: Deserializer<'de>,
     L: Default + IntoIterator<Item: Deserialize<'de>> + Extend<L::Item>,
 {
-    deserializer.deserialize_any(ListVisitor(PhantomData))
+    lenient::<List<L>, D>(deserializer)
 }
 
 /// Deserializes an object; `None` if it is something else.
@@ -193,7 +233,7 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    deserializer.deserialize_any(ObjectVisitor(PhantomData))
+    lenient::<Object<T>, D>(deserializer)
 }
 
 /// An object; `None` if it is something else.
@@ -205,81 +245,28 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Deserializes scalars to `None`.
-macro_rules! scalars_are_none {
-    () => {
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(None)
-        }
+impl<'de, T: Deserialize<'de>> Lenient<'de> for Object<T> {
+    type Value = Option<T>;
 
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-    };
+    fn object<A: MapAccess<'de>>(entries: A) -> Result<Option<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(entries)).map(Some)
+    }
 }
 
-struct ListVisitor<L>(PhantomData<L>);
+struct List<L>(PhantomData<L>);
 
-impl<'de, L> Visitor<'de> for ListVisitor<L>
+impl<'de, L> Lenient<'de> for List<L>
 where
     L: Default + IntoIterator<Item: Deserialize<'de>> + Extend<L::Item>,
 {
     type Value = Option<L>;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    scalars_are_none!();
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Option<L>, A::Error> {
         let mut list = L::default();
         while let Some(Object(item)) = items.next_element()? {
             list.extend(item);
         }
         Ok(Some(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_map(entries)?;
-        Ok(None)
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    scalars_are_none!();
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_seq(items)?;
-        Ok(None)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(entries)).map(Some)
     }
 }
 

@@ -1,15 +1,14 @@
 //! A fragment of a tool call, with the other fields that the server sends.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Str;
 use super::call_index::CallIndex;
-use super::lenient::Object;
+use super::lenient::{Lenient, Object, Scalar, deserialize_leniently};
 
 /// A fragment of a tool call.
 #[derive(Debug, Default)]
@@ -42,23 +41,13 @@ impl Arguments<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for ToolCall<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ToolCallVisitor)
-    }
-}
+deserialize_leniently!(ToolCall, Function, Arguments);
 
-struct ToolCallVisitor;
+impl<'de> Lenient<'de> for ToolCall<'de> {
+    type Value = Self;
 
-impl<'de> Visitor<'de> for ToolCallVisitor {
-    type Value = ToolCall<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a tool call")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut call = ToolCall::default();
+    fn object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+        let mut call = Self::default();
         while let Some(key) = entries.next_key::<Str<'de>>()? {
             match key.text().unwrap_or_default() {
                 "index" => call.index = entries.next_value()?,
@@ -74,23 +63,11 @@ impl<'de> Visitor<'de> for ToolCallVisitor {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Function<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FunctionVisitor)
-    }
-}
+impl<'de> Lenient<'de> for Function<'de> {
+    type Value = Self;
 
-struct FunctionVisitor;
-
-impl<'de> Visitor<'de> for FunctionVisitor {
-    type Value = Function<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a function's name and arguments")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut function = Function::default();
+    fn object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+        let mut function = Self::default();
         while let Some(key) = entries.next_key::<Str<'de>>()? {
             match key.text().unwrap_or_default() {
                 "name" => function.name = entries.next_value()?,
@@ -108,50 +85,15 @@ fn keep(extras: &mut Map<String, Value>, key: &str, value: Value) {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ArgumentsVisitor).map(Self)
-    }
-}
+impl<'de> Lenient<'de> for Arguments<'de> {
+    type Value = Self;
 
-struct ArgumentsVisitor;
-
-impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("arguments as text or as an object")
+    #[inline(always)]
+    fn scalar(scalar: Scalar<'de>) -> Self {
+        Self(scalar.spelling())
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(value.to_string()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         let mut text = String::from("[");
         while let Some(item) = items.next_element::<&'de RawValue>()? {
             if text.len() > 1 {
@@ -160,10 +102,10 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
             text.push_str(item.get());
         }
         text.push(']');
-        Ok(Cow::Owned(text))
+        Ok(Self(Cow::Owned(text)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+    fn object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
         let mut text = String::from("{");
         while let Some(key) = entries.next_key::<&'de RawValue>()? {
             if text.len() > 1 {
@@ -174,6 +116,6 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
             text.push_str(entries.next_value::<&'de RawValue>()?.get());
         }
         text.push('}');
-        Ok(Cow::Owned(text))
+        Ok(Self(Cow::Owned(text)))
     }
 }

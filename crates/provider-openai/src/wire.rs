@@ -21,7 +21,7 @@ use provider_http::fast_path::Field;
 
 pub(crate) use call_index::CallIndex;
 pub(crate) use content::{Content, Part};
-pub(crate) use lenient::{Few, Str, is_nothing};
+pub(crate) use lenient::{Few, Lenient, Str, is_nothing, lenient};
 pub(crate) use repair_json::{PendingSurrogate, read, repair};
 pub(crate) use tool_call::{Function, ToolCall};
 pub(crate) use usage::{TokenCounts, XGroq};

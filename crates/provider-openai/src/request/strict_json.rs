@@ -6,11 +6,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde_json::{Map, Value, json};
+
+use crate::wire::{Lenient, Str, lenient};
 
 /// The deepest nesting of JSON. It is the smallest default limit of common parsers (System.Text.Json 64; Ruby
 /// and protobuf 100; serde_json 127; Python and Jackson about 1,000; Go 10,000).
@@ -27,11 +27,12 @@ pub(super) fn arguments(written: &str) -> Cow<'_, str> {
     if written.trim().is_empty() {
         return Cow::Borrowed("{}");
     }
-    match serde_json::from_str::<Seen>(written) {
-        Ok(seen) if seen.is_object && seen.nested <= MOST_NESTED && !seen.repeats => Cow::Borrowed(written),
-        Ok(seen) if seen.is_object && seen.nested <= MOST_NESTED => serde_json::from_str::<Value>(written)
+    let shape = serde_json::from_str::<Shape>(written).ok();
+    match shape.filter(|shape| shape.is_object && shape.depth <= MOST_NESTED) {
+        None => wrapped(written),
+        Some(shape) if !shape.repeats => Cow::Borrowed(written),
+        Some(_) => serde_json::from_str::<Value>(written)
             .map_or_else(|_| wrapped(written), |last| Cow::Owned(last.to_string())),
-        _ => wrapped(written),
     }
 }
 
@@ -55,78 +56,44 @@ fn nested(value: &Value) -> usize {
 
 /// Properties of some JSON that a parser of values could read.
 #[derive(Debug, Default)]
-struct Seen {
+struct Shape {
     is_object: bool,
-    nested: usize,
+    depth: usize,
+    /// Whether an object in it repeats a key.
     repeats: bool,
 }
 
-impl Seen {
+impl Shape {
     fn add(&mut self, inner: &Self) {
-        self.nested = self.nested.max(inner.nested + 1);
+        self.depth = self.depth.max(inner.depth + 1);
         self.repeats |= inner.repeats;
     }
 }
 
-impl<'de> Deserialize<'de> for Seen {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SeenVisitor)
+impl<'de> Lenient<'de> for Shape {
+    type Value = Self;
+
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut shape = Self { depth: 1, ..Self::default() };
+        while let Some(item) = items.next_element()? {
+            shape.add(&item);
+        }
+        Ok(shape)
+    }
+
+    fn object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+        let mut shape = Self { is_object: true, depth: 1, repeats: false };
+        let mut keys = BTreeSet::new();
+        while let Some((key, value)) = entries.next_entry::<Str<'de>, _>()? {
+            shape.repeats |= !keys.insert(key);
+            shape.add(&value);
+        }
+        Ok(shape)
     }
 }
 
-/// A key, borrowed where it holds no escapes.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(transparent)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-struct SeenVisitor;
-
-impl<'de> Visitor<'de> for SeenVisitor {
-    type Value = Seen;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Seen, E> {
-        Ok(Seen::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Seen, E> {
-        Ok(Seen::default())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Seen, E> {
-        Ok(Seen::default())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Seen, E> {
-        Ok(Seen::default())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Seen, E> {
-        Ok(Seen::default())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Seen, E> {
-        Ok(Seen::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Seen, A::Error> {
-        let mut seen = Seen { nested: 1, ..Seen::default() };
-        while let Some(item) = items.next_element()? {
-            seen.add(&item);
-        }
-        Ok(seen)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Seen, A::Error> {
-        let mut seen = Seen { is_object: true, nested: 1, repeats: false };
-        let mut keys = BTreeSet::new();
-        while let Some((key, value)) = entries.next_entry::<Key<'_>, _>()? {
-            seen.repeats |= !keys.insert(key);
-            seen.add(&value);
-        }
-        Ok(seen)
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient::<Self, D>(deserializer)
     }
 }

@@ -13,7 +13,7 @@ const LARGEST_COUNT: u64 = (1 << 53) - 1;
 
 /// Reads any JSON as one type. JSON of a form that an implementation does not read counts as absent, which is the
 /// default of the type.
-pub(super) trait Lenient<'de> {
+pub(crate) trait Lenient<'de> {
     type Value: Default;
 
     #[inline(always)]
@@ -33,7 +33,7 @@ pub(super) trait Lenient<'de> {
 }
 
 /// JSON that is neither a list nor an object.
-pub(super) enum Scalar<'a> {
+pub(crate) enum Scalar<'a> {
     Null,
     Bool(bool),
     Signed(i64),
@@ -58,7 +58,7 @@ impl<'a> Scalar<'a> {
 }
 
 /// Deserializes any JSON by the rules of `T`.
-pub(super) fn lenient<'de, T: Lenient<'de>, D: Deserializer<'de>>(
+pub(crate) fn lenient<'de, T: Lenient<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T::Value, D::Error> {
     deserializer.deserialize_any(LenientVisitor::<T>(PhantomData))
@@ -123,7 +123,7 @@ macro_rules! deserialize_leniently {
 pub(super) use deserialize_leniently;
 
 /// A text. A number or a boolean counts as its spelling, everything else and the empty text as absent.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Str<'a>(Cow<'a, str>);
 
 impl Str<'_> {

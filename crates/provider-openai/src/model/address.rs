@@ -4,10 +4,14 @@ use advisor_core::{Error, Result};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::profile::{Authorization, Endpoint};
 use provider_http::redaction::Redaction;
+
+/// The characters that are escaped: all but letters, digits and `-._~`.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Returns the full address of a request.
 ///
@@ -105,12 +109,9 @@ fn with_suffix(path: &str, suffix: &str) -> String {
     if path.ends_with(suffix) { path.to_owned() } else { format!("{path}{suffix}") }
 }
 
-/// Escapes everything but letters, digits and `-._~`, for a path segment or a query value.
+/// Escapes a path segment or a query value.
 fn escaped(text: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    text.bytes()
-        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]

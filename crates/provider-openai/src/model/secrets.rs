@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::OpenAiModel;
@@ -101,21 +102,5 @@ fn is_common(part: &str) -> bool {
 
 /// Decodes the percent escapes of a text.
 fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, escaped)) = rest.split_once('%') {
-        bytes.extend_from_slice(before.as_bytes());
-        match escaped.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = escaped.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(b'%');
-                rest = escaped;
-            }
-        }
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

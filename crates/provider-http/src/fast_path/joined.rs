@@ -15,12 +15,11 @@ pub(super) struct JoinedData {
 }
 
 struct Run {
+    /// The data, without its joined string.
     delta: Delta,
-    /// The JSON pointer to the joined string, if the data has exactly one. Of several strings it is not known in
-    /// which order the server wrote them.
-    pointer: Option<String>,
-    /// The end of the joined string, not written into the data yet.
-    more: String,
+    /// The joined string, if the data has exactly one. Of several strings it is not known in which order the
+    /// server wrote them.
+    text: Option<String>,
     /// How many bytes were appended to the data.
     bytes: usize,
     /// The template whose events continue the data.
@@ -43,106 +42,72 @@ impl JoinedData {
 
     /// Takes the next data. Returns the data before it if this does not continue it.
     pub(super) fn add(&mut self, mut delta: Delta, template: Option<u64>) -> Option<Delta> {
-        if let Some(run) = &mut self.run
-            && run.join(&mut delta)
+        let text = self.string_in(&mut delta).map(mem::take);
+        if let (Some(run), Some(text)) = (&mut self.run, &text)
+            && run.delta == delta
+            && run.push(text)
         {
             run.template = template;
             return None;
         }
         let before = self.end();
-        let pointer = value_of_mut(&mut delta).and_then(|value| self.pointer(value));
-        self.run = Some(Run { delta, pointer, more: String::new(), bytes: 0, template });
+        self.run = Some(Run { delta, text, bytes: 0, template });
         before
     }
 
     /// Appends a text to the data if events of this template continue it.
     #[inline]
     pub(super) fn append(&mut self, text: &str, template: u64) -> bool {
-        let Some(run) = self.run.as_mut().filter(|run| run.template == Some(template)) else { return false };
-        let fits = run.takes(text.len());
-        if fits {
-            run.more.push_str(text);
-        }
-        fits
+        self.run.as_mut().filter(|run| run.template == Some(template)).is_some_and(|run| run.push(text))
     }
 
     /// Ends the data, and returns it.
     pub(super) fn end(&mut self) -> Option<Delta> {
-        let mut run = self.run.take()?;
-        run.write_more();
-        Some(run.delta)
+        let Run { mut delta, text, .. } = self.run.take()?;
+        if let (Some(place), Some(text)) = (self.string_in(&mut delta), text) {
+            *place = text;
+        }
+        Some(delta)
     }
 
     /// Whether `text` is the only joined string of this data.
     pub(super) fn joins_only(&self, value: &Value, text: &str) -> bool {
-        let pointer = self.pointer(value);
-        pointer.and_then(|pointer| value.pointer(&pointer)?.as_str()) == Some(text)
+        self.only_string(&mut value.clone()).is_some_and(|joined| joined == text)
     }
 
     /// The data of a template with another text in place of its joined string.
     pub(super) fn with_text(&self, mut delta: Delta, text: &str) -> Delta {
-        if let Some(value) = value_of_mut(&mut delta)
-            && let Some(pointer) = self.pointer(value)
-            && let Some(joined) = string_at(value, &pointer)
-        {
+        if let Some(joined) = self.string_in(&mut delta) {
             text.clone_into(joined);
         }
         delta
     }
 
-    /// The JSON pointer to the joined string, if there is exactly one.
-    fn pointer(&self, value: &Value) -> Option<String> {
-        let mut pointers = Vec::new();
-        find_joined(self.holder?, value, "", &mut pointers);
-        pointers.pop().filter(|_| pointers.is_empty())
+    fn string_in<'a>(&self, delta: &'a mut Delta) -> Option<&'a mut String> {
+        match &mut delta.kind {
+            DeltaKind::ReasoningData(data) => self.only_string(&mut data.value),
+            _ => None,
+        }
+    }
+
+    /// The joined string, if there is exactly one.
+    fn only_string<'a>(&self, value: &'a mut Value) -> Option<&'a mut String> {
+        let mut strings = Vec::new();
+        push_joined(self.holder?, value, &mut strings);
+        strings.pop().filter(|_| strings.is_empty())
     }
 }
 
 impl Run {
-    /// Counts more bytes. Returns false if they are too many.
+    /// Appends to the joined string. Returns false if there is none, or if the data becomes too long.
     #[inline]
-    fn takes(&mut self, bytes: usize) -> bool {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.bytes <= MOST
-    }
-
-    /// Appends the joined string of `delta` to that of the data. Returns false if the two differ in anything else,
-    /// or the string is too long.
-    fn join(&mut self, delta: &mut Delta) -> bool {
-        self.write_more();
-        if (self.delta.choice, self.delta.block) != (delta.choice, delta.block) {
-            return false;
+    fn push(&mut self, more: &str) -> bool {
+        self.bytes = self.bytes.saturating_add(more.len());
+        match &mut self.text {
+            Some(text) if self.bytes <= MOST => text.push_str(more),
+            _ => return false,
         }
-        let Some(text) = string_in(delta, self.pointer.as_deref()).map(mem::take) else { return false };
-        let fits = self.takes(text.len());
-        let joined = string_in(&mut self.delta, self.pointer.as_deref()).map(mem::take).unwrap_or_default();
-        let joins = fits && self.delta.kind == delta.kind;
-        let (joined, text) = if joins { (joined + &text, String::new()) } else { (joined, text) };
-        self.put(joined);
-        if let Some(place) = string_in(delta, self.pointer.as_deref()) {
-            *place = text;
-        }
-        joins
-    }
-
-    fn put(&mut self, text: String) {
-        if let Some(joined) = string_in(&mut self.delta, self.pointer.as_deref()) {
-            *joined = text;
-        }
-    }
-
-    fn write_more(&mut self) {
-        if let Some(joined) = string_in(&mut self.delta, self.pointer.as_deref()) {
-            joined.push_str(&self.more);
-        }
-        self.more.clear();
-    }
-}
-
-fn value_of_mut(delta: &mut Delta) -> Option<&mut Value> {
-    match &mut delta.kind {
-        DeltaKind::ReasoningData(data) => Some(&mut data.value),
-        _ => None,
+        true
     }
 }
 
@@ -170,33 +135,22 @@ fn has_joined(field: &Field) -> bool {
     }
 }
 
-/// Appends the JSON pointers to the joined strings. `path` is the pointer to `value`.
-fn find_joined(field: &'static Field, value: &Value, path: &str, pointers: &mut Vec<String>) {
+/// Appends the joined strings.
+fn push_joined<'a>(field: &Field, value: &'a mut Value, strings: &mut Vec<&'a mut String>) {
     match (field, value) {
-        (Field::Joined, Value::String(_)) => pointers.push(path.to_owned()),
+        (Field::Joined, Value::String(text)) => strings.push(text),
         (Field::Object(fields) | Field::Whole(fields), Value::Object(values)) => {
-            for (key, field) in *fields {
-                let value = values.get(*key).into_iter();
-                let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
-                value.for_each(|value| find_joined(field, value, &path, pointers));
+            for (key, value) in values.iter_mut() {
+                if let Some((_, field)) = fields.iter().find(|(name, _)| name == key) {
+                    push_joined(field, value, strings);
+                }
             }
         }
         (Field::List(entry), Value::Array(values)) => {
-            for (at, value) in values.iter().enumerate() {
-                find_joined(entry, value, &format!("{path}/{at}"), pointers);
+            for value in values {
+                push_joined(entry, value, strings);
             }
         }
         _ => {}
     }
-}
-
-fn string_at<'a>(value: &'a mut Value, pointer: &str) -> Option<&'a mut String> {
-    match value.pointer_mut(pointer) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
-fn string_in<'a>(delta: &'a mut Delta, pointer: Option<&str>) -> Option<&'a mut String> {
-    string_at(value_of_mut(delta)?, pointer?)
 }

@@ -6,45 +6,14 @@ use advisor_core::{Media, MediaSource, Part};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use serde_json::Value;
 
 /// The content of a message: a string if it is text only, as the strictest servers require.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<WirePart<'a>>),
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum WirePart<'a> {
-    Text { text: Cow<'a, str> },
-    ImageUrl { image_url: Url<'a> },
-    InputAudio { input_audio: Audio<'a> },
-    AudioUrl { audio_url: Url<'a> },
-    VideoUrl { video_url: Url<'a> },
-    File { file: File<'a> },
-}
-
-#[derive(Serialize)]
-pub(super) struct Url<'a> {
-    url: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Audio<'a> {
-    data: String,
-    format: &'a str,
-}
-
-#[derive(Default, Serialize)]
-pub(super) struct File<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    filename: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file_data: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file_id: Option<&'a str>,
+    Parts(Vec<Value>),
 }
 
 /// Returns the content of a user message.
@@ -88,22 +57,20 @@ fn note(part: &Part) -> Cow<'static, str> {
     Cow::Owned(format!("[{kind} left out: this server takes only text from tools]"))
 }
 
-fn on_the_wire(part: &Part) -> WirePart<'_> {
+fn on_the_wire(part: &Part) -> Value {
     match part {
-        Part::Image(media) => match &media.source {
-            MediaSource::ProviderFile(_) => file(media),
-            _ => WirePart::ImageUrl { image_url: Url { url: url(media) } },
-        },
-        Part::Audio(media) => match &media.source {
-            MediaSource::Bytes(bytes) => WirePart::InputAudio {
-                input_audio: Audio { data: STANDARD.encode(bytes), format: audio_format(&media.mime) },
-            },
-            MediaSource::ProviderFile(_) => file(media),
-            _ => WirePart::AudioUrl { audio_url: Url { url: url(media) } },
-        },
-        Part::Video(media) => WirePart::VideoUrl { video_url: Url { url: url(media) } },
+        Part::Image(media) | Part::Audio(media) if matches!(media.source, MediaSource::ProviderFile(_)) => {
+            file(media)
+        }
+        Part::Image(media) => wire_part("image_url", object([("url", url(media).into())])),
+        Part::Audio(Media { source: MediaSource::Bytes(bytes), mime, .. }) => {
+            let data = STANDARD.encode(bytes).into();
+            wire_part("input_audio", object([("data", data), ("format", audio_format(mime).into())]))
+        }
+        Part::Audio(media) => wire_part("audio_url", object([("url", url(media).into())])),
+        Part::Video(media) => wire_part("video_url", object([("url", url(media).into())])),
         Part::File(media) => file(media),
-        other => WirePart::Text { text: text(other).unwrap_or_else(|| note(other)) },
+        other => wire_part("text", text(other).unwrap_or_else(|| note(other)).into()),
     }
 }
 
@@ -119,13 +86,24 @@ fn url(media: &Media) -> Cow<'_, str> {
     }
 }
 
-fn file(media: &Media) -> WirePart<'_> {
-    let filename = media.name.as_deref();
+fn file(media: &Media) -> Value {
     let file = match &media.source {
-        MediaSource::ProviderFile(id) => File { file_id: Some(id), ..File::default() },
-        _ => File { filename: filename.or(Some("file")), file_data: Some(url(media)), file_id: None },
+        MediaSource::ProviderFile(id) => object([("file_id", id.as_str().into())]),
+        _ => {
+            let name = media.name.as_deref().unwrap_or("file");
+            object([("filename", name.into()), ("file_data", url(media).into())])
+        }
     };
-    WirePart::File { file }
+    wire_part("file", file)
+}
+
+fn wire_part(kind: &str, content: Value) -> Value {
+    object([("type", kind.into()), (kind, content)])
+}
+
+/// Makes an object of values that are moved: `json!` would copy an image once more.
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    fields.into_iter().collect()
 }
 
 /// Returns the name of a format: `mp3` for `audio/mpeg`, otherwise mostly the subtype.

@@ -133,6 +133,20 @@ async fn side_tasks_can_attach_further_side_tasks() {
     assert_eq!(turn.call().await.unwrap().text(), "Hi");
 }
 
+/// The stream waits for the model, and only what is attached can wake it.
+#[tokio::test]
+async fn side_task_attached_by_another_task_wakes_waiting_stream() {
+    let chain =
+        AdvisorChain::builder(ScriptedModel::new([Answer::new().text("Hello").hang()])).build().unwrap();
+    let mut stream = chain.stream(ChatRequest::new(Message::user("?")));
+    let turn = Arc::clone(stream.turn());
+    read_until_it_waits(&mut stream).await;
+    let reading = tokio::spawn(async move { stream.next().await.unwrap().unwrap_err().kind() });
+    tokio::task::yield_now().await;
+    turn.attach(async { Error::new(ErrorKind::Cancelled, "another turn takes its place") });
+    assert_eq!(reading.await.unwrap(), ErrorKind::Cancelled);
+}
+
 /// Brings work while the end of the turn is recorded, and waits.
 struct Late(Arc<Turn>, Gate, Journal);
 

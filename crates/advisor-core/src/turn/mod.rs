@@ -92,7 +92,8 @@ impl Turn {
     }
 
     /// Adds a side task to the turn, such as keeping a lease. It is polled by the turn's stream, makes no progress
-    /// while that is not polled, and is dropped when the turn ends. Nothing is spawned.
+    /// while that is not polled, and is dropped when the turn ends. Nothing is spawned. Another task may attach it:
+    /// a stream that waits is woken.
     ///
     /// If it returns, the turn ends with its error: as interrupted if that is of kind
     /// [`Cancelled`](crate::ErrorKind::Cancelled), otherwise as failed. Without a

@@ -2,7 +2,7 @@ use std::fmt;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -20,6 +20,8 @@ pub(crate) struct SideTasks {
 #[derive(Default)]
 struct Waiting {
     added: Vec<BoxFuture<'static, Error>>,
+    /// Wakes the turn's stream, which may wait while another task attaches work.
+    stream: Option<Waker>,
     /// Whether the turn has ended.
     left: bool,
 }
@@ -38,11 +40,27 @@ impl SideTasks {
         }
         waiting.added.push(work);
         self.any.store(true, Ordering::Release);
+        let stream = waiting.stream.clone();
+        // Release the lock first: waking may poll the stream.
+        drop(waiting);
+        stream.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// Sets the waker for the stream that polls the tasks.
+    pub(crate) fn wake(&self, stream: Waker) {
+        self.lock().stream = Some(stream);
     }
 
     /// Checks whether tasks are queued that must be polled before the turn waits.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
+    }
+
+    /// Accepts no more work, and returns the waker of the stream.
+    fn end(&self) -> Option<Waker> {
+        let mut waiting = self.lock();
+        waiting.left = true;
+        waiting.stream.take()
     }
 
     fn take(&self) -> Vec<BoxFuture<'static, Error>> {
@@ -76,7 +94,8 @@ impl AttachedTasks {
 
     /// Ends the side tasks with the turn: drops all of them and accepts no more.
     pub(crate) fn leave(&mut self, side_tasks: &SideTasks) {
-        side_tasks.lock().left = true;
+        // Bound to a name, so that the waker is dropped after the lock.
+        let _stream = side_tasks.end();
         let begun = self.0.take().into_iter().flatten();
         // One by one, so that a panic in one drop does not prevent the others.
         side_tasks.take().into_iter().chain(begun).for_each(drop_caught);

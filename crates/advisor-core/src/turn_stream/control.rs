@@ -3,7 +3,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Context;
+use std::task::{Context, Wake};
 
 use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
@@ -140,6 +140,13 @@ impl TurnControl {
     /// Marks the turn as not settled: its end was not delivered and can still be undone.
     pub(super) fn unsettle(&self) {
         self.settled.send_replace(false);
+    }
+}
+
+/// Wakes the turn's stream.
+impl Wake for TurnControl {
+    fn wake(self: Arc<Self>) {
+        self.reader.wake();
     }
 }
 

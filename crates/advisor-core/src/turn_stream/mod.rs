@@ -120,6 +120,7 @@ impl TurnStream {
         };
         self.span = spans::turn(self.turn.id(), &request);
         self.turn.begin_with(&request.messages);
+        self.turn.side_tasks.wake(Arc::clone(&self.control).into());
         self.state = State::Opening(async move { chain.next_stream(request).await }.boxed());
         None
     }

@@ -3,6 +3,7 @@ pub(crate) mod handed_out;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use advisor_core::{
@@ -92,7 +93,7 @@ impl ChatMemoryAdvisor {
     #[must_use]
     pub fn with_on_busy(mut self, on_busy: OnBusy) -> Self {
         if on_busy == OnBusy::InterruptPrevious {
-            self.settings.registry.interrupts();
+            self.settings.registry.interrupts.store(true, Ordering::Relaxed);
         }
         self.settings.on_busy = on_busy;
         self
@@ -156,7 +157,7 @@ impl ChatMemoryAdvisor {
     /// # Errors
     /// If the conversation cannot be loaded.
     pub async fn transcript(&self, key: &ConversationKey) -> Result<MessageList> {
-        self.transcript_to(key, None, &self.settings.registry.unfinished(key)).await
+        self.transcript_to(key, None, &self.settings.registry.unfinished.of(key)).await
     }
 
     /// Returns the same for an older branch: the messages for a turn that forks [after](crate::ForkPoint::After)
@@ -179,7 +180,7 @@ impl ChatMemoryAdvisor {
             .registry
             .load(&*self.settings.store, key, tip, &Reading::of(&self.settings.measure))
             .await;
-        let pending = self.settings.registry.change(key, |slot| slot.summary.clone());
+        let pending = self.settings.registry.summaries.pending(key);
         let snapshot = snapshot.map_err(StoreError::into_load_error)?;
         let (summary, filled) = told(snapshot, pending.as_ref(), unfinished, &self.settings.measure);
         Ok(summary.into_iter().chain(filled.turns.into_iter().flatten()).collect())

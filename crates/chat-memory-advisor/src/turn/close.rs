@@ -67,7 +67,7 @@ impl Registry {
         left: &InterruptedTurn,
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
-        let fence = self.change(key, |slot| slot.fence).max(left.fence);
+        let fence = self.leases.fence(key).max(left.fence);
         seal_while(store, key, left, fence, texts, || self.is_left(key, left)).await
     }
 
@@ -79,7 +79,7 @@ impl Registry {
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
         let mut outcome = Ok(());
-        for (key, left) in self.all_unfinished() {
+        for (key, left) in self.unfinished.all() {
             let sealed = self.seal(store, &key, &left, texts).await;
             outcome = outcome.and(self.note_sealed(&key, &left, sealed));
         }
@@ -87,7 +87,7 @@ impl Registry {
         for (key, fence) in self.idle_fences() {
             let given_back = leases.release(&key, fence).await;
             if given_back.is_ok() {
-                self.change(&key, |slot| slot.fence.take_if(|held| *held == fence));
+                self.leases.note_released(&key, fence);
             }
             outcome = outcome.and(given_back);
         }
@@ -104,15 +104,15 @@ impl Registry {
         sealed: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         match sealed {
-            Ok(()) => self.forget(key, left),
-            Err(StoreError::Fenced) if self.change(key, |slot| slot.is_used_after(left)) => {}
+            Ok(()) => self.unfinished.forget(key, left),
+            Err(StoreError::Fenced) if self.is_used_after(key, left) => {}
             Err(StoreError::Fenced) => {
                 tracing::warn!(
                     conversation = %key,
                     turn = %left.turn,
                     "another process went on with the conversation before a dropped turn was closed, and what that had shown is lost"
                 );
-                self.forget(key, left);
+                self.unfinished.forget(key, left);
             }
             failed => return failed,
         }

@@ -71,12 +71,12 @@ impl TurnMemoryState {
     }
 
     fn unforked(&self, snapshot: Snapshot) -> LoadedConversation {
-        let interrupted = self.registry.unfinished(&self.key);
+        let interrupted = self.registry.unfinished.of(&self.key);
         LoadedConversation { snapshot, parent: None, interrupted, summary: self.unwritten_summary() }
     }
 
     fn unwritten_summary(&self) -> Option<Pending> {
-        self.registry.change(&self.key, |slot| slot.summary.clone())
+        self.registry.summaries.pending(&self.key)
     }
 
     async fn read_to(&self, tip: Option<EntryId>, said: &[Message], all: bool) -> Result<Snapshot> {
@@ -126,10 +126,10 @@ impl TurnMemoryState {
 
     /// Closes dropped turns on their own branch, with the text they had shown, before the turn forks off.
     async fn close_other_turns(&self) -> Result<()> {
-        for unfinished in self.registry.unfinished(&self.key) {
+        for unfinished in self.registry.unfinished.of(&self.key) {
             if unfinished.turn != self.turn {
                 self.registry.seal(&*self.store, &self.key, &unfinished, &self.measure.texts).await?;
-                self.registry.forget(&self.key, &unfinished);
+                self.registry.unfinished.forget(&self.key, &unfinished);
             }
         }
         Ok(())

@@ -8,6 +8,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::OnBusy;
 use crate::conversation::guard::ConversationGuard;
+use crate::conversation::lease_state::LeaseState;
+use crate::conversation::leases::HeldLease;
+use crate::conversation::lock::{Busy, LockGuard, Owner};
 use crate::turn::{TurnMemoryState, busy};
 use conversation_store::{FencingToken, Leases, StoreError};
 
@@ -15,13 +18,7 @@ use conversation_store::{FencingToken, Leases, StoreError};
 impl TurnMemoryState {
     /// Claims the conversation under the policy `on_busy`; without one, fails at once if another turn runs in it.
     pub(crate) async fn hold(&self, on_busy: Option<OnBusy>) -> Result<ConversationGuard> {
-        let (registry, key, turn, hold) = (&self.registry, &self.key, &self.turn, &self.hold);
-        let claim = match on_busy {
-            None => registry.claim_now(key, turn, hold).ok_or_else(busy)?,
-            Some(OnBusy::Reject) => registry.claim(key, turn, hold).await.ok_or_else(busy)?,
-            Some(OnBusy::Queue) => registry.claim_in_turn(key, turn, hold).await,
-            Some(OnBusy::InterruptPrevious) => registry.claim_in_place(key, turn, hold).await,
-        };
+        let claim = ConversationGuard::new(&self.registry, &self.hold, self.lock(on_busy).await?);
         if let Some(leases) = self.store.leases() {
             self.acquire(leases, on_busy).await?;
             *self.hold.renewed.lock().await = true;
@@ -29,18 +26,32 @@ impl TurnMemoryState {
         Ok(claim)
     }
 
+    async fn lock(&self, on_busy: Option<OnBusy>) -> Result<LockGuard> {
+        let (locks, key) = (&self.registry.locks, &self.key);
+        let owner: Arc<dyn Owner> = Arc::<LeaseState>::clone(&self.hold);
+        match on_busy {
+            None => locks.try_lock(key, &owner).map_err(|_| busy()),
+            Some(OnBusy::Reject) => match locks.try_lock(key, &owner) {
+                Err(Busy::SameTurn) => Ok(locks.lock(key, &owner).await),
+                locked => locked.map_err(|_| busy()),
+            },
+            Some(OnBusy::Queue) => Ok(locks.lock(key, &owner).await),
+            Some(OnBusy::InterruptPrevious) => Ok(locks.interrupt(key, &owner).await),
+        }
+    }
+
     /// Requests the lease from the store until the turn has it, or may not wait.
     async fn acquire(&self, leases: &dyn Leases, on_busy: Option<OnBusy>) -> Result<()> {
         // The turn may take over a lease that an earlier turn of this process still holds. It may also take over
         // one whose request was dropped before the store's answer arrived.
-        let (mut takeover_from, mut unheard) =
-            self.registry.change(&self.key, |slot| (slot.fence, slot.asked_for.clone()));
+        let known = &self.registry.leases;
+        let HeldLease { fence: mut takeover_from, asked_for: mut unheard } = known.of(&self.key);
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
-            self.registry.change(&self.key, |slot| slot.asked_for.push(self.turn.clone()));
+            known.note_request(&self.key, &self.turn);
             let answer = leases.acquire(&self.key, &self.turn, self.lease_ttl, takeover_from).await;
             if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
-                self.registry.change(&self.key, |slot| slot.was_answered(&self.turn));
+                known.note_answer(&self.key, &self.turn);
             }
             match answer {
                 Err(StoreError::OutcomeUnknown { .. }) if !unheard.contains(&self.turn) => {
@@ -61,14 +72,12 @@ impl TurnMemoryState {
                 }
                 Ok(fence) => {
                     self.hold.set_fence(fence);
-                    self.registry.change(&self.key, |slot| {
-                        slot.asked_for.clear();
-                        slot.note_lease(fence);
-                    });
+                    known.forget_requests(&self.key);
+                    self.registry.note_lease(&self.key, fence);
                     return Ok(());
                 }
                 Err(StoreError::Locked { .. }) => {
-                    self.registry.change(&self.key, |slot| slot.asked_for.clear());
+                    known.forget_requests(&self.key);
                     return Err(busy());
                 }
                 Err(StoreError::Full { .. }) if std::mem::take(&mut may_make_room) => self.make_room().await,
@@ -80,14 +89,14 @@ impl TurnMemoryState {
 
     /// Claims the conversation again for a turn that continues after its end.
     pub(crate) async fn hold_again(&self, claim: &ConversationGuard) -> Result<()> {
-        if !claim.renew() {
+        if !claim.lock.relock() {
             return Err(busy());
         }
         if let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) {
             let mut renewed = self.hold.renewed.lock().await;
             self.renew(leases, fence).await.map_err(Error::from)?;
             *renewed = true;
-            self.registry.change(&self.key, |slot| slot.note_lease(fence));
+            self.registry.note_lease(&self.key, fence);
         }
         Ok(())
     }
@@ -104,7 +113,7 @@ impl TurnMemoryState {
 
     /// Releases the lease and the claim, so that other turns may begin.
     pub(crate) async fn give_back(&self, claim: &ConversationGuard) {
-        if !claim.is_lost() {
+        if !claim.lock.is_lost() {
             self.give_lease_back().await;
         }
         claim.release();
@@ -118,9 +127,7 @@ impl TurnMemoryState {
         match leases.release(&self.key, fence).await {
             // A late renewal would take the lease again, so the registry keeps the token.
             Ok(()) if self.hold.unheard_renewals.load(Ordering::Relaxed) > 0 => {}
-            Ok(()) => {
-                self.registry.change(&self.key, |slot| slot.fence.take_if(|held| *held == fence));
-            }
+            Ok(()) => self.registry.leases.note_released(&self.key, fence),
             // The lease expires, or the next turn of this process takes it over.
             Err(error) => {
                 tracing::debug!(conversation = %self.key, %error, "a lease could not be given back");
@@ -131,12 +138,12 @@ impl TurnMemoryState {
     /// Checks whether the turn's lease is still to be released.
     pub(crate) fn holds_lease(&self) -> bool {
         let fence = self.hold.fence();
-        fence.is_some() && self.registry.change(&self.key, |slot| slot.fence) == fence
+        fence.is_some() && self.registry.leases.fence(&self.key) == fence
     }
 
     /// Checks whether the turn needs a side task that renews its lease or listens for interruption.
     pub(crate) fn is_kept(&self) -> bool {
-        self.registry.may_interrupt() || self.store.leases().is_some()
+        self.registry.interrupts.load(Ordering::Relaxed) || self.store.leases().is_some()
     }
 
     /// Runs beside the turn and renews its lease. Returns an error that ends the turn when it is interrupted or

@@ -23,7 +23,7 @@ use advisor_core::{
 use tokio::sync::Mutex;
 
 use crate::conversation::Registry;
-use crate::conversation::guard::LeaseState;
+use crate::conversation::lease_state::LeaseState;
 use crate::settings::Settings;
 use crate::transcript::window::Measure;
 use crate::turn::start_plan::StartOutcome;
@@ -106,7 +106,7 @@ impl TurnMemory {
             key,
             turn: request.turn.id().clone(),
             fork_point: request.turn.extensions().get(),
-            hold: Arc::default(),
+            hold: Arc::new(LeaseState::new(request.turn.id().clone())),
             stage: Mutex::new(Stage { said, tried: false, retired: false, answered: false, state: None }),
             is_told: AtomicBool::new(request.turn.input().is_some()),
         }))
@@ -202,7 +202,7 @@ impl TurnMemoryState {
             return Ok(());
         }
         self.hold_again(&state.claim).await?;
-        self.registry.forget_turn(&self.key, &self.turn);
+        self.registry.unfinished.forget_turn(&self.key, &self.turn);
         state.resumed |= state.ended.is_some();
         (state.ended, state.broken_off) = (None, false);
         Ok(())
@@ -222,7 +222,7 @@ impl TurnMemoryState {
     /// makes that safe, and an earlier attempt cannot take effect after the retry.
     pub(crate) async fn catch_up(&self, state: &mut TurnState) -> Result<()> {
         let Some(pending) = &mut state.pending else { return Ok(()) };
-        if state.claim.is_lost() {
+        if state.claim.lock.is_lost() {
             return Err(StoreError::Fenced.into());
         }
         let unsure = std::mem::replace(&mut pending.unsure, true);

@@ -109,7 +109,7 @@ impl Registry {
         tip: Option<EntryId>,
         reading: &Reading<'_>,
     ) -> Result<Snapshot, StoreError> {
-        let mut unfinished = self.unfinished(key);
+        let mut unfinished = self.unfinished.of(key);
         let overridden = unfinished.iter().any(InterruptedTurn::overrides);
         // The shown text of a turn does not belong on a branch that cuts the turn.
         unfinished.retain(|_| tip.is_none());

@@ -109,7 +109,7 @@ impl TurnMemoryState {
         state.broken_off |= breaks_off(end);
         let outcome = self.write_end(state, record, end).await;
         if outcome.is_ok() {
-            self.registry.forget_turn(&self.key, &self.turn);
+            self.registry.unfinished.forget_turn(&self.key, &self.turn);
         } else if breaks_off(end)
             && let Some(left) = state.unfinished(&self.turn, record.round, end)
         {
@@ -152,7 +152,7 @@ impl TurnMemoryState {
 
     /// Registers the turn as stopped, with its end still to be written.
     fn leave(&self, unfinished: InterruptedTurn) -> InterruptedTurn {
-        self.registry.leave(&self.key, InterruptedTurn { fence: self.hold.fence(), ..unfinished })
+        self.registry.unfinished.leave(&self.key, InterruptedTurn { fence: self.hold.fence(), ..unfinished })
     }
 
     /// Returns the unwritten rest of a turn that was dropped.
@@ -179,7 +179,8 @@ impl TurnMemoryState {
     /// Returns the beginning that may be written. An end left by an earlier attempt of the same turn stays as it
     /// is, unless it is silent or the turn is rolled back.
     fn beginning(&self, end: &TurnEnd) -> Option<InterruptedTurn> {
-        let known = self.registry.unfinished(&self.key).into_iter().find(|known| known.turn == self.turn)?;
+        let known =
+            self.registry.unfinished.of(&self.key).into_iter().find(|known| known.turn == self.turn)?;
         let is_its_end = known.is_silent() || *end == TurnEnd::RolledBack;
         Some(if is_its_end { InterruptedTurn { end: end.clone(), ..known } } else { known })
     }

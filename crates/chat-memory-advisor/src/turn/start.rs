@@ -62,7 +62,7 @@ impl TurnMemoryState {
             if !self.has_left(&plan) {
                 claim.beginning = plan.unsure(&self.turn).or(claim.beginning.take());
             }
-            if claim.is_lost() {
+            if claim.lock.is_lost() {
                 return Err(StoreError::Fenced.into());
             }
             match self.append_input(&plan).await {
@@ -78,7 +78,7 @@ impl TurnMemoryState {
 
     /// Checks whether an earlier run of the turn is still unfinished; this run has nothing to add to it.
     fn has_left(&self, plan: &StartPlan) -> bool {
-        plan.again.is_some() && self.registry.left_of(&self.key, &self.turn, |_| ()).is_some()
+        plan.again.is_some() && self.registry.unfinished.any(&self.key, |known| known.turn == self.turn)
     }
 
     fn state(
@@ -92,10 +92,10 @@ impl TurnMemoryState {
             .following(plan.summary, plan.earlier, plan.past);
         let state = TurnState::new(claim, version, prompt).having_read(plan.read);
         let state = if plan.entries.is_empty() {
-            self.registry.forget_turn(&self.key, &self.turn);
+            self.registry.unfinished.forget_turn(&self.key, &self.turn);
             state.following(plan.turns, plan.last_turn, plan.parent)
         } else {
-            self.registry.forget_all(&self.key);
+            self.registry.unfinished.forget_all(&self.key);
             state.following(plan.turns, Some(self.turn.clone()), None)
         };
         match plan.again {

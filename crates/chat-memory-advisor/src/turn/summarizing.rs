@@ -18,8 +18,7 @@ impl TurnMemoryState {
     pub(crate) fn summarize_later(self: &Arc<Self>, earlier: usize) {
         let due = |summarizer: &&Summarizer| summarizer.is_due(earlier.saturating_add(1));
         let Some(summarizer) = self.measure.summarizer.as_ref().filter(due) else { return };
-        let begins = |asked: &mut bool| !std::mem::replace(asked, true);
-        if !self.registry.change(&self.key, |slot| begins(&mut slot.summarizing)) {
+        if !self.registry.summaries.start(&self.key) {
             return;
         }
         let (asking, with) = (Asking(Arc::clone(self)), summarizer.clone());
@@ -28,9 +27,7 @@ impl TurnMemoryState {
 
     /// Removes a pending summary that was written with the beginning of the turn.
     pub(crate) fn summary_is_written(&self, opening: &StartPlan) {
-        let written = last_written(opening);
-        self.registry
-            .change(&self.key, |slot| slot.summary.take_if(|pending| pending.summary.until <= written));
+        self.registry.summaries.note_written(&self.key, last_written(opening));
     }
 
     async fn summarize(&self, summarizer: &Summarizer) {
@@ -43,7 +40,9 @@ impl TurnMemoryState {
         let snapshot = self.registry.load(&*self.store, &self.key, None, &Reading::of(&self.measure)).await;
         let log = whole_turns(snapshot.map_err(StoreError::into_load_error)?);
         let summary = summarizer.summarize(&log).await?.and_then(|summary| Pending::new(summary, &log));
-        self.registry.change(&self.key, |slot| slot.summary = summary.or(slot.summary.take()));
+        if let Some(summary) = summary {
+            self.registry.summaries.keep(&self.key, summary);
+        }
         Ok(())
     }
 }
@@ -61,6 +60,6 @@ struct Asking(Arc<TurnMemoryState>);
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        self.0.registry.change(&self.0.key, |slot| slot.summarizing = false);
+        self.0.registry.summaries.stop(&self.0.key);
     }
 }

@@ -1,0 +1,105 @@
+use advisor_core::{ConversationKey, TurnId};
+use conversation_store::FencingToken;
+
+use crate::conversation::interrupted_turn::OVERHEAD;
+use crate::conversation::map::{ConversationMap, Weight};
+
+/// The leases that this process may hold in the store, bounded by their bytes.
+pub(crate) type HeldLeases = ConversationMap<HeldLease>;
+
+/// What this process knows of the lease of a conversation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HeldLease {
+    /// The fencing token of the running turn; or of the last one, if its lease could not be released.
+    pub(crate) fence: Option<FencingToken>,
+    /// Turns that requested the lease and received no answer; the store may have granted it.
+    pub(crate) asked_for: Vec<TurnId>,
+}
+
+impl ConversationMap<HeldLease> {
+    pub(crate) fn of(&self, key: &ConversationKey) -> HeldLease {
+        self.read(key, HeldLease::clone).unwrap_or_default()
+    }
+
+    pub(crate) fn fence(&self, key: &ConversationKey) -> Option<FencingToken> {
+        self.read(key, |lease| lease.fence).flatten()
+    }
+
+    /// Returns all fencing tokens, each with its conversation.
+    pub(crate) fn fences(&self) -> Vec<(ConversationKey, FencingToken)> {
+        let fences = self.read_all(|key, lease| Some((key.clone(), lease.fence?)));
+        fences.into_iter().flatten().collect()
+    }
+
+    /// Notes that a turn requests the lease.
+    pub(crate) fn note_request(&self, key: &ConversationKey, turn: &TurnId) {
+        self.change(key, |lease| lease.asked_for.push(turn.clone()));
+    }
+
+    /// Notes that the store has answered a request of the turn.
+    pub(crate) fn note_answer(&self, key: &ConversationKey, turn: &TurnId) {
+        self.change_known(key, |lease| {
+            if let Some(asked) = lease.asked_for.iter().rposition(|asked| asked == turn) {
+                lease.asked_for.remove(asked);
+            }
+        });
+    }
+
+    /// Forgets the requests without an answer: another lease was granted, so they had no effect.
+    pub(crate) fn forget_requests(&self, key: &ConversationKey) {
+        self.change_known(key, |lease| lease.asked_for.clear());
+    }
+
+    pub(crate) fn set_fence(&self, key: &ConversationKey, fence: FencingToken) {
+        self.change(key, |lease| lease.fence = Some(fence));
+    }
+
+    /// Notes that the store has released the lease with this fencing token.
+    pub(crate) fn note_released(&self, key: &ConversationKey, fence: FencingToken) {
+        self.change_known(key, |lease| _ = lease.fence.take_if(|held| *held == fence));
+    }
+
+    /// Removes the lease of a conversation if all leases exceed the limit and no turn runs under it. This is safe:
+    /// a lease expires.
+    ///
+    /// `is_running` is asked while the lease cannot change. So a turn that has begun since notes its own lease
+    /// afterwards.
+    pub(crate) fn evict(&self, key: &ConversationKey, is_running: impl FnOnce() -> bool) {
+        if self.weight() > self.most {
+            self.change_known(key, |lease| {
+                if !is_running() {
+                    *lease = HeldLease::default();
+                }
+            });
+        }
+    }
+}
+
+impl Weight for HeldLease {
+    const MOST: usize = 8 << 20;
+
+    fn weight(&self) -> usize {
+        (usize::from(self.fence.is_some()) + self.asked_for.len()) * OVERHEAD
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_logs::turn;
+
+    #[test]
+    fn law_r1_leases_without_turn_are_bounded() {
+        let leases = HeldLeases::with_most(10 * OVERHEAD);
+        let key = |name: usize| ConversationKey::new(&format!("c{name}")).unwrap();
+        for name in 0..100 {
+            leases.set_fence(&key(name), FencingToken::new(1));
+            leases.note_request(&key(name), &turn("t"));
+            leases.evict(&key(name), || false);
+        }
+        assert!(leases.len() <= 11, "{}", leases.len());
+        leases.set_fence(&key(99), FencingToken::new(1));
+        leases.evict(&key(99), || true);
+        assert!(leases.fence(&key(99)).is_some(), "that of a running turn stays");
+    }
+}

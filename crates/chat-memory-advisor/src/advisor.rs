@@ -3,7 +3,6 @@ pub(crate) mod handed_out;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use advisor_core::{
@@ -92,9 +91,6 @@ impl ChatMemoryAdvisor {
     /// Sets the policy for a turn that starts while another turn of its conversation is running.
     #[must_use]
     pub fn with_on_busy(mut self, on_busy: OnBusy) -> Self {
-        if on_busy == OnBusy::InterruptPrevious {
-            self.settings.registry.interrupts.store(true, Ordering::Relaxed);
-        }
         self.settings.on_busy = on_busy;
         self
     }

@@ -1,18 +1,20 @@
 use std::fmt;
-use std::sync::atomic::AtomicU32;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
-use advisor_core::TurnId;
+use advisor_core::{Error, ErrorKind, Turn, TurnId};
 use conversation_store::FencingToken;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Mutex;
 
 use crate::conversation::lock::Owner;
 
 /// The lease of a running turn, and its interruption.
 pub(crate) struct LeaseState {
-    turn: TurnId,
-    /// Notified when another turn is to take over.
-    pub(crate) interrupted: Notify,
+    id: TurnId,
+    /// The turn owns this state, through its extensions.
+    turn: Weak<Turn>,
+    /// Whether another turn is to take over.
+    interrupted: AtomicBool,
     /// The fencing token of its lease, if it has one.
     fence: std::sync::Mutex<Option<FencingToken>>,
     /// Whether the lease is to be renewed. The lock is held during a renewal, so that a released lease is not
@@ -23,10 +25,11 @@ pub(crate) struct LeaseState {
 }
 
 impl LeaseState {
-    pub(crate) fn new(turn: TurnId) -> Self {
+    pub(crate) fn new(turn: &Arc<Turn>) -> Self {
         Self {
-            turn,
-            interrupted: Notify::new(),
+            id: turn.id().clone(),
+            turn: Arc::downgrade(turn),
+            interrupted: AtomicBool::new(false),
             fence: std::sync::Mutex::default(),
             renewed: Mutex::default(),
             unheard_renewals: AtomicU32::new(0),
@@ -48,11 +51,21 @@ impl LeaseState {
 
 impl Owner for LeaseState {
     fn turn(&self) -> &TurnId {
-        &self.turn
+        &self.id
     }
 
     fn interrupt(&self) {
-        self.interrupted.notify_one();
+        // Once: an unpolled turn may be interrupted by many.
+        if !self.interrupted.swap(true, Ordering::Relaxed)
+            && let Some(turn) = self.turn.upgrade()
+        {
+            turn.attach(async {
+                Error::new(
+                    ErrorKind::Cancelled,
+                    "a newer turn of the conversation has taken this one's place",
+                )
+            });
+        }
     }
 }
 

@@ -9,7 +9,6 @@ pub(crate) mod summaries;
 pub(crate) mod unfinished;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use advisor_core::ConversationKey;
 use conversation_store::FencingToken;
@@ -31,8 +30,6 @@ pub(crate) struct Registry {
     pub(crate) leases: HeldLeases,
     pub(crate) summaries: PendingSummaries,
     pub(crate) damaged: Damaged,
-    /// Whether turns may be interrupted by others.
-    pub(crate) interrupts: AtomicBool,
 }
 
 impl Registry {
@@ -75,6 +72,7 @@ mod tests {
     use crate::conversation::lease_state::LeaseState;
     use crate::conversation::lock::Owner;
     use crate::test_logs::turn;
+    use advisor_core::Turn;
     use conversation_store::Version;
 
     fn silent(name: &str) -> InterruptedTurn {
@@ -82,7 +80,7 @@ mod tests {
     }
 
     fn claim(registry: &Arc<Registry>, key: &ConversationKey, name: &str) -> ConversationGuard {
-        let lease = Arc::new(LeaseState::new(turn(name)));
+        let lease = Arc::new(LeaseState::new(&Turn::new(turn(name))));
         let owner: Arc<dyn Owner> = Arc::<LeaseState>::clone(&lease);
         ConversationGuard::new(registry, &lease, registry.locks.try_lock(key, &owner).unwrap())
     }

@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use advisor_core::{Error, ErrorKind, Result};
-use futures::future::{Either, pending, select};
+use advisor_core::{Error, Result};
+use futures::future::pending;
 use tokio::time::{sleep, timeout};
 
 use crate::OnBusy;
@@ -141,25 +141,8 @@ impl TurnMemoryState {
         fence.is_some() && self.registry.leases.fence(&self.key) == fence
     }
 
-    /// Checks whether the turn needs a side task that renews its lease or listens for interruption.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.registry.interrupts.load(Ordering::Relaxed) || self.store.leases().is_some()
-    }
-
-    /// Runs beside the turn and renews its lease. Returns an error that ends the turn when it is interrupted or
-    /// fenced.
-    pub(crate) async fn keep(self: Arc<Self>) -> Error {
-        let (interrupted, keeping) = (self.hold.interrupted.notified(), self.keep_lease());
-        match select(std::pin::pin!(interrupted), std::pin::pin!(keeping)).await {
-            Either::Left(_) => Error::new(
-                ErrorKind::Cancelled,
-                "a newer turn of the conversation has taken this one's place",
-            ),
-            Either::Right((lost, _)) => lost,
-        }
-    }
-
-    async fn keep_lease(&self) -> Error {
+    /// Runs beside the turn and renews its lease. Returns an error that ends the turn when it is fenced.
+    pub(crate) async fn keep_lease(self: Arc<Self>) -> Error {
         let Some(leases) = self.store.leases() else { return pending().await };
         let pause = self.lease_ttl / 3;
         loop {

@@ -82,8 +82,8 @@ impl TurnMemory {
             let memory = Self::new(settings, request, key.clone());
             request.turn.extensions().insert(memory.clone());
             request.turn.add_recorder(Arc::new(memory.clone()));
-            if memory.0.is_kept() {
-                request.turn.attach(Arc::clone(&memory.0).keep());
+            if memory.0.store.leases().is_some() {
+                request.turn.attach(Arc::clone(&memory.0).keep_lease());
             }
             memory
         });
@@ -106,7 +106,7 @@ impl TurnMemory {
             key,
             turn: request.turn.id().clone(),
             fork_point: request.turn.extensions().get(),
-            hold: Arc::new(LeaseState::new(request.turn.id().clone())),
+            hold: Arc::new(LeaseState::new(&request.turn)),
             stage: Mutex::new(Stage { said, tried: false, retired: false, answered: false, state: None }),
             is_told: AtomicBool::new(request.turn.input().is_some()),
         }))

@@ -68,6 +68,22 @@ async fn turn_with_another_busy_policy_is_interrupted_too() {
     assert_eq!(second.unwrap(), "two");
 }
 
+/// The setter changes its own value only. A turn that began before it is interrupted all the same.
+#[tokio::test]
+async fn earlier_clone_keeps_its_busy_policy() {
+    let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
+    let (first, _) = client(&memory, Phase::Round, [slow(&Gate::new())]);
+    let mut running = turn(&first, "1");
+    read_until(&mut running, "a").await;
+    let interrupting = memory.clone().with_on_busy(OnBusy::InterruptPrevious);
+    assert_eq!(ask(&first, "2").await.unwrap_err().kind(), ErrorKind::ConversationBusy);
+    let (second, _) = client(&interrupting, Phase::Round, [Answer::from_text("three")]);
+    let running = tokio::spawn(async move { running.next().await.unwrap().unwrap_err().kind() });
+    tokio::task::yield_now().await;
+    assert_eq!(ask(&second, "3").await.unwrap(), "three");
+    assert_eq!(running.await.unwrap(), ErrorKind::Cancelled, "although it waits for its model");
+}
+
 #[tokio::test(start_paused = true)]
 async fn unread_turn_is_superseded_and_cannot_write_again() {
     let store = InMemoryStore::new();

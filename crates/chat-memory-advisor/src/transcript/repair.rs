@@ -121,18 +121,17 @@ impl<'t> Repair<'t> {
         self.pieces
     }
 
-    /// Begins a turn with `input` and returns the pieces; the input is part of the last one. `rest` has the
-    /// further entries of a turn that stopped before.
-    pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> Vec<Vec<Message>> {
+    /// Begins a turn with `input`. Returns the pieces before it and the running one. `rest` has the further entries
+    /// of a turn that stopped before.
+    pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> (Vec<Vec<Message>>, Vec<Message>) {
         self.enter(input.iter());
         for message in results_first(input) {
             self.push(message);
         }
         rest.iter().for_each(|entry| self.take(entry));
-        if let Some(piece) = self.pieces.last_mut() {
-            piece.extend(self.calls.settle(self.texts));
-        }
-        self.pieces
+        let mut running = self.pieces.pop().unwrap_or_default();
+        running.extend(self.calls.settle(self.texts));
+        (self.pieces, running)
     }
 
     fn take_turn(&mut self, turn: &[Entry]) {

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use advisor_core::{
-    ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, MessageList, Result,
-    TurnEnd, TurnId,
+    ChatRequest, ChatResponse, ConversationKey, Error, ErrorKind, FinishReason, Message, Result, TurnEnd,
+    TurnId,
 };
 use tokio::sync::Mutex;
 
@@ -27,7 +27,7 @@ use crate::conversation::lease_state::LeaseState;
 use crate::settings::Settings;
 use crate::transcript::window::Measure;
 use crate::turn::start_plan::StartOutcome;
-use crate::turn::state::{TurnState, Write};
+use crate::turn::state::{Life, TurnState, Write};
 use crate::{ForkPoint, OnBusy};
 use conversation_store::RoundStep;
 use conversation_store::append_once;
@@ -55,17 +55,18 @@ pub(crate) struct TurnMemoryState {
 }
 
 /// The progress of memory with a turn.
-pub(crate) struct Stage {
-    /// The messages that the turn begins with, as far as memory has received them.
-    pub(crate) said: MessageList,
-    /// Whether storing was attempted.
-    pub(crate) tried: bool,
-    /// Whether another memory of the same turn has taken over, in another conversation.
-    pub(crate) retired: bool,
-    /// Whether the turn was answered before it was submitted again, so that nothing is to be stored.
-    pub(crate) answered: bool,
-    /// `None` until the beginning of the turn is stored.
-    pub(crate) state: Option<TurnState>,
+#[expect(clippy::large_enum_variant, reason = "every turn whose beginning is stored gets there")]
+pub(crate) enum Stage {
+    /// Storing was not attempted. The messages that the turn begins with, as far as memory has received them.
+    Waiting(Vec<Message>),
+    /// Storing these messages was attempted.
+    Starting(Vec<Message>),
+    /// The beginning of the turn is stored.
+    Running(TurnState),
+    /// The turn was answered before it was submitted again, so that nothing is to be stored.
+    Answered,
+    /// Another memory of the same turn has taken over, in another conversation.
+    Retired,
 }
 
 impl TurnMemory {
@@ -88,15 +89,13 @@ impl TurnMemory {
             memory
         });
         if memory.0.key != *key || !Arc::ptr_eq(&memory.0.registry, &settings.registry) {
-            return Err(Error::configuration(
-                "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
-            ));
+            return Err(several_memories());
         }
         Ok(memory)
     }
 
     pub(crate) fn new(settings: &Settings, request: &ChatRequest, key: ConversationKey) -> Self {
-        let said = request.messages.split_system().1.into();
+        let said = request.messages.split_system().1;
         Self(Arc::new(TurnMemoryState {
             store: settings.store(),
             registry: Arc::clone(&settings.registry),
@@ -107,7 +106,7 @@ impl TurnMemory {
             turn: request.turn.id().clone(),
             fork_point: request.turn.extensions().get(),
             hold: Arc::new(LeaseState::new(&request.turn)),
-            stage: Mutex::new(Stage { said, tried: false, retired: false, answered: false, state: None }),
+            stage: Mutex::new(Stage::Waiting(said)),
             is_told: AtomicBool::new(request.turn.input().is_some()),
         }))
     }
@@ -115,8 +114,11 @@ impl TurnMemory {
     /// Retires for a memory in another conversation, unless storing was attempted here. Returns whether it did.
     fn retire(&self) -> bool {
         let Ok(mut stage) = self.0.stage.try_lock() else { return false };
-        stage.retired = stage.state.is_none() && !stage.tried;
-        stage.retired
+        let retires = matches!(*stage, Stage::Waiting(_) | Stage::Retired);
+        if retires {
+            *stage = Stage::Retired;
+        }
+        retires
     }
 
     /// Notes that a tool loop outside memory begins.
@@ -129,21 +131,18 @@ impl TurnMemory {
     pub(crate) async fn enter(&self, request: &mut ChatRequest) -> Result<Option<ChatResponse>> {
         let mut stage = self.0.stage.lock().await;
         let (system, said) = request.messages.split_system();
-        let state = match &mut stage.state {
-            Some(state) => {
+        let state = match &mut *stage {
+            Stage::Running(state) => {
                 self.0.go_on(state, said).await?;
                 state
             }
-            None => {
-                stage.said = said.into();
-                match self.0.begun(&mut stage, &system, Some(self.0.on_busy)).await? {
-                    StartOutcome::Asking(state) => {
-                        state.tell(&request.turn);
-                        state
-                    }
-                    StartOutcome::Answered(answer) => return Ok(Some(answer.tell_again(&request.turn))),
+            stage => match self.0.begun(stage, said, &system, Some(self.0.on_busy)).await? {
+                StartOutcome::Asking(state) => {
+                    state.tell(&request.turn);
+                    state
                 }
-            }
+                StartOutcome::Answered(answer) => return Ok(Some(answer.tell_again(&request.turn))),
+            },
         };
         self.0.fit(state).await?;
         state.prompt.note_asked();
@@ -157,10 +156,10 @@ impl TurnMemory {
             return Err(several_choices());
         }
         let mut stage = self.0.stage.lock().await;
-        let Some(state) = &mut stage.state else { return Ok(()) };
+        let Stage::Running(state) = &mut *stage else { return Ok(()) };
         self.0.catch_up(state).await?;
         // If memory stands outside the loop, the loop has announced everything by now.
-        if state.ended.is_some() {
+        if matches!(state.life, Life::Ended(_)) {
             return Ok(());
         }
         let reason = &response.finish().reason;
@@ -198,13 +197,13 @@ impl TurnMemoryState {
 
     /// Makes a turn that continues after its end the running one again.
     pub(crate) async fn begin_again(&self, state: &mut TurnState) -> Result<()> {
-        if state.ended.is_none() && !state.broken_off {
+        if matches!(state.life, Life::Running) {
             return Ok(());
         }
         self.hold_again(&state.claim).await?;
         self.registry.unfinished.forget_turn(&self.key, &self.turn);
-        state.resumed |= state.ended.is_some();
-        (state.ended, state.broken_off) = (None, false);
+        state.resumed |= matches!(state.life, Life::Ended(_));
+        state.life = Life::Running;
         Ok(())
     }
 
@@ -251,6 +250,12 @@ pub(crate) fn busy() -> Error {
     Error::new(
         ErrorKind::ConversationBusy,
         "another turn of this conversation is running; wait for its end or cancel it, then ask again",
+    )
+}
+
+pub(crate) fn several_memories() -> Error {
+    Error::configuration(
+        "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
     )
 }
 

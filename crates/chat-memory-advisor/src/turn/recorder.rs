@@ -21,27 +21,24 @@ use conversation_store::RoundStep;
 impl TurnRecorder for TurnMemory {
     async fn record(&self, record: &Record) -> Result<()> {
         let mut stage = self.0.stage.lock().await;
-        if stage.retired {
-            return Ok(());
-        }
-        if stage.answered {
-            return refuse_calls(record);
-        }
-        if stage.state.is_none() {
-            match &record.step {
-                // The request will contain the message.
-                Step::Injected => {
-                    stage.await_injected(&record.messages);
-                    return Ok(());
-                }
-                Step::End(TurnEnd::RolledBack) if !stage.tried => return Ok(()),
-                // A turn that failed to begin is not begun again just to record its end.
-                Step::End(end) if stage.tried && breaks_off(end) => return self.0.end_beginning(end).await,
-                _ => {}
+        let said = match (&mut *stage, &record.step) {
+            (Stage::Retired, _) => return Ok(()),
+            (Stage::Answered, _) => return refuse_calls(record),
+            // The request will contain the message.
+            (Stage::Waiting(said) | Stage::Starting(said), Step::Injected) => {
+                await_injected(said, &record.messages);
+                return Ok(());
             }
-        }
+            (Stage::Waiting(_), Step::End(TurnEnd::RolledBack)) => return Ok(()),
+            // A turn that failed to begin is not begun again just to record its end.
+            (Stage::Starting(_), Step::End(end)) if breaks_off(end) => {
+                return self.0.end_beginning(end).await;
+            }
+            (Stage::Waiting(said) | Stage::Starting(said), _) => said.clone(),
+            (Stage::Running(_), _) => Vec::new(),
+        };
         // An announcement cannot wait for the end of another turn.
-        let StartOutcome::Asking(state) = self.0.begun(&mut stage, &[], None).await? else {
+        let StartOutcome::Asking(state) = self.0.begun(&mut stage, said, &[], None).await? else {
             return Ok(());
         };
         match &record.step {
@@ -106,7 +103,9 @@ impl TurnMemoryState {
     }
 
     async fn record_end(&self, state: &mut TurnState, record: &Record, end: &TurnEnd) -> Result<()> {
-        state.broken_off |= breaks_off(end);
+        if breaks_off(end) {
+            state.break_off();
+        }
         let outcome = self.write_end(state, record, end).await;
         if outcome.is_ok() {
             self.registry.unfinished.forget_turn(&self.key, &self.turn);
@@ -163,14 +162,14 @@ impl TurnMemoryState {
             let silent = InterruptedTurn::beginning(self.turn.clone(), None, Vec::new());
             return Some(InterruptedTurn { end: end.clone(), ..silent });
         };
-        let Some(state) = &stage.state else { return self.beginning(end) };
+        let Stage::Running(state) = &*stage else { return self.beginning(end) };
         state.unfinished(&self.turn, round, end)
     }
 
     /// Releases the claim, so that other turns of the conversation may begin.
     fn release(&self) {
         if let Ok(stage) = self.stage.try_lock()
-            && let Some(state) = &stage.state
+            && let Stage::Running(state) = &*stage
         {
             state.claim.release();
         }
@@ -202,13 +201,11 @@ impl TurnMemoryState {
     }
 }
 
-impl Stage {
-    /// Adds messages that a hook injected before the first request; the request contains them, too.
-    fn await_injected(&mut self, messages: &[Message]) {
-        for message in messages {
-            if !self.said.iter_back().any(|said| said.is_same(message)) {
-                self.said.push(message.clone());
-            }
+/// Adds messages that a hook injected before the first request; the request contains them, too.
+fn await_injected(said: &mut Vec<Message>, messages: &[Message]) {
+    for message in messages {
+        if !said.iter().rev().any(|known| known.is_same(message)) {
+            said.push(message.clone());
         }
     }
 }

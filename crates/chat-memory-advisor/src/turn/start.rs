@@ -9,36 +9,40 @@ use crate::turn::prompt::Prompt;
 use crate::turn::resubmitted::used;
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use crate::turn::state::TurnState;
-use crate::turn::{Stage, TurnMemoryState};
+use crate::turn::{Stage, TurnMemoryState, several_memories};
 use conversation_store::append_once;
 use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version};
 
 /// Begins a turn: claims and reads its conversation, and stores its input.
 impl TurnMemoryState {
-    /// Returns the state of the turn, after storing its input unless that is done already.
+    /// Returns the state of the turn, after storing its input `said` unless that is done already.
     pub(crate) async fn begun<'a>(
         &self,
         stage: &'a mut Stage,
+        said: Vec<Message>,
         system: &[Message],
         on_busy: Option<OnBusy>,
     ) -> Result<StartOutcome<&'a mut TurnState>> {
-        let none = match &mut stage.state {
-            Some(state) => return Ok(StartOutcome::Asking(state)),
-            none => none,
-        };
-        stage.tried = true;
-        let said = stage.said.iter().cloned().collect();
-        let claim = self.hold(on_busy).await?;
-        let begun = self.begin(claim, said, system).await;
-        if !matches!(begun, Ok(StartOutcome::Asking(_))) {
-            self.give_lease_back().await;
+        if let Stage::Waiting(_) | Stage::Starting(_) = stage {
+            *stage = Stage::Starting(said.clone());
         }
-        match begun? {
-            StartOutcome::Asking(state) => Ok(StartOutcome::Asking(none.insert(state))),
-            StartOutcome::Answered(answer) => {
-                stage.answered = true;
-                Ok(StartOutcome::Answered(answer))
+        if matches!(stage, Stage::Starting(_) | Stage::Answered) {
+            let claim = self.hold(on_busy).await?;
+            let begun = self.begin(claim, said, system).await;
+            if !matches!(begun, Ok(StartOutcome::Asking(_))) {
+                self.give_lease_back().await;
             }
+            match begun? {
+                StartOutcome::Asking(state) => *stage = Stage::Running(state),
+                StartOutcome::Answered(answer) => {
+                    *stage = Stage::Answered;
+                    return Ok(StartOutcome::Answered(answer));
+                }
+            }
+        }
+        match stage {
+            Stage::Running(state) => Ok(StartOutcome::Asking(state)),
+            _ => Err(several_memories()),
         }
     }
 

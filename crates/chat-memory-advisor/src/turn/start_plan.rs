@@ -123,15 +123,18 @@ impl StartPlan {
         (changes && !snapshot.is_whole()).then_some(snapshot.entries.len())
     }
 
-    /// Creates an plan with the messages that fit of these turns; the last turn is running.
-    fn sending(mut turns: Vec<Vec<Message>>, read: Option<usize>, measure: &Measure) -> Result<Self> {
-        let running = turns.pop().unwrap_or_default();
-        let Fitted { earlier, running, full } = measure.fit(&turns, running)?;
-        turns.retain(|_| measure.bounds_running());
+    /// Creates a plan with the messages that fit of the earlier turns and the running one.
+    fn sending(
+        (mut past, running): (Vec<Vec<Message>>, Vec<Message>),
+        read: Option<usize>,
+        measure: &Measure,
+    ) -> Result<Self> {
+        let Fitted { earlier, running, full } = measure.fit(&past, running)?;
+        past.retain(|_| measure.bounds_running());
         Ok(Self {
             earlier: earlier.len(),
             messages: earlier.into_iter().chain(running).collect(),
-            past: turns,
+            past,
             full,
             read,
             ..Self::default()

@@ -33,19 +33,26 @@ pub(crate) struct TurnState {
     stored: BTreeSet<u32>,
     /// The write that was started and is not confirmed yet.
     pub(crate) pending: Option<Pending>,
-    pub(crate) ended: Option<TurnEnd>,
-    /// Whether an end was to be written for a turn that will not continue.
-    pub(crate) broken_off: bool,
-    /// Whether the turn continued after an end that was stored.
+    pub(crate) life: Life,
+    /// Whether the running turn continued after an end that was stored.
     pub(crate) resumed: bool,
     /// The version at which a turn that had stopped resumed; `None` for other turns.
-    again: Option<Version>,
+    resumed_at: Option<Version>,
     /// The highest round of its earlier runs.
     rounds_above: u32,
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
     /// How often each step of each round was written.
     steps: HashMap<(u32, RoundStep), u32>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Life {
+    Running,
+    /// The turn will not continue, and its end is still to be written.
+    BrokenOff,
+    /// This end is stored.
+    Ended(TurnEnd),
 }
 
 /// A write and its idempotency key, which makes retries safe.
@@ -131,10 +138,9 @@ impl TurnState {
             called: false,
             stored: BTreeSet::new(),
             pending: None,
-            ended: None,
-            broken_off: false,
+            life: Life::Running,
             resumed: false,
-            again: None,
+            resumed_at: None,
             rounds_above: 0,
             started: HashSet::new(),
             steps: HashMap::new(),
@@ -159,14 +165,14 @@ impl TurnState {
         let entries = u32::try_from(self.version.as_u64()).unwrap_or(u32::MAX);
         let guess = if earlier.is_numbered { 0 } else { entries.saturating_mul(100).min(u32::MAX / 2) };
         let rounds_above = earlier.highest.max(guess);
-        Self { again: Some(self.version), rounds_above, resumed: true, started: earlier.started, ..self }
+        Self { resumed_at: Some(self.version), rounds_above, resumed: true, started: earlier.started, ..self }
     }
 
     /// Reports to the loop which calls an earlier run of the turn has started, and its highest stored round. So no
     /// two calls of the turn have the same key. A call runs only when its answer is stored, so rounds that were
     /// not stored need no number.
     pub(crate) fn tell(&self, turn: &Turn) {
-        if self.again.is_none() {
+        if self.resumed_at.is_none() {
             return;
         }
         turn.number_rounds_above(self.rounds_above);
@@ -191,7 +197,7 @@ impl TurnState {
         };
         let times = self.steps.entry((write.round, what)).or_default();
         *times += 1;
-        let step = BatchStep::Round { what, times: *times, resumed_at: self.again };
+        let step = BatchStep::Round { what, times: *times, resumed_at: self.resumed_at };
         BatchKey::new(turn.clone(), write.round, step)
     }
 
@@ -203,27 +209,35 @@ impl TurnState {
             self.stored.insert(round);
             self.called = write.answer().is_some_and(|answer| answer.tool_calls().next().is_some());
         }
-        self.resumed &= write.end.is_none();
         self.prompt.take_over(write.addition);
         if matches!(write.end, Some(TurnEnd::Completed(_))) {
             self.prompt.leave_calls();
         }
-        self.ended = write.end.or(self.ended.take());
+        if let Some(end) = write.end {
+            (self.life, self.resumed) = (Life::Ended(end), false);
+        }
         for start in write.starts {
             self.prompt.note_start(&start);
             self.started.insert(start.key);
         }
     }
 
+    /// Notes that the turn will not continue.
+    pub(crate) fn break_off(&mut self) {
+        if matches!(self.life, Life::Running) {
+            self.life = Life::BrokenOff;
+        }
+    }
+
     /// Checks whether the turn has ended so that `end` in `round` adds nothing. A completed answer stays complete
     /// unless text of a later one was shown. Of several reasons to stop, the first counts.
     pub(crate) fn has_ended_before(&self, round: u32, end: &TurnEnd) -> bool {
-        match (&self.ended, end) {
-            (None, _) => false,
-            (Some(_), TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial }) => {
+        let Life::Ended(ended) = &self.life else { return false };
+        match end {
+            TurnEnd::Failed { partial } | TurnEnd::Interrupted { partial } => {
                 partial.is_empty() || self.stored.contains(&round)
             }
-            (Some(ended), end) => ended == end,
+            end => ended == end,
         }
     }
 
@@ -237,7 +251,7 @@ impl TurnState {
         if self.pending.is_none() && self.has_ended_before(round, end) {
             return None;
         }
-        let resumed = self.resumed || self.ended.is_some();
+        let resumed = self.resumed || matches!(self.life, Life::Ended(_));
         let unsure = self.pending.as_ref().map(|pending| pending.write.kinds().collect()).unwrap_or_default();
         let silent = InterruptedTurn::beginning(turn.clone(), self.version, unsure);
         Some(InterruptedTurn { end: self.end_in(round, end), resumed, ..silent })

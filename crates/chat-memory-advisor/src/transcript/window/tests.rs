@@ -71,8 +71,8 @@ fn begin(measure: Measure, log: &[Entry], input: &[Message]) -> Sent {
     let (mut plan, all) = (plan(view), plan(ReadRange::All));
     assert_eq!(words(&plan.messages), words(&all.messages), "{view:?} shows what is sent");
     let running = plan.messages.split_off(plan.earlier);
-    let mut past = Repair::of(log, &measure.texts).begin(results_first(input.to_vec()), &[]);
-    assert_eq!(past.pop().as_ref(), Some(&running), "nothing of the running turn is lost");
+    let (past, whole) = Repair::of(log, &measure.texts).begin(results_first(input.to_vec()), &[]);
+    assert_eq!(whole, running, "nothing of the running turn is lost");
     Sent { past, earlier: plan.messages, running, measure }
 }
 

@@ -50,27 +50,23 @@ pub(crate) struct Addition {
 }
 
 impl Prompt {
-    /// Creates a prompt of these messages, without open calls.
-    pub(crate) fn new(system: Vec<Message>, messages: Vec<Message>, texts: Arc<MemoryTexts>) -> Self {
+    /// Creates a prompt of these messages after a summary, without open calls.
+    pub(crate) fn new(
+        system: Vec<Message>,
+        summary: Option<Message>,
+        messages: Vec<Message>,
+        texts: Arc<MemoryTexts>,
+    ) -> Self {
         let seen = messages.iter().cloned().map(Handle).collect();
         let last = messages.iter().rev().find(|message| !message.is_ephemeral()).map(Message::role);
-        let list = system.iter().cloned().chain(messages).collect();
+        let list = system.iter().chain(&summary).cloned().chain(messages).collect();
         let tip = Tip { list, calls: OpenCalls::default(), last_remembered: last, unanswered: false, texts };
-        Self { system, summary: None, earlier: 0, past: Vec::new(), seen, tip }
+        Self { system, summary, earlier: 0, past: Vec::new(), seen, tip }
     }
 
-    /// Puts a summary at the beginning, and sets how many messages belong to earlier turns.
-    pub(crate) fn following(
-        mut self,
-        summary: Option<Message>,
-        earlier: usize,
-        past: Vec<Vec<Message>>,
-    ) -> Self {
-        if summary.is_some() {
-            let rest: Vec<_> = self.tip.list.iter().skip(self.system.len()).cloned().collect();
-            self.tip.list = self.system.iter().cloned().chain(summary.clone()).chain(rest).collect();
-        }
-        Self { earlier, past, summary, ..self }
+    /// Sets how many messages belong to earlier turns, and all messages of those turns.
+    pub(crate) fn with_past(self, earlier: usize, past: Vec<Vec<Message>>) -> Self {
+        Self { earlier, past, ..self }
     }
 
     /// Fits the prompt into the window, if the running turn is bounded. Shortens the running turn, and selects the

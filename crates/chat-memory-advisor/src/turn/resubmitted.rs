@@ -7,7 +7,7 @@ use advisor_core::{
 use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::turn::close::end_of;
 use conversation_store::same_turn;
-use conversation_store::{Entry, EntryKind, NewEntry};
+use conversation_store::{Entry, EntryKind, NewEntry, Version};
 
 /// What the log has of a turn that begins: nothing, unless the turn was submitted before under its id.
 #[derive(Debug)]
@@ -50,6 +50,16 @@ impl EarlierRun {
             run.highest = run.highest.max(entry.round().unwrap_or_default());
         }
         run
+    }
+
+    /// Returns a number that no round of the earlier runs exceeds, at this version of the conversation.
+    ///
+    /// Older versions stored answers without their round. Each stored round has at least one entry. So a hundred
+    /// numbers for each entry also suffice for rounds that were asked again.
+    pub(crate) fn rounds_at(&self, version: Version) -> u32 {
+        let entries = u32::try_from(version.as_u64()).unwrap_or(u32::MAX);
+        let guess = if self.is_numbered { 0 } else { entries.saturating_mul(100).min(u32::MAX / 2) };
+        self.highest.max(guess)
     }
 }
 

@@ -92,20 +92,18 @@ impl TurnMemoryState {
         system: &[Message],
         plan: StartPlan,
     ) -> TurnState {
-        let prompt = Prompt::new(system.to_vec(), plan.messages, Arc::clone(&self.measure.texts))
-            .following(plan.summary, plan.earlier, plan.past);
-        let state = TurnState::new(claim, version, prompt).having_read(plan.read);
-        let state = if plan.entries.is_empty() {
+        let texts = Arc::clone(&self.measure.texts);
+        let prompt = Prompt::new(system.to_vec(), plan.summary, plan.messages, texts)
+            .with_past(plan.earlier, plan.past);
+        let (last_turn, parent) = if plan.entries.is_empty() {
             self.registry.unfinished.forget_turn(&self.key, &self.turn);
-            state.following(plan.turns, plan.last_turn, plan.parent)
+            (plan.last_turn, plan.parent)
         } else {
             self.registry.unfinished.forget_all(&self.key);
-            state.following(plan.turns, Some(self.turn.clone()), None)
+            (Some(self.turn.clone()), None)
         };
-        match plan.again {
-            Some(earlier) => state.again(earlier),
-            None => state,
-        }
+        let state = TurnState::new(claim, version, prompt, plan.again);
+        TurnState { turns: plan.turns, read: plan.read, last_turn, parent, ..state }
     }
 
     /// Closes the turns that this process left open, since a bounded store does not evict their conversations.

@@ -30,20 +30,20 @@ pub(crate) struct TurnState {
     /// Whether that answer had calls.
     pub(crate) called: bool,
     /// The rounds whose answers are stored, with all text that was shown of them.
-    stored: BTreeSet<u32>,
+    pub(super) stored: BTreeSet<u32>,
     /// The write that was started and is not confirmed yet.
     pub(crate) pending: Option<Pending>,
     pub(crate) life: Life,
     /// Whether the running turn continued after an end that was stored.
     pub(crate) resumed: bool,
     /// The version at which a turn that had stopped resumed; `None` for other turns.
-    resumed_at: Option<Version>,
+    pub(super) resumed_at: Option<Version>,
     /// The highest round of its earlier runs.
-    rounds_above: u32,
+    pub(super) rounds_above: u32,
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
     /// How often each step of each round was written.
-    steps: HashMap<(u32, RoundStep), u32>,
+    pub(super) steps: HashMap<(u32, RoundStep), u32>,
 }
 
 #[derive(Debug)]
@@ -124,7 +124,15 @@ impl Write {
 }
 
 impl TurnState {
-    pub(crate) fn new(claim: ConversationGuard, version: Version, prompt: Prompt) -> Self {
+    /// Creates the state of a turn with this prompt, resumed after an earlier run if there is one.
+    pub(crate) fn new(
+        claim: ConversationGuard,
+        version: Version,
+        prompt: Prompt,
+        earlier: Option<EarlierRun>,
+    ) -> Self {
+        let resumed_at = earlier.as_ref().map(|_| version);
+        let rounds_above = earlier.as_ref().map_or(0, |earlier| earlier.rounds_at(version));
         Self {
             claim,
             version,
@@ -139,33 +147,12 @@ impl TurnState {
             stored: BTreeSet::new(),
             pending: None,
             life: Life::Running,
-            resumed: false,
-            resumed_at: None,
-            rounds_above: 0,
-            started: HashSet::new(),
+            resumed: earlier.is_some(),
+            resumed_at,
+            rounds_above,
+            started: earlier.unwrap_or_default().started,
             steps: HashMap::new(),
         }
-    }
-
-    /// Sets the number of earlier turns that no summary covers, the turn of the last entry, and the entry that a
-    /// fork follows.
-    pub(crate) fn following(self, turns: usize, last_turn: Option<TurnId>, parent: Option<EntryId>) -> Self {
-        Self { turns, last_turn, parent, ..self }
-    }
-
-    /// Sets how many entries of the conversation were read; `None` if no more are needed.
-    pub(crate) fn having_read(self, read: Option<usize>) -> Self {
-        Self { read, ..self }
-    }
-
-    /// Marks a turn that had stopped as resumed after an earlier run.
-    pub(crate) fn again(self, earlier: EarlierRun) -> Self {
-        // Older versions stored answers without their round. Each stored round has at least one entry. So a
-        // hundred numbers for each entry also suffice for rounds that were asked again.
-        let entries = u32::try_from(self.version.as_u64()).unwrap_or(u32::MAX);
-        let guess = if earlier.is_numbered { 0 } else { entries.saturating_mul(100).min(u32::MAX / 2) };
-        let rounds_above = earlier.highest.max(guess);
-        Self { resumed_at: Some(self.version), rounds_above, resumed: true, started: earlier.started, ..self }
     }
 
     /// Reports to the loop which calls an earlier run of the turn has started, and its highest stored round. So no

@@ -9,7 +9,7 @@ use crate::transcript::repair::Repair;
 use crate::{NOT_RUN, NOT_STARTED, OUTCOME_UNKNOWN, OnOverflow, Window, validate_transcript};
 
 fn prompt_of(system: Vec<Message>, messages: Vec<Message>) -> Prompt {
-    Prompt::new(system, messages, Arc::default())
+    Prompt::new(system, None, messages, Arc::default())
 }
 
 /// Adds messages, and returns the ones to be stored and the whole prompt afterwards.
@@ -128,11 +128,9 @@ fn the_prompt_grows_without_copying() {
 fn beginning(measure: &Measure, past: Vec<Vec<Message>>, input: Message) -> Result<Prompt> {
     let Fitted { earlier, running, .. } = measure.fit(&past, vec![input])?;
     let messages = earlier.iter().chain(&running).cloned().collect();
-    Ok(prompt_of(vec![Message::system("s")], messages).following(
-        Some(Message::system("what was before")),
-        earlier.len(),
-        past,
-    ))
+    let summary = Some(Message::system("what was before"));
+    let prompt = Prompt::new(vec![Message::system("s")], summary, messages, Arc::default());
+    Ok(prompt.with_past(earlier.len(), past))
 }
 
 #[test]

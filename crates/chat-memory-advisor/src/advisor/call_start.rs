@@ -5,14 +5,12 @@ use uuid::Uuid;
 
 use crate::advisor::handed_out::LastTurn;
 use crate::turn::TurnMemory;
+use crate::turn::reading::find_in_log;
 use crate::{ChatMemoryAdvisor, OnBusy};
 use conversation_store::append_once;
 use conversation_store::{
-    Batch, BatchKey, BatchStep, EntryId, EntryKind, FencingToken, NewEntry, StoreError, Version,
+    Batch, BatchKey, BatchStep, Entry, EntryId, EntryKind, FencingToken, NewEntry, StoreError, Version,
 };
-
-/// The number of entries read at once.
-const PAGE: usize = 256;
 
 /// The turn id that holds a conversation while a start is recorded. Recorders wait for each other, never for a
 /// turn.
@@ -107,20 +105,12 @@ impl ChatMemoryAdvisor {
         last: &LastTurn,
         start: &CallStart,
     ) -> Result<bool> {
-        let store = self.settings.store();
-        let mut after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId::new(entry.seq));
-        loop {
-            let page = store.read(conversation, after, PAGE).await.map_err(StoreError::into_load_error)?;
-            let is_it =
-                |kind: &EntryKind| matches!(kind, EntryKind::CallStarted(known) if known.key == start.key);
-            if page.iter().any(|entry| is_it(&entry.kind)) {
-                return Ok(true);
-            }
-            match page.last().map(|entry| EntryId::new(entry.seq)).filter(|_| page.len() == PAGE) {
-                Some(last) => after = last,
-                None => return Ok(false),
-            }
-        }
+        let after = last.entries.first().map_or(EntryId::BEGINNING, |entry| EntryId::new(entry.seq));
+        let is_it = |entry: &Entry| {
+            matches!(&entry.kind, EntryKind::CallStarted(known) if known.key == start.key).then_some(())
+        };
+        let found = find_in_log(&*self.settings.store, conversation, after, is_it).await;
+        Ok(found.map_err(StoreError::into_load_error)?.is_some())
     }
 }
 

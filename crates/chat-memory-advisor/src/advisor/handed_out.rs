@@ -1,10 +1,10 @@
 use std::fmt;
 
-use advisor_core::{CallKey, ConversationKey, Message, Result, Role, ToolCall, TurnEnd, TurnId};
+use advisor_core::{CallKey, ConversationKey, Message, Result, ToolCall, TurnEnd, TurnId};
 
 use crate::ChatMemoryAdvisor;
 use crate::transcript::planned::extend_with_planned;
-use crate::transcript::repair::is_remembered;
+use crate::transcript::repair::{is_answer, is_remembered};
 use crate::turn::close::{closing, end_of};
 use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version};
 use conversation_store::{last_end, same_turn};
@@ -143,7 +143,7 @@ fn says_something(turn: &[Entry]) -> bool {
 /// than a result follows it.
 fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
     let said: Vec<_> = said(turn).collect();
-    let at = said.iter().rposition(|(_, message)| message.role() == Role::Assistant)?;
+    let at = said.iter().rposition(|(_, message)| is_answer(message))?;
     let (entry, answer) = said.get(at)?;
     let later = said.iter().skip(at.saturating_add(1));
     let mut results: Vec<_> =

@@ -1,5 +1,6 @@
 use advisor_core::{Message, Role, Text, TurnEnd, TurnId};
 
+use crate::transcript::repair::is_answer;
 use conversation_store::{Entry, EntryKind, FencingToken, Version};
 
 /// A turn that stopped before its end was written, and how to close it.
@@ -91,7 +92,7 @@ impl InterruptedTurn {
 
     fn answer(&self) -> Option<&Message> {
         let last = self.unsure.iter().rev().find_map(EntryKind::as_message);
-        last.filter(|message| message.role() == Role::Assistant)
+        last.filter(|message| is_answer(message))
     }
 }
 

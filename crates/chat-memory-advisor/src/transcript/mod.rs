@@ -1,6 +1,5 @@
 //! Pure functions from a log to the messages for the model, and their settings.
 
-pub(crate) mod compact;
 pub(crate) mod fill;
 pub(crate) mod on_overflow;
 pub(crate) mod open_calls;

@@ -194,7 +194,7 @@ impl<'t> Repair<'t> {
     fn close(&mut self) {
         let (Some(piece), texts) = (self.pieces.last_mut(), self.texts) else { return };
         piece.extend(self.calls.settle(texts));
-        let answered = piece.last().is_some_and(|last| last.role() == Role::Assistant);
+        let answered = piece.last().is_some_and(is_answer);
         let closing = match self.end.take() {
             _ if piece.is_empty() => None,
             Some(TurnEnd::Completed(_)) if answered => None,
@@ -218,6 +218,19 @@ pub(crate) fn is_remembered(message: &&Message) -> bool {
     message.role() != Role::System && !message.is_ephemeral()
 }
 
+pub(crate) fn is_answer(message: &Message) -> bool {
+    message.role() == Role::Assistant
+}
+
+pub(crate) fn has_calls(message: &Message) -> bool {
+    message.tool_calls().next().is_some()
+}
+
+/// Returns the answer that an entry holds.
+pub(crate) fn answer_in(entry: &Entry) -> Option<&Message> {
+    entry.kind.as_message().filter(|message| is_answer(message))
+}
+
 /// Returns the messages of a turn for a transcript: none if it was rolled back.
 fn said_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
     let turn = if last_end(turn) == Some(&TurnEnd::RolledBack) { &[] } else { turn };
@@ -226,12 +239,12 @@ fn said_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
 
 /// Returns the messages before the first answer, which may answer calls of an earlier turn.
 fn leading<'a>(messages: impl Iterator<Item = &'a Message>) -> impl Iterator<Item = &'a Message> {
-    messages.take_while(|message| message.role() != Role::Assistant)
+    messages.take_while(|message| !is_answer(message))
 }
 
 /// Moves the results before the first answer to the front of the messages.
 pub(crate) fn results_first(messages: Vec<Message>) -> Vec<Message> {
-    let answer = messages.iter().position(|message| message.role() == Role::Assistant);
+    let answer = messages.iter().position(is_answer);
     let mut leading = messages;
     let rest = leading.split_off(answer.unwrap_or(leading.len()));
     leading.sort_by_key(|message| message.role() != Role::Tool);

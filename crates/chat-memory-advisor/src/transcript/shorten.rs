@@ -54,25 +54,9 @@ enum Part {
 }
 
 impl<'a> Measured<'a> {
-    /// Measures a turn of the past, in which every message of the model begins a round.
-    pub(crate) fn past(
-        messages: &'a [Message],
-        size: impl Fn(&Message) -> usize,
-        stand_ins: &'a StandIns,
-    ) -> Self {
-        Self::new(messages, size, stand_ins, |message| message.role() == Role::Assistant)
-    }
-
-    /// Measures the running turn, in which only answers with calls begin a round.
-    pub(crate) fn running(
-        messages: &'a [Message],
-        size: impl Fn(&Message) -> usize,
-        stand_ins: &'a StandIns,
-    ) -> Self {
-        Self::new(messages, size, stand_ins, |message| message.tool_calls().next().is_some())
-    }
-
-    fn new(
+    /// Measures a turn in which these messages begin a round: every answer of a turn of the past, but only answers
+    /// with calls in the running turn.
+    pub(crate) fn new(
         messages: &'a [Message],
         size: impl Fn(&Message) -> usize,
         stand_ins: &'a StandIns,
@@ -134,6 +118,12 @@ impl<'a> Measured<'a> {
         self.parts(form).into_iter().filter_map(message).cloned().collect()
     }
 
+    /// Returns the messages without the oldest rounds, as few as needed for the rest to fit into `room`. If the rest
+    /// cannot fit, leaves out all rounds but the last, which the model may not have read yet.
+    pub(crate) fn shortened(&self, room: usize) -> Vec<Message> {
+        self.messages_of(self.within(room))
+    }
+
     /// Returns how many rounds can be left out.
     fn most_out(&self) -> usize {
         self.count.saturating_sub(1)
@@ -184,3 +174,6 @@ impl StandIns {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use advisor_core::{Error, ErrorKind, Message, Result};
 
-use crate::transcript::compact::compact;
 use crate::transcript::fill::{Filled, fill};
+use crate::transcript::repair::{has_calls, is_answer};
 use crate::transcript::shorten::{Measured, StandIns};
 use crate::transcript::summary::{Pending, last_summary};
 use crate::{ApproximateTokens, MemoryTexts, OnOverflow, Summarizer, TokenCounter};
@@ -85,7 +85,8 @@ impl Measure {
         if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window) {
             if self.on_overflow == OnOverflow::Compact {
                 let stand_ins = StandIns::of(&self.texts);
-                running = compact(&running, room, |message| self.size_of(message), &stand_ins);
+                running = Measured::new(&running, |message| self.size_of(message), &stand_ins, has_calls)
+                    .shortened(room);
             }
             if self.size(&running) > room {
                 return Err(Error::new(
@@ -119,7 +120,7 @@ impl Measure {
         };
         let room = count.saturating_sub(self.size(running));
         let (size, stand_ins) = (|message: &Message| self.size_of(message), StandIns::of(&self.texts));
-        fill(earlier.iter().map(|turn| Measured::past(turn, size, &stand_ins)), room, least)
+        fill(earlier.iter().map(|turn| Measured::new(turn, size, &stand_ins, is_answer)), room, least)
     }
 
     fn size(&self, messages: &[Message]) -> usize {

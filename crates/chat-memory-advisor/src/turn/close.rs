@@ -1,10 +1,10 @@
-use advisor_core::{ConversationKey, Message, Role, Text, TurnEnd};
+use advisor_core::{ConversationKey, Message, Text, TurnEnd};
 use conversation_store::append_once;
 
 use crate::MemoryTexts;
 use crate::conversation::Registry;
 use crate::conversation::interrupted_turn::InterruptedTurn;
-use crate::transcript::repair::open_calls;
+use crate::transcript::repair::{answer_in, open_calls};
 use conversation_store::{
     Batch, BatchKey, BatchStep, ConversationStore, Entry, EntryKind, FencingToken, NewEntry, ReadRange,
     StoreError,
@@ -49,9 +49,7 @@ pub(crate) fn closing(
 
 /// Returns the round of the last answer among these entries, if known.
 pub(crate) fn round_of_calls(entries: &[Entry]) -> Option<u32> {
-    let is_answer =
-        |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);
-    entries.iter().rev().find(is_answer)?.round()
+    entries.iter().rev().find(|entry| answer_in(entry).is_some())?.round()
 }
 
 impl Registry {

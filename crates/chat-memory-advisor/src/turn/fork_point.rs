@@ -2,7 +2,7 @@ use advisor_core::{Error, Message, Result, TurnId};
 
 use crate::transcript::summary::Pending;
 use crate::turn::TurnMemoryState;
-use crate::turn::reading::Reading;
+use crate::turn::reading::{Reading, find_in_log};
 use crate::turn::start_plan::LoadedConversation;
 use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 
@@ -107,21 +107,13 @@ impl TurnMemoryState {
         if let Some(before) = is_begun_in(&last.entries) {
             return Ok(before);
         }
-        let mut after = EntryId::BEGINNING;
-        loop {
-            let page = self.store.read(&self.key, after, PAGE).await.map_err(StoreError::into_load_error)?;
-            if let Some(first) = page.iter().find(|entry| entry.turn == *turn) {
-                return Ok(first.follows());
-            }
-            match page.last() {
-                Some(last) => after = EntryId::new(last.seq),
-                None => {
-                    return Err(Error::configuration(format!(
-                        "the conversation has no turn `{turn}` that another one could take the place of"
-                    )));
-                }
-            }
-        }
+        let begins = |entry: &Entry| (entry.turn == *turn).then(|| entry.follows());
+        let before = find_in_log(&*self.store, &self.key, EntryId::BEGINNING, begins).await;
+        before.map_err(StoreError::into_load_error)?.ok_or_else(|| {
+            Error::configuration(format!(
+                "the conversation has no turn `{turn}` that another one could take the place of"
+            ))
+        })
     }
 
     /// Closes dropped turns on their own branch, with the text they had shown, before the turn forks off.
@@ -135,6 +127,3 @@ impl TurnMemoryState {
         Ok(())
     }
 }
-
-/// The number of entries that are searched at once.
-const PAGE: usize = 256;

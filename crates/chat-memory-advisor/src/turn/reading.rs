@@ -12,7 +12,7 @@ use crate::transcript::window::Measure;
 use crate::turn::close::{closing, end_of};
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use conversation_store::same_turn;
-use conversation_store::{ConversationStore, EntryId, ReadRange, Snapshot, StoreError};
+use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError};
 
 /// How far back a conversation is read: once, unless the result lacks something that is sent.
 ///
@@ -28,6 +28,9 @@ pub(crate) struct Reading<'a> {
 
 /// How many turns are read first if their size is unknown.
 const FIRST_TURNS: usize = 16;
+
+/// The number of entries that are searched at once.
+const PAGE: usize = 256;
 
 /// The factor by which a read grows if it does not show enough.
 pub(crate) const GROWTH: usize = 4;
@@ -127,6 +130,23 @@ impl Registry {
                     return Ok(snapshot);
                 }
             }
+        }
+    }
+}
+
+/// Searches the log after an entry, on all branches.
+pub(crate) async fn find_in_log<T>(
+    store: &dyn ConversationStore,
+    key: &ConversationKey,
+    mut after: EntryId,
+    find: impl Fn(&Entry) -> Option<T>,
+) -> Result<Option<T>, StoreError> {
+    loop {
+        let page = store.read(key, after, PAGE).await?;
+        let (found, last) = (page.iter().find_map(&find), page.get(PAGE - 1));
+        match last.filter(|_| found.is_none()) {
+            Some(last) => after = EntryId::new(last.seq),
+            None => return Ok(found),
         }
     }
 }

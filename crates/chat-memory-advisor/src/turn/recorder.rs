@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 
 use crate::TurnMemory;
 use crate::conversation::interrupted_turn::InterruptedTurn;
-use crate::transcript::repair::is_remembered;
+use crate::transcript::repair::{has_calls, is_answer, is_remembered};
 use crate::turn::prompt::Addition;
 use crate::turn::start_plan::StartOutcome;
 use crate::turn::state::{TurnState, Write};
@@ -130,7 +130,7 @@ impl TurnMemoryState {
             addition.settle();
         }
         let end = state.end_in(record.round, end);
-        let answers = addition.stored.last().is_some_and(|last| last.role() == Role::Assistant);
+        let answers = addition.stored.last().is_some_and(is_answer);
         // Without an answer, the messages are at most results of the answer before.
         let write = Write::new(record.round, RoundStep::End, addition).of_round(state.answered).ending(end);
         self.write(state, if answers { write.answering() } else { write }).await
@@ -214,7 +214,7 @@ fn await_injected(said: &mut Vec<Message>, messages: &[Message]) {
 /// not.
 fn refuse_calls(record: &Record) -> Result<()> {
     let goes_on = match &record.step {
-        Step::Answer => record.messages.iter().any(|message| message.tool_calls().next().is_some()),
+        Step::Answer => record.messages.iter().any(has_calls),
         Step::Results | Step::Started(_) => true,
         _ => false,
     };
@@ -246,7 +246,7 @@ fn new_messages(state: &TurnState, record: &Record) -> Addition {
 /// the model's version.
 fn is_last_answer(state: &TurnState, record: &Record, message: &Message) -> bool {
     // An answer that closes a turn after an answer with calls is a separate one.
-    let calls = message.tool_calls().next().is_some();
+    let calls = has_calls(message);
     let of_model = record.step == Step::Answer || calls || !state.called;
     of_model && state.answered == record.round && state.prompt.calls().are_those_of(message)
 }

@@ -1,10 +1,11 @@
 use std::collections::HashSet;
 
 use advisor_core::{
-    CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Role, Turn, TurnEnd, TurnId,
+    CallKey, ChatResponse, Error, ErrorKind, FinishReason, Message, Result, Turn, TurnEnd, TurnId,
 };
 
 use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::transcript::repair::{answer_in, is_answer};
 use crate::turn::close::end_of;
 use conversation_store::same_turn;
 use conversation_store::{Entry, EntryKind, NewEntry, Version};
@@ -41,7 +42,7 @@ impl EarlierRun {
                     run.highest = run.highest.max(start.key.round);
                     run.started.insert(start.key.clone());
                 }
-                EntryKind::Message(message) if message.role() == Role::Assistant => {
+                EntryKind::Message(message) if is_answer(message) => {
                     run.is_numbered &= entry.round().is_some();
                 }
                 EntryKind::Corrupt(_) | EntryKind::Unknown(_) => run.is_numbered = false,
@@ -86,10 +87,8 @@ impl StoredTurn {
         if end_of(own, unfinished) == TurnEnd::RolledBack {
             return Err(used(turn, "was rolled back"));
         }
-        match how_it_ended(own) {
-            HowItEnded::Answered(answer) => return Ok(Self::Answered(answer)),
-            HowItEnded::Unreadable => return Err(damaged(turn)),
-            HowItEnded::Not => {}
+        if let Some(answer) = stored_answer(turn, own)? {
+            return Ok(Self::Answered(answer));
         }
         if own.len() < rest.len() {
             return Err(used(turn, "stopped, and the conversation has gone on without it"));
@@ -118,15 +117,11 @@ impl StoredAnswer {
     }
 }
 
-enum HowItEnded {
-    Answered(StoredAnswer),
-    /// The deciding entry is damaged.
-    Unreadable,
-    Not,
-}
-
-/// Returns the answer of a turn that completed. A later failure does not replace it.
-fn how_it_ended(own: &[Entry]) -> HowItEnded {
+/// Returns the answer of a turn, if it completed. A later failure does not replace it.
+///
+/// # Errors
+/// If the deciding entry is damaged.
+fn stored_answer(turn: &TurnId, own: &[Entry]) -> Result<Option<StoredAnswer>> {
     let mut backwards = own.iter().rev();
     let decides = |entry: &&Entry| {
         use EntryKind::{Corrupt, Message, TurnEnded};
@@ -134,25 +129,18 @@ fn how_it_ended(own: &[Entry]) -> HowItEnded {
     };
     let reason = match backwards.find(decides).map(|entry| &entry.kind) {
         Some(EntryKind::TurnEnded(TurnEnd::Completed(reason))) => reason.clone(),
-        Some(EntryKind::Corrupt(_)) => return HowItEnded::Unreadable,
-        _ => return HowItEnded::Not,
+        Some(EntryKind::Corrupt(_)) => return Err(damaged(turn)),
+        _ => return Ok(None),
     };
     let last = backwards.next();
     if last.is_some_and(|last| matches!(last.kind, EntryKind::Corrupt(_))) {
-        return HowItEnded::Unreadable;
+        return Err(damaged(turn));
     }
-    let answer = last.and_then(|entry| entry.kind.as_message());
-    let message = answer.filter(|message| message.role() == Role::Assistant).cloned();
-    let round = last.and_then(Entry::round).unwrap_or_else(|| answers_in(own));
-    let message = message.unwrap_or_else(|| Message::assistant(""));
-    HowItEnded::Answered(StoredAnswer { message, reason, round })
-}
-
-/// Counts the answers, which gives the last round if rounds were not stored.
-fn answers_in(own: &[Entry]) -> u32 {
-    let is_answer =
-        |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::Assistant);
-    u32::try_from(own.iter().filter(is_answer).count()).unwrap_or(u32::MAX)
+    // Without rounds in the log, the number of answers is the last round.
+    let answers = || u32::try_from(own.iter().filter_map(answer_in).count()).unwrap_or(u32::MAX);
+    let round = last.and_then(Entry::round).unwrap_or_else(answers);
+    let message = last.and_then(answer_in).cloned().unwrap_or_else(|| Message::assistant(""));
+    Ok(Some(StoredAnswer { message, reason, round }))
 }
 
 pub(crate) fn used(turn: &TurnId, why: &str) -> Error {

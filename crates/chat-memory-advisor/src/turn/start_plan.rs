@@ -4,7 +4,7 @@ use crate::MemoryTexts;
 use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::open_calls::OpenCalls;
 use crate::transcript::planned::extend_with_planned;
-use crate::transcript::repair::{Repair, is_remembered, open_calls, results_first};
+use crate::transcript::repair::{Repair, is_answer, is_remembered, open_calls, results_first};
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::{Fitted, Measure};
@@ -205,7 +205,7 @@ fn is_sent_again(last: &[Entry], end: &TurnEnd, input: &[Message]) -> bool {
 }
 
 fn refuse_orphans(mut calls: OpenCalls, input: &[Message]) -> Result<()> {
-    let leading = input.iter().take_while(|message| message.role() != Role::Assistant);
+    let leading = input.iter().take_while(|message| !is_answer(message));
     for message in leading {
         if let Some(result) = message.tool_result()
             && !calls.accept(message)

@@ -1,10 +1,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use advisor_core::{CallKey, CallStart, Message, Role, StartedCalls, Turn, TurnEnd, TurnId};
+use advisor_core::{CallKey, CallStart, Message, StartedCalls, Turn, TurnEnd, TurnId};
 use uuid::Uuid;
 
 use crate::conversation::guard::ConversationGuard;
 use crate::conversation::interrupted_turn::{InterruptedTurn, without_partial};
+use crate::transcript::repair::{has_calls, is_answer};
 use crate::turn::prompt::{Addition, Prompt};
 use crate::turn::resubmitted::EarlierRun;
 use conversation_store::{BatchKey, BatchStep, EntryId, EntryKind, NewEntry, RoundStep, Version};
@@ -119,7 +120,7 @@ impl Write {
     }
 
     fn answer(&self) -> Option<&Message> {
-        self.addition.stored.last().filter(|message| message.role() == Role::Assistant)
+        self.addition.stored.last().filter(|message| is_answer(message))
     }
 }
 
@@ -194,7 +195,7 @@ impl TurnState {
         if let Some(round) = write.answered {
             self.answered = round;
             self.stored.insert(round);
-            self.called = write.answer().is_some_and(|answer| answer.tool_calls().next().is_some());
+            self.called = write.answer().is_some_and(has_calls);
         }
         self.prompt.take_over(write.addition);
         if matches!(write.end, Some(TurnEnd::Completed(_))) {

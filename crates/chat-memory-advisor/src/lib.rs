@@ -68,7 +68,7 @@ pub use conversation_store::{ConversationStore, InMemoryStore, StoreError};
 pub use on_busy::OnBusy;
 pub use transcript::on_overflow::OnOverflow;
 pub use transcript::repair::{repair, repair_with};
-pub use transcript::summary::Summarizer;
+pub use transcript::summarizer::Summarizer;
 pub use transcript::texts::{
     INTERRUPTED, LEFT_OUT, MESSAGE_LEFT_OUT, MemoryTexts, NO_ANSWER, NOT_RUN, NOT_STARTED, WENT_ON,
 };

@@ -5,7 +5,7 @@ use advisor_core::{CallKey, ConversationKey, Message, Result, ToolCall, TurnEnd,
 use crate::ChatMemoryAdvisor;
 use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::{is_answer, is_remembered};
-use crate::turn::close::{closing, end_of};
+use crate::turn::closing_entries::{closing, end_of};
 use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version};
 use conversation_store::{last_end, same_turn};
 

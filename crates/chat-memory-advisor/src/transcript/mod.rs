@@ -6,6 +6,7 @@ pub(crate) mod open_calls;
 pub(crate) mod planned;
 pub(crate) mod repair;
 pub(crate) mod shorten;
+pub(crate) mod summarizer;
 pub(crate) mod summary;
 pub(crate) mod texts;
 #[cfg(feature = "tiktoken")]

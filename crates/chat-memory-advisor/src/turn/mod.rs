@@ -1,4 +1,5 @@
 pub(crate) mod close;
+pub(crate) mod closing_entries;
 pub(crate) mod fork_point;
 pub(crate) mod lease_keeper;
 pub(crate) mod prompt;

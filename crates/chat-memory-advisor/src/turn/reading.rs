@@ -9,7 +9,7 @@ use crate::transcript::repair::Repair;
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::Measure;
-use crate::turn::close::{closing, end_of};
+use crate::turn::closing_entries::{closing, end_of};
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use conversation_store::same_turn;
 use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError};
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::OnOverflow;
     use crate::test_logs::{answer, completed, log, turn, user};
-    use crate::transcript::summary::tests::summarizer;
+    use crate::transcript::summarizer::tests::summarizer;
     use advisor_core::TurnEnd;
     use conversation_store::{EntryKind, Summary, Version};
     use std::sync::Arc;

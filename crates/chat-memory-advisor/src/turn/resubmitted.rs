@@ -6,7 +6,7 @@ use advisor_core::{
 
 use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::repair::{answer_in, is_answer};
-use crate::turn::close::end_of;
+use crate::turn::closing_entries::end_of;
 use conversation_store::same_turn;
 use conversation_store::{Entry, EntryKind, NewEntry, Version};
 

@@ -8,7 +8,7 @@ use crate::transcript::repair::{Repair, is_answer, is_remembered, open_calls, re
 use crate::transcript::summary::{Pending, after, last_summary, message_of};
 use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::{Fitted, Measure};
-use crate::turn::close::{closing, end_of, round_of_calls};
+use crate::turn::closing_entries::{closing, end_of, round_of_calls};
 use crate::turn::resubmitted::{EarlierRun, StoredAnswer, StoredTurn};
 use conversation_store::same_turn;
 use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version};

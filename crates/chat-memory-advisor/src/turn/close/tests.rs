@@ -1,14 +1,12 @@
 use std::sync::Mutex;
 
-use advisor_core::async_trait;
+use advisor_core::{TurnEnd, async_trait};
 use proptest::prelude::*;
 
 use super::*;
-use conversation_store::Version;
-
 use crate::test_logs::{any_log, calls, completed, handed_out, log, other_texts, turn, user};
 use crate::{repair, repair_with};
-use conversation_store::{EntryId, InMemoryStore, Page, Snapshot};
+use conversation_store::{Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Page, Snapshot, Version};
 
 async fn seal(
     store: &dyn ConversationStore,

@@ -1,6 +1,7 @@
 use super::*;
 use crate::test_logs::{answer, calls, completed, handed_out, log, result, rolled_back, user};
 use advisor_testkit::ScriptedModel;
+use conversation_store::EntryKind;
 
 pub(crate) fn summarizer(after: usize, keep: usize) -> Summarizer {
     let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();

@@ -1,0 +1,196 @@
+use std::fmt;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use advisor_core::{ChatClient, Error, ErrorKind, Message, Result, Role, Spawner, Text, TurnEnd};
+use conversation_store::{Entry, Summary, last_end, same_turn};
+use tokio::time::timeout;
+
+use crate::transcript::repair::answers_to_earlier_calls;
+use crate::transcript::summary::{after, last_summary};
+
+/// Makes running summaries of long conversations, which memory sends in place of their oldest turns.
+///
+/// A summary is due when a turn has ended and more than `after` turns are not covered by a summary. A model then
+/// summarizes the previous summary and all uncovered turns but the last `keep`. The request runs on the
+/// [`Spawner`], and no turn waits for it. The summary is stored as a separate entry with the input of the next
+/// turn. The turns that it covers stay in the store.
+///
+/// The request has at most about half a megabyte: texts over 32 KiB and turns over 256 KiB are cut. A summary that
+/// fails, takes more than five minutes or is longer than 64 KiB is tried again after the next turn. The timeout
+/// needs a tokio runtime with time.
+///
+/// While no summary covers a conversation yet, each turn reads all of it, until summaries have caught up. A
+/// [`Window`](crate::Window) bounds what is sent of it meanwhile.
+///
+/// # Example
+/// ```
+/// use advisor_core::{ChatClient, Spawner};
+/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, Summarizer};
+/// # use advisor_core::{ChatModel, ChatRequest, ChatResponse, ChunkStream, FinishReason, Message, Result, async_trait};
+/// # struct SmallModel;
+/// # #[async_trait]
+/// # impl ChatModel for SmallModel {
+/// #     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
+/// #         Ok(ChunkStream::answer(ChatResponse::new(request.round, Message::assistant("short"), FinishReason::Stop)))
+/// #     }
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let spawner = Spawner::tokio(tokio::runtime::Handle::current());
+/// let summarizer = Summarizer::new(ChatClient::builder(SmallModel).build()?, spawner).with_after(30);
+/// let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_summaries(summarizer);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Summarizer {
+    client: ChatClient,
+    pub(crate) spawner: Spawner,
+    after: usize,
+    keep: usize,
+    instructions: Text,
+}
+
+const INSTRUCTIONS: &str = "Summarize the conversation below for the assistant who goes on with it. Keep names, numbers, \
+    decisions, open questions, what tools were asked and what they answered, and what the user wants. Say nothing else.";
+
+/// About how many bytes of a conversation one request has; a single turn may add as many again.
+const MOST: usize = 256 << 10;
+
+/// The longest time for a summary, and its largest size in bytes.
+const LONGEST: Duration = Duration::from_secs(300);
+const MOST_SAID: usize = 64 << 10;
+
+impl Summarizer {
+    /// Creates a summarizer that asks `client`; a small model is enough. A memory in that client would remember
+    /// the summaries, too.
+    pub fn new(client: ChatClient, spawner: Spawner) -> Self {
+        Self { client, spawner, after: 20, keep: 6, instructions: INSTRUCTIONS.into() }
+    }
+
+    /// Sets the number of uncovered turns beyond which a summary is made: 20 by default.
+    #[must_use]
+    pub fn with_after(self, after: usize) -> Self {
+        Self { after, ..self }
+    }
+
+    /// Sets how many of the latest turns are sent as they are, without a summary: 6 by default.
+    #[must_use]
+    pub fn with_keep(self, keep: usize) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// Replaces the instructions for the model, which are its system message.
+    #[must_use]
+    pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
+        Self { instructions: instructions.into(), ..self }
+    }
+
+    /// Checks whether there are enough uncovered turns for a new summary.
+    pub(crate) fn is_due(&self, turns: usize) -> bool {
+        turns > self.after
+    }
+
+    /// Returns how many turns to read so that the last summary is usually among them.
+    pub(crate) fn view(&self) -> usize {
+        self.after.saturating_add(self.keep).saturating_mul(2).saturating_add(2)
+    }
+
+    /// Summarizes all but the last turns of this log, if a summary is due.
+    pub(crate) async fn summarize(&self, log: &[Entry]) -> Result<Option<Summary>> {
+        let Some((until, told)) = self.told(log) else { return Ok(None) };
+        let asked = self.client.prompt().system(self.instructions.clone()).user(told).call();
+        let too_slow =
+            |_| Error::new(ErrorKind::Timeout, "the model did not give its summary within five minutes");
+        let text = timeout(LONGEST, asked).await.map_err(too_slow)??.text();
+        if text.len() > MOST_SAID {
+            let too_long = "the model's summary is longer than 64 KiB; tell it to be brief";
+            return Err(Error::new(ErrorKind::TooLarge, too_long));
+        }
+        Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(|text| Summary::new(until, text)))
+    }
+
+    /// Returns the number of the last entry that the request covers, and the text of the request.
+    fn told(&self, log: &[Entry]) -> Option<(u64, String)> {
+        let last = last_summary(log);
+        let log = after(log, last);
+        let turns: Vec<_> = log.chunk_by(same_turn).collect();
+        if !self.is_due(turns.len()) {
+            return None;
+        }
+        let mut told =
+            last.map(|last| format!("Summary of what was before:\n{}\n", last.text)).unwrap_or_default();
+        let mut until = None;
+        let ends = turns.iter().zip(1..turns.len()).take(turns.len().saturating_sub(self.keep));
+        for (turn, next) in ends {
+            tell(turn, &mut told);
+            // Calls and their results in later turns stay together.
+            if answers_to_earlier_calls(turns.iter().skip(next).copied()) == 0 {
+                until = turn.last().map(|entry| (entry.seq, told.len()));
+            }
+            if told.len() > MOST && until.is_some() {
+                break;
+            }
+        }
+        let (until, length) = until?;
+        told.truncate(length);
+        Some((until, told))
+    }
+}
+
+/// Appends a turn to `told`. Long texts are cut, and so is a turn of more than about `MOST` bytes.
+fn tell(turn: &[Entry], told: &mut String) {
+    if last_end(turn) == Some(&TurnEnd::RolledBack) {
+        return;
+    }
+    let full = told.len().saturating_add(MOST);
+    for message in turn.iter().filter_map(|entry| entry.kind.as_message()) {
+        if told.len() > full {
+            told.push_str("[the rest is left out]\n");
+            return;
+        }
+        tell_message(message, told);
+    }
+}
+
+fn tell_message(message: &Message, told: &mut String) {
+    let text = message.text();
+    let (who, text) = match (message.role(), message.tool_result()) {
+        (Role::User, _) => ("User", text),
+        (Role::Assistant, _) => ("Assistant", text),
+        (Role::Tool, Some(result)) => (result.name.as_str(), result.text()),
+        _ => return,
+    };
+    // Writing to a string cannot fail.
+    if !text.trim().is_empty() {
+        let _ = writeln!(told, "{who}: {}", Cut(&text));
+    }
+    for call in message.tool_calls() {
+        let _ = writeln!(told, "Assistant calls {}: {}", call.name, Cut(&call.arguments));
+    }
+}
+
+/// A text, of which only the beginning is displayed if it is too long.
+struct Cut<'a>(&'a str);
+
+impl fmt::Display for Cut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST_OF_TEXT: usize = MOST / 8;
+        let end = self.0.floor_char_boundary(MOST_OF_TEXT);
+        let marker = if end < self.0.len() { " [cut]" } else { "" };
+        write!(f, "{}{marker}", self.0.get(..end).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Summarizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Summarizer")
+            .field("after", &self.after)
+            .field("keep", &self.keep)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,47 @@
+use advisor_core::{Message, Text, TurnEnd};
+use conversation_store::{Entry, EntryKind, NewEntry, last_end};
+
+use crate::MemoryTexts;
+use crate::conversation::interrupted_turn::InterruptedTurn;
+use crate::transcript::repair::{answer_in, open_calls};
+
+/// Returns how the turn of these entries has ended, as far as the log and this process know.
+pub(crate) fn end_of(entries: &[Entry], unfinished: &[InterruptedTurn]) -> TurnEnd {
+    let turn = entries.first().map(|entry| &entry.turn);
+    let known = unfinished.iter().find(|known| Some(&known.turn) == turn && known.is_last_to_run(entries));
+    match (last_end(entries), known) {
+        // A turn can continue or be rolled back after an end was written.
+        (_, Some(known)) if known.overrides() => known.end_of(entries),
+        (Some(end), _) => end.clone(),
+        (None, Some(known)) => known.end_of(entries),
+        (None, None) => TurnEnd::Interrupted { partial: Text::default() },
+    }
+}
+
+/// Returns the entries that are missing for a turn to end with `end`. They are results for its open calls, apart
+/// from those that `input` answers, and the end. Empty if nothing is missing.
+pub(crate) fn closing(
+    entries: &[Entry],
+    end: &TurnEnd,
+    input: &[Message],
+    texts: &MemoryTexts,
+) -> Vec<NewEntry> {
+    let Some(turn) = entries.first().map(|entry| &entry.turn) else { return Vec::new() };
+    let (mut kinds, round) = (Vec::new(), round_of_calls(entries));
+    if *end != TurnEnd::RolledBack {
+        let mut calls = open_calls(entries);
+        for message in input {
+            calls.accept(message);
+        }
+        kinds.extend(calls.missing(texts).into_iter().map(EntryKind::Message));
+    }
+    if !kinds.is_empty() || last_end(entries) != Some(end) {
+        kinds.push(EntryKind::TurnEnded(end.clone()));
+    }
+    kinds.into_iter().map(|kind| NewEntry::new(turn.clone(), kind).with_round(round)).collect()
+}
+
+/// Returns the round of the last answer among these entries, if known.
+pub(crate) fn round_of_calls(entries: &[Entry]) -> Option<u32> {
+    entries.iter().rev().find(|entry| answer_in(entry).is_some())?.round()
+}

@@ -186,7 +186,7 @@ async fn cancelled_turn_records_end_before_typed_error() {
 }
 
 #[tokio::test]
-async fn turn_set_to_finish_without_spawner_is_sealed() {
+async fn turn_set_to_finish_without_spawner_is_closed() {
     for cancelled in [false, true] {
         let gate = Gate::new();
         let (turn, _model, journal) = turn(half_told(&gate));

@@ -25,19 +25,19 @@ pub(crate) enum Scenario {
     /// The results of two calls are the answer; they must not run twice.
     Direct,
     /// The model falls silent in its answer, the reader goes, and the process closes the turn at once.
-    Sealed,
+    Closed,
     /// The reader goes after the first text, and the turn goes on without it.
     Finished,
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 5] = [Self::Plain, Self::Rounds, Self::Direct, Self::Sealed, Self::Finished];
+    pub(crate) const ALL: [Self; 5] = [Self::Plain, Self::Rounds, Self::Direct, Self::Closed, Self::Finished];
 
     /// After how many pieces of text its reader goes, and what is to become of the turn then.
     pub(crate) fn leaves(self) -> Option<(usize, OnDrop)> {
         match self {
             Self::Plain | Self::Rounds | Self::Direct => None,
-            Self::Sealed => Some((2, OnDrop::KeepPartial)),
+            Self::Closed => Some((2, OnDrop::KeepPartial)),
             Self::Finished => Some((1, OnDrop::FinishTurn)),
         }
     }
@@ -45,7 +45,7 @@ impl Scenario {
     /// The calls of each answer of a turn; the one after them has none.
     fn calls(self) -> &'static [[&'static str; 2]] {
         match self {
-            Self::Plain | Self::Sealed => &[],
+            Self::Plain | Self::Closed => &[],
             Self::Rounds => &[["charge", "look"], ["look", "charge"]],
             Self::Direct => &[["direct", "direct"]],
             Self::Finished => &[["look", "charge"]],
@@ -76,7 +76,7 @@ pub(crate) fn model(scenario: Scenario, wanders_off: bool) -> ScriptedModel {
                 };
                 calls.iter().enumerate().fold(answer, call).finish(FinishReason::ToolCalls)
             }
-            None if scenario == Scenario::Sealed && wanders_off => answer.hang(),
+            None if scenario == Scenario::Closed && wanders_off => answer.hang(),
             _ => answer.finish(FinishReason::Stop),
         }
     })

@@ -37,7 +37,7 @@ pub(crate) enum Report {
     /// The reader was given an error of this kind.
     Failed { turn: String, kind: String },
     /// The reader has gone, and the turn was closed with what it had been shown.
-    Sealed { turn: String },
+    Closed { turn: String },
     /// The reader has gone, and the turn has gone on without it to its end.
     Finished { turn: String },
     /// Another turn holds the conversation that it has asked for.

@@ -64,7 +64,7 @@ pub(crate) async fn run(job: Job) {
     drop(turn);
     settled.await;
     match on_drop {
-        Some(OnDrop::KeepPartial) => tell(&Report::Sealed { turn: job.turn }),
+        Some(OnDrop::KeepPartial) => tell(&Report::Closed { turn: job.turn }),
         Some(OnDrop::FinishTurn) => tell(&Report::Finished { turn: job.turn }),
         _ => {}
     }

@@ -19,7 +19,7 @@ pub(crate) struct Witness {
     /// The answers that readers were given, by their turns.
     completed: BTreeMap<String, String>,
     /// Turns that were closed when their readers had gone, and the processes of those.
-    sealed: BTreeSet<(String, usize)>,
+    closed: BTreeSet<(String, usize)>,
     /// Turns that went on without their readers, and the processes of those.
     finished: BTreeSet<(String, usize)>,
 }
@@ -56,7 +56,7 @@ impl Witness {
                 let before = self.completed.insert(turn, text.clone());
                 assert!(before.is_none_or(|before| before == text), "a turn has two answers");
             }
-            Report::Sealed { turn } => _ = self.sealed.insert((turn, process)),
+            Report::Closed { turn } => _ = self.closed.insert((turn, process)),
             Report::Finished { turn } => _ = self.finished.insert((turn, process)),
             Report::Failed { turn, kind } => panic!("turn {turn} fails: {kind}"),
             Report::Ready | Report::Held | Report::At { .. } | Report::Over { .. } => {}
@@ -103,15 +103,15 @@ impl Witness {
             assert!(matches!(end, Some(TurnEnd::Completed(_))), "{turn} is complete, and its end is {end:?}");
             assert_eq!(answers(log, turn).next_back().as_ref(), Some(text), "the answer of {turn}");
         }
-        self.check_sealed(log);
+        self.check_closed(log);
         self.check_finished(log);
         self.check_partials(log);
         check_starts(log, starts);
     }
 
     /// What the reader of a turn that was closed had been shown of its last round is remembered, and nothing else.
-    fn check_sealed(&self, log: &[Entry]) {
-        for (turn, process) in &self.sealed {
+    fn check_closed(&self, log: &[Entry]) {
+        for (turn, process) in &self.closed {
             let shown = self.last_shown(turn, *process);
             let is_it = |end: &TurnEnd| matches!(end, TurnEnd::Interrupted { partial } if *partial == shown);
             let all: Vec<_> = ends(log, turn).collect();

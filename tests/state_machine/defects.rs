@@ -47,7 +47,7 @@ fn conversation_survives_process_death_before_closing_previous_turn() {
         for after in 1..=ASKED {
             let operations = vec![
                 submit(0, What::New(Script::Breaks), Some((7, How::Stand))),
-                submit(1, NEW, Some((after, How::Seal))),
+                submit(1, NEW, Some((after, How::Close))),
                 Operation::Restart { by: 0 },
                 submit(1, NEW, None),
             ];

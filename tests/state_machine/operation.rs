@@ -102,9 +102,9 @@ pub(crate) struct Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     /// It is dropped; the process writes its end later.
-    Seal,
+    Close,
     /// It is dropped, and its end is written at once.
-    SealAtOnce,
+    CloseAtOnce,
     Rollback,
     /// It goes on without its reader.
     Finish,
@@ -169,8 +169,8 @@ fn any_script() -> impl Strategy<Value = Script> {
 
 fn any_stop() -> impl Strategy<Value = Option<Stop>> {
     let how = prop_oneof![
-        2 => Just(How::Seal),
-        1 => Just(How::SealAtOnce),
+        2 => Just(How::Close),
+        1 => Just(How::CloseAtOnce),
         2 => Just(How::Rollback),
         1 => Just(How::Finish),
         2 => Just(How::Kill),

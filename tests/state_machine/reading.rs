@@ -96,14 +96,14 @@ impl Reading {
         let spawner = || Spawner::tokio(tokio::runtime::Handle::current());
         let turn = match how {
             How::Rollback => self.turn.on_drop(OnDrop::Rollback),
-            How::SealAtOnce => self.turn.with_spawner(spawner()),
+            How::CloseAtOnce => self.turn.with_spawner(spawner()),
             How::Finish => self.turn.with_spawner(spawner()).on_drop(OnDrop::FinishTurn),
-            How::Seal | How::Kill | How::Stand => self.turn,
+            How::Close | How::Kill | How::Stand => self.turn,
         };
         let settled = turn.handle().settled();
         drop(turn);
         self.run.release();
-        if matches!(how, How::SealAtOnce | How::Finish) {
+        if matches!(how, How::CloseAtOnce | How::Finish) {
             // One that waits for another turn settles with that.
             let _ = timeout(LONG, settled).await;
         }

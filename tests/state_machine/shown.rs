@@ -35,7 +35,7 @@ impl World {
     pub(crate) async fn note_stop(&mut self, stopped: &Standing, how: How) -> Result<(), Broken> {
         let Standing { by, nth, ref reading } = *stopped;
         match how {
-            How::Seal | How::SealAtOnce => self.note_shown(by, nth, reading),
+            How::Close | How::CloseAtOnce => self.note_shown(by, nth, reading),
             How::Rollback => {
                 let log = self.log_of(&key()).await?;
                 let turn = &mut self.told.turns[nth];

@@ -149,7 +149,7 @@ impl World {
             Over::Ended => return Err(String::from("a turn ended with neither an answer nor an error")),
             Over::Waits => return Err(String::from("a turn waits for ever")),
             Over::Reached => {
-                let how = stop.map_or(How::Seal, |stop| stop.how);
+                let how = stop.map_or(How::Close, |stop| stop.how);
                 self.stop(Standing { by, nth, reading }, how).await?;
             }
         }

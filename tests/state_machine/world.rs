@@ -87,7 +87,7 @@ impl World {
             Operation::Window { by, window } => self.processes[by].window = window,
             Operation::Restart { by } => {
                 self.active[by] = true;
-                self.end_standing_of(by, How::Seal).await?;
+                self.end_standing_of(by, How::Close).await?;
                 let closed = self.processes[by].memory.close_unfinished().await;
                 closed.map_err(|error| format!("what was dropped could not be closed: {error:?}"))?;
                 self.restart(by);

@@ -10,12 +10,26 @@ use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::turn::closing_entries::{closing, end_of};
 
 impl Registry {
-    /// Closes an unfinished turn of this process, unless it is closed already.
+    /// Closes an unfinished turn of this process, unless it is closed already or another turn closes it.
     ///
     /// # Errors
-    /// [`Fenced`](StoreError::Fenced) if another turn holds the conversation by now, in this process or elsewhere;
-    /// the turn stays unfinished.
-    pub(crate) async fn seal(
+    /// Those of the store; the turn stays unfinished.
+    pub(crate) async fn close(
+        &self,
+        store: &dyn ConversationStore,
+        key: &ConversationKey,
+        left: &InterruptedTurn,
+        texts: &MemoryTexts,
+    ) -> Result<(), StoreError> {
+        let closed = self.try_close(store, key, left, texts).await;
+        self.note_closed(key, left, closed)
+    }
+
+    /// Writes the end of an unfinished turn, which stays registered.
+    ///
+    /// # Errors
+    /// [`Fenced`](StoreError::Fenced) if another turn holds the conversation by now, in this process or elsewhere.
+    pub(crate) async fn try_close(
         &self,
         store: &dyn ConversationStore,
         key: &ConversationKey,
@@ -23,7 +37,7 @@ impl Registry {
         texts: &MemoryTexts,
     ) -> Result<(), StoreError> {
         let fence = self.leases.fence(key).max(left.fence);
-        seal_while(store, key, left, fence, texts, || self.is_left(key, left)).await
+        close_while(store, key, left, fence, texts, || self.is_left(key, left)).await
     }
 
     /// Closes all unfinished turns of this process, in all conversations, and releases the leases that no turn
@@ -35,8 +49,8 @@ impl Registry {
     ) -> Result<(), StoreError> {
         let mut outcome = Ok(());
         for (key, left) in self.unfinished.all() {
-            let sealed = self.seal(store, &key, &left, texts).await;
-            outcome = outcome.and(self.note_sealed(&key, &left, sealed));
+            let closed = self.close(store, &key, &left, texts).await;
+            outcome = outcome.and(closed);
         }
         let Some(leases) = store.leases() else { return outcome };
         for (key, fence) in self.idle_fences() {
@@ -52,13 +66,13 @@ impl Registry {
     /// Handles the outcome of closing a turn. If another turn holds the conversation by now, that turn closes the
     /// earlier ones. A turn of this process does so with the shown text, which is kept for it. A turn of another
     /// process does so without it.
-    pub(crate) fn note_sealed(
+    pub(crate) fn note_closed(
         &self,
         key: &ConversationKey,
         left: &InterruptedTurn,
-        sealed: Result<(), StoreError>,
+        closed: Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        match sealed {
+        match closed {
             Ok(()) => self.unfinished.forget(key, left),
             Err(StoreError::Fenced) if self.is_used_after(key, left) => {}
             Err(StoreError::Fenced) => {
@@ -80,7 +94,7 @@ pub(crate) const ATTEMPTS: usize = 4;
 
 /// Closes a turn that will not continue. Does nothing if it has ended, another turn has begun, or the same turn
 /// continues. The same turn continues here if it is not registered any more, or in another process.
-async fn seal_while(
+async fn close_while(
     store: &dyn ConversationStore,
     key: &ConversationKey,
     unfinished: &InterruptedTurn,

@@ -120,7 +120,7 @@ impl TurnMemoryState {
     async fn close_other_turns(&self) -> Result<()> {
         for unfinished in self.registry.unfinished.of(&self.key) {
             if unfinished.turn != self.turn {
-                self.registry.seal(&*self.store, &self.key, &unfinished, &self.measure.texts).await?;
+                self.registry.try_close(&*self.store, &self.key, &unfinished, &self.measure.texts).await?;
                 self.registry.unfinished.forget(&self.key, &unfinished);
             }
         }

@@ -143,10 +143,10 @@ impl TurnMemoryState {
             return Ok(());
         };
         let left = self.leave(unfinished);
-        let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
+        let closed = self.registry.try_close(&*self.store, &self.key, &left, &self.measure.texts).await;
         self.give_lease_back().await;
         // Until here, a drop of the turn may bring another end.
-        self.registry.note_sealed(&self.key, &left, sealed).map_err(Error::from)
+        self.registry.note_closed(&self.key, &left, closed).map_err(Error::from)
     }
 
     /// Registers the turn as stopped, with its end still to be written.
@@ -187,8 +187,8 @@ impl TurnMemoryState {
     /// Closes a turn that was dropped, and releases its lease.
     async fn clean_up(&self, left: Option<InterruptedTurn>) {
         if let Some(left) = left {
-            let sealed = self.registry.seal(&*self.store, &self.key, &left, &self.measure.texts).await;
-            if let Err(error) = self.registry.note_sealed(&self.key, &left, sealed) {
+            let closed = self.registry.close(&*self.store, &self.key, &left, &self.measure.texts).await;
+            if let Err(error) = closed {
                 tracing::warn!(
                     conversation = %self.key,
                     turn = %self.turn,

@@ -163,7 +163,7 @@ async fn law_k3_unfinished_run_never_ends_run_holding_its_lease() {
     drop(dropped);
     store.fail_at(store.operations(), StoreFault::Unavailable);
     left.recv().await.unwrap().await;
-    assert_eq!(store.pending_faults(), 0, "the seal failed, and the lease was given back");
+    assert_eq!(store.pending_faults(), 0, "the close failed, and the lease was given back");
     let mut running = once(&second, "q");
     read_until(&mut running, "a").await;
     // Once more here, where it waits for the other process.

@@ -186,13 +186,13 @@ async fn law_m5_old_turn_writes_nothing_into_recreated_conversation() {
 
 /// The next turn takes the dropped one's lease while what is left of that is being written: at any moment of both.
 #[tokio::test]
-async fn law_k3_seal_fenced_by_next_turn_loses_nothing() {
+async fn law_k3_close_fenced_by_next_turn_loses_nothing() {
     let wants = [
         (OnDrop::KeepPartial, "u:1 cut(a) u:2 a:two .", "s:S u:1 a:a [interrupted] u:2"),
         (OnDrop::Rollback, "u:1 undone u:2 a:two .", "s:S u:2"),
     ];
     for (on_drop, stored, asked) in wants {
-        for (sealed, begun) in (0..8).flat_map(|sealed| (0..16).map(move |begun| (sealed, begun))) {
+        for (closed, begun) in (0..8).flat_map(|closed| (0..16).map(move |begun| (closed, begun))) {
             let store = FaultStore::new(InMemoryStore::new().with_leases());
             let memory = ChatMemoryAdvisor::new(store.clone());
             let (sender, mut left) = tokio::sync::mpsc::unbounded_channel();
@@ -202,20 +202,20 @@ async fn law_k3_seal_fenced_by_next_turn_loses_nothing() {
             let mut dropped = turn(&client, "1").on_drop(on_drop);
             read_until(&mut dropped, "a").await;
             drop(dropped);
-            let mut sealing = left.recv().await.unwrap().fuse();
+            let mut closing = left.recv().await.unwrap().fuse();
             let mut next = turn(&client, "2");
-            for _ in 0..sealed {
-                let _ = poll!(&mut sealing);
+            for _ in 0..closed {
+                let _ = poll!(&mut closing);
             }
             for _ in 0..begun {
                 let _ = poll!(next.next());
             }
-            while !sealing.is_terminated() && poll!(&mut sealing).is_pending() {}
+            while !closing.is_terminated() && poll!(&mut closing).is_pending() {}
             while !next.is_terminated() {
                 next.next().await.transpose().unwrap();
             }
-            assert_eq!(log_of(&store).await, stored, "{sealed} steps of the seal, {begun} of the next turn");
-            assert_eq!(sent(&model, 1), asked, "{sealed} steps of the seal, {begun} of the next turn");
+            assert_eq!(log_of(&store).await, stored, "{closed} steps of the close, {begun} of the next turn");
+            assert_eq!(sent(&model, 1), asked, "{closed} steps of the close, {begun} of the next turn");
         }
     }
 }

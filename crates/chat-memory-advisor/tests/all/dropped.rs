@@ -94,25 +94,25 @@ async fn next_turn_may_begin_while_dropped_one_closes() {
     // Whoever comes first closes it; the other one finds it closed.
     for polls in 0..8 {
         let (memory, store) = memory();
-        let (sender, mut sealing) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut closing) = tokio::sync::mpsc::unbounded_channel();
         let model = ScriptedModel::new([hanging("so far"), Answer::from_text("two")]);
         let spawner = Spawner::new(move |work| sender.send(work).unwrap());
         let client = builder(&memory, Phase::Round, &model).spawner(spawner).build().unwrap();
         let mut dropped = turn(&client, "1");
         read_until(&mut dropped, "so far").await;
         drop(dropped);
-        let mut sealing = sealing.recv().await.unwrap().fuse();
+        let mut closing = closing.recv().await.unwrap().fuse();
         let mut next = turn(&client, "2");
         for _ in 0..polls {
-            let _ = futures::poll!(&mut sealing);
+            let _ = futures::poll!(&mut closing);
         }
         for _ in 0..3 {
             assert!(futures::poll!(next.next()).is_pending());
         }
-        while !sealing.is_terminated() && futures::poll!(&mut sealing).is_pending() {}
+        while !closing.is_terminated() && futures::poll!(&mut closing).is_pending() {}
         next.call().await.unwrap();
         let log = log_words(&store.log(&key()).await);
-        assert_eq!(log, "u:1 cut(so far) u:2 a:two .", "sealing came {polls} polls ahead");
+        assert_eq!(log, "u:1 cut(so far) u:2 a:two .", "closing came {polls} polls ahead");
     }
 }
 

@@ -8,12 +8,12 @@ use crate::test_logs::{any_log, calls, completed, handed_out, log, other_texts, 
 use crate::{repair, repair_with};
 use conversation_store::{Entry, EntryId, EntryKind, InMemoryStore, NewEntry, Page, Snapshot, Version};
 
-async fn seal(
+async fn close(
     store: &dyn ConversationStore,
     key: &ConversationKey,
     unfinished: &InterruptedTurn,
 ) -> Result<(), StoreError> {
-    seal_while(store, key, unfinished, None, &MemoryTexts::default(), || true).await
+    close_while(store, key, unfinished, None, &MemoryTexts::default(), || true).await
 }
 
 fn silent(name: &str) -> InterruptedTurn {
@@ -36,22 +36,22 @@ async fn version(store: &InMemoryStore, key: &ConversationKey) -> u64 {
 async fn an_open_turn_is_closed_once() {
     let (store, key) = stored(&log(&[("t", vec![user("u").into(), calls(&["1"]).into()])])).await;
     for _ in 0..2 {
-        seal(&store, &key, &silent("t")).await.unwrap();
+        close(&store, &key, &silent("t")).await.unwrap();
         assert_eq!(version(&store, &key).await, 4, "a result and the end");
     }
 }
 
 #[tokio::test]
-async fn ended_or_followed_turn_is_not_sealed_again() {
+async fn ended_or_followed_turn_is_not_closed_again() {
     let ended = log(&[("t", vec![user("u").into(), calls(&["1"]).into(), handed_out()])]);
     let followed = log(&[("t", vec![user("u").into()]), ("next", vec![user("v").into()])]);
     for log in [ended, followed] {
         let (store, key) = stored(&log).await;
-        seal(&store, &key, &silent("t")).await.unwrap();
+        close(&store, &key, &silent("t")).await.unwrap();
         assert_eq!(version(&store, &key).await, log.len() as u64);
     }
     let (store, unknown) = (InMemoryStore::new(), ConversationKey::new("unknown").unwrap());
-    seal(&store, &unknown, &silent("t")).await.unwrap();
+    close(&store, &unknown, &silent("t")).await.unwrap();
     assert_eq!(version(&store, &unknown).await, 0);
 }
 
@@ -60,7 +60,7 @@ async fn ended_turn_can_be_rolled_back() {
     let (store, key) = stored(&log(&[("t", vec![user("u").into(), completed()])])).await;
     let undone = InterruptedTurn { end: TurnEnd::RolledBack, ..silent("t") };
     for _ in 0..2 {
-        seal(&store, &key, &undone).await.unwrap();
+        close(&store, &key, &undone).await.unwrap();
         let log = store.load(&key, ReadRange::All).await.unwrap().entries;
         assert_eq!((log.len(), repair(&log).len()), (3, 0));
     }
@@ -128,13 +128,13 @@ impl ConversationStore for Interfered {
 }
 
 #[tokio::test]
-async fn sealing_retries_after_late_appends_but_not_forever() {
-    for (times, sealed) in [(3, true), (9, false)] {
+async fn closing_retries_after_late_appends_but_not_forever() {
+    for (times, closed) in [(3, true), (9, false)] {
         let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
         let store = Interfered { inner, times: Mutex::new(times), with: Interference::Late };
-        let outcome = seal(&store, &key, &silent("t")).await;
-        assert_eq!(outcome.is_ok(), sealed, "{outcome:?}");
-        assert_eq!(store.inner.load(&key, ReadRange::All).await.unwrap().open_turn.is_none(), sealed);
+        let outcome = close(&store, &key, &silent("t")).await;
+        assert_eq!(outcome.is_ok(), closed, "{outcome:?}");
+        assert_eq!(store.inner.load(&key, ReadRange::All).await.unwrap().open_turn.is_none(), closed);
     }
 }
 
@@ -142,7 +142,7 @@ async fn sealing_retries_after_late_appends_but_not_forever() {
 async fn d24_turn_is_not_closed_in_recreated_conversation() {
     let (inner, key) = stored(&log(&[("t", vec![user("u").into()])])).await;
     let store = Interfered { inner, times: Mutex::new(2), with: Interference::BegunAnew };
-    let outcome = seal(&store, &key, &silent("t")).await;
+    let outcome = close(&store, &key, &silent("t")).await;
     assert!(matches!(outcome, Err(StoreError::Gone)), "{outcome:?}");
     let anew = store.inner.load(&key, ReadRange::All).await.unwrap().entries;
     assert_eq!(anew.iter().map(|entry| &entry.turn).collect::<Vec<_>>(), [&turn("other")]);

@@ -15,8 +15,7 @@ use crate::settings::Settings;
 use crate::turn::reading::{Reading, told};
 use crate::turn::several_choices;
 use crate::{MemoryTexts, OnBusy, OnOverflow, Summarizer, TokenCounter, TurnMemory, Window};
-use conversation_store::TimeoutStore;
-use conversation_store::{ConversationStore, EntryId, StoreError};
+use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 
 /// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
 ///

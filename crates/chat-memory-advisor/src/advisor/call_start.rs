@@ -7,9 +7,9 @@ use crate::advisor::handed_out::LastTurn;
 use crate::turn::TurnMemory;
 use crate::turn::reading::find_in_log;
 use crate::{ChatMemoryAdvisor, OnBusy};
-use conversation_store::append_once;
 use conversation_store::{
     Batch, BatchKey, BatchStep, Entry, EntryId, EntryKind, FencingToken, NewEntry, StoreError, Version,
+    append_once,
 };
 
 /// The turn id that holds a conversation while a start is recorded. Recorders wait for each other, never for a

@@ -6,8 +6,7 @@ use crate::ChatMemoryAdvisor;
 use crate::transcript::planned::extend_with_planned;
 use crate::transcript::repair::{is_answer, is_remembered};
 use crate::turn::closing_entries::{closing, end_of};
-use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version};
-use conversation_store::{last_end, same_turn};
+use conversation_store::{Entry, EntryKind, ReadRange, Snapshot, StoreError, Version, last_end, same_turn};
 
 /// A call that a turn left to the caller and that has no result yet.
 #[derive(Clone, PartialEq)]

@@ -2,8 +2,7 @@ use advisor_core::{Message, Role, TurnEnd};
 
 use crate::MemoryTexts;
 use crate::transcript::open_calls::OpenCalls;
-use conversation_store::{Entry, EntryKind};
-use conversation_store::{last_end, same_turn};
+use conversation_store::{Entry, EntryKind, last_end, same_turn};
 
 /// Returns the transcript of a log, valid whatever the log holds. A pure function.
 ///

@@ -30,9 +30,7 @@ use crate::transcript::window::Measure;
 use crate::turn::start_plan::StartOutcome;
 use crate::turn::state::{Life, TurnState, Write};
 use crate::{ForkPoint, OnBusy};
-use conversation_store::RoundStep;
-use conversation_store::append_once;
-use conversation_store::{Batch, ConversationStore, StoreError};
+use conversation_store::{Batch, ConversationStore, RoundStep, StoreError, append_once};
 
 /// The memory of one turn, from its first request to its end.
 ///

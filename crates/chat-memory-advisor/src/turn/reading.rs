@@ -11,8 +11,7 @@ use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::Measure;
 use crate::turn::closing_entries::{closing, end_of};
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
-use conversation_store::same_turn;
-use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError};
+use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError, same_turn};
 
 /// How far back a conversation is read: once, unless the result lacks something that is sent.
 ///

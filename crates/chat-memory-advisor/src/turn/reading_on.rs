@@ -5,8 +5,7 @@ use crate::transcript::whole_turns::whole_turns;
 use crate::turn::TurnMemoryState;
 use crate::turn::reading::GROWTH;
 use crate::turn::state::TurnState;
-use conversation_store::same_turn;
-use conversation_store::{EntryId, ReadRange, StoreError};
+use conversation_store::{EntryId, ReadRange, StoreError, same_turn};
 
 /// The smallest number of entries for a further read.
 const LEAST: usize = 64;

@@ -7,8 +7,7 @@ use advisor_core::{
 use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::repair::{answer_in, is_answer};
 use crate::turn::closing_entries::end_of;
-use conversation_store::same_turn;
-use conversation_store::{Entry, EntryKind, NewEntry, Version};
+use conversation_store::{Entry, EntryKind, NewEntry, Version, same_turn};
 
 /// What the log has of a turn that begins: nothing, unless the turn was submitted before under its id.
 #[derive(Debug)]

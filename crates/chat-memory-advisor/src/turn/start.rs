@@ -10,8 +10,7 @@ use crate::turn::resubmitted::used;
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use crate::turn::state::TurnState;
 use crate::turn::{Stage, TurnMemoryState, several_memories};
-use conversation_store::append_once;
-use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version};
+use conversation_store::{Batch, BatchKey, BatchStep, StoreError, Version, append_once};
 
 /// Begins a turn: claims and reads its conversation, and stores its input.
 impl TurnMemoryState {

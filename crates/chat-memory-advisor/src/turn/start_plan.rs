@@ -10,8 +10,7 @@ use crate::transcript::whole_turns::whole_turns;
 use crate::transcript::window::{Fitted, Measure};
 use crate::turn::closing_entries::{closing, end_of, round_of_calls};
 use crate::turn::resubmitted::{EarlierRun, StoredAnswer, StoredTurn};
-use conversation_store::same_turn;
-use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version};
+use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version, same_turn};
 
 /// How a turn starts.
 #[derive(Debug)]

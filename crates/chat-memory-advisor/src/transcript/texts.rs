@@ -24,139 +24,100 @@ pub const MESSAGE_LEFT_OUT: &str = "[this message is left out here: it is too lo
 
 const SUMMARY: &str = "Summary of the conversation so far:";
 
-/// The texts that memory adds to the messages for the model, for [`ChatMemoryAdvisor::with_texts`].
-///
-/// No text may be empty: the model's answers and the results of its calls must have content. Memory stores the
-/// results that it adds with its own texts. The same holds for the text in place of an empty answer between two
-/// messages of a turn. All other texts are added on reading, with the texts of the memory that reads.
-///
-/// [`ChatMemoryAdvisor::with_texts`]: crate::ChatMemoryAdvisor::with_texts
-///
-/// # Example
-/// ```
-/// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, MemoryTexts};
-///
-/// # fn main() -> advisor_core::Result<()> {
-/// let german = MemoryTexts::default().with_interrupted("[abgebrochen]").with_no_answer("[keine Antwort]");
-/// let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_texts(german)?;
-/// # Ok(()) }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MemoryTexts {
-    pub(crate) interrupted: Text,
-    pub(crate) no_answer: Text,
-    pub(crate) went_on: Text,
-    pub(crate) left_out: Text,
-    pub(crate) message_left_out: Text,
-    pub(crate) not_started: Text,
-    pub(crate) not_run: Text,
-    pub(crate) outcome_unknown: Text,
-    pub(crate) verify_before_retrying: Text,
-    pub(crate) summary: Text,
+/// Declares the texts: the name of each, its setter and its default.
+macro_rules! texts {
+    ($(#[$of_type:meta])* $Type:ident; $($(#[$of_setter:meta])* $name:ident: $setter:ident = $default:expr;)*) => {
+        $(#[$of_type])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct $Type {
+            $(pub(crate) $name: Text,)*
+        }
+
+        impl $Type {
+            $($(#[$of_setter])*
+            #[must_use]
+            pub fn $setter(self, text: impl Into<Text>) -> Self {
+                Self { $name: text.into(), ..self }
+            })*
+
+            /// Returns the texts with their names.
+            fn named(&self) -> impl IntoIterator<Item = (&'static str, &Text)> {
+                [$((stringify!($name), &self.$name)),*]
+            }
+        }
+
+        impl Default for $Type {
+            fn default() -> Self {
+                Self { $($name: $default.into()),* }
+            }
+        }
+    };
 }
 
-impl MemoryTexts {
+texts! {
+    /// The texts that memory adds to the messages for the model, for [`ChatMemoryAdvisor::with_texts`].
+    ///
+    /// No text may be empty: the model's answers and the results of its calls must have content. Memory stores the
+    /// results that it adds with its own texts. The same holds for the text in place of an empty answer between two
+    /// messages of a turn. All other texts are added on reading, with the texts of the memory that reads.
+    ///
+    /// [`ChatMemoryAdvisor::with_texts`]: crate::ChatMemoryAdvisor::with_texts
+    ///
+    /// # Example
+    /// ```
+    /// use chat_memory_advisor::{ChatMemoryAdvisor, InMemoryStore, MemoryTexts};
+    ///
+    /// # fn main() -> advisor_core::Result<()> {
+    /// let german = MemoryTexts::default().with_interrupted("[abgebrochen]").with_no_answer("[keine Antwort]");
+    /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_texts(german)?;
+    /// # Ok(()) }
+    /// ```
+    MemoryTexts;
+
     /// Sets the text that ends an interrupted turn; the default is [`INTERRUPTED`].
-    #[must_use]
-    pub fn with_interrupted(self, text: impl Into<Text>) -> Self {
-        Self { interrupted: text.into(), ..self }
-    }
+    interrupted: with_interrupted = INTERRUPTED;
 
     /// Sets the text that replaces an empty answer; the default is [`NO_ANSWER`].
-    #[must_use]
-    pub fn with_no_answer(self, text: impl Into<Text>) -> Self {
-        Self { no_answer: text.into(), ..self }
-    }
+    no_answer: with_no_answer = NO_ANSWER;
 
     /// Sets the text that ends a turn whose calls the caller did not answer; the default is [`WENT_ON`].
-    #[must_use]
-    pub fn with_went_on(self, text: impl Into<Text>) -> Self {
-        Self { went_on: text.into(), ..self }
-    }
+    went_on: with_went_on = WENT_ON;
 
     /// Sets the text that replaces rounds that are left out; the default is [`LEFT_OUT`].
-    #[must_use]
-    pub fn with_left_out(self, text: impl Into<Text>) -> Self {
-        Self { left_out: text.into(), ..self }
-    }
+    left_out: with_left_out = LEFT_OUT;
 
     /// Sets the text that replaces messages that are too large; the default is [`MESSAGE_LEFT_OUT`].
-    #[must_use]
-    pub fn with_message_left_out(self, text: impl Into<Text>) -> Self {
-        Self { message_left_out: text.into(), ..self }
-    }
+    message_left_out: with_message_left_out = MESSAGE_LEFT_OUT;
 
     /// Sets the result of a call in an answer that the turn did not continue with; the default is [`NOT_STARTED`].
-    #[must_use]
-    pub fn with_not_started(self, text: impl Into<Text>) -> Self {
-        Self { not_started: text.into(), ..self }
-    }
+    not_started: with_not_started = NOT_STARTED;
 
     /// Sets the result of a call that the caller did not answer; the default is [`NOT_RUN`].
-    #[must_use]
-    pub fn with_not_run(self, text: impl Into<Text>) -> Self {
-        Self { not_run: text.into(), ..self }
-    }
+    not_run: with_not_run = NOT_RUN;
 
     /// Sets the result of a call that was interrupted; the default is [`OUTCOME_UNKNOWN`].
-    #[must_use]
-    pub fn with_outcome_unknown(self, text: impl Into<Text>) -> Self {
-        Self { outcome_unknown: text.into(), ..self }
-    }
+    outcome_unknown: with_outcome_unknown = OUTCOME_UNKNOWN;
 
     /// Sets the result of an interrupted call that was started and must not run twice; the default is
     /// [`VERIFY_BEFORE_RETRYING`].
-    #[must_use]
-    pub fn with_verify_before_retrying(self, text: impl Into<Text>) -> Self {
-        Self { verify_before_retrying: text.into(), ..self }
-    }
+    verify_before_retrying: with_verify_before_retrying = VERIFY_BEFORE_RETRYING;
 
     /// Sets the line above a summary; the default is "Summary of the conversation so far:".
-    #[must_use]
-    pub fn with_summary(self, text: impl Into<Text>) -> Self {
-        Self { summary: text.into(), ..self }
-    }
+    summary: with_summary = SUMMARY;
+}
 
+impl MemoryTexts {
     /// Rejects empty texts.
     ///
     /// # Errors
     /// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration), with the name of the text.
     pub(crate) fn validate(&self) -> Result<()> {
-        let texts = [
-            ("interrupted", &self.interrupted),
-            ("no_answer", &self.no_answer),
-            ("went_on", &self.went_on),
-            ("left_out", &self.left_out),
-            ("message_left_out", &self.message_left_out),
-            ("not_started", &self.not_started),
-            ("not_run", &self.not_run),
-            ("outcome_unknown", &self.outcome_unknown),
-            ("verify_before_retrying", &self.verify_before_retrying),
-            ("summary", &self.summary),
-        ];
-        match texts.into_iter().find(|(_, text)| text.trim().is_empty()) {
+        match self.named().into_iter().find(|(_, text)| text.trim().is_empty()) {
             Some((name, _)) => Err(Error::configuration(format!(
                 "the text `{name}` of a memory is empty; give it words, since models refuse messages without any"
             ))),
             None => Ok(()),
-        }
-    }
-}
-
-impl Default for MemoryTexts {
-    fn default() -> Self {
-        Self {
-            interrupted: INTERRUPTED.into(),
-            no_answer: NO_ANSWER.into(),
-            went_on: WENT_ON.into(),
-            left_out: LEFT_OUT.into(),
-            message_left_out: MESSAGE_LEFT_OUT.into(),
-            not_started: NOT_STARTED.into(),
-            not_run: NOT_RUN.into(),
-            outcome_unknown: OUTCOME_UNKNOWN.into(),
-            verify_before_retrying: VERIFY_BEFORE_RETRYING.into(),
-            summary: SUMMARY.into(),
         }
     }
 }

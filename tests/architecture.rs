@@ -15,7 +15,7 @@ fn files_in(folder: &Path, prefix: &str, files: &mut BTreeSet<String>) {
         let name = entry.file_name().into_string().unwrap();
         let path = format!("{prefix}{name}");
         if entry.file_type().unwrap().is_dir() {
-            if name != "tests" {
+            if !matches!(&*name, "tests" | "test_logs") {
                 files_in(&entry.path(), &format!("{path}/"), files);
             }
         } else if name.ends_with(".rs") && !matches!(&*name, "tests.rs" | "test_logs.rs") {

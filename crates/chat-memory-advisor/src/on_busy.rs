@@ -17,8 +17,9 @@ pub enum OnBusy {
     /// conversation stays held for other processes until the lease expires. A turn that is run inside another turn
     /// of the same conversation waits forever: give it a separate conversation.
     Queue,
-    /// Ends the running turn as if it had been cancelled, then begins the new one. The text that was shown is kept
-    /// with a marker. The stream of the interrupted turn returns an error of kind
+    /// Ends the running turn as if it had been cancelled, then begins the new one. Until it begins, the new turn waits
+    /// ahead of all turns that queue, and must be polled like them. The text that was shown is kept with a marker.
+    /// The stream of the interrupted turn returns an error of kind
     /// [`Cancelled`](advisor_core::ErrorKind::Cancelled).
     ///
     /// A turn whose stream is not polled cannot end by itself. The new turn takes over without it after five

@@ -5,7 +5,8 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnBusy {
-    /// Fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy).
+    /// Fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy). A turn that
+    /// waits for the conversation counts as running.
     #[default]
     Reject,
     /// Waits until the conversation is free. Waiting turns of one process begin in the order in which they came;

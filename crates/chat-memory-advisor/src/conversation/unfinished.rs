@@ -30,29 +30,31 @@ impl ConversationMap<Vec<InterruptedTurn>> {
     /// without them. If it does not fit at all, it is closed as after a crash, unless the caller writes the
     /// returned value at once.
     pub(crate) fn leave(&self, key: &ConversationKey, turn: InterruptedTurn) -> InterruptedTurn {
-        let number = self.next_number();
-        self.change(key, |turns| {
+        let (number, id) = (self.next_number(), turn.turn.clone());
+        let (left, is_cut) = self.change(key, |turns| {
             let before = turns.weight();
             let known = turns.iter().find(|known| known.turn == turn.turn).and_then(|known| known.fence);
             turns.retain(|known| known.turn != turn.turn);
             let others = self.weight().saturating_sub(before).saturating_add(turns.weight());
             let room = self.most.saturating_sub(others);
             let left = InterruptedTurn { fence: turn.fence.max(known), number: Some(number), ..turn };
-            let mut kept = left.clone();
+            let is_cut = left.bytes() > room;
+            let kept = if is_cut { left.clone().without_texts() } else { left.clone() };
             if kept.bytes() > room {
-                tracing::warn!(
-                    conversation = %key,
-                    turn = %kept.turn,
-                    "too much waits to be written of turns that were dropped, and what this one had shown is lost if it is not written at once; give the client a spawner"
-                );
-                kept = kept.without_texts();
-            }
-            if kept.bytes() > room {
-                return InterruptedTurn { number: None, ..left };
+                return (InterruptedTurn { number: None, ..left }, is_cut);
             }
             turns.push(kept);
-            left
-        })
+            (left, is_cut)
+        });
+        // A subscriber may use this memory, so nothing is locked here.
+        if is_cut {
+            tracing::warn!(
+                conversation = %key,
+                turn = %id,
+                "too much waits to be written of turns that were dropped, and what this one had shown is lost if it is not written at once; give the client a spawner"
+            );
+        }
+        left
     }
 
     /// Sets the fencing token of a new lease, under which these turns can be closed.

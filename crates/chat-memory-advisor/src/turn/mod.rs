@@ -248,7 +248,7 @@ impl TurnMemoryState {
 pub(crate) fn busy() -> Error {
     Error::new(
         ErrorKind::ConversationBusy,
-        "another turn of this conversation is running; wait for its end or cancel it, then ask again",
+        "another turn of this conversation is running or waiting; wait for its end or cancel it, then ask again",
     )
 }
 

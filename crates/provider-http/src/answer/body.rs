@@ -9,14 +9,13 @@ use super::progress::{Progress, ReadAs};
 use super::wire_format::WireFormat;
 use crate::error::{from_json, malformed_json};
 use crate::fast_path::Framing;
-use crate::json::{JsonDecoder, Layout};
+use crate::json::{JsonDecoder, JsonError, Layout};
 use crate::sse::{SseDecoder, SseLimits};
 
 /// The most bytes kept of a web page, for the error.
 const LONGEST_PAGE: usize = 64 << 10;
 
 /// A body by its kind.
-#[derive(Debug)]
 pub(super) enum Body {
     /// Nothing so far but a byte-order mark or white space.
     Unknown(Beginning),
@@ -86,6 +85,8 @@ pub(super) fn read_value<W: WireFormat>(
     let value = match decoder.next_value() {
         Ok(Some(value)) => value,
         Ok(None) => return Ok(false),
+        // The answer is complete, so a value that the end of the body cuts is ignored.
+        Err(JsonError::Truncated) if progress.end != End::Open => return Ok(false),
         Err(error) => return Err(from_json(&error, from)),
     };
     let position = from + value.position;

@@ -15,6 +15,7 @@ pub(crate) mod tests;
 mod wire_format;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::mem;
 
 use advisor_core::{Delta, Error, Result};
@@ -33,7 +34,6 @@ pub use wire_format::{AnswerEvent, Meaning, WireFormat};
 ///
 /// Push bytes, take deltas until there are none, push again; call [`finish`](Self::finish) when the body has ended.
 /// Nothing follows an error.
-#[derive(Debug)]
 pub struct AnswerDecoder<W> {
     body: Body,
     progress: Progress<W>,
@@ -151,7 +151,8 @@ impl<W: WireFormat> AnswerDecoder<W> {
     pub fn is_whole(&self) -> bool {
         match &self.body {
             Body::Unknown(beginning) => beginning.has_begun(),
-            Body::Json { .. } => W::FRAMING == Framing::Sse,
+            // Lines of JSON are a stream, whatever the format expects.
+            Body::Json { .. } => W::FRAMING == Framing::Sse && !self.progress.answers,
             Body::Page(_) => true,
             Body::Events { .. } | Body::Over => false,
         }
@@ -226,6 +227,17 @@ impl<W: WireFormat> AnswerDecoder<W> {
             return Err(self.progress.failures.other_type(&self.content_type));
         }
         Ok(())
+    }
+}
+
+/// Shows the progress of the answer, not its content.
+impl<W> fmt::Debug for AnswerDecoder<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerDecoder")
+            .field("end", &self.progress.end)
+            .field("events", &self.progress.events)
+            .field("fast", &self.progress.fast)
+            .finish_non_exhaustive()
     }
 }
 

@@ -16,7 +16,6 @@ use crate::sse::{SseDecoder, SseEvent};
 pub(super) const MOST_AT_ONCE: usize = 32;
 
 /// The state of an answer after the events so far.
-#[derive(Debug)]
 pub(super) struct Progress<W> {
     pub(super) deltas: VecDeque<Delta>,
     pub(super) end: End,
@@ -30,7 +29,7 @@ pub(super) struct Progress<W> {
     /// The choices that have a finish reason.
     finished: BTreeSet<u32>,
     /// Whether a part of an answer arrived.
-    answers: bool,
+    pub(super) answers: bool,
     /// The server's status message, while no answer has arrived.
     status: Option<Report>,
 }
@@ -184,18 +183,20 @@ impl<W: WireFormat> Progress<W> {
         let before = self.deltas.len();
         let meaning = self.format.read(event, &mut self.deltas)?;
         let ends = self.note_end(before);
+        if !self.format.is_repeatable() {
+            self.fast.stop_learning();
+        }
         if matches!(meaning, Meaning::Piece) {
-            if !self.format.is_repeatable() {
-                self.fast.stop_learning();
-            }
             self.fast.parsed(event.name, event.data, &mut self.deltas, before);
         } else {
             self.fast.join_parsed(&mut self.deltas, before);
         }
-        if ends {
+        // A failure counts although the same event ends the answer.
+        let read_as = self.note_meaning(meaning);
+        if ends && self.failed.is_none() {
             self.mark_done();
         }
-        Ok(self.note_meaning(meaning))
+        Ok(read_as)
     }
 
     fn note_meaning(&mut self, meaning: Meaning) -> ReadAs {
@@ -226,7 +227,7 @@ impl<W: WireFormat> Progress<W> {
         let mut is_done = false;
         for delta in self.deltas.range(new..) {
             match delta.kind {
-                DeltaKind::Finish(_) => drop(self.finished.insert(delta.choice)),
+                DeltaKind::Finish(_) if self.end == End::Open => drop(self.finished.insert(delta.choice)),
                 DeltaKind::Done => is_done = true,
                 _ => {}
             }

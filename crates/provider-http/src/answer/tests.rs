@@ -36,6 +36,9 @@ fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Res
     let stop = (event["stop"] == true).then(|| Delta::finish(FinishReason::Stop));
     let done = (event["stop"] == "done").then(Delta::done);
     deltas.extend(new.chain(stop).chain(done).map(|delta| delta.in_choice(choice)));
+    if event.get("error").is_some() {
+        return Ok(Meaning::from_json(&event));
+    }
     Ok(if event["stop"] == "whole" { Meaning::Whole } else { Meaning::Piece })
 }
 
@@ -169,6 +172,23 @@ fn done_ends_an_answer_and_only_usage_follows() {
         assert_eq!((failed, came), (None, End::Done), "{body}");
         assert_eq!(deltas.get(deltas.len() - 2..), Some(&last[..]), "{body}");
         assert_eq!(deltas.contains(&Delta::text("z")), end.contains('z'));
+    }
+}
+
+#[test]
+fn failure_in_last_event_is_no_end() {
+    let event = r#"{"stop":"done","say":"z","error":{"message":"m","code":503}}"#;
+    let (deltas, failed, _) = outcome::<SayingLines>(&format!("{{\"say\":\"a\"}}\n{event}\n"));
+    assert_eq!(failed, Some(ErrorKind::Provider { status: Some(503) }));
+    assert_eq!(deltas, ["a", "z"].map(Delta::text), "no end comes before the error");
+}
+
+#[test]
+fn value_cut_after_finish_reason_is_ignored() {
+    for cut in ["{\"tok", "{\"tokens\":", "\"", "["] {
+        let body = format!("{{\"say\":\"a\"}}\n{{\"stop\":true}}\n{cut}");
+        let (_, failed, end) = outcome::<SayingLines>(&body);
+        assert_eq!((failed, end), (None, End::Finished), "{body}");
     }
 }
 

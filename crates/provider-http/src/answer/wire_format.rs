@@ -112,7 +112,7 @@ pub enum Meaning {
     Rewritten,
     /// A whole answer. In a body of JSON only usage may follow.
     Whole,
-    /// A failure of the server. It is reported after the deltas so far.
+    /// A failure of the server. It is reported after the deltas so far, also if the same event ends the answer.
     Failure(Box<Report>),
     /// A report of progress. It becomes the error if no answer follows.
     Status(Box<Report>),

@@ -27,7 +27,6 @@ const COMPRESSED: &str = "the provider's answer is compressed, which was not ask
     address at the server, or at the proxy in front of it";
 
 /// A POST request that can be sent repeatedly.
-#[derive(Debug)]
 pub struct Call {
     /// The full address.
     pub uri: Uri,
@@ -229,6 +228,17 @@ impl HttpClient {
     }
 }
 
+/// Shows the host and the names of the headers. The rest may hold a key or content of the conversation.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("host", &host_of(&self.uri))
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("choices", &self.choices)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Returns the host and port of an address. Any other part of it may hold a key.
 fn host_of(uri: &Uri) -> String {
     match (uri.host().unwrap_or_default(), uri.port_u16()) {
@@ -273,6 +283,15 @@ impl fmt::Debug for HttpClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn law_r3_debug_of_call_shows_no_key() {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, http::HeaderValue::from_static("canary"))]);
+        let uri = Uri::from_static("http://example.org:8080/canary?key=canary");
+        let call = Call { uri, headers, body: vec!["canary".into()], choices: 1 };
+        let shown = format!("{call:?}");
+        assert!(shown.contains("example.org:8080") && !shown.contains("canary"), "{shown}");
+    }
 
     #[test]
     fn transport_is_shared_until_connect_timeout_changes() {

@@ -166,8 +166,8 @@ round       memory                    every round                    remembers t
 model call  cache                     every round    inside memory\n           \
 \u{20}the model\n\
 Each round is stored as it completes, before a tool of it runs.\n\
-Outside memory: guard. Messages that they add are stored, unless they are ephemeral or instructions; what they change of an answer is not remembered.\n\
-An answer that one of these gives by itself is made outside memory and not remembered: guard.\n"
+Outside memory: guard. Messages that they add are stored, unless they are ephemeral or instructions; their changes to an answer are not stored.\n\
+An answer that one of these gives by itself is made outside memory and not stored: guard.\n"
     );
 }
 
@@ -184,18 +184,18 @@ fn advisor_on_wrong_side_of_memory_is_refused() {
     };
     for phase in [Phase::Round, Phase::Turn] {
         let error = refused(builder(0).advisor(edits(phase)).advisor(memory(phase)));
-        assert!(error.starts_with("`redact` has to stand inside memory"), "{error}");
+        assert!(error.starts_with("`redact` must be inside memory"), "{error}");
         builder(0).advisor(memory(phase)).advisor(edits(phase)).build().unwrap();
         builder(0).advisor(edits(Phase::ModelCall)).advisor(memory(phase)).build().unwrap();
         let error = refused(builder(0).advisor(memory(phase)).advisor(hides(phase)));
-        assert!(error.starts_with("`hide` has to stand outside memory"), "{error}");
+        assert!(error.starts_with("`hide` must be outside memory"), "{error}");
         builder(0).advisor(hides(Phase::Turn)).advisor(memory(phase)).build().unwrap();
     }
-    // The loop tells memory of each answer before it reaches those outside the loop.
+    // The loop reports each answer to memory before advisors outside the loop receive it.
     let looped =
         |phase| builder(0).advisor(memory(Phase::Turn)).advisor(edits(phase)).advisor(ToolCallAdvisor::new());
     let error = refused(looped(Phase::Turn));
-    assert!(error.starts_with("`redact` has to stand inside the tool loop"), "{error}");
+    assert!(error.starts_with("`redact` must be inside the tool loop"), "{error}");
     looped(Phase::Round).build().unwrap();
     builder(0).advisor(edits(Phase::Turn)).advisor(hides(Phase::ModelCall)).build().unwrap();
     let moved = builder(0).advisor(memory(Phase::Round)).advisor_in(Phase::Turn, edits(Phase::ModelCall));
@@ -229,5 +229,5 @@ fn the_plan_tells_who_adds_messages_outside_memory() {
         .advisor(named("edits", &journal))
         .advisor(ToolCallAdvisor::new());
     let told = chain.build().unwrap().explain().to_string();
-    assert!(told.contains("tells memory of each answer: edits. What they change"), "{told}");
+    assert!(told.contains("reports each answer to memory: edits. Their changes"), "{told}");
 }

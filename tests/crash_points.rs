@@ -1,11 +1,11 @@
-//! A turn is stopped at each of its await points, or something fails there; so is the turn after it, or the same turn
-//! once more. Whatever happened, every invariant of the testkit holds, and the turn after that works.
+//! A fault stops a turn at each of its await points, or makes an operation fail there. A second fault follows in
+//! the next turn, or in the same one. Then every invariant of the testkit must hold, and the last turn must work.
 //!
-//! Faults are injected at every single point in every mode, with memory inside the loop and outside it. Pairs are all
-//! taken in the mode `TextOnly`, in both places of memory: with every fault where the turns are short, and where they
-//! are long with those that the second turn can tell apart: of most of those, the second turn is dropped. The number of
-//! cases of each test is printed, and asserted: a case is a scenario with what happens in it, at which point, and what
-//! at which second point. Turns without a fault, or without the second one yet, are not counted.
+//! Faults are injected at every single point in every mode, with memory inside the loop and outside it. All pairs
+//! of points are tested in the mode `TextOnly`, in both places of memory. Short turns are tested with every fault;
+//! long ones with the faults that the second turn can distinguish, mostly before a dropped second turn. Each test
+//! prints and asserts its number of cases. A case is a scenario with its faults and their points. Turns without a
+//! fault, or without the second one yet, are not counted.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -80,7 +80,8 @@ async fn law_k2_k3_k4_m6_t4_every_point_with_memory_outside() {
     every_point(Phase::Turn).await;
 }
 
-/// The same, but what the model has ready is there at once: most chunks have been taken when the reader gets to them.
+/// The same, but what the model has ready is there at once: most chunks have been taken when the reader gets to
+/// them.
 fn driver_of_batches(scenario: Scenario, memory: Phase, mode: ToolCallStreaming) -> CrashDriver {
     CrashDriver::new(scenario, InMemoryStore::new(), move |leaves: &Leaves| {
         let client = ChatClient::builder(leaves.model.clone().in_batches()).tools(&leaves.tools);

@@ -1,4 +1,5 @@
-//! `FallbackModel` and `AdvisorChain::with_model`: another model answers in the same round, under the same promise.
+//! `FallbackModel` and `AdvisorChain::with_model`: another model answers in the same round, under the same
+//! promise.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

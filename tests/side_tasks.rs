@@ -133,7 +133,7 @@ async fn side_tasks_can_attach_further_side_tasks() {
     assert_eq!(turn.call().await.unwrap().text(), "Hi");
 }
 
-/// The stream waits for the model, and only what is attached can wake it.
+/// The stream waits for the model, and only the attached task can wake it.
 #[tokio::test]
 async fn side_task_attached_by_another_task_wakes_waiting_stream() {
     let chain =

@@ -1,4 +1,5 @@
-//! The chain that every process makes anew: what the model answers, tools that leave their starts in a file, a memory.
+//! The chain that every process makes anew: what the model answers, tools that leave their starts in a file, a
+//! memory.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -36,8 +36,8 @@ pub(crate) enum Over {
 }
 
 impl Over {
-    /// Another turn has the conversation, which has closed this one: it is of another process, or took the place of a
-    /// turn that nobody read.
+    /// Another turn has the conversation, which has closed this one: it is of another process, or took the place
+    /// of a turn that nobody read.
     pub(crate) fn is_passed(&self) -> bool {
         let Self::Failed(kind) = self else { return false };
         let of_others = matches!(kind, ErrorKind::StoreConflict { .. } | ErrorKind::Store);

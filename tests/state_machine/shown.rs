@@ -23,8 +23,8 @@ impl World {
         let is_own = |entry: &Entry| entry.turn == *own;
         let log = &self.told.log;
         let is_followed = log.iter().any(is_own) && !log.last().is_some_and(is_own);
-        // Of a conversation that was deleted meanwhile nothing is left; whoever has followed has closed the turn, and
-        // whoever took its lease will.
+        // Of a conversation that was deleted meanwhile nothing is left; whoever has followed has closed the turn,
+        // and whoever took its lease will.
         let is_lost = reading.run.outdated_version().is_some() || reading.may_be_fenced || is_followed;
         if !text.is_empty() && !is_lost {
             self.told.shown.push(Shown { by, nth, text });

@@ -12,7 +12,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> advisor_chain::Result<()> {
-//! // A scripted model stands in for a real one, such as `OpenAiModel::from_env()?`.
+//! // A scripted model replaces a real one, such as `OpenAiModel::from_env()?`.
 //! let model = ScriptedModel::new([Answer::from_calls([("c1", "time", "{}")]), Answer::from_text("It is noon.")]);
 //! let time = ToolDefinition::new("time", "Tells the time.", json!({"type": "object"}));
 //! let client = advisor_chain::client(model)

@@ -72,7 +72,7 @@ pub(crate) async fn write_out(arguments: ExportArguments, out: &mut impl Write) 
     let version = store.load(&key, ReadRange::LastEntries(0)).await;
     if version.map_err(|error| unread(&arguments.file, error))?.version.as_u64() == 0 {
         let message = format!(
-            "{}: there is no conversation `{}`; `advisor conversations` lists those there are",
+            "{}: there is no conversation `{}`; `advisor conversations` lists the existing ones",
             arguments.file.display(),
             one_line(key.conversation())
         );

@@ -7,10 +7,10 @@ use advisor_chain::{Error, ErrorKind};
 
 use crate::screen;
 
-/// The part of `--help` about [`Failure::tell`].
+/// The part of `--help` about exit codes, see [`Failure::tell`].
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-  0    done; whoever reads standard output may have closed it before
+  0    done; the reader of standard output may have closed it before
   1    a turn failed, a recorded stream failed, or a conversation was not found or not imported
   2    wrong usage or configuration, a file that cannot be read, or an output that cannot be written
   130  interrupted";

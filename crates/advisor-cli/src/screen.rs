@@ -138,7 +138,7 @@ fn note_of(reason: &FinishReason) -> Option<String> {
         FinishReason::Length => "cut off: the token limit was reached",
         FinishReason::ContentFilter => "cut off by a content filter of the provider",
         FinishReason::Refusal => "the model refused",
-        FinishReason::Paused => "the provider paused; the answer may go on in the next turn",
+        FinishReason::Paused => "the provider paused; the answer may continue in the next turn",
         FinishReason::Interrupted => "the answer was interrupted",
         FinishReason::Limit(limit) => return Some(format!("{limit} was reached")),
         FinishReason::Other(reason) => return Some(format!("the provider ended the answer: {reason}")),

@@ -194,7 +194,7 @@ impl Error {
     }
 
     /// Replaces partial answer and history by those that callers outside have seen.
-    pub(crate) fn retold(mut self, partial: Option<ChatResponse>, history: Option<MessageList>) -> Self {
+    pub(crate) fn with_seen(mut self, partial: Option<ChatResponse>, history: Option<MessageList>) -> Self {
         self.0.partial = partial;
         self.0.history = history;
         self

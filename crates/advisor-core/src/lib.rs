@@ -20,8 +20,8 @@
 //!
 //! - [`ChatModel`] is the innermost link, [`StreamAdvisor`] and [`Advisor`] are the links,
 //!   [`AdvisorChain`] is the whole or its rest.
-//! - [`ChunkStream`] holds the promise: work added with [`ChunkStream::on_completed`] runs innermost
-//!   first, each piece awaited, before `Completed` comes out.
+//! - [`ChunkStream`] holds the promise: work added with [`ChunkStream::on_completed`] runs innermost first, each
+//!   piece awaited, before `Completed` is emitted.
 //! - [`Turn`] holds the state that a turn shares; a [`TurnRecorder`] receives each message that becomes final in
 //!   it.
 //! - [`ChatClient`] is the entry point, [`TurnStream`] a running turn, [`OnDrop`] the policy for a dropped turn.

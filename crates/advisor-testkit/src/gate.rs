@@ -26,7 +26,7 @@ use tokio::sync::watch;
 ///     async move { gate.pass().await }
 /// };
 /// let test = async {
-///     gate.reached().await; // the peer stands at the gate: look at the world now
+///     gate.reached().await; // the peer waits at the gate: check the state now
 ///     gate.release();
 /// };
 /// tokio::join!(peer, test);

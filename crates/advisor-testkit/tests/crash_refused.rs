@@ -41,7 +41,8 @@ async fn a_cache_that_confuses_questions_is_found() {
     every_point_of_advisor(confuses_questions, Scenario::PLAIN, &[]).await;
 }
 
-/// Asks twice. Between the answers stands what `between` says, and the end tells of the answer that `tells` chooses.
+/// Asks twice. Between the answers stands what `between` says, and the end tells of the answer that `tells`
+/// chooses.
 fn asks_twice(
     between: fn(u32) -> Vec<Chunk>,
     tells: fn(ChatResponse, ChatResponse) -> ChatResponse,
@@ -84,7 +85,7 @@ async fn unreported_second_model_call_is_detected() {
 
 #[tokio::test]
 #[should_panic(
-    expected = "ShownIsRemembered does not hold: \"All done.\" is told of round 1, and None was shown"
+    expected = "ShownIsRemembered does not hold: \"All done.\" is reported for round 1, and None was shown"
 )]
 async fn reporting_void_answer_is_detected() {
     let wrong = || asks_twice(void, |first, _| first);
@@ -129,7 +130,7 @@ fn tells_something_else() -> impl StreamAdvisor {
 }
 
 #[tokio::test]
-#[should_panic(expected = "ShownIsRemembered does not hold: \"Something else.\" is told of round 1")]
+#[should_panic(expected = "ShownIsRemembered does not hold: \"Something else.\" is reported for round 1")]
 async fn one_that_tells_something_else_is_found() {
     every_point_of_advisor(tells_something_else, Scenario::PLAIN, &[]).await;
 }
@@ -154,7 +155,7 @@ fn takes_a_part_for_the_whole() -> impl StreamAdvisor {
 }
 
 #[tokio::test]
-#[should_panic(expected = "FailuresEndTheTurn does not hold: the loop is given it as a whole one")]
+#[should_panic(expected = "FailuresEndTheTurn does not hold: the loop receives it as complete")]
 async fn treating_partial_answer_as_complete_is_detected() {
     every_point_of_advisor(takes_a_part_for_the_whole, Scenario::PLAIN, &[]).await;
 }

@@ -19,8 +19,8 @@ use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 
 /// An advisor that stores each message as it becomes final, and sends the stored conversation to the model.
 ///
-/// By default it stands inside the tool loop and sees every round. In [`Phase::Turn`] it stands outside the loop
-/// and stores the messages that the loop announces. Both store the same messages at the same points. Clones share
+/// By default it is inside the tool loop and sees every round. In [`Phase::Turn`] it is outside the loop and
+/// stores the messages that the loop announces. Both store the same messages at the same points. Clones share
 /// their conversations; two memories created separately do not know each other's running turns.
 ///
 /// # Ordering
@@ -29,7 +29,7 @@ use conversation_store::{ConversationStore, EntryId, StoreError, TimeoutStore};
 /// - The starts of calls that must not run twice ([`Effect::AtMostOnce`](advisor_core::Effect)) are stored before
 ///   any tool of their round starts.
 /// - Results are stored before the next request.
-/// - The last answer and the end of the turn are stored together, before `Completed` comes out.
+/// - The last answer and the end of the turn are stored together, before `Completed` is emitted.
 ///
 /// The model is sent the request's system messages, the view of the conversation and the messages of the turn, and
 /// nothing else.
@@ -73,7 +73,7 @@ impl ChatMemoryAdvisor {
         Self { settings: Settings::new(Arc::new(store)) }
     }
 
-    /// Limits what is sent of a conversation to `window`.
+    /// Limits the sent part of a conversation to `window`.
     #[must_use]
     pub fn with_window(mut self, window: Window) -> Self {
         self.settings.measure.window = window;

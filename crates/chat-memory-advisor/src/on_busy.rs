@@ -5,8 +5,8 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnBusy {
-    /// Fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy). A turn that
-    /// waits for the conversation counts as running.
+    /// Fails at once, with an error of kind [`ConversationBusy`](advisor_core::ErrorKind::ConversationBusy). A
+    /// turn that waits for the conversation counts as running.
     #[default]
     Reject,
     /// Waits until the conversation is free. Waiting turns of one process begin in the order in which they came;
@@ -18,9 +18,9 @@ pub enum OnBusy {
     /// conversation stays held for other processes until the lease expires. A turn that is run inside another turn
     /// of the same conversation waits forever: give it a separate conversation.
     Queue,
-    /// Ends the running turn as if it had been cancelled, then begins the new one. Until it begins, the new turn waits
-    /// ahead of all turns that queue, and must be polled like them. The text that was shown is kept with a marker.
-    /// The stream of the interrupted turn returns an error of kind
+    /// Ends the running turn as if it had been cancelled, then begins the new one. Until it begins, the new turn
+    /// waits ahead of all turns that queue, and must be polled like them. The text that was shown is kept with a
+    /// marker. The stream of the interrupted turn returns an error of kind
     /// [`Cancelled`](advisor_core::ErrorKind::Cancelled).
     ///
     /// A turn whose stream is not polled cannot end by itself. The new turn takes over without it after five

@@ -56,7 +56,7 @@ impl PostgresStore {
     }
 }
 
-/// Converts a token for comparison in the server. A token beyond the server's range was never handed out.
+/// Converts a token for comparison in the server. A token beyond the server's range was never issued.
 fn known(fence: FencingToken) -> i64 {
     i64::try_from(fence.as_u64()).unwrap_or(-1)
 }

@@ -2,7 +2,7 @@
 //!
 //! [`PostgresStore`] is a [`ConversationStore`](conversation_store::ConversationStore) for a `ChatMemoryAdvisor`.
 //! An append is one statement under the lock of the conversation's row. A load is a range read, however long the
-//! conversation is. A write acknowledged by one store is visible to all others at once. It also hands out
+//! conversation is. A write acknowledged by one store is visible to all others at once. It also issues
 //! [leases](conversation_store::Leases).
 //!
 //! # Example

@@ -15,8 +15,8 @@ impl Schema {
     /// Creates the schema name.
     ///
     /// # Errors
-    /// [`SetupError::SchemaName`] unless it has 1 to 63 characters of `a-z`, `0-9` and `_` and starts neither with
-    /// a digit nor with `pg_`, which the server reserves.
+    /// [`SetupError::SchemaName`] unless it has 1 to 63 characters of `a-z`, `0-9` and `_`. It must start neither
+    /// with a digit nor with `pg_`, which the server reserves.
     pub fn new(name: &str) -> Result<Self, SetupError> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let begins_well = !name.starts_with(|first: char| first.is_ascii_digit()) && !name.starts_with("pg_");

@@ -45,7 +45,7 @@ impl RedisStore {
             let candidates = self.candidates(tenant, &after, wanted).await?;
             let more = candidates.len() == wanted;
             after = candidates.last().map(|last| last.conversation().into()).unwrap_or_default();
-            let existing = stream::iter(candidates).map(|key| self.if_there(key)).buffered(CANDIDATES);
+            let existing = stream::iter(candidates).map(|key| self.if_present(key)).buffered(CANDIDATES);
             listed.extend(existing.try_collect::<Vec<_>>().await?.into_iter().flatten());
             if !more {
                 break;
@@ -61,7 +61,7 @@ impl RedisStore {
         found.into_iter().map(key).collect()
     }
 
-    async fn if_there(&self, key: ConversationKey) -> Result<Option<ConversationKey>> {
+    async fn if_present(&self, key: ConversationKey) -> Result<Option<ConversationKey>> {
         let script = self.scripts.exists.key(self.prefix.conversation(&key));
         let there = self.run(&script).await.and_then(|there| number(&there)).map_err(of_reading)?;
         Ok((there == 1).then_some(key))

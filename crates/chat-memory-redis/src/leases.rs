@@ -52,7 +52,7 @@ impl RedisStore {
     }
 }
 
-/// Converts a token for comparison in the script. A token above `EXACT` was never handed out.
+/// Converts a token for comparison in the script. A token above `EXACT` was never issued.
 fn known(fence: FencingToken) -> String {
     if fence.as_u64() > EXACT { "-1".into() } else { fence.as_u64().to_string() }
 }

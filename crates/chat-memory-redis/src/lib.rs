@@ -2,7 +2,7 @@
 //!
 //! [`RedisStore`] is a [`ConversationStore`](conversation_store::ConversationStore) for a `ChatMemoryAdvisor`. An
 //! append is one script, which the server runs atomically. A load is a range read, however long the conversation
-//! is. A write acknowledged by one store is visible to all others at once. It also hands out
+//! is. A write acknowledged by one store is visible to all others at once. It also issues
 //! [leases](conversation_store::Leases).
 //!
 //! # Example
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! # Durability
-//! The server's configuration decides what an acknowledged append survives:
+//! The server's configuration decides which failures an acknowledged append survives:
 //!
 //! | setting | possible loss |
 //! | --- | --- |
@@ -38,7 +38,7 @@
 //!
 //! An append is lost whole or not at all. After a failover a conversation has an earlier state, which writers
 //! notice by its version. Fencing tokens come from the server's clock, so they increase even if the previous lease
-//! was lost. But until the next token is handed out, an older writer is not refused.
+//! was lost. But until the next token is issued, an older writer is not refused.
 //!
 //! Use `maxmemory-policy noeviction`, or one of `volatile-…`. The latter evict only keys that have an expiry:
 //! marks of deleted conversations, and leases without a conversation. A conversation with an evicted key is

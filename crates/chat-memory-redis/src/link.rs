@@ -86,13 +86,13 @@ impl Link for OwnLink {
         let live = live.map_err(|_| StoreError::unavailable("no connection was made in time"))?;
         let mut live = live.map_err(|error| before_sending(&error))?;
         let (asked, patience) = (Instant::now(), time / PATIENCE);
-        let unheard = guard(&live.lost, |lost| {
+        let unanswered = guard(&live.lost, |lost| {
             if asked.elapsed() > patience {
                 lost.store(true, Ordering::Release);
             }
         });
         let answer = answer(&mut live.connection, script, time).await;
-        let lost = ScopeGuard::into_inner(unheard);
+        let lost = ScopeGuard::into_inner(unanswered);
         if answer.as_ref().is_err_and(ends_connection) {
             lost.store(true, Ordering::Release);
         }

@@ -75,7 +75,7 @@ impl Reply {
                     && (entries.is_empty() || parent == batch.fork_at(before));
                 if same { Ok(Some(version)) } else { Err(StoreError::KeyReused) }
             }
-            _ => Err(unheard_of()),
+            _ => Err(unexpected()),
         }
     }
 
@@ -85,7 +85,7 @@ impl Reply {
             ("none", Some(id)) if id > EntryId::BEGINNING => return Err(StoreError::NoSuchEntry { id }),
             ("none", _) => return Ok(Snapshot::default()),
             ("found", _) => {}
-            _ => return Err(unheard_of()),
+            _ => return Err(unexpected()),
         }
         let version = Version::new(self.number()?);
         let (open, turn_from, view_from) = (self.text()?, self.number()?, self.number()?);
@@ -116,7 +116,7 @@ impl Reply {
         match self.word.as_str() {
             "none" => Ok(None),
             "found" => self.number().map(Some),
-            _ => Err(unheard_of()),
+            _ => Err(unexpected()),
         }
     }
 
@@ -130,7 +130,7 @@ impl Standing {
     fn of(value: Value) -> Result<Self> {
         let mut parts = list(value)?.into_iter();
         let id = text(parts.next().unwrap_or_default())?;
-        let seq = id.strip_suffix("-0").and_then(|seq| seq.parse().ok()).ok_or_else(unheard_of)?;
+        let seq = id.strip_suffix("-0").and_then(|seq| seq.parse().ok()).ok_or_else(unexpected)?;
         let mut standing = Self { seq, turn: Vec::new(), body: Vec::new() };
         let mut fields = list(parts.next().unwrap_or_default())?.into_iter();
         while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
@@ -163,7 +163,7 @@ fn segment(value: Value) -> Result<Segment> {
 fn forks(value: Value) -> Result<BranchIndex> {
     let fork = |value| match list(value)?.as_slice() {
         [first, parent] => Ok((number(first)?, EntryId::new(number(parent)?))),
-        _ => Err(unheard_of()),
+        _ => Err(unexpected()),
     };
     list(value)?.into_iter().map(fork).collect()
 }
@@ -172,7 +172,7 @@ fn forks(value: Value) -> Result<BranchIndex> {
 fn entry_id(value: Value) -> Result<Option<EntryId>> {
     match text(value)?.as_str() {
         "" => Ok(None),
-        id => id.parse().map(EntryId::new).map(Some).map_err(|_| unheard_of()),
+        id => id.parse().map(EntryId::new).map(Some).map_err(|_| unexpected()),
     }
 }
 
@@ -183,29 +183,29 @@ pub(crate) fn texts(value: Value) -> Result<Vec<String>> {
 
 pub(crate) fn number(value: &Value) -> Result<u64> {
     match value {
-        Value::Int(number) => u64::try_from(*number).map_err(|_| unheard_of()),
-        _ => Err(unheard_of()),
+        Value::Int(number) => u64::try_from(*number).map_err(|_| unexpected()),
+        _ => Err(unexpected()),
     }
 }
 
 fn text(value: Value) -> Result<String> {
-    String::from_utf8(bytes(value)?).map_err(|_| unheard_of())
+    String::from_utf8(bytes(value)?).map_err(|_| unexpected())
 }
 
 fn bytes(value: Value) -> Result<Vec<u8>> {
     match value {
         Value::BulkString(bytes) => Ok(bytes),
-        _ => Err(unheard_of()),
+        _ => Err(unexpected()),
     }
 }
 
 fn list(value: Value) -> Result<Vec<Value>> {
     match value {
         Value::Array(values) => Ok(values),
-        _ => Err(unheard_of()),
+        _ => Err(unexpected()),
     }
 }
 
-fn unheard_of() -> StoreError {
+fn unexpected() -> StoreError {
     StoreError::outcome_unknown("the server answers as no script of this crate does")
 }

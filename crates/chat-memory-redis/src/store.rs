@@ -20,7 +20,7 @@ use crate::scripts::Scripts;
 /// Needs a tokio runtime with I/O and time.
 ///
 /// # Durability
-/// The server's configuration decides what an acknowledged append survives: see [the crate's
+/// The server's configuration decides which failures an acknowledged append survives: see [the crate's
 /// docs](crate#durability).
 ///
 /// # Cancellation

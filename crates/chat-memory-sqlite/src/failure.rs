@@ -34,8 +34,8 @@ pub(crate) fn lasting(source: impl Into<BoxError>) -> StoreError {
     StoreError::Unavailable { retryable: false, source: Some(source.into()) }
 }
 
-/// Commits. If that fails, only a lock guarantees that nothing was written. A disk error may come after the last
-/// byte of the transaction was written.
+/// Commits the transaction. If that fails, only a lock guarantees that nothing was written. A disk error may come
+/// after the last byte of the transaction was written.
 pub(crate) fn commit(transaction: Transaction<'_>) -> Result {
     transaction.commit().map_err(commit_failed)
 }

@@ -20,7 +20,7 @@
 //! client.prompt().user("I am Ada.").conversation("c1").call().await?;
 //! drop(client);
 //!
-//! // Whoever opens the file later finds it all.
+//! // The conversation is in the file when it is opened again.
 //! let memory = ChatMemoryAdvisor::new(SqliteStore::open(&path).await?);
 //! assert_eq!(memory.transcript(&ConversationKey::new("c1")?).await?.len(), 2);
 //! # Ok(()) }

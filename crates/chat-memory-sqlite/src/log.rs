@@ -67,7 +67,7 @@ impl Log {
         Ok(Self { id, version: 0, fence: None, last: Place::BEGINNING, has_more: false })
     }
 
-    /// Returns why an expected conversation has no row: it was deleted, or its index is damaged.
+    /// Returns the error for an expected conversation without a row: it was deleted, or its index is damaged.
     ///
     /// It scans the rows of all conversations without the index.
     pub(crate) fn gone(connection: &Connection, key: &ConversationKey) -> StoreError {

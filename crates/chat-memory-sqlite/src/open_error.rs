@@ -17,11 +17,11 @@ pub enum OpenError {
         known: u32,
     },
     /// The file is no database, or the database of another application.
-    #[error("the file is there and is no store of conversations; choose another path")]
+    #[error("the file exists and is no store of conversations; choose another path")]
     NotAStore,
     /// The file is damaged: another program has written to it, or the disk has lost data.
     #[error(
-        "the file is damaged; keep a copy of it, and go on with a backup or with what `sqlite3 FILE .recover` finds in it"
+        "the file is damaged; keep a copy of it, and continue with a backup, or with the output of `sqlite3 FILE .recover`"
     )]
     Damaged(#[source] BoxError),
     /// The file cannot be opened, created or written.
@@ -30,7 +30,7 @@ pub enum OpenError {
     /// Another process kept the file locked for longer than this store waits.
     #[error("another process keeps the file locked; try again later")]
     Busy,
-    /// The file system lacks what several processes on one file need.
+    /// The file system lacks features that several processes on one file need.
     #[error(
         "the file's journal cannot be a write-ahead log but is `{journal}`; choose a path on a local disk"
     )]
@@ -42,7 +42,7 @@ pub enum OpenError {
     #[error("a store works off the async threads; open it within a tokio runtime")]
     NoRuntime,
     /// SQLite failed for another reason.
-    #[error("the database cannot be used; its source says why")]
+    #[error("the database cannot be used; the error's source has the reason")]
     Sqlite(#[source] BoxError),
 }
 

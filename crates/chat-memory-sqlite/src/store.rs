@@ -22,8 +22,8 @@ const LARGEST_BATCH: usize = 64 << 20;
 /// open the same file.
 ///
 /// An acknowledged write is on the disk. It survives a crash of the process, and of the machine if the disk keeps
-/// what it has confirmed. While the file is open, SQLite keeps two more files beside it, `-wal` and `-shm`. They
-/// belong to it, and all three must be on a local disk.
+/// confirmed writes. While the file is open, SQLite keeps two more files beside it, `-wal` and `-shm`. They belong
+/// to it, and all three must be on a local disk.
 ///
 /// It keeps every conversation, and the key of each batch, until it is deleted. Fencing tokens are checked.
 ///
@@ -109,7 +109,7 @@ fn connections(path: &Path) -> Result<(Connection, Vec<Connection>), OpenError> 
     Ok((writer, readers))
 }
 
-/// The error of a write whose task failed; it may have been applied. A failed read can be retried.
+/// Returns the error of a write whose task failed; it may have been applied. A failed read can be retried.
 fn may_be_written(how: &'static str) -> StoreError {
     StoreError::outcome_unknown(how)
 }

@@ -64,7 +64,7 @@ pub enum StoreError {
     },
     /// An entry or the batch is larger than the store accepts. Nothing was written.
     #[error(
-        "the batch is larger than the store takes; shorten what is remembered or raise the store's bound"
+        "the batch is larger than the store takes; shorten the stored messages, or raise the store's limit"
     )]
     TooLarge,
     /// An entry is nested too deeply to be read back ([`EntryKind::MAX_DEPTH`](crate::EntryKind::MAX_DEPTH)).
@@ -154,7 +154,7 @@ impl From<StoreError> for Error {
             StoreError::Corrupt { .. } => {
                 (ErrorKind::Store, "the store holds something of this conversation that cannot be read")
             }
-            _ => (ErrorKind::NotPersisted, "what had to be remembered could not be stored"),
+            _ => (ErrorKind::NotPersisted, "messages of the turn could not be stored"),
         };
         Self::new(kind, message).with_source(error)
     }

@@ -48,8 +48,8 @@ number! {
 }
 
 number! {
-    /// The number of a lease. It grows with every holder of a conversation, so that a previous holder can be told
-    /// from its successor.
+    /// The number of a lease. It grows with every holder of a conversation, so that a previous holder can be
+    /// distinguished from its successor.
     FencingToken,
     /// Creates the token with this number.
     new,

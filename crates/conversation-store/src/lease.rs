@@ -6,14 +6,14 @@ use crate::{FencingToken, Result};
 
 /// Hands out leases: the right of a turn to run in a conversation, across all processes that share a store.
 ///
-/// A lease expires, so that a killed turn can be told from a running one. The holder gets a [`FencingToken`] that
-/// is higher than all earlier ones of that conversation. A lease only saves wasted work: versions ensure that two
-/// turns never write at once.
+/// A lease expires, so that a killed turn can be distinguished from a running one. The holder gets a
+/// [`FencingToken`] that is higher than all earlier ones of that conversation. A lease only saves wasted work:
+/// versions ensure that two turns never write at once.
 ///
 /// # Ordering
 /// - At most one turn holds a conversation at a time. Expiry is measured by the store's clock, never the caller's.
-/// - As soon as a token is handed out, an [`append`](crate::ConversationStore::append) with a lower one is refused
-///   as [`Fenced`](crate::StoreError::Fenced).
+/// - As soon as a token is issued, an [`append`](crate::ConversationStore::append) with a lower one is refused as
+///   [`Fenced`](crate::StoreError::Fenced).
 /// - An expired lease remains valid for appends and renewal until another turn acquires the conversation.
 /// - A conversation need not exist to be leased, and a lease does not create it. A lease outlives the deletion of
 ///   its conversation.

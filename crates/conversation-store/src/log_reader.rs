@@ -123,7 +123,7 @@ impl LogReader {
     }
 }
 
-/// The turn of entries in a log without any readable turn.
+/// Returns the turn of entries in a log without any readable turn.
 fn unknown_turn() -> TurnId {
     TurnId::new("unknown").unwrap_or_else(|_| TurnId::mint())
 }

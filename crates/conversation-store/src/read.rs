@@ -86,7 +86,7 @@ impl Snapshot {
 
     /// Builds a snapshot from entries that were read from a store. The read range starts at entry `view_from`; the
     /// open turn, if one exists, at `open_from`. For stores that record both numbers, since damaged entries do not
-    /// tell them.
+    /// contain them.
     #[must_use]
     pub fn from_read(version: Version, mut read: Vec<Entry>, view_from: u64, open_from: Option<u64>) -> Self {
         let place_of = |seq| read.partition_point(|entry| entry.seq < seq);

@@ -59,7 +59,7 @@ impl TimeoutStore {
     }
 }
 
-const SILENT: &str = "the store did not answer within the time that it is given";
+const SILENT: &str = "the store did not answer within its timeout";
 
 // Calls go through `*self.store`: the `Arc` is a store, too, and would box each future once more.
 #[deny(clippy::missing_trait_methods)]

@@ -34,7 +34,7 @@ pub enum DeltaKind {
     /// Further characters of one call's arguments, the only fragment of their event. Equals
     /// [`ToolCalls`](Self::ToolCalls) without its allocations. Nearly all events of a call have this form.
     Arguments {
-        /// Like [`ToolCallDelta::index`].
+        /// The index of the call, as [`ToolCallDelta::index`].
         index: Option<i64>,
         /// The characters.
         text: Text,

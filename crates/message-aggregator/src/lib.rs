@@ -1,8 +1,7 @@
 //! Assembles the streamed answer of a language model: deltas in, chunks and one response out.
 //!
-//! This crate has no async and no I/O. A provider turns its wire events into [`Delta`]s, a
-//! [`MessageAggregator`] turns those into [`Chunk`]s while they come in, and into one [`ChatResponse`]
-//! when the answer ends.
+//! This crate has no async and no I/O. A provider turns its wire events into [`Delta`]s. A [`MessageAggregator`]
+//! turns those into [`Chunk`]s while they arrive, and into one [`ChatResponse`] when the answer ends.
 //!
 //! | word | type |
 //! | --- | --- |

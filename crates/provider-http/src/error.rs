@@ -19,7 +19,7 @@ pub(crate) fn from_transport(error: TransportError, redaction: &Redaction) -> Er
         ),
         TransportError::TimedOut(_) => (
             ErrorKind::Timeout,
-            "the provider took too long; raise the clock in `Timeouts` if it needs more time",
+            "the provider took too long; raise the timeout in `Timeouts` if it needs more time",
         ),
         TransportError::Broken { .. } => {
             (ErrorKind::Connection, "the connection to the provider broke before the answer was complete")

@@ -4,8 +4,8 @@
 //! answer to deltas. It encodes a [`Call`](exchange::Call) and gives it to an
 //! [`HttpClient`](exchange::HttpClient), which does the rest:
 //!
-//! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries according
-//!   to a [`Backoff`](backoff::Backoff);
+//! - sends it with a [`Transport`](transport::Transport) under [`Timeouts`](timeouts::Timeouts), and retries
+//!   according to a [`Backoff`](backoff::Backoff);
 //! - decodes the answer with [`SseDecoder`](sse::SseDecoder) or [`JsonDecoder`](json::JsonDecoder), and with
 //!   [`FastPath`](fast_path::FastPath) for events that have the form of an earlier one;
 //! - types every [`failure`], and passes text from a server through [`Redaction`](redaction::Redaction) before it

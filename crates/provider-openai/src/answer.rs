@@ -23,13 +23,13 @@ use crate::wire::{EVENT, Event, PendingSurrogate, read, repair};
 pub(crate) struct ChatCompletions {
     converter: Converter,
     text: TextMode,
-    /// The first half of a character at whose middle the last text was cut.
-    half: Option<PendingSurrogate>,
+    /// The high surrogate of a character in whose middle the last text was cut.
+    pending: Option<PendingSurrogate>,
 }
 
 impl ChatCompletions {
     pub(crate) fn new(text: TextMode, redaction: Redaction) -> Self {
-        Self { converter: Converter::new(text, redaction), text, half: None }
+        Self { converter: Converter::new(text, redaction), text, pending: None }
     }
 
     /// Sets the tool names of the answered request.
@@ -63,7 +63,7 @@ impl ChatCompletions {
         }
     }
 
-    /// Reads JSON that is no object: a list of errors as Google sends it, or an error in plain words.
+    /// Reads JSON that is no object: a list of errors as Google sends it, or an error as plain text.
     fn read_other(event: AnswerEvent<'_>) -> serde_json::Result<Meaning> {
         let json = match serde_json::from_str::<Value>(event.data) {
             Ok(json) => json,
@@ -91,12 +91,12 @@ impl WireFormat for ChatCompletions {
                 let before = deltas.len();
                 let meaning = self.read_object(event, Meaning::Piece, object, deltas);
                 if deltas.len() > before {
-                    self.half = None;
+                    self.pending = None;
                 }
                 Ok(meaning)
             }
             Err(error) => {
-                let repaired = repair(event.data, &mut self.half).ok_or(error)?;
+                let repaired = repair(event.data, &mut self.pending).ok_or(error)?;
                 let event = AnswerEvent::new(event.name, &repaired);
                 Ok(self.read_object(event, Meaning::Rewritten, serde_json::from_str(&repaired)?, deltas))
             }
@@ -112,11 +112,11 @@ impl WireFormat for ChatCompletions {
     }
 
     fn skipped(&mut self, _: u64) {
-        self.half = None;
+        self.pending = None;
     }
 }
 
-/// An event named `error` is an error, whatever its content.
+/// Checks whether an event is named `error`. It is an error then, whatever its content.
 fn is_error(event: AnswerEvent<'_>) -> bool {
     event.name == Some("error")
 }

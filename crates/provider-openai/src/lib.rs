@@ -11,7 +11,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A server on this machine that plays one answer stands in for a real one.
+//! // A local server that replays one answer replaces a real one.
 //! let body = ChatTranscript::new("example-model").text("Good morning").text(", Vietnam!").finish("stop").done();
 //! let server = ReplayServer::start([Reply::sse(body)]).await?;
 //!

@@ -179,8 +179,8 @@ impl OpenAiModel {
         Self { answer_limits: limits, ..self }
     }
 
-    /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers come out as the
-    /// same chunks. They suit servers that lose tool calls when they stream (Q72).
+    /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
+    /// chunks. They suit servers that lose tool calls when they stream (Q72).
     #[must_use]
     pub fn with_streaming(self, streaming: bool) -> Self {
         Self { streaming, ..self }

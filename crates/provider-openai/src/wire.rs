@@ -3,8 +3,8 @@
 //! One [`Event`] is one event of a stream, or the whole body if nothing is streamed: they differ in `delta` and
 //! `message` only. Every field is optional, `null` means absent, and unknown fields are skipped. Texts without
 //! escapes are borrowed from the event. Rare fields are boxed or not parsed yet, so that the usual event stays
-//! small. A value of an unexpected form counts as absent, except the index of a call ([`CallIndex`]). Valid
-//! JSON that the reader refuses is [repaired](repair()). One odd field must not cost the user the answer.
+//! small. A value of an unexpected form counts as absent, except the index of a call ([`CallIndex`]). Valid JSON
+//! that the reader refuses is [repaired](repair()). One invalid field must not fail the answer.
 
 mod call_index;
 mod content;

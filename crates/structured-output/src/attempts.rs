@@ -123,7 +123,7 @@ impl Problem {
         let message = match self {
             // The parser's message can quote the answer, which is content.
             Self::Form(_) => {
-                "no answer had the form that was asked for; the last one is in the error's partial answer"
+                "no answer had the requested form; the last one is in the error's partial answer"
             }
             Self::Finish(text) => text,
         };

@@ -57,7 +57,7 @@ impl OutputFormat {
     /// fence holds one, it is the longest object or list that has this form; of equally long ones, the last.
     ///
     /// # Errors
-    /// Why no value fits, as text for the model. It can quote the answer.
+    /// The reason why no value fits, as text for the model. It can quote the answer.
     pub fn parse(&self, answer: &str) -> Result<Value, String> {
         let (mut misfit, mut no_json) = (None, None);
         for text in candidates(answer) {

@@ -34,7 +34,7 @@ struct Container {
 struct StringAt {
     is_key: bool,
     escape: Escape,
-    /// Whether the first half of a surrogate pair was escaped, and the second half is missing.
+    /// Whether a high surrogate was escaped, and its low surrogate is missing.
     half: bool,
     /// Up to here no character or escape is incomplete.
     whole: usize,

@@ -14,7 +14,7 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     }
 }
 
-/// How a keyword is treated.
+/// The treatment of a keyword.
 enum Fate {
     Kept,
     LeftOut,

@@ -13,7 +13,7 @@ pub(crate) fn value_of<T: DeserializeOwned>(format: &OutputFormat, response: &Ch
             known => format!("{known:?}"),
         };
         let text = format!(
-            "the turn ended without an answer in the form that was asked for ({reason}); what it ended with is in the error's partial answer"
+            "the turn ended without an answer in the requested form ({reason}); its last answer is in the error's partial answer"
         );
         Error::new(ErrorKind::InvalidOutput, text).with_partial(response.clone())
     })

@@ -154,7 +154,7 @@ impl ToolCallAdvisor {
     ///
     /// let mut messages: Vec<_> = answer.transcript().iter().cloned().collect();
     /// for run in CallRun::from_answer(&turn, &answer)? {
-    ///     // Here somebody approves it. With a memory, its start is recorded next:
+    ///     // Here a person approves it. With a memory, its start is recorded next:
     ///     // let start = CallStart::new(run.key.clone(), run.call.id.clone());
     ///     // memory.record_call_start(&conversation, &start).await?;
     ///     messages.push(Message::tool(advisor.run_call(&tools, run).await?));

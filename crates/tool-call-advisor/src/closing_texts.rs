@@ -29,7 +29,7 @@ pub struct ClosingTexts {
 /// The default text for a direct result without text and media.
 const DONE: &str = "Done.";
 
-/// Why a call was not started.
+/// The reason why a call was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotStarted {
@@ -76,11 +76,11 @@ impl ClosingTexts {
         Self { done: text.into(), ..self }
     }
 
-    /// Hides the closing sentence: the application decides what to show by the finish reason.
+    /// Hides the closing sentence: the application chooses a text by the finish reason.
     ///
     /// The response then has no block. The stored transcript still ends with an assistant message, the default
-    /// sentence. Some providers refuse a transcript that ends with results, and the model should know what
-    /// happened. The message is [hidden](advisor_core::Message::hidden), so submitting the turn again does not
+    /// sentence. Some providers refuse a transcript that ends with results, and the model should know the reason
+    /// for the end. The message is [hidden](advisor_core::Message::hidden), so submitting the turn again does not
     /// show it either.
     #[must_use]
     pub fn silent(self) -> Self {
@@ -135,7 +135,7 @@ impl fmt::Display for NotStarted {
     }
 }
 
-/// Returns what cut an answer off, as readable text.
+/// Returns the reason why an answer was cut off, as readable text.
 fn cut_by(reason: &FinishReason) -> Option<&'static str> {
     match reason {
         FinishReason::Length => Some("length limit"),

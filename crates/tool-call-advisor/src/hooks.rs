@@ -35,23 +35,23 @@ use advisor_core::{
 /// ```
 #[async_trait]
 pub trait LoopHooks: Send + Sync + 'static {
-    /// Called before the first round; may change the request for the whole turn.
+    /// Runs before the first round; may change the request for the whole turn.
     async fn loop_start(&self, request: ChatRequest) -> Result<ChatRequest> {
         Ok(request)
     }
 
-    /// Called before each round, counted from 1; may change the request. Added messages, tools and options stay
-    /// for the rounds that follow.
+    /// Runs before each round, counted from 1; may change the request. Added messages, tools and options stay for
+    /// the rounds that follow.
     async fn before_round(&self, request: ChatRequest, _round: u32) -> Result<ChatRequest> {
         Ok(request)
     }
 
-    /// Called after each round. The returned response steers the loop; shown and stored content stays unchanged.
+    /// Runs after each round. The returned response steers the loop; shown and stored content stays unchanged.
     async fn after_round(&self, response: ChatResponse, _round: u32) -> Result<ChatResponse> {
         Ok(response)
     }
 
-    /// Called after the tools, with the messages that the loop would send; returns the messages to send. Added
+    /// Runs after the tools, with the messages that the loop would send; returns the messages to send. Added
     /// messages stay for the rounds that follow and are recorded, unless they are ephemeral. A message that
     /// replaces another counts as added. Changed results, and changed answers with calls, are sent but not
     /// recorded. A memory inside the loop sends its stored messages instead.
@@ -59,15 +59,15 @@ pub trait LoopHooks: Send + Sync + 'static {
         Ok(next)
     }
 
-    /// Called once on every exit: answer, limit, error or drop. It must not block.
+    /// Runs once on every exit: answer, limit, error or drop. It must not block.
     fn finalize(&self, _outcome: &LoopOutcome) {}
 }
 
-/// How a tool loop ended.
+/// The outcome of a tool loop.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoopOutcome {
-    /// How it ended.
+    /// The reason for its end.
     pub end: LoopEnd,
     /// Number of requests to the model.
     pub rounds: u32,

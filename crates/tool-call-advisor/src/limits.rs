@@ -31,11 +31,12 @@ pub struct ToolLimits {
     /// Media counts as its bytes, or those of its URL or file id, plus its type and name. Media that does not fit
     /// is replaced by a note with its size.
     pub result_media_bytes: usize,
-    /// What happens when a limit on calls is reached.
+    /// The reaction of the loop when a limit on calls is reached.
     pub on_call_limit: OnCallLimit,
 }
 
-/// What happens when a limit on calls is reached. Calls beyond it never run and are answered with an error.
+/// The reaction of the loop when a limit on calls is reached. Calls beyond it never run and are answered with an
+/// error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnCallLimit {
@@ -105,7 +106,7 @@ impl ToolLimits {
         Self { result_media_bytes: bytes, ..self }
     }
 
-    /// Sets what happens when a limit on calls is reached.
+    /// Sets the reaction of the loop when a limit on calls is reached.
     #[must_use]
     pub fn with_on_call_limit(self, on_call_limit: OnCallLimit) -> Self {
         Self { on_call_limit, ..self }

@@ -37,7 +37,7 @@ impl SharedFolder {
     /// Reads a text file inside the folder.
     ///
     /// # Errors
-    /// A text for the model, which says what is allowed but not where the folder is.
+    /// A text for the model, with the rule for paths but without the location of the folder.
     pub(super) fn read(&self, path: &str) -> Result<String, ToolError> {
         self.find(Path::new(path))
             .and_then(|file| text_of(&file))

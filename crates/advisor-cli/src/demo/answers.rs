@@ -18,7 +18,7 @@ fn model() -> ChatTranscript {
     ChatTranscript::new("demo-model")
 }
 
-/// Several calls and no text: the calls are streamed one after another.
+/// Returns several calls and no text: the calls are streamed one after another.
 fn only_calls() -> ChatTranscript {
     model()
         .tool_call(0, "call_tokyo", "get_weather", &["{\"ci", "ty\":\"To", "kyo\"}"])
@@ -28,7 +28,7 @@ fn only_calls() -> ChatTranscript {
         .usage(182, 51)
 }
 
-/// Only text.
+/// Returns only text.
 fn only_text() -> ChatTranscript {
     words(
         model(),
@@ -39,7 +39,7 @@ fn only_text() -> ChatTranscript {
     .usage(301, 38)
 }
 
-/// A short text, then calls. Beside the calls, the text is an empty string and opens no block.
+/// Returns a short text, then calls. Beside the calls, the text is an empty string and opens no block.
 fn text_then_calls() -> ChatTranscript {
     let transcript = words(model(), "Let me look at Paris, too.");
     let begin = |index: u8, id: &str, name: &str| {
@@ -57,7 +57,7 @@ fn text_then_calls() -> ChatTranscript {
         .usage(388, 64)
 }
 
-/// A long text, then a call.
+/// Returns a long text, then a call.
 fn long_text_then_calls() -> ChatTranscript {
     words(
         model(),

@@ -2,9 +2,9 @@
 ///
 /// The loop never repeats a call on its own, for any declaration of its tool. A call that was interrupted by a
 /// drop or a crash is answered by memory, and the model decides how to continue. The same holds when a turn is
-/// submitted again under its id and continues. Calls come a second time only if a caller repeats the answer of an
-/// earlier run to the loop, such as an advisor for a durable engine ([`StartedCalls`](crate::StartedCalls)). Then
-/// the effect decides.
+/// submitted again under its id and continues. Calls come a second time only if a caller passes the answer of an
+/// earlier run to the loop again. An advisor for a durable engine does so. Then the effect decides; see
+/// [`StartedCalls`](crate::StartedCalls).
 ///
 /// | the tool declares | before it runs | a call of a repeated answer |
 /// | --- | --- | --- |

@@ -8,8 +8,8 @@ use crate::{AdvisorChain, ChatRequest, ChunkStream, Placement, Result, ToolSet};
 
 /// Name, placement and hooks of an advisor, common to both advisor traits.
 pub trait AdvisorInfo: Send + Sync + 'static {
-    /// Returns the name for plans, traces and errors: the name of the type by default, without its path and its type
-    /// parameters.
+    /// Returns the name for plans, traces and errors: the name of the type by default, without its path and its
+    /// type parameters.
     fn name(&self) -> &str {
         let path = type_name::<Self>();
         let last = path.split_once('<').map_or(path, |(before, _)| before).rsplit("::").next();
@@ -96,9 +96,9 @@ pub trait StreamAdvisor: AdvisorInfo {
 /// type implements one of the two, never both.
 ///
 /// # Ordering
-/// `before` runs outer to inner, `after` inner to outer. `after` of every advisor inside the tool loop
-/// has completed for a round before a tool of that round starts and before anyone outside sees that
-/// the round ended.
+/// `before` runs outer to inner, `after` inner to outer. In each round, `after` of every advisor inside the tool
+/// loop completes first. Only then does a tool of that round start, and does anyone outside see that the round
+/// ended.
 ///
 /// # Cancellation
 /// If the turn is dropped, `after` does not run, or is dropped at an await point. [`Advisor::State`] is dropped in

@@ -124,24 +124,24 @@ fn check_sides(links: &[Link]) -> Result<()> {
         (
             0..memory,
             MemorySide::Inside,
-            "inside memory, which would remember what was never shown; place it in the model-call phase",
+            "inside memory, which would store text that was never shown; place it in the model-call phase",
         ),
         (
             memory..tool_loop,
             MemorySide::Inside,
-            "inside the tool loop, which tells memory what was never shown; place it in the model-call phase",
+            "inside the tool loop, which reports answers to memory before this advisor edits them; place it in the model-call phase",
         ),
         (
             memory..links.len(),
             MemorySide::Outside,
-            "outside memory, which would remember what it is there to change; \
+            "outside memory, which would store messages before this advisor changes them; \
              place it in the turn phase and add it before the memory",
         ),
     ];
     for (places, side, belongs) in misplaced {
         let mut links = links.get(places).unwrap_or_default().iter();
         if let Some(link) = links.find(|link| link.placement.side == side) {
-            return Err(Error::configuration(format!("`{}` has to stand {belongs}", link.advisor.name())));
+            return Err(Error::configuration(format!("`{}` must be {belongs}", link.advisor.name())));
         }
     }
     Ok(())
@@ -160,7 +160,7 @@ fn check_history(loops: &[&Link], memory_inside: bool) -> Result<()> {
             advisor.name()
         ))),
         History::InMemory if !memory_inside => Err(Error::configuration(format!(
-            "`{}` keeps no history and no memory inside the loop does, so the model would not see what was said before; \
+            "`{}` keeps no history and no memory inside the loop does, so the model would not see earlier messages; \
              leave the history unset, or add a memory in the round phase",
             advisor.name()
         ))),

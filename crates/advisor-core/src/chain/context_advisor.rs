@@ -61,11 +61,11 @@ impl<F: Send + Sync + 'static> AdvisorInfo for ContextFn<F> {
     }
 }
 
-/// The contexts of a turn, each with the advisor that found it.
+/// The contexts of a turn, each with its advisor.
 #[derive(Default)]
 struct Contexts(Vec<(Arc<dyn Any + Send + Sync>, Context)>);
 
-/// A context, empty until it is found.
+/// A context, empty until it is computed.
 type Context = Arc<OnceCell<Text>>;
 
 impl Contexts {

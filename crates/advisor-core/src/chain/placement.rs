@@ -4,15 +4,15 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Placement {
-    /// How often it runs.
+    /// The phase in which it runs.
     pub phase: Phase,
     /// Its special role, if any.
     pub role: AdvisorRole,
-    /// The side of memory on which it has to stand, in a chain with memory.
+    /// The side of memory on which it must be, in a chain with memory.
     pub side: MemorySide,
 }
 
-/// The side of memory on which an advisor has to stand. Building a chain with it on the other side fails.
+/// The side of memory on which an advisor must be. Building a chain with it on the other side fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "a memory has two sides")]
 pub enum MemorySide {
@@ -27,7 +27,7 @@ pub enum MemorySide {
     Outside,
 }
 
-/// How often an advisor runs, and thereby its distance from the model. Ordered outermost first.
+/// The frequency of an advisor's runs, and thereby its distance from the model. Ordered outermost first.
 ///
 /// Inside a phase, the advisor added first is outermost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ pub enum Phase {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum History {
-    /// The memory, if one stands inside the loop, else the loop.
+    /// The memory, if one is inside the loop, else the loop.
     #[default]
     Auto,
     /// The loop.

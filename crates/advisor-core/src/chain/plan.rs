@@ -18,7 +18,7 @@ pub struct Plan {
 pub struct PlanEntry {
     /// The advisor's name.
     pub name: String,
-    /// How often it runs.
+    /// The phase in which it runs.
     pub phase: Phase,
     /// Its special role, if any.
     pub role: AdvisorRole,
@@ -107,7 +107,9 @@ impl fmt::Display for Plan {
             Some(memory) if memory.phase == Phase::Round => {
                 writeln!(f, "Each round is stored as it completes, before a tool of it runs.")
             }
-            Some(_) => writeln!(f, "Each message is stored as the loop makes it final, before it goes on."),
+            Some(_) => {
+                writeln!(f, "Each message is stored as the loop makes it final, before the loop continues.")
+            }
         }?;
         let all = self.entries.len();
         let changing = self.names(all, MemorySide::Outside);
@@ -115,7 +117,7 @@ impl fmt::Display for Plan {
             writeln!(
                 f,
                 "Outside memory: {changing}. Messages that they add are stored, unless they are ephemeral or instructions; \
-                 what they change of an answer is not remembered."
+                 their changes to an answer are not stored."
             )?;
         }
         // The loop reports its answers to memory before these advisors see them.
@@ -123,7 +125,7 @@ impl fmt::Display for Plan {
         if !between.is_empty() {
             writeln!(
                 f,
-                "Outside the loop, which tells memory of each answer: {between}. What they change of an answer is not remembered."
+                "Outside the loop, which reports each answer to memory: {between}. Their changes to an answer are not stored."
             )?;
         }
         // The loop reports the answers inside it to memory, even where memory is further inside.
@@ -131,7 +133,7 @@ impl fmt::Display for Plan {
         if !answering.is_empty() {
             writeln!(
                 f,
-                "An answer that one of these gives by itself is made outside memory and not remembered: {answering}."
+                "An answer that one of these gives by itself is made outside memory and not stored: {answering}."
             )?;
         }
         Ok(())

@@ -220,9 +220,7 @@ fn duplicate_tool(name: &str) -> Error {
 
 fn check_spawner(on_drop: OnDrop, spawner: Option<&Spawner>) -> Result<()> {
     if on_drop == OnDrop::FinishTurn && spawner.is_none() {
-        return Err(Error::configuration(
-            "finishing a dropped turn needs somewhere to run: give the client a spawner",
-        ));
+        return Err(Error::configuration("finishing a dropped turn needs a spawner: give one to the client"));
     }
     Ok(())
 }

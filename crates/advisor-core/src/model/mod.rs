@@ -58,19 +58,19 @@ pub trait ChatModel: Send + Sync + 'static {
     }
 }
 
-/// How much of the response format a server enforces, in ascending order.
+/// The part of the response format that a server enforces, in ascending order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum SchemaSupport {
-    /// Nothing: the prompt asks for the form in words.
+    /// Nothing: the prompt describes the form.
     #[default]
     None,
-    /// That the answer is a JSON object ([`ResponseFormat::JsonObject`](crate::ResponseFormat::JsonObject)).
+    /// The answer is a JSON object ([`ResponseFormat::JsonObject`](crate::ResponseFormat::JsonObject)).
     JsonObject,
-    /// That the answer fits a schema ([`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema)), in
-    /// requests without tools only: the server's grammar leaves a model no way to call one.
+    /// The answer fits a schema ([`ResponseFormat::JsonSchema`](crate::ResponseFormat::JsonSchema)), in requests
+    /// without tools only: the server's grammar leaves a model no way to call one.
     JsonSchemaWithoutTools,
-    /// That the answer fits a schema, also in requests with tools.
+    /// The answer fits a schema, also in requests with tools.
     JsonSchema,
 }
 

@@ -75,7 +75,7 @@ impl ChunkStream {
         Self::from_batches(OneByOne { stream: source })
     }
 
-    /// Like [`new`](Self::new), for a source that can return ready chunks in batches.
+    /// Creates the same stream as [`new`](Self::new), from a source that can return ready chunks in batches.
     #[doc(hidden)]
     pub fn from_batches(source: impl Batches<Chunk> + Send + 'static) -> Self {
         Self { state: State::Live(Box::pin(source)), stages: Vec::new(), emitted: false }

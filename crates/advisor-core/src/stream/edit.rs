@@ -136,6 +136,6 @@ impl<F: FnMut(Chunk, &mut VecDeque<Chunk>)> Edited<F> {
     fn edited_error(&mut self, error: Error) -> Error {
         let partial = error.partial().map(|partial| self.answers.edited_response(partial, &self.blocks));
         let history = error.history().map(|history| self.answers.edited_messages(history));
-        error.retold(partial, history)
+        error.with_seen(partial, history)
     }
 }

@@ -26,8 +26,8 @@ impl ChunkStream {
     /// editor outside the loop made to earlier rounds. If the turn ends between two rounds, the answer is empty.
     ///
     /// The results of a round become final together. If one of its tools is still running, all its calls get
-    /// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) as their result, or
-    /// [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) if they must not run twice and were started.
+    /// [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN) as their result. Started calls that must not run twice get
+    /// [`VERIFY_BEFORE_RETRYING`](crate::VERIFY_BEFORE_RETRYING) instead.
     ///
     /// # Example
     /// ```

@@ -20,7 +20,7 @@ impl ChunkStream {
         Self::from_delta_batches(aggregator, OneByOne { stream: deltas })
     }
 
-    /// Like [`from_deltas`](Self::from_deltas), for deltas that can be taken in batches.
+    /// Creates the same stream as [`from_deltas`](Self::from_deltas), from deltas that can be taken in batches.
     #[doc(hidden)]
     pub fn from_delta_batches(
         aggregator: MessageAggregator,

@@ -16,7 +16,8 @@ impl ChunkStream {
         self.in_span_told(span, |_, _| {})
     }
 
-    /// Like [`in_span`](Self::in_span); also calls `tell` with every polled item, to record fields in the span.
+    /// Does the same as [`in_span`](Self::in_span), and calls `tell` with every polled item, to record fields in
+    /// the span.
     pub(crate) fn in_span_told(self, span: Span, tell: fn(&Span, &Result<Chunk>)) -> Self {
         if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span, tell }) }
     }

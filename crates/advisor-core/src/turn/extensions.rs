@@ -45,7 +45,7 @@ impl Extensions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TypeId, Box<dyn Any + Send>>> {
-        // Code under the lock never leaves the map half changed.
+        // Code under the lock never leaves the map inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

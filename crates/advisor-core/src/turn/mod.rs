@@ -92,8 +92,8 @@ impl Turn {
     }
 
     /// Adds a side task to the turn, such as keeping a lease. It is polled by the turn's stream, makes no progress
-    /// while that is not polled, and is dropped when the turn ends. Nothing is spawned. Another task may attach it:
-    /// a stream that waits is woken.
+    /// while that is not polled, and is dropped when the turn ends. Nothing is spawned. Another task may attach
+    /// it: a stream that waits is woken.
     ///
     /// If it returns, the turn ends with its error: as interrupted if that is of kind
     /// [`Cancelled`](crate::ErrorKind::Cancelled), otherwise as failed. Without a
@@ -184,7 +184,7 @@ impl Turn {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Code under the lock never leaves the state half changed.
+        // Code under the lock never leaves the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -79,12 +79,11 @@ impl Record {
 pub enum Step {
     /// The model's answer in a round that is followed by another.
     Answer,
-    /// These calls are about to run, and their tools must not run twice ([`Effect::AtMostOnce`](crate::Effect)).
+    /// The calls that are about to run, of tools that must not run twice ([`Effect::AtMostOnce`](crate::Effect)).
     ///
     /// The record has no messages. It follows the answer that made the calls, at most once per round, in call
-    /// order. Calls that are denied or have bad arguments are not included. If a recorder knows that a call was
-    /// started in an earlier run of the turn, it notes the call in the turn's
-    /// [`StartedCalls`](crate::StartedCalls), or fails.
+    /// order. Calls that are denied or have bad arguments are not included. A recorder that knows of a start in an
+    /// earlier run of the turn notes the call in the turn's [`StartedCalls`](crate::StartedCalls), or fails.
     Started(Vec<CallStart>),
     /// The results of all calls of a round, in call order.
     Results,
@@ -94,7 +93,7 @@ pub enum Step {
     End(TurnEnd),
 }
 
-/// How a turn ended. Memory stores its JSON form.
+/// The end of a turn. Memory stores its JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 #[non_exhaustive]

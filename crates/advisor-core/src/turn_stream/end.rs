@@ -134,7 +134,7 @@ impl TurnStream {
     /// Ends the turn after a panic in a poll: the inner stream must not be polled again, so the end is recorded.
     /// If the recording itself panicked, returns the error at once.
     pub(super) fn end_after_panic(&mut self) -> Option<Error> {
-        let error = Error::new(ErrorKind::Advisor, "code of the chain panicked; the turn is over");
+        let error = Error::new(ErrorKind::Advisor, "code of the chain panicked; the turn has ended");
         match self.state {
             State::Opening(_) | State::Live(_) => self.fail(error),
             State::Ending(..) => return self.end(Err(error)).err(),

@@ -35,7 +35,7 @@ use crate::{Error, OnDrop, Result, Spawner, Turn, TurnHandle, TurnResponse, span
 ///
 /// # Errors
 /// Those of the chain; [`Error::emitted`] says whether anything was delivered before. If code of the chain panics
-/// in a poll and the panic is caught, the next poll ends the turn with an error of kind
+/// in a poll and the panic is caught, the next poll ends the turn. Its error is of kind
 /// [`ErrorKind::Advisor`](crate::ErrorKind::Advisor).
 ///
 /// # Example

@@ -10,9 +10,9 @@ use crate::{Result, TurnStream};
 impl TurnStream {
     /// Waits until the turn has started: the chain has answered or failed.
     ///
-    /// A service calls it before it sends the head of its HTTP response, so that an error such as a busy
-    /// conversation or a rejected key becomes an HTTP status. Usually the model has begun to answer by then. The
-    /// returned turn yields every chunk from the first one on.
+    /// A service calls it before it sends the head of its HTTP response. So an error, such as a busy conversation
+    /// or a rejected key, becomes an HTTP status. Usually the model has begun to answer by then. The returned turn
+    /// yields every chunk from the first one on.
     ///
     /// # Cancellation
     /// Dropping the future drops the turn.

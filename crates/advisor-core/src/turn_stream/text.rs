@@ -114,7 +114,7 @@ impl FusedStream for TextStream {
 fn restarted() -> Error {
     Error::new(
         ErrorKind::Configuration,
-        "an attempt was restarted after its text had been given; read the chunks of the turn, which say what is void",
+        "an attempt was restarted after its text had been emitted; read the chunks of the turn, which mark void text",
     )
     .after_emission()
 }

@@ -5,7 +5,7 @@ use conversation_store::{Entry, NewEntry};
 
 use super::{Event, Fault, Injection, Outcome, Place, Scenario};
 
-/// A case that has run: turns of one conversation with injections, and a last one without.
+/// A case that has run: turns of one conversation with injections, and a last turn without any.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CaseRun {

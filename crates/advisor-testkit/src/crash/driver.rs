@@ -217,7 +217,7 @@ impl CrashDriver {
         run
     }
 
-    /// Does the same, and checks that every fault of the case was injected.
+    /// Runs and checks a case, and checks that every fault of it was injected.
     async fn injected(&mut self, turns: &[&[Injection]]) -> CaseRun {
         let run = self.checked(turns).await;
         assert!(

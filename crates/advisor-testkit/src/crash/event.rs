@@ -143,11 +143,11 @@ impl fmt::Display for Event {
             Self::LoopStarted => f.write_str("the loop starts"),
             Self::RoundStarted => f.write_str("the loop starts a round"),
             Self::RoundEnded(response) => {
-                write!(f, "the loop is given the answer of round {}", response.round())
+                write!(f, "the loop receives the answer of round {}", response.round())
             }
             Self::LoopEnded => f.write_str("the loop is finalized"),
-            Self::Leaked(left) => write!(f, "{left} parts of the turn are still there"),
-            Self::Late(place) => write!(f, "went on without a turn: {place}"),
+            Self::Leaked(left) => write!(f, "{left} parts of the turn remain"),
+            Self::Late(place) => write!(f, "continued without a turn: {place}"),
         }
     }
 }

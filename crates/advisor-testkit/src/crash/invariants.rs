@@ -34,10 +34,10 @@ pub enum Invariant {
     /// The same holds after the model has failed, until the model is asked again inside the loop or another
     /// answer is given there. A part of a failed answer is no answer.
     FailuresEndTheTurn,
-    /// O6, S1: a turn ends, its end is stored before `Completed` comes out, and nothing follows.
+    /// O6, S1: a turn ends, its end is stored before `Completed` is emitted, and nothing follows.
     TheEndComesLast,
     /// T5: no call runs twice. The start of a call that must not run twice is stored before the loop runs any tool
-    /// of its round, or, outside the loop, before the call runs.
+    /// of its round. Outside the loop, it is stored before the call runs.
     ToolsRunOnce,
     /// T4: a loop that begins ends exactly once.
     LoopsEndOnce,

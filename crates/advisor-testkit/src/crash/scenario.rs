@@ -86,7 +86,7 @@ fn done() -> Answer {
     Answer::new().text("All ").text("done.").finish(FinishReason::Stop)
 }
 
-/// The ids are the same in every turn, as with many servers.
+/// Returns an answer with calls of these tools. Their ids are the same in every turn, as with many servers.
 fn calls(round: u32, tools: [&str; 2]) -> Answer {
     let answer = Answer::new().text(format!("Round {round}: "));
     let calls = (1..)
@@ -95,7 +95,7 @@ fn calls(round: u32, tools: [&str; 2]) -> Answer {
     calls.finish(FinishReason::ToolCalls)
 }
 
-/// The tools that scenarios call.
+/// Returns the tools that scenarios call.
 pub(super) fn tools(points: &AwaitPoints) -> ToolSet {
     let definition = |name: &str| ToolDefinition::new(name, "A tool.", json!({"type": "object"}));
     let works = |definition| FnTool::new(definition, |_: Value| async { Ok("worked") });

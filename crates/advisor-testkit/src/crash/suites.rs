@@ -47,7 +47,7 @@ pub async fn every_point_of_store(store: impl ConversationStore, scenario: Scena
         let places = driver.places().await;
         assert!(
             places.contains(&Place::AfterLease),
-            "the store hands out leases, and none was given: {places:?}"
+            "the store supports leases, but granted none: {places:?}"
         );
         cases += driver.every_point(&AT_A_STORE).await;
     }
@@ -246,7 +246,7 @@ macro_rules! crash_points_of_advisor {
 ///     use super::*;
 ///     advisor_testkit::crash_points_of_chain!(|leaves: &Leaves| {
 ///         let points = leaves.points.clone();
-///         // An advisor with an await point of its own.
+///         // An advisor with its own await point.
 ///         let cache = from_fn("cache", move |request: ChatRequest, next: AdvisorChain| {
 ///             let points = points.clone();
 ///             async move {

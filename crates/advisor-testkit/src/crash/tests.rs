@@ -355,7 +355,7 @@ async fn what_goes_on_after_a_turn_is_found() {
     points.pass("late").await.unwrap();
     drop(left);
     let events: Vec<_> = points.events().iter().map(ToString::to_string).collect();
-    assert_eq!(events, ["1 parts of the turn are still there", "went on without a turn: late"]);
+    assert_eq!(events, ["1 parts of the turn remain", "continued without a turn: late"]);
 }
 
 /// Creates a driver of a chain with this advisor as the outermost one.
@@ -406,7 +406,7 @@ async fn chain_with_own_tool_loop_is_detected() {
 
 #[tokio::test]
 #[should_panic(expected = "can happen at no point of this turn")]
-async fn a_fault_that_cannot_happen_is_found() {
+async fn impossible_fault_is_detected() {
     driver(Scenario::PLAIN).every_point(&[Fault::Store(crate::StoreFault::HangBefore)]).await;
 }
 
@@ -419,7 +419,7 @@ async fn hanging_turn_is_detected_and_located() {
     assert_eq!(run.turns[0].outcome, Outcome::Stuck);
     let broken = run.check(&[]).unwrap_err();
     assert_eq!(broken.invariant(), Invariant::TheEndComesLast);
-    assert!(broken.problem().contains("hangs after 1 points, the last of which is: before the first poll"));
+    assert!(broken.problem().contains("hangs after 1 points; the last one is: before the first poll"));
     assert!(broken.to_string().contains("outcome: Stuck"), "{broken}");
 }
 

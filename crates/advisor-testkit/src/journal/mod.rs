@@ -163,7 +163,7 @@ impl Journal {
         Ok(())
     }
 
-    /// [`happens_before`](Self::happens_before), as an assertion.
+    /// Asserts [`happens_before`](Self::happens_before).
     ///
     /// # Panics
     ///
@@ -173,7 +173,7 @@ impl Journal {
         require(self.happens_before(earlier, later));
     }
 
-    /// [`in_order`](Self::in_order), as an assertion.
+    /// Asserts [`in_order`](Self::in_order).
     ///
     /// # Panics
     ///

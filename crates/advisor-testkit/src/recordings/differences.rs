@@ -40,7 +40,7 @@ pub fn differences(expected: &Value, got: &Value) -> Vec<String> {
         return vec!["the result is no JSON object".to_owned()];
     }
     let comparison = Comparison { expected, got };
-    let error = is_there(expected.get("error"));
+    let error = is_present(expected.get("error"));
     let finish = !text_of(expected, "finish_reason").is_empty();
     let mut found = Vec::new();
     if error || finish {
@@ -247,7 +247,7 @@ fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
 }
 
 /// Checks whether a value is present and neither null nor empty.
-fn is_there(value: Option<&Value>) -> bool {
+fn is_present(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => false,
         Some(Value::String(text)) => !text.is_empty(),

@@ -41,8 +41,8 @@ fn load_one(directory: &Path, api: &str, entry: &Value) -> io::Result<Recording>
     } else {
         recorded
     };
-    let request = read_json_if_there(&directory.join(format!("{name}.request.json")))?;
-    let transport = read_json_if_there(&directory.join(format!("{name}.transport.json")))?;
+    let request = read_json_if_present(&directory.join(format!("{name}.request.json")))?;
+    let transport = read_json_if_present(&directory.join(format!("{name}.transport.json")))?;
     Ok(Recording {
         name: name.to_owned(),
         api: api.to_owned(),
@@ -96,7 +96,7 @@ fn read_json(path: &Path) -> io::Result<Value> {
 }
 
 /// Returns the JSON of a file; `null` if the file does not exist.
-fn read_json_if_there(path: &Path) -> io::Result<Value> {
+fn read_json_if_present(path: &Path) -> io::Result<Value> {
     if path.exists() { read_json(path) } else { Ok(Value::Null) }
 }
 

@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 /// use advisor_testkit::{Around, Asked, StoreAround, Work};
 /// use conversation_store::{Batch, BatchKey, ConversationStore, InMemoryStore, StoreError, Version};
 ///
-/// /// A store that nobody may write to.
+/// /// A read-only store.
 /// struct ReadOnly;
 ///
 /// #[async_trait]
@@ -109,7 +109,7 @@ impl<S: ConversationStore + ?Sized, A: Around> StoreAround<S, A> {
             Ok(version(answered))
         };
         self.around.around(asked, Box::pin(work)).await?;
-        answer.ok_or_else(|| StoreError::unavailable("what stands around the store did not ask it"))
+        answer.ok_or_else(|| StoreError::unavailable("the code around the store did not call it"))
     }
 
     fn leases_of_inner(&self) -> Result<&dyn Leases, StoreError> {

@@ -34,7 +34,7 @@ pub struct HandedOutCall {
 /// do.
 #[must_use]
 pub fn handed_out_calls(snapshot: &Snapshot) -> Vec<HandedOutCall> {
-    last_to_say_something(&snapshot.entries).map(calls_left_by).unwrap_or_default()
+    last_with_messages(&snapshot.entries).map(calls_left_by).unwrap_or_default()
 }
 
 impl ChatMemoryAdvisor {
@@ -82,7 +82,7 @@ impl ChatMemoryAdvisor {
                 extend_with_planned(&mut log, closing);
             }
             let is_all = log.first().is_none_or(Entry::is_first);
-            match last_to_say_something(&log) {
+            match last_with_messages(&log) {
                 None if !is_all => turns = turns.saturating_mul(2),
                 entries => {
                     let entries = entries.unwrap_or_default().to_vec();
@@ -121,8 +121,8 @@ impl fmt::Debug for HandedOutCall {
     }
 }
 
-fn last_to_say_something(log: &[Entry]) -> Option<&[Entry]> {
-    log.chunk_by(same_turn).rfind(|turn| says_something(turn))
+fn last_with_messages(log: &[Entry]) -> Option<&[Entry]> {
+    log.chunk_by(same_turn).rfind(|turn| has_messages(turn))
 }
 
 /// Returns the calls that a turn left to the caller.
@@ -134,17 +134,17 @@ fn calls_left_by(turn: &[Entry]) -> Vec<HandedOutCall> {
     if waits { open_at_end(turn).unwrap_or_default() } else { Vec::new() }
 }
 
-fn says_something(turn: &[Entry]) -> bool {
-    last_end(turn) != Some(&TurnEnd::RolledBack) && said(turn).next().is_some()
+fn has_messages(turn: &[Entry]) -> bool {
+    last_end(turn) != Some(&TurnEnd::RolledBack) && remembered(turn).next().is_some()
 }
 
 /// Returns the calls of a turn's last answer that have no result. `None` without an answer, or if a message other
 /// than a result follows it.
 fn open_at_end(turn: &[Entry]) -> Option<Vec<HandedOutCall>> {
-    let said: Vec<_> = said(turn).collect();
-    let at = said.iter().rposition(|(_, message)| is_answer(message))?;
-    let (entry, answer) = said.get(at)?;
-    let later = said.iter().skip(at.saturating_add(1));
+    let remembered: Vec<_> = remembered(turn).collect();
+    let at = remembered.iter().rposition(|(_, message)| is_answer(message))?;
+    let (entry, answer) = remembered.get(at)?;
+    let later = remembered.iter().skip(at.saturating_add(1));
     let mut results: Vec<_> =
         later.map(|(_, message)| Some(&message.tool_result()?.call_id)).collect::<Option<_>>()?;
     let mut is_open = |call: &ToolCall| {
@@ -169,7 +169,7 @@ fn is_started(turn: &[Entry], key: &CallKey) -> bool {
 }
 
 /// Returns the remembered messages of a turn, without empty answers, each with its entry.
-fn said(turn: &[Entry]) -> impl Iterator<Item = (&Entry, &Message)> {
+fn remembered(turn: &[Entry]) -> impl Iterator<Item = (&Entry, &Message)> {
     let messages = turn.iter().filter_map(|entry| Some((entry, entry.kind.as_message()?)));
     messages.filter(|(_, message)| is_remembered(message) && !message.is_empty_answer())
 }

@@ -9,22 +9,22 @@ use conversation_store::{EntryKind, Snapshot};
 #[derive(Debug, Default)]
 pub(crate) struct Damaged(Mutex<HashSet<(ConversationKey, u64)>>);
 
-/// How many of them are kept. Beyond that, the set is cleared, and entries are reported once more.
+/// The maximum number of them. Beyond that, the set is cleared, and entries are reported once more.
 const MOST: usize = 1_024;
 
 impl Damaged {
     /// Warns once of each damaged entry of a snapshot. The content of the entries is not logged.
-    pub(crate) fn tell(&self, key: &ConversationKey, snapshot: &Snapshot) {
-        for seq in self.untold(key, snapshot) {
+    pub(crate) fn warn(&self, key: &ConversationKey, snapshot: &Snapshot) {
+        for seq in self.unreported(key, snapshot) {
             tracing::warn!(
                 conversation = %key,
                 seq,
-                "an entry of a conversation cannot be read; it stays in the store and is left out of what is sent"
+                "an entry of a conversation cannot be read; it stays in the store and is not sent to the model"
             );
         }
     }
 
-    fn untold(&self, key: &ConversationKey, snapshot: &Snapshot) -> Vec<u64> {
+    fn unreported(&self, key: &ConversationKey, snapshot: &Snapshot) -> Vec<u64> {
         let open = snapshot.open_turn.iter().flat_map(|open| &open.entries);
         let damaged: Vec<_> = snapshot
             .entries
@@ -36,11 +36,11 @@ impl Damaged {
         if damaged.is_empty() {
             return damaged;
         }
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() > MOST {
-            told.clear();
+        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.len() > MOST {
+            reported.clear();
         }
-        damaged.into_iter().filter(|seq| told.insert((key.clone(), *seq))).collect()
+        damaged.into_iter().filter(|seq| reported.insert((key.clone(), *seq))).collect()
     }
 }
 
@@ -56,10 +56,10 @@ mod tests {
         let entries = log(&[("t", vec![user("u").into(), EntryKind::Corrupt(b"secret".into())])]);
         let snapshot = Snapshot::from_log(&entries, ReadRange::All);
         let key = |name: &str| ConversationKey::new(name).unwrap();
-        assert_eq!(damaged.untold(&key("a"), &snapshot), [2]);
-        assert_eq!(damaged.untold(&key("a"), &snapshot), [] as [u64; 0]);
+        assert_eq!(damaged.unreported(&key("a"), &snapshot), [2]);
+        assert_eq!(damaged.unreported(&key("a"), &snapshot), [] as [u64; 0]);
         for other in 0..3 * MOST {
-            assert_eq!(damaged.untold(&key(&format!("c{other}")), &snapshot), [2]);
+            assert_eq!(damaged.unreported(&key(&format!("c{other}")), &snapshot), [2]);
             assert!(damaged.0.lock().unwrap().len() <= MOST + 1);
         }
     }

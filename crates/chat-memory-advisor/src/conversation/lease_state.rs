@@ -13,7 +13,7 @@ pub(crate) struct LeaseState {
     id: TurnId,
     /// The turn owns this state, through its extensions.
     turn: Weak<Turn>,
-    /// Whether another turn is to take over.
+    /// Whether another turn has interrupted this one.
     interrupted: AtomicBool,
     /// The fencing token of its lease, if it has one.
     fence: std::sync::Mutex<Option<FencingToken>>,
@@ -21,7 +21,7 @@ pub(crate) struct LeaseState {
     /// renewed afterwards.
     pub(crate) renewed: Mutex<bool>,
     /// The number of renewals that the store did not answer; they may still take effect.
-    pub(crate) unheard_renewals: AtomicU32,
+    pub(crate) unanswered_renewals: AtomicU32,
 }
 
 impl LeaseState {
@@ -32,7 +32,7 @@ impl LeaseState {
             interrupted: AtomicBool::new(false),
             fence: std::sync::Mutex::default(),
             renewed: Mutex::default(),
-            unheard_renewals: AtomicU32::new(0),
+            unanswered_renewals: AtomicU32::new(0),
         }
     }
 
@@ -55,7 +55,7 @@ impl Owner for LeaseState {
     }
 
     fn interrupt(&self) {
-        // Once: an unpolled turn may be interrupted by many.
+        // Only once: many turns may interrupt a turn that is not polled.
         if !self.interrupted.swap(true, Ordering::Relaxed)
             && let Some(turn) = self.turn.upgrade()
         {

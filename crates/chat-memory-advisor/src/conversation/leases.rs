@@ -7,7 +7,7 @@ use crate::conversation::map::{ConversationMap, Weight};
 /// The leases that this process may hold in the store, bounded by their bytes.
 pub(crate) type HeldLeases = ConversationMap<HeldLease>;
 
-/// What this process knows of the lease of a conversation.
+/// The lease of a conversation, as far as this process knows it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HeldLease {
     /// The fencing token of the running turn; or of the last one, if its lease could not be released.
@@ -62,7 +62,7 @@ impl ConversationMap<HeldLease> {
     /// Removes the lease of a conversation if all leases exceed the limit and no turn runs under it. This is safe:
     /// a lease expires.
     ///
-    /// `is_running` is asked while the lease cannot change. So a turn that has begun since notes its own lease
+    /// `is_running` is called while the lease cannot change. So a turn that has begun since notes its own lease
     /// afterwards.
     pub(crate) fn evict(&self, key: &ConversationKey, is_running: impl FnOnce() -> bool) {
         if self.weight() > self.most {

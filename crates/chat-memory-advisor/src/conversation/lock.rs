@@ -1,4 +1,4 @@
-//! A fair asynchronous lock for each conversation, within this process. It knows nothing of what it protects.
+//! A fair asynchronous lock for each conversation, within this process. It does not depend on the protected state.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,7 +19,7 @@ pub(crate) trait Owner: fmt::Debug + Send + Sync {
     /// Returns the id of the turn.
     fn turn(&self) -> &TurnId;
 
-    /// Tells the turn that another one is to take the lock over from it.
+    /// Asks the turn to end, because another turn takes over its lock.
     fn interrupt(&self);
 }
 
@@ -27,11 +27,11 @@ pub(crate) trait Owner: fmt::Debug + Send + Sync {
 #[derive(Debug, Default)]
 pub(crate) struct Lock {
     holder: Option<Claim>,
-    /// The turns that interrupt the holder, then the others; each in the order in which they came.
+    /// The turns that interrupt the holder, then the others; each group in order of arrival.
     queue: VecDeque<Waiter>,
 }
 
-/// One attempt of a turn to have the lock.
+/// A request of a turn for the lock.
 #[derive(Debug, Clone)]
 struct Claim {
     /// Distinguishes it from other claims of the turn, which may be submitted twice.
@@ -46,7 +46,8 @@ struct Waiter {
     woken: Arc<Notify>,
 }
 
-/// A place at a lock: the turn holds the lock, waits for it, or did so before. Dropping it gives the place up.
+/// A position at a lock: the turn holds the lock, waits for it, or did so before. Dropping it gives up the
+/// position.
 #[derive(Debug)]
 pub(crate) struct LockGuard {
     locks: Arc<Locks>,
@@ -62,7 +63,7 @@ pub(crate) enum Busy {
     OtherTurn,
 }
 
-/// How long an interrupted turn may take to give the lock back. A turn whose stream is not polled does not do so.
+/// The time in which an interrupted turn must release the lock. A turn whose stream is not polled does not do so.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl ConversationMap<Lock> {
@@ -93,11 +94,11 @@ impl ConversationMap<Lock> {
         guard
     }
 
-    /// Takes the lock ahead of waiting turns: interrupts the holder, and evicts it if it does not give the lock
-    /// back in time. If the holder is the same turn, waits behind all others instead.
+    /// Takes the lock ahead of waiting turns: interrupts the holder, and evicts it if it does not release the lock
+    /// in time. If the holder is the same turn, waits behind all others instead.
     ///
     /// Several interrupting turns do not wait for each other: the first that is polled takes a free lock, and the
-    /// others interrupt it in turn. So one that is not polled holds up none of them.
+    /// others interrupt it in turn. So a turn that is not polled delays no other turn.
     pub(crate) async fn interrupt(
         self: &Arc<Self>,
         key: &ConversationKey,
@@ -143,7 +144,7 @@ impl ConversationMap<Lock> {
         LockGuard { locks: Arc::clone(self), key: key.clone(), claim }
     }
 
-    /// Ends the claim with this number, and wakes a turn that waits if the lock is free afterwards.
+    /// Ends the claim with this number, and wakes a waiting turn if the lock is free afterwards.
     fn unlock(&self, key: &ConversationKey, number: u64) {
         self.change_known(key, |lock| {
             lock.queue.retain(|waiter| waiter.claim.number != number);
@@ -161,14 +162,14 @@ impl Lock {
         self.holder.iter().chain(waiting).any(|claim| claim.owner.turn() == turn)
     }
 
-    /// Wakes the first waiting turn. If it interrupts, wakes all others that do, too.
+    /// Wakes the first waiting turn. If it interrupts the holder, also wakes all other turns that do.
     fn wake(&self) {
         for waiter in self.queue.iter().take(self.interrupting().max(1)) {
             waiter.woken.notify_one();
         }
     }
 
-    /// Returns how many turns wait that interrupt the holder; they are the first ones.
+    /// Returns the number of waiting turns that interrupt the holder. They are first in the queue.
     fn interrupting(&self) -> usize {
         self.queue.iter().take_while(|waiter| waiter.interrupts).count()
     }
@@ -194,18 +195,18 @@ impl LockGuard {
         })
     }
 
-    /// Checks whether another turn holds the lock by now, after this one gave it back or was evicted.
+    /// Checks whether another turn holds the lock by now, after this one released it or was evicted.
     pub(crate) fn is_lost(&self) -> bool {
         let other = |lock: &Lock| lock.holder.as_ref().is_some_and(|held| held.number != self.claim.number);
         self.locks.read(&self.key, other).unwrap_or_default()
     }
 
-    /// Gives the lock back, if this turn holds it.
+    /// Releases the lock, if this turn holds it.
     pub(crate) fn unlock(&self) {
         self.locks.unlock(&self.key, self.claim.number);
     }
 
-    /// Enters the queue. Returns what wakes the turn when the lock may be free for it.
+    /// Enters the queue. Returns the notification that wakes the turn when the lock may be free for it.
     fn wait(&self, interrupts: bool) -> Arc<Notify> {
         let woken = Arc::new(Notify::new());
         let waiter = Waiter { claim: self.claim.clone(), interrupts, woken: Arc::clone(&woken) };
@@ -216,8 +217,8 @@ impl LockGuard {
         woken
     }
 
-    /// Takes the lock and leaves the queue, if the lock is free and it is this turn's time. Otherwise returns the
-    /// holder, if any.
+    /// Takes the lock and leaves the queue, if the lock is free and this turn may take it next. Otherwise returns
+    /// the holder, if any.
     fn take(&self) -> Result<(), Option<Claim>> {
         let is_this = |waiter: &Waiter| waiter.claim.number == self.claim.number;
         self.locks.change(&self.key, |lock| {

@@ -11,13 +11,13 @@ use dashmap::mapref::entry::Entry;
 pub(crate) struct ConversationMap<V> {
     values: DashMap<ConversationKey, V>,
     weight: AtomicUsize,
-    /// The sum of the weights at which values are refused or evicted.
+    /// The limit of the sum of weights. Beyond it, values are refused or evicted.
     pub(super) most: usize,
     numbers: AtomicU64,
 }
 
 pub(crate) trait Weight: Default {
-    /// The usual limit of the sum.
+    /// The default limit of the sum.
     const MOST: usize;
 
     /// Returns the weight: 0 if the value is unused.

@@ -20,9 +20,10 @@ use crate::conversation::lock::Locks;
 use crate::conversation::summaries::PendingSummaries;
 use crate::conversation::unfinished::UnfinishedTurns;
 
-/// The conversations of this process: who runs in each, and what waits to be written or released.
+/// The conversations of this process: the running turn of each, and the turns, summaries and leases that are still
+/// to be written or released.
 ///
-/// Each part is atomic for itself. An operation on two of them states why the order of its steps is enough.
+/// Each part is atomic. An operation on two of them gives the reason why the order of its steps suffices.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     pub(crate) locks: Arc<Locks>,
@@ -44,21 +45,22 @@ impl Registry {
 
     /// Stores the fencing token of a new lease, which also applies to the unfinished turns of this conversation.
     pub(crate) fn note_lease(&self, key: &ConversationKey, fence: FencingToken) {
-        // The turns first: if one is being closed under the old token and is fenced, `is_used_after` sees the new.
+        // The turns first: if one is being closed under the old token and is fenced, `is_used_after` sees the new
+        // token.
         self.unfinished.set_fence(key, fence);
         self.leases.set_fence(key, fence);
     }
 
     /// Checks whether a turn of this process has the conversation, waits for it, or had it after the turn `left`.
     pub(crate) fn is_used_after(&self, key: &ConversationKey, left: &InterruptedTurn) -> bool {
-        // The lock first: a turn that has given it back by then has noted its lease before.
+        // The lock first: a turn that has released it by then has noted its lease before.
         let later = |known: &InterruptedTurn| known.number == left.number && known.fence > left.fence;
         self.locks.is_used(key) || self.unfinished.any(key, later)
     }
 
     /// Returns the fencing tokens that no running turn needs, each with its conversation.
     pub(crate) fn idle_fences(&self) -> Vec<(ConversationKey, FencingToken)> {
-        // The tokens first: a turn that runs by then and did not before has another one.
+        // The tokens first: a turn that begins to run in between has another token.
         let mut fences = self.leases.fences();
         fences.retain(|(key, _)| !self.locks.is_held(key));
         fences

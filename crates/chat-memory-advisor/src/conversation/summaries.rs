@@ -31,7 +31,7 @@ impl ConversationMap<InProgress> {
         self.change_known(key, |summary| summary.is_made = false);
     }
 
-    /// Keeps a summary until it is written. If all exceed the limit, drops it; it is made again.
+    /// Keeps a summary until it is written. If all summaries exceed the limit, drops it; it is made again later.
     pub(crate) fn keep(&self, key: &ConversationKey, pending: Pending) {
         self.change(key, |summary| summary.pending = Some(pending));
         if self.weight() > self.most {
@@ -39,7 +39,7 @@ impl ConversationMap<InProgress> {
         }
     }
 
-    /// Removes a summary that covers no entry after `until`: one that covers as much is written.
+    /// Removes a summary that covers no entry after `until`: a summary that covers as much is written.
     pub(crate) fn note_written(&self, key: &ConversationKey, until: u64) {
         self.change_known(key, |summary| {
             summary.pending.take_if(|pending| pending.summary.until <= until);

@@ -8,12 +8,12 @@ use crate::conversation::map::{ConversationMap, Weight};
 pub(crate) type UnfinishedTurns = ConversationMap<Vec<InterruptedTurn>>;
 
 impl ConversationMap<Vec<InterruptedTurn>> {
-    /// Returns those of a conversation.
+    /// Returns the unfinished turns of a conversation.
     pub(crate) fn of(&self, key: &ConversationKey) -> Vec<InterruptedTurn> {
         self.read(key, Vec::clone).unwrap_or_default()
     }
 
-    /// Returns all, each with its conversation.
+    /// Returns all unfinished turns, each with its conversation.
     pub(crate) fn all(&self) -> Vec<(ConversationKey, InterruptedTurn)> {
         let of_key = |key: &ConversationKey, turns: &Vec<InterruptedTurn>| {
             turns.iter().map(|turn| (key.clone(), turn.clone())).collect::<Vec<_>>()
@@ -21,7 +21,7 @@ impl ConversationMap<Vec<InterruptedTurn>> {
         self.read_all(of_key).concat()
     }
 
-    /// Checks whether one of a conversation fulfils this condition.
+    /// Checks whether an unfinished turn of a conversation satisfies `is_it`.
     pub(crate) fn any(&self, key: &ConversationKey, is_it: impl Fn(&InterruptedTurn) -> bool) -> bool {
         self.read(key, |turns| turns.iter().any(is_it)).unwrap_or_default()
     }
@@ -46,12 +46,12 @@ impl ConversationMap<Vec<InterruptedTurn>> {
             turns.push(kept);
             (left, is_cut)
         });
-        // A subscriber may use this memory, so nothing is locked here.
+        // A `tracing` subscriber may use this memory, so nothing is locked here.
         if is_cut {
             tracing::warn!(
                 conversation = %key,
                 turn = %id,
-                "too much waits to be written of turns that were dropped, and what this one had shown is lost if it is not written at once; give the client a spawner"
+                "too many texts of dropped turns wait to be written, and the text of this turn is lost if it is not written at once; give the client a spawner"
             );
         }
         left
@@ -109,11 +109,11 @@ mod tests {
             unfinished.leave(&key(name), left(name));
         }
         let texts = |name: &str| unfinished.of(&key(name)).iter().map(InterruptedTurn::bytes).sum::<usize>();
-        assert!(texts("c") > 500 && texts("d") < 500, "what does not fit is kept without its text");
+        assert!(texts("c") > 500 && texts("d") < 500, "a turn that does not fit is kept without its text");
         assert!(unfinished.read(&key("e"), |_| ()).is_none(), "or leaves no trace");
         unfinished.forget_turn(&key("a"), &turn("a"));
         unfinished.leave(&key("e"), left("e"));
-        assert_eq!(unfinished.of(&key("e")).len(), 1, "what was written makes room");
+        assert_eq!(unfinished.of(&key("e")).len(), 1, "a written turn frees its space");
         for name in ["b", "c", "e"] {
             unfinished.forget_all(&key(name));
         }

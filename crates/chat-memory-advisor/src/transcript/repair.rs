@@ -12,7 +12,7 @@ use conversation_store::{Entry, EntryKind, last_end, same_turn};
 ///   [`NOT_RUN`](crate::NOT_RUN) if the turn completed and so left the call to the caller, else
 ///   [`OUTCOME_UNKNOWN`](crate::OUTCOME_UNKNOWN). The messages that begin the next turn may answer the calls that
 ///   end a turn.
-/// - Results stand in call order; the first one for a call counts. Results without a call, empty answers, system
+/// - Results are in call order; the first one for a call counts. Results without a call, empty answers, system
 ///   messages and ephemeral messages are left out.
 /// - A turn that failed, was interrupted or never ended is closed with the text that had been shown and
 ///   [`INTERRUPTED`](crate::INTERRUPTED). It stays as it is if its last message is an answer and nothing was shown
@@ -72,11 +72,11 @@ pub(crate) fn answers_to_earlier_calls<'a>(turns: impl Iterator<Item = &'a [Entr
     let (mut seen, mut answers) = (0, 0);
     for turn in turns {
         seen += turn.len();
-        let mut said = said_in(turn).peekable();
-        if said.peek().is_none() {
+        let mut messages = messages_in(turn).peekable();
+        if messages.peek().is_none() {
             continue;
         }
-        if !leading(said).any(|message| message.role() == Role::Tool) {
+        if !leading(messages).any(|message| message.role() == Role::Tool) {
             break;
         }
         answers = seen;
@@ -97,7 +97,7 @@ pub(crate) struct Repair<'t> {
     gap: bool,
     /// Whether the last turn completed with calls that it left to the caller.
     left_calls: bool,
-    /// How the last turn ended; `None` if it did not.
+    /// The end of the last turn, if it has ended.
     end: Option<TurnEnd>,
 }
 
@@ -120,8 +120,8 @@ impl<'t> Repair<'t> {
         self.pieces
     }
 
-    /// Begins a turn with `input`. Returns the pieces before it and the running one. `rest` has the further entries
-    /// of a turn that stopped before.
+    /// Begins a turn with `input`. Returns the pieces before it and the running one. `rest` has the further
+    /// entries of a turn that stopped before.
     pub(crate) fn begin(mut self, input: Vec<Message>, rest: &[Entry]) -> (Vec<Vec<Message>>, Vec<Message>) {
         self.enter(input.iter());
         for message in results_first(input) {
@@ -134,10 +134,10 @@ impl<'t> Repair<'t> {
     }
 
     fn take_turn(&mut self, turn: &[Entry]) {
-        if said_in(turn).next().is_none() {
+        if messages_in(turn).next().is_none() {
             return;
         }
-        self.enter(said_in(turn));
+        self.enter(messages_in(turn));
         turn.iter().for_each(|entry| self.take(entry));
         self.end = last_end(turn).cloned();
     }
@@ -231,7 +231,7 @@ pub(crate) fn answer_in(entry: &Entry) -> Option<&Message> {
 }
 
 /// Returns the messages of a turn for a transcript: none if it was rolled back.
-fn said_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
+fn messages_in(turn: &[Entry]) -> impl Iterator<Item = &Message> {
     let turn = if last_end(turn) == Some(&TurnEnd::RolledBack) { &[] } else { turn };
     turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered)
 }

@@ -118,8 +118,8 @@ impl<'a> Measured<'a> {
         self.parts(form).into_iter().filter_map(message).cloned().collect()
     }
 
-    /// Returns the messages without the oldest rounds, as few as needed for the rest to fit into `room`. If the rest
-    /// cannot fit, leaves out all rounds but the last, which the model may not have read yet.
+    /// Returns the messages without the oldest rounds, as few as needed for the rest to fit into `room`. If the
+    /// rest cannot fit, leaves out all rounds but the last, which the model may not have read yet.
     pub(crate) fn shortened(&self, room: usize) -> Vec<Message> {
         self.messages_of(self.within(room))
     }

@@ -21,7 +21,7 @@ use crate::transcript::summary::{after, last_summary};
 /// needs a tokio runtime with time.
 ///
 /// While no summary covers a conversation yet, each turn reads all of it, until summaries have caught up. A
-/// [`Window`](crate::Window) bounds what is sent of it meanwhile.
+/// [`Window`](crate::Window) bounds the part that is sent meanwhile.
 ///
 /// # Example
 /// ```
@@ -55,7 +55,7 @@ pub struct Summarizer {
 const INSTRUCTIONS: &str = "Summarize the conversation below for the assistant who goes on with it. Keep names, numbers, \
     decisions, open questions, what tools were asked and what they answered, and what the user wants. Say nothing else.";
 
-/// About how many bytes of a conversation one request has; a single turn may add as many again.
+/// The approximate maximum bytes of a conversation in one request; a single turn may add as many again.
 const MOST: usize = 256 << 10;
 
 /// The longest time for a summary, and its largest size in bytes.
@@ -75,7 +75,7 @@ impl Summarizer {
         Self { after, ..self }
     }
 
-    /// Sets how many of the latest turns are sent as they are, without a summary: 6 by default.
+    /// Sets the number of latest turns that are sent unchanged, without a summary: 6 by default.
     #[must_use]
     pub fn with_keep(self, keep: usize) -> Self {
         Self { keep, ..self }
@@ -92,15 +92,15 @@ impl Summarizer {
         turns > self.after
     }
 
-    /// Returns how many turns to read so that the last summary is usually among them.
+    /// Returns the number of turns to read, so that the last summary is usually among them.
     pub(crate) fn view(&self) -> usize {
         self.after.saturating_add(self.keep).saturating_mul(2).saturating_add(2)
     }
 
     /// Summarizes all but the last turns of this log, if a summary is due.
     pub(crate) async fn summarize(&self, log: &[Entry]) -> Result<Option<Summary>> {
-        let Some((until, told)) = self.told(log) else { return Ok(None) };
-        let asked = self.client.prompt().system(self.instructions.clone()).user(told).call();
+        let Some((until, request)) = self.request(log) else { return Ok(None) };
+        let asked = self.client.prompt().system(self.instructions.clone()).user(request).call();
         let too_slow =
             |_| Error::new(ErrorKind::Timeout, "the model did not give its summary within five minutes");
         let text = timeout(LONGEST, asked).await.map_err(too_slow)??.text();
@@ -112,49 +112,49 @@ impl Summarizer {
     }
 
     /// Returns the number of the last entry that the request covers, and the text of the request.
-    fn told(&self, log: &[Entry]) -> Option<(u64, String)> {
+    fn request(&self, log: &[Entry]) -> Option<(u64, String)> {
         let last = last_summary(log);
         let log = after(log, last);
         let turns: Vec<_> = log.chunk_by(same_turn).collect();
         if !self.is_due(turns.len()) {
             return None;
         }
-        let mut told =
+        let mut request =
             last.map(|last| format!("Summary of what was before:\n{}\n", last.text)).unwrap_or_default();
         let mut until = None;
         let ends = turns.iter().zip(1..turns.len()).take(turns.len().saturating_sub(self.keep));
         for (turn, next) in ends {
-            tell(turn, &mut told);
+            append_turn(turn, &mut request);
             // Calls and their results in later turns stay together.
             if answers_to_earlier_calls(turns.iter().skip(next).copied()) == 0 {
-                until = turn.last().map(|entry| (entry.seq, told.len()));
+                until = turn.last().map(|entry| (entry.seq, request.len()));
             }
-            if told.len() > MOST && until.is_some() {
+            if request.len() > MOST && until.is_some() {
                 break;
             }
         }
         let (until, length) = until?;
-        told.truncate(length);
-        Some((until, told))
+        request.truncate(length);
+        Some((until, request))
     }
 }
 
-/// Appends a turn to `told`. Long texts are cut, and so is a turn of more than about `MOST` bytes.
-fn tell(turn: &[Entry], told: &mut String) {
+/// Appends a turn to `request`. Long texts are cut, and so is a turn of more than about `MOST` bytes.
+fn append_turn(turn: &[Entry], request: &mut String) {
     if last_end(turn) == Some(&TurnEnd::RolledBack) {
         return;
     }
-    let full = told.len().saturating_add(MOST);
+    let full = request.len().saturating_add(MOST);
     for message in turn.iter().filter_map(|entry| entry.kind.as_message()) {
-        if told.len() > full {
-            told.push_str("[the rest is left out]\n");
+        if request.len() > full {
+            request.push_str("[the rest is left out]\n");
             return;
         }
-        tell_message(message, told);
+        append_message(message, request);
     }
 }
 
-fn tell_message(message: &Message, told: &mut String) {
+fn append_message(message: &Message, request: &mut String) {
     let text = message.text();
     let (who, text) = match (message.role(), message.tool_result()) {
         (Role::User, _) => ("User", text),
@@ -164,10 +164,10 @@ fn tell_message(message: &Message, told: &mut String) {
     };
     // Writing to a string cannot fail.
     if !text.trim().is_empty() {
-        let _ = writeln!(told, "{who}: {}", Cut(&text));
+        let _ = writeln!(request, "{who}: {}", Cut(&text));
     }
     for call in message.tool_calls() {
-        let _ = writeln!(told, "Assistant calls {}: {}", call.name, Cut(&call.arguments));
+        let _ = writeln!(request, "Assistant calls {}: {}", call.name, Cut(&call.arguments));
     }
 }
 

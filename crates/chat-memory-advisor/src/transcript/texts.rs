@@ -59,8 +59,8 @@ texts! {
     /// The texts that memory adds to the messages for the model, for [`ChatMemoryAdvisor::with_texts`].
     ///
     /// No text may be empty: the model's answers and the results of its calls must have content. Memory stores the
-    /// results that it adds with its own texts. The same holds for the text in place of an empty answer between two
-    /// messages of a turn. All other texts are added on reading, with the texts of the memory that reads.
+    /// results that it adds with its own texts. The same holds for the text in place of an empty answer between
+    /// two messages of a turn. All other texts are added on reading, with the texts of the memory that reads.
     ///
     /// [`ChatMemoryAdvisor::with_texts`]: crate::ChatMemoryAdvisor::with_texts
     ///
@@ -115,7 +115,7 @@ impl MemoryTexts {
     pub(crate) fn validate(&self) -> Result<()> {
         match self.named().into_iter().find(|(_, text)| text.trim().is_empty()) {
             Some((name, _)) => Err(Error::configuration(format!(
-                "the text `{name}` of a memory is empty; give it words, since models refuse messages without any"
+                "the text `{name}` of a memory is empty; set a text, since models refuse empty messages"
             ))),
             None => Ok(()),
         }

@@ -14,7 +14,7 @@ pub enum TranscriptError {
         /// The id of the call.
         call_id: Text,
     },
-    /// A result stands before that of an earlier call of the same answer.
+    /// A result comes before that of an earlier call of the same answer.
     ResultOutOfOrder {
         /// The index of the result.
         at: usize,
@@ -104,10 +104,7 @@ impl fmt::Display for TranscriptError {
                 write!(f, "message {at}: the result of call `{call_id}` is missing here")
             }
             Self::ResultOutOfOrder { at, call_id } => {
-                write!(
-                    f,
-                    "message {at}: the result of call `{call_id}` stands before that of an earlier call"
-                )
+                write!(f, "message {at}: the result of call `{call_id}` comes before that of an earlier call")
             }
             Self::OrphanResult { at, call_id } => {
                 write!(f, "message {at}: no open call has the id `{call_id}`")

@@ -10,7 +10,7 @@ use crate::transcript::summary::{Pending, last_summary};
 use crate::{ApproximateTokens, MemoryTexts, OnOverflow, Summarizer, TokenCounter};
 use conversation_store::{Entry, Summary};
 
-/// How much of a conversation the model is sent: a view at reading time, nothing is ever removed.
+/// The part of a conversation that the model is sent: a view at reading time, nothing is ever removed.
 ///
 /// The oldest messages are left out first, and a call and its results are never separated. The running turn is
 /// sent whole unless [`OnOverflow`] says otherwise. Earlier turns fill the space beside it:
@@ -91,7 +91,7 @@ impl Measure {
             if self.size(&running) > room {
                 return Err(Error::new(
                     ErrorKind::ContextOverflow,
-                    "the turn alone is larger than the window of its memory; widen the window, or say less",
+                    "the turn alone is larger than the window of its memory; widen the window, or shorten the input",
                 ));
             }
         }

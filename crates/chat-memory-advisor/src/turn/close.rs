@@ -79,7 +79,7 @@ impl Registry {
                 tracing::warn!(
                     conversation = %key,
                     turn = %left.turn,
-                    "another process went on with the conversation before a dropped turn was closed, and what that had shown is lost"
+                    "another process continued the conversation before a dropped turn was closed, and the text that the turn had shown is lost"
                 );
                 self.unfinished.forget(key, left);
             }
@@ -89,7 +89,7 @@ impl Registry {
     }
 }
 
-/// How often a write is attempted while late writes of the same turn conflict with it.
+/// The maximum attempts of a write while late writes of the same turn conflict with it.
 pub(crate) const ATTEMPTS: usize = 4;
 
 /// Closes a turn that will not continue. Does nothing if it has ended, another turn has begun, or the same turn

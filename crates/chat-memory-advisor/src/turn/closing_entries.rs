@@ -5,7 +5,7 @@ use crate::MemoryTexts;
 use crate::conversation::interrupted_turn::InterruptedTurn;
 use crate::transcript::repair::{answer_in, open_calls};
 
-/// Returns how the turn of these entries has ended, as far as the log and this process know.
+/// Returns the end of the turn of these entries, as far as the log and this process know it.
 pub(crate) fn end_of(entries: &[Entry], unfinished: &[InterruptedTurn]) -> TurnEnd {
     let turn = entries.first().map(|entry| &entry.turn);
     let known = unfinished.iter().find(|known| Some(&known.turn) == turn && known.is_last_to_run(entries));

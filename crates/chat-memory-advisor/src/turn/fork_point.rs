@@ -17,7 +17,8 @@ use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 /// it is refused.
 ///
 /// # Errors
-/// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the conversation has no such turn or entry.
+/// Of kind [`Configuration`](advisor_core::ErrorKind::Configuration) if the conversation has no such turn or
+/// entry.
 ///
 /// # Example
 /// ```
@@ -33,7 +34,7 @@ use conversation_store::{Entry, EntryId, ReadRange, Snapshot, StoreError};
 /// let first = TurnId::new("first")?;
 /// client.prompt().user("I am Ada.").conversation("c").turn(first.clone()).call().await?;
 ///
-/// // Said otherwise; what was said before is kept on the older branch.
+/// // Edits the message. The earlier one is kept on the older branch.
 /// let edited = client.prompt().user("I am Grace.").conversation("c").extension(ForkPoint::Before(first));
 /// assert_eq!(edited.call().await?.text(), "Hello Grace.");
 /// assert_eq!(memory.transcript(&ConversationKey::new("c")?).await?.len(), 2);
@@ -94,7 +95,7 @@ impl TurnMemoryState {
             }
         };
         let snapshot = snapshot.map_err(StoreError::into_load_error)?;
-        self.registry.damaged.tell(key, &snapshot);
+        self.registry.damaged.warn(key, &snapshot);
         Ok(snapshot)
     }
 
@@ -111,7 +112,7 @@ impl TurnMemoryState {
         let before = find_in_log(&*self.store, &self.key, EntryId::BEGINNING, begins).await;
         before.map_err(StoreError::into_load_error)?.ok_or_else(|| {
             Error::configuration(format!(
-                "the conversation has no turn `{turn}` that another one could take the place of"
+                "the conversation has no turn `{turn}` that another turn could replace"
             ))
         })
     }

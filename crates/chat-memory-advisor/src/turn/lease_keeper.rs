@@ -45,7 +45,7 @@ impl TurnMemoryState {
         // The turn may take over a lease that an earlier turn of this process still holds. It may also take over
         // one whose request was dropped before the store's answer arrived.
         let known = &self.registry.leases;
-        let HeldLease { fence: mut takeover_from, asked_for: mut unheard } = known.of(&self.key);
+        let HeldLease { fence: mut takeover_from, asked_for: mut unanswered } = known.of(&self.key);
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
             known.note_request(&self.key, &self.turn);
@@ -54,11 +54,11 @@ impl TurnMemoryState {
                 known.note_answer(&self.key, &self.turn);
             }
             match answer {
-                Err(StoreError::OutcomeUnknown { .. }) if !unheard.contains(&self.turn) => {
-                    unheard.push(self.turn.clone());
+                Err(StoreError::OutcomeUnknown { .. }) if !unanswered.contains(&self.turn) => {
+                    unanswered.push(self.turn.clone());
                 }
-                Err(StoreError::Locked { turn, fence, .. }) if unheard.contains(&turn) => {
-                    unheard.retain(|known| *known != turn);
+                Err(StoreError::Locked { turn, fence, .. }) if unanswered.contains(&turn) => {
+                    unanswered.retain(|known| *known != turn);
                     takeover_from = Some(fence);
                 }
                 Err(StoreError::Locked { turn, remaining, .. })
@@ -102,11 +102,11 @@ impl TurnMemoryState {
     }
 
     async fn renew(&self, leases: &dyn Leases, fence: FencingToken) -> Result<(), StoreError> {
-        let unheard = &self.hold.unheard_renewals;
-        unheard.fetch_add(1, Ordering::Relaxed);
+        let unanswered = &self.hold.unanswered_renewals;
+        unanswered.fetch_add(1, Ordering::Relaxed);
         let answer = leases.renew(&self.key, fence, self.lease_ttl).await;
         if !matches!(answer, Err(StoreError::OutcomeUnknown { .. })) {
-            unheard.fetch_sub(1, Ordering::Relaxed);
+            unanswered.fetch_sub(1, Ordering::Relaxed);
         }
         answer
     }
@@ -126,11 +126,11 @@ impl TurnMemoryState {
         *renewed = false;
         match leases.release(&self.key, fence).await {
             // A late renewal would take the lease again, so the registry keeps the token.
-            Ok(()) if self.hold.unheard_renewals.load(Ordering::Relaxed) > 0 => {}
+            Ok(()) if self.hold.unanswered_renewals.load(Ordering::Relaxed) > 0 => {}
             Ok(()) => self.registry.leases.note_released(&self.key, fence),
             // The lease expires, or the next turn of this process takes it over.
             Err(error) => {
-                tracing::debug!(conversation = %self.key, %error, "a lease could not be given back");
+                tracing::debug!(conversation = %self.key, %error, "a lease could not be released");
             }
         }
     }

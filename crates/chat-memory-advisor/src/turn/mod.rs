@@ -54,7 +54,7 @@ pub(crate) struct TurnMemoryState {
 }
 
 /// The progress of memory with a turn.
-#[expect(clippy::large_enum_variant, reason = "every turn whose beginning is stored gets there")]
+#[expect(clippy::large_enum_variant, reason = "every turn whose beginning is stored reaches this variant")]
 pub(crate) enum Stage {
     /// Storing was not attempted. The messages that the turn begins with, as far as memory has received them.
     Waiting(Vec<Message>),
@@ -140,7 +140,7 @@ impl TurnMemory {
                     state.tell(&request.turn);
                     state
                 }
-                StartOutcome::Answered(answer) => return Ok(Some(answer.tell_again(&request.turn))),
+                StartOutcome::Answered(answer) => return Ok(Some(answer.into_response(&request.turn))),
             },
         };
         self.0.fit(state).await?;
@@ -157,7 +157,7 @@ impl TurnMemory {
         let mut stage = self.0.stage.lock().await;
         let Stage::Running(state) = &mut *stage else { return Ok(()) };
         self.0.catch_up(state).await?;
-        // If memory stands outside the loop, the loop has announced everything by now.
+        // If memory is outside the loop, the loop has announced everything by now.
         if matches!(state.life, Life::Ended(_)) {
             return Ok(());
         }
@@ -254,7 +254,7 @@ pub(crate) fn busy() -> Error {
 
 pub(crate) fn several_memories() -> Error {
     Error::configuration(
-        "a turn is remembered by one memory in one conversation; give what runs inside it a turn of its own",
+        "a turn is stored by one memory, in one conversation; run an inner client in a separate turn",
     )
 }
 

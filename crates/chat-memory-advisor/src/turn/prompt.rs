@@ -19,7 +19,7 @@ pub(crate) struct Prompt {
     system: Vec<Message>,
     /// The message in place of the oldest turns.
     summary: Option<Message>,
-    /// How many messages after the summary belong to turns before the running one.
+    /// The number of messages after the summary that belong to turns before the running one.
     earlier: usize,
     /// All messages of those turns, if the selection may change while the turn runs.
     past: Vec<Vec<Message>>,
@@ -114,7 +114,7 @@ impl Prompt {
         addition
     }
 
-    /// The calls of the last answer.
+    /// Returns the calls of the last answer.
     pub(crate) fn calls(&self) -> &OpenCalls {
         &self.tip.calls
     }

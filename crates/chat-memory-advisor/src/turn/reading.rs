@@ -13,7 +13,7 @@ use crate::turn::closing_entries::{closing, end_of};
 use crate::turn::start_plan::{LoadedConversation, StartOutcome, StartPlan};
 use conversation_store::{ConversationStore, Entry, EntryId, ReadRange, Snapshot, StoreError, same_turn};
 
-/// How far back a conversation is read: once, unless the result lacks something that is sent.
+/// A read of the end of a conversation: one range, unless the result lacks messages that are sent.
 ///
 /// The code that plans the messages also checks whether the result suffices, so the two always agree.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ pub(crate) struct Reading<'a> {
     unfinished: &'a [InterruptedTurn],
 }
 
-/// How many turns are read first if their size is unknown.
+/// The number of turns that are read first if their size is unknown.
 const FIRST_TURNS: usize = 16;
 
 /// The number of entries that are searched at once.
@@ -125,7 +125,7 @@ impl Registry {
             match reading.view_after(view, &snapshot) {
                 Some(larger) => view = larger,
                 None => {
-                    self.damaged.tell(key, &snapshot);
+                    self.damaged.warn(key, &snapshot);
                     return Ok(snapshot);
                 }
             }
@@ -150,7 +150,7 @@ pub(crate) async fn find_in_log<T>(
     }
 }
 
-/// Returns the messages before an unknown next turn: the summary, and what fits of the turns after it.
+/// Returns the messages before an unknown next turn: the summary, and the messages after it that fit.
 pub(crate) fn told(
     snapshot: Snapshot,
     pending: Option<&Pending>,

@@ -31,7 +31,7 @@ impl TurnMemoryState {
         let view = ReadRange::LastEntries(count);
         let snapshot =
             self.store.load_branch(&self.key, tip, view).await.map_err(StoreError::into_load_error)?;
-        self.registry.damaged.tell(&self.key, &snapshot);
+        self.registry.damaged.warn(&self.key, &snapshot);
         let is_all = snapshot.is_whole() || snapshot.entries.len() < count;
         let mut log = whole_turns(snapshot);
         let own = log

@@ -9,7 +9,7 @@ use crate::transcript::repair::{answer_in, is_answer};
 use crate::turn::closing_entries::end_of;
 use conversation_store::{Entry, EntryKind, NewEntry, Version, same_turn};
 
-/// What the log has of a turn that begins: nothing, unless the turn was submitted before under its id.
+/// The stored part of a turn that begins: nothing, unless the turn was submitted before under its id.
 #[derive(Debug)]
 pub(crate) enum StoredTurn {
     /// The turn is new.
@@ -108,7 +108,7 @@ pub(crate) struct StoredAnswer {
 impl StoredAnswer {
     /// Returns the answer for the same turn, submitted again, under its original round. It is empty if it was
     /// hidden.
-    pub(crate) fn tell_again(self, turn: &Turn) -> ChatResponse {
+    pub(crate) fn into_response(self, turn: &Turn) -> ChatResponse {
         turn.number_rounds_above(self.round.saturating_sub(1));
         let nothing = || Message::assistant_blocks(Vec::new());
         let message = if self.message.is_hidden() { nothing() } else { self.message };
@@ -148,7 +148,7 @@ pub(crate) fn used(turn: &TurnId, why: &str) -> Error {
 
 fn damaged(turn: &TurnId) -> Error {
     let text = format!(
-        "what is stored of turn `{turn}` is damaged, so that it is not known how it ended; give a new turn a new id"
+        "the stored entries of turn `{turn}` are damaged, so its end is unknown; give a new turn a new id"
     );
     Error::new(ErrorKind::Store, text)
 }

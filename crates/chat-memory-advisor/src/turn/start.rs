@@ -108,7 +108,7 @@ impl TurnMemoryState {
     /// Closes the turns that this process left open, since a bounded store does not evict their conversations.
     pub(crate) async fn make_room(&self) {
         if let Err(error) = self.registry.close_all(&*self.store, &self.measure.texts).await {
-            tracing::debug!(%error, "a dropped turn could not be closed to make room for another conversation");
+            tracing::debug!(%error, "a dropped turn could not be closed to free space for another conversation");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::turn::closing_entries::{closing, end_of, round_of_calls};
 use crate::turn::resubmitted::{EarlierRun, StoredAnswer, StoredTurn};
 use conversation_store::{Entry, EntryId, EntryKind, NewEntry, Snapshot, Version, same_turn};
 
-/// How a turn starts.
+/// The start of a turn.
 #[derive(Debug)]
 pub(crate) enum StartOutcome<T> {
     /// The model is asked.
@@ -34,17 +34,18 @@ pub(crate) struct StartPlan {
     pub(crate) entries: Vec<NewEntry>,
     /// The view of the conversation and the input, including ephemeral messages.
     pub(crate) messages: Vec<Message>,
-    /// How many of them belong to turns before the running one.
+    /// The number of them that belong to turns before the running one.
     pub(crate) earlier: usize,
     /// All messages of those turns, if the selection may change while the turn runs.
     pub(crate) past: Vec<Vec<Message>>,
     /// Whether turns that were not read would not be sent.
     pub(crate) full: bool,
-    /// How many entries of a longer conversation were read, if the selection may change while the turn runs.
+    /// The number of entries that were read of a longer conversation, if the selection may change while the turn
+    /// runs.
     pub(crate) read: Option<usize>,
     /// The message before them, in place of the oldest turns.
     pub(crate) summary: Option<Message>,
-    /// How many earlier turns the summary does not cover.
+    /// The number of earlier turns that the summary does not cover.
     pub(crate) turns: usize,
     /// The earlier run, if the turn stopped before and resumes.
     pub(crate) again: Option<EarlierRun>,

@@ -20,11 +20,11 @@ pub(crate) struct TurnState {
     /// The entry that the next one follows, while the turn has forked and written nothing.
     pub(crate) parent: Option<EntryId>,
     pub(crate) prompt: Prompt,
-    /// How many entries of the conversation were read; `None` if no more are needed.
+    /// The number of entries of the conversation that were read; `None` if no more are needed.
     pub(crate) read: Option<usize>,
     /// The number of earlier turns that no summary covers.
     pub(crate) turns: usize,
-    /// How often the turn asked the chain inside memory.
+    /// The number of requests of the turn to the chain inside memory.
     pub(crate) passes: u32,
     /// The last round whose answer is stored.
     pub(crate) answered: u32,
@@ -43,7 +43,7 @@ pub(crate) struct TurnState {
     pub(super) rounds_above: u32,
     /// The calls whose start is stored, by this run of the turn or an earlier one.
     pub(crate) started: HashSet<CallKey>,
-    /// How often each step of each round was written.
+    /// The number of writes of each step of each round.
     pub(super) steps: HashMap<(u32, RoundStep), u32>,
 }
 

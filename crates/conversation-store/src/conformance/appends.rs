@@ -232,7 +232,7 @@ pub async fn batch_refusals_are_reported_in_fixed_order(store: Store) {
     let nothing = said("t", 1, &[]).with_fence(new);
     assert_eq!(store.append(&key, Version::EMPTY, nothing).await.unwrap(), Version::EMPTY);
     let written = store.append(&key, Version::EMPTY, said("t", 1, &["x"]).with_fence(new)).await;
-    assert_eq!(written.unwrap(), Version::new(1), "what wrote nothing has used up no key");
+    assert_eq!(written.unwrap(), Version::new(1), "an append that wrote nothing uses no key");
 }
 
 /// An append that is dropped at any await point is applied as a whole or not at all. The conversation remains

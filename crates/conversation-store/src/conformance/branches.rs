@@ -15,7 +15,7 @@ pub async fn a_branch_goes_from_its_parent(store: Store) {
     assert_eq!((texts(&read.entries).concat().as_str(), read.version), ("abfghi", version));
     assert!(read.entries.iter().map(|entry| entry.seq).eq([1, 2, 6, 7, 8, 9]), "{read:?}");
     let parents: Vec<_> = read.entries.iter().filter_map(|entry| Some((entry.seq, entry.parent?))).collect();
-    assert_eq!(parents, [(6, EntryId::new(2))], "an entry tells its parent where that is not the one before");
+    assert_eq!(parents, [(6, EntryId::new(2))], "an entry has its parent if that is not the previous entry");
     // Naming the last entry as parent starts no branch.
     store.append(&key, version, said("v", 0, &["j"]).with_parent(EntryId::new(9))).await.unwrap();
     let read = store.load(&key, ReadRange::LastEntries(1)).await.unwrap();

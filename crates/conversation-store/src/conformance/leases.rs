@@ -45,7 +45,7 @@ pub async fn a_lease_takes_the_place_of_another(store: Store) {
     assert!(matches!(late, Err(StoreError::Locked { fence, .. }) if fence == new), "{late:?}");
     leases.release(&key, old).await.unwrap();
     let held = leases.acquire(&key, &turn("c"), HOUR, None).await;
-    assert!(matches!(held, Err(StoreError::Locked { .. })), "an old right gives nothing back: {held:?}");
+    assert!(matches!(held, Err(StoreError::Locked { .. })), "an outdated token releases nothing: {held:?}");
     let version = store.append(&key, version, said("b", 0, &["y"]).with_fence(new)).await.unwrap();
     assert_eq!(version, Version::new(2));
 }
@@ -98,7 +98,7 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
     assert_eq!(store.list(&Page::first(key.tenant(), 9)).await.unwrap(), []);
 }
 
-/// Of many concurrent requests, one gets the lease.
+/// One of many concurrent requests gets the lease.
 pub async fn racing_askers_are_given_one_lease(store: Store) {
     if store.leases().is_none() {
         return;

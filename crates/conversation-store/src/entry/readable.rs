@@ -9,8 +9,8 @@ use crate::{EntryKind, Result, StoreError};
 impl EntryKind {
     /// Checks that every store can read this back.
     ///
-    /// Only JSON values of callers can be nested too deep or have reserved names. Each is visited where it is, and
-    /// never deeper than the bound.
+    /// Only JSON values of callers can be nested too deep or have reserved names. Each value is visited in place,
+    /// and never deeper than the limit.
     pub(crate) fn validate(&self) -> Result {
         let kind = self.name();
         let reserved = "a name of a member begins with `$serde_json::private::`";

@@ -14,7 +14,7 @@ pub(super) struct Log {
     pub(super) entries: Entries,
     /// The position of each batch's entries.
     batches: HashMap<BatchKey, Range<usize>>,
-    /// The highest token that was handed out or used by an append.
+    /// The highest token that was issued, or used by an append.
     pub(super) fence: Option<FencingToken>,
     held: Option<Held>,
 }

@@ -14,7 +14,7 @@ use crate::{FencingToken, Result, StoreError};
 #[derive(Default)]
 pub(super) struct Places {
     logs: DashMap<ConversationKey, Log>,
-    /// The number of tokens handed out.
+    /// The number of issued tokens.
     fences: AtomicU64,
     bound: Option<Bound>,
 }
@@ -37,7 +37,7 @@ impl Places {
         &self.logs
     }
 
-    /// Returns a token above this one, the highest of its log, and above the number of tokens handed out.
+    /// Returns a token above this one, the highest of its log, and above the number of issued tokens.
     pub(super) fn next_fence(&self, above: Option<FencingToken>) -> FencingToken {
         let last = self.fences.fetch_add(1, Ordering::Relaxed).max(above.map_or(0, FencingToken::as_u64));
         FencingToken::new(last.saturating_add(1))

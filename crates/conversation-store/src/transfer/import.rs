@@ -26,7 +26,7 @@ pub struct Imported {
 #[non_exhaustive]
 pub enum ImportError {
     /// The first line is not the header of an exported conversation.
-    #[error("line 1 is not the header of an exported conversation; give what an export wrote")]
+    #[error("line 1 is not the header of an exported conversation; pass the output of an export")]
     NoHeader,
     /// A newer version of the program exported it.
     #[error(
@@ -39,7 +39,7 @@ pub enum ImportError {
         known: u64,
     },
     /// A line is invalid.
-    #[error("line {line} {what}; mend it, or export the conversation again, and import it again")]
+    #[error("line {line} {what}; correct it, or export the conversation again, and import it again")]
     Line {
         /// The line number, from 1.
         line: u64,
@@ -71,7 +71,7 @@ pub enum ImportError {
         source: io::Error,
     },
     /// The store failed.
-    #[error("the store did not take all of the conversation; import it again")]
+    #[error("the store did not accept the whole conversation; import it again")]
     Store(#[from] StoreError),
 }
 
@@ -114,7 +114,7 @@ pub async fn import(
         import.take(line).await?;
     }
     if lines.next().await?.is_some() {
-        return Err(lines.refuse("stands behind the last entry"));
+        return Err(lines.refuse("follows the last entry"));
     }
     import.write().await?;
     Ok(Imported { key: import.key, entries: header.entries })

@@ -21,7 +21,7 @@ pub enum AggregateError {
         partial: Box<ChatResponse>,
     },
     /// The answer is larger than the bounds allow.
-    #[error("the answer has more than {limit} {what}; raise the aggregator's limits if that is wanted")]
+    #[error("the answer has more than {limit} {what}; raise the aggregator's limits if that is intended")]
     TooLarge {
         /// The quantity that exceeds its bound.
         what: &'static str,

@@ -104,7 +104,7 @@ fn by_evidence(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: Place) -
     without_index_or_id(calls, fragment, place)
 }
 
-/// Decides by a known id. Servers repeat ids, so several calls may have it; the index tells them apart.
+/// Decides by a known id. Servers repeat ids, so several calls may have it; the index distinguishes them.
 fn by_known_id(calls: &mut [OpenCall], id: &Text, fragment: &ToolCallDelta) -> Decision {
     let has_id = |call: &OpenCall| call.id.as_ref() == Some(id);
     let Some(index) = fragment.index else {
@@ -232,8 +232,8 @@ fn without_index_or_id(calls: &mut [OpenCall], fragment: &ToolCallDelta, place: 
     }
 }
 
-/// Begins a new call that only its name tells from the others. It may be the repeated header of a call with that
-/// name, or a piece of a call whose arguments are incomplete.
+/// Begins a new call that differs from the others only in its name. It may be the repeated header of a call with
+/// that name, or a piece of a call whose arguments are incomplete.
 fn by_name(calls: &mut [OpenCall], name: &Text, rule: Rule) -> Decision {
     let has_name = |call: &OpenCall| call.name.as_ref() == Some(name);
     let disputed = unsettled(calls, |call| has_name(call) && call.has_arguments());

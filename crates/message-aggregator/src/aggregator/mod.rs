@@ -139,8 +139,8 @@ impl MessageAggregator {
         }
     }
 
-    /// Fast path: takes a delta that extends the running text or the open arguments, as nearly all do, and returns
-    /// its one chunk. Returns any other delta unchanged.
+    /// Takes a delta that extends the running text or the open arguments, and returns its one chunk. This is the
+    /// fast path of nearly all deltas. Returns any other delta unchanged.
     #[inline]
     fn extend(&mut self, delta: Delta) -> Result<Chunk, Delta> {
         let alone = self.answer.settings.choices <= 1 && delta.block.is_none() && !self.done;

@@ -105,9 +105,9 @@ impl MessageList {
     /// messages after it. Its result is cached with this list and removed from the prefix, so that a growing list
     /// holds one form. `T` is a type of the caller.
     ///
-    /// The cache has one slot for all wire formats. If two formats alternate, or a list is sent with messages at
-    /// its end that the next list lacks, `extend` receives the list from its beginning. Each message still has its
-    /// own cached form ([`Message::wire_form`]).
+    /// The cache has one slot for all wire formats. If two formats alternate, or the next list lacks the last
+    /// messages of this one, `extend` receives the list from its beginning. Each message still has its own cached
+    /// form ([`Message::wire_form`]).
     ///
     /// # Errors
     /// Those of `extend`.

@@ -203,8 +203,8 @@ impl Message {
         })
     }
 
-    /// Iterates over the JSON values in the message, each with the number of levels around it in the message's JSON
-    /// form. Everything else in that form is nested less deep, and has names of this crate.
+    /// Iterates over the JSON values in the message, each with the number of levels around it in the message's
+    /// JSON form. Everything else in that form is nested less deep, and has names of this crate.
     pub fn json_values(&self) -> impl Iterator<Item = (usize, &Value)> {
         let (levels, parts, blocks) = match self.content() {
             MessageContent::System(_) => (0, &[][..], &[][..]),

@@ -9,7 +9,8 @@ pub struct Diagnostics {
 /// Declares the rules, and lists them.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident,)*) => {
-        /// The rule that assigned a fragment of a tool call to its call. Listed in the order in which they are tried.
+        /// The rule that assigned a fragment of a tool call to its call. Listed in the order in which they are
+        /// tried.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Rule {

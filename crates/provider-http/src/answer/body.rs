@@ -95,7 +95,7 @@ pub(super) fn read_value<W: WireFormat>(
         Ok(ReadAs::Piece) => {}
         Err(error) => return Err(malformed_json(&error, position)),
         Ok(ReadAs::Unknown) if is_over => {}
-        // In a stream, an unknown value may be news of a later version. Alone it shows that the address is wrong.
+        // In a stream, an unknown value may belong to a later version. Alone it shows that the address is wrong.
         Ok(ReadAs::Unknown) if W::FRAMING != Framing::Sse => {}
         Ok(ReadAs::Unknown) => return Err(progress.failures.no_answer(position, &value.json.into())),
     }

@@ -3,7 +3,7 @@
 //! A provider implements [`WireFormat`], and [`AnswerDecoder`] does the rest. The first byte after a byte-order
 //! mark and white space determines the kind of a body, whatever its content type. For a format of server-sent
 //! events, `{` or `[` begins JSON: an answer that was not streamed, an error, or a stream framed as lines of JSON.
-//! `<` begins a page that some proxy wrote.
+//! `<` begins a web page, such as the error of a proxy.
 
 mod beginning;
 mod body;
@@ -32,15 +32,15 @@ pub use wire_format::{AnswerEvent, Meaning, WireFormat};
 
 /// Turns the bytes of one response body into deltas.
 ///
-/// Push bytes, take deltas until there are none, push again; call [`finish`](Self::finish) when the body has ended.
-/// Nothing follows an error.
+/// Push bytes, take deltas until there are none, push again; call [`finish`](Self::finish) when the body has
+/// ended. Nothing follows an error.
 pub struct AnswerDecoder<W> {
     body: Body,
     progress: Progress<W>,
     limits: SseLimits,
     /// The content type of the response.
     content_type: ServerWords,
-    /// Whether the body has ended and that was not evaluated yet.
+    /// Whether the body has ended, and its end was not processed yet.
     ended: bool,
 }
 
@@ -79,7 +79,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Marks the body as ended.
     pub fn finish(&mut self) {
-        self.progress.tell_usage();
+        self.progress.emit_usage();
         match &mut self.body {
             Body::Events { decoder, .. } => {
                 if ends_answer::<W>(decoder) {
@@ -98,7 +98,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     }
 
     /// Returns the next delta or an error; `None` if more bytes are needed or the body has ended.
-    #[allow(clippy::should_implement_trait, reason = "it is fused by no end: more may be pushed")]
+    #[allow(clippy::should_implement_trait, reason = "it is not fused: more bytes may be pushed")]
     pub fn next(&mut self) -> Option<Result<Delta>> {
         loop {
             if let Some(delta) = self.progress.deltas.pop_front() {
@@ -170,7 +170,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     }
 
     fn fail(&mut self, error: Error) {
-        self.progress.tell_usage();
+        self.progress.emit_usage();
         self.body = Body::Over;
         self.progress.fail_with(error);
     }

@@ -34,14 +34,14 @@ pub(super) struct Progress<W> {
     status: Option<Report>,
 }
 
-/// What was read of an event.
+/// The kind of an event that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadAs {
     /// A piece of an answer, or a message about it.
     Piece,
     /// A whole answer.
     Whole,
-    /// Nothing that the format knows.
+    /// JSON that is unknown to the format.
     Unknown,
 }
 
@@ -88,7 +88,7 @@ impl<W: WireFormat> Progress<W> {
         }
     }
 
-    /// Reads a JSON value of a body without other framing. Returns what it was.
+    /// Reads a JSON value of a body without other framing. Returns its kind.
     pub(super) fn read_value(&mut self, json: &str) -> serde_json::Result<ReadAs> {
         if self.decode_known(None, json) {
             return Ok(ReadAs::Piece);
@@ -141,12 +141,12 @@ impl<W: WireFormat> Progress<W> {
     }
 
     fn begin_event(&mut self) {
-        self.tell_usage();
+        self.emit_usage();
         self.events += 1;
     }
 
     /// Emits the token counts of matched events, before anything else.
-    pub(super) fn tell_usage(&mut self) {
+    pub(super) fn emit_usage(&mut self) {
         let mut all: Option<Usage> = None;
         for event in self.fast.take_counts() {
             let mut deltas = VecDeque::new();
@@ -170,7 +170,7 @@ impl<W: WireFormat> Progress<W> {
 
     pub(super) fn mark_done(&mut self) {
         if self.end != End::Done {
-            self.tell_usage();
+            self.emit_usage();
             self.end_data();
             // Later events are read one by one, and nearly all of them are dropped.
             self.fast.stop_learning();

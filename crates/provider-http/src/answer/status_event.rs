@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_failure_and_progress_are_told_apart() {
+    fn message_failure_and_progress_are_distinguished() {
         let cases = [
             // A failure.
             (json!({"error": "m"}), StatusEvent::Failure),

@@ -224,7 +224,7 @@ fn status_becomes_error_only_without_an_answer() {
 }
 
 #[test]
-fn unknown_json_is_news_in_a_stream_and_an_error_alone() {
+fn unknown_json_is_an_error_only_outside_streams() {
     let protocol = |position| Some(ErrorKind::Protocol { position: Some(position) });
     let unknown = "{\"version\":2}\n";
     assert_eq!(outcome::<SayingLines>(&[unknown, "{\"say\":\"a\"}"].concat()).1, None);

@@ -1,4 +1,4 @@
-//! What a provider tells of its wire format.
+//! The interface between a wire format and the shared decoder.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -54,16 +54,17 @@ use crate::fast_path::{Field, Framing};
 /// }
 /// ```
 pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
-    /// How the events of a streamed answer are framed. A body of server-sent events that begins with `{`, `[` or
+    /// The framing of the events of a streamed answer. A body of server-sent events that begins with `{`, `[` or
     /// `<` is read as JSON or as a web page.
     const FRAMING: Framing;
-    /// The fields that [`read`](Self::read) reads. They tell the fast path which differences between events matter.
+    /// The fields that [`read`](Self::read) reads. From them the fast path knows which differences between events
+    /// matter.
     const FIELDS: &'static Field;
     /// The beginning of the event that ends an answer, if it is no JSON. A format whose last event is JSON pushes
     /// [`Delta::done`].
     const END_MARKER: Option<&'static str> = None;
 
-    /// Appends the deltas of one event to `deltas`, and returns what the event means.
+    /// Appends the deltas of one event to `deltas`, and returns the meaning of the event.
     ///
     /// # Errors
     /// If its data is no JSON.
@@ -101,7 +102,7 @@ impl<'a> AnswerEvent<'a> {
     }
 }
 
-/// What an event means, beside its deltas.
+/// The meaning of an event, beside its deltas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Meaning {
@@ -119,6 +120,6 @@ pub enum Meaning {
     /// A message that could mean either. It is a failure if no part of an answer has arrived, and otherwise
     /// ignored.
     Message(Box<Report>),
-    /// Nothing that the format knows.
+    /// JSON that is unknown to the format.
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! When to retry: an exponential schedule with jitter, and the server's `Retry-After`.
+//! The schedule of retries: exponential with jitter, or the server's `Retry-After`.
 //!
 //! Nothing here sleeps or sends. The owner of the retries asks [`Waits::next_wait`] how long to wait, as long as
 //! no part of the answer was shown.

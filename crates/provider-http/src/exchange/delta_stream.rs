@@ -13,8 +13,8 @@ use futures::Stream;
 use crate::answer::{AnswerDecoder, End, WireFormat};
 use crate::timeouts::{Clock, Deadline, TimedBody, TimedOut, Timeouts};
 
-/// How long the body may stay open after the end marker, when only usage can follow. A reused connection is
-/// worth no more.
+/// The time for which the body may stay open after the end marker, when only usage can follow. A reused connection
+/// is not worth a longer wait.
 const LONGEST_DRAIN: Duration = Duration::from_millis(250);
 /// The most deltas that show nothing and are kept while waiting for the first that does.
 const MOST_AHEAD: usize = 64;
@@ -90,7 +90,7 @@ impl<W: WireFormat> DeltaStream<W> {
             self.set_clocks();
             match delta {
                 Some(Ok(delta)) => {
-                    if says_more(&delta.kind) {
+                    if adds_content(&delta.kind) {
                         self.grace.stop();
                     }
                     return Poll::Ready(Some(Ok(delta)));
@@ -168,7 +168,7 @@ fn shows(kind: &DeltaKind) -> bool {
 
 /// Checks whether a delta adds to the answer. Servers may repeat counts, finish reasons and empty pieces while
 /// the connection is open.
-fn says_more(kind: &DeltaKind) -> bool {
+fn adds_content(kind: &DeltaKind) -> bool {
     match kind {
         DeltaKind::ToolCalls(fragments) => {
             fragments.iter().any(|call| call.name.is_some() || call.arguments_delta.is_some())
@@ -195,7 +195,7 @@ impl<W: WireFormat> Batches<Delta> for DeltaStream<W> {
             self.decoder.take_ready(ready);
             self.set_clocks();
         }
-        if ready.iter().any(|delta| says_more(&delta.kind)) {
+        if ready.iter().any(|delta| adds_content(&delta.kind)) {
             self.grace.stop();
         }
     }

@@ -94,7 +94,7 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
 pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
     let what = match kind {
         ErrorKind::Authentication => {
-            "the provider refuses access; check the key, what it is allowed to do, and the account's credit"
+            "the provider refuses access; check the key, its permissions, and the account's credit"
         }
         ErrorKind::RateLimited { .. } => "the provider wants fewer requests; ask again later",
         ErrorKind::ContextOverflow => {

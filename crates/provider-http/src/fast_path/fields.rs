@@ -1,6 +1,6 @@
 //! The table of the fields that a wire format reads.
 
-/// How a converter uses a value of an event.
+/// The use of a value of an event by a converter.
 ///
 /// The table of a wire format determines which differences between two events change their meaning. A test of the
 /// format should compare the table with the structs that the format parses.

@@ -1,4 +1,4 @@
-//! Data that rides on reasoning, piece by piece: the pieces that differ only in their text are joined to one.
+//! Data attached to reasoning, in pieces. Pieces that differ only in their text are joined to one.
 
 use std::mem;
 
@@ -9,7 +9,7 @@ use super::fields::Field;
 
 /// The data that came last, as long as more of it may come.
 pub(super) struct JoinedData {
-    /// Where the joined strings are in the data.
+    /// The position of the joined strings in the data.
     holder: Option<&'static Field>,
     run: Option<Run>,
 }
@@ -20,7 +20,7 @@ struct Run {
     /// The joined string, if the data has exactly one. Of several strings it is not known in which order the
     /// server wrote them.
     text: Option<String>,
-    /// How many bytes were appended to the data.
+    /// The number of bytes that were appended to the data.
     bytes: usize,
     /// The template whose events continue the data.
     template: Option<u64>,
@@ -70,12 +70,12 @@ impl JoinedData {
         Some(delta)
     }
 
-    /// Whether `text` is the only joined string of this data.
+    /// Checks whether `text` is the only joined string of this data.
     pub(super) fn joins_only(&self, value: &Value, text: &str) -> bool {
         self.only_string(&mut value.clone()).is_some_and(|joined| joined == text)
     }
 
-    /// The data of a template with another text in place of its joined string.
+    /// Returns the data of a template with another text in place of its joined string.
     pub(super) fn with_text(&self, mut delta: Delta, text: &str) -> Delta {
         if let Some(joined) = self.string_in(&mut delta) {
             text.clone_into(joined);
@@ -90,7 +90,7 @@ impl JoinedData {
         }
     }
 
-    /// The joined string, if there is exactly one.
+    /// Returns the joined string, if there is exactly one.
     fn only_string<'a>(&self, value: &'a mut Value) -> Option<&'a mut String> {
         let mut strings = Vec::new();
         push_joined(self.holder?, value, &mut strings);

@@ -22,11 +22,11 @@ pub(super) struct Known {
 impl Known {
     /// Appends the delta of an event with this text, after the data that ends before it.
     #[inline(always)]
-    pub(super) fn say(&self, text: Text, joined: &mut JoinedData, deltas: &mut VecDeque<Delta>) {
+    pub(super) fn push_delta(&self, text: Text, joined: &mut JoinedData, deltas: &mut VecDeque<Delta>) {
         if self.template.data.is_some() || !joined.is_empty() {
             deltas.extend(join(joined, self, &text));
         }
-        deltas.push_back(self.template.saying(text));
+        deltas.push_back(self.template.delta_with(text));
     }
 
     /// Stores an event with token counts.
@@ -46,7 +46,7 @@ impl Known {
     }
 
     /// Marks the places that differ, and those that were marked before.
-    pub(super) fn mark_what_differs(&self, event: &str, places: &mut [Place]) {
+    pub(super) fn mark_differences(&self, event: &str, places: &mut [Place]) {
         for (place, known) in places.iter_mut().zip(&self.places) {
             place.differs |= known.differs || place.of(event) != known.of(&self.event);
         }

@@ -44,7 +44,7 @@ impl FastPath {
         let Some(mut places) = places_of(event, self.fields, said.text) else { return };
         let alike = self.known.iter().position(|known| known.is_like(name, event, &places));
         if let Some(known) = alike.and_then(|at| self.known.get(at)) {
-            known.mark_what_differs(event, &mut places);
+            known.mark_differences(event, &mut places);
         }
         let frame = self.frame(name);
         let Some(template) = Template::new(&frame, event, &places, said) else { return };

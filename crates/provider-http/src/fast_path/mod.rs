@@ -36,7 +36,7 @@ use template::Frame;
 /// the data attached to reasoning.
 ///
 /// # Ordering
-/// Deltas come out in the order of their events. Token counts of decoded events are held back: call
+/// Deltas are returned in the order of their events. Token counts of decoded events are held back: call
 /// [`take_counts`](Self::take_counts) before any other event is read. Data attached to reasoning is held back,
 /// too: see [`end_data`](Self::end_data).
 ///
@@ -147,7 +147,7 @@ impl FastPath {
                     let json = known.template.frame()..length - self.framing.end().len();
                     known.count(rest.get(json).unwrap_or_default());
                 }
-                known.say(text, &mut self.joined, deltas);
+                known.push_delta(text, &mut self.joined, deltas);
                 rest = behind;
                 events += 1;
             }
@@ -177,7 +177,7 @@ impl FastPath {
         if known.template.has_counts {
             known.count(data.as_bytes());
         }
-        known.say(text, &mut self.joined, deltas);
+        known.push_delta(text, &mut self.joined, deltas);
         self.earn(1);
         true
     }

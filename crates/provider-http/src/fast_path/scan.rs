@@ -18,7 +18,7 @@ pub(super) struct Scanned<'a> {
 }
 
 /// Returns the string up to its closing quote; `None` if it has no end here, contains bytes that JSON forbids in
-/// strings, or contains half of a surrogate pair.
+/// strings, or contains a lone surrogate.
 #[inline]
 pub(super) fn string(bytes: &[u8]) -> Option<Scanned<'_>> {
     let plain = plain(bytes);
@@ -75,8 +75,8 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < b' '
 }
 
-/// Returns the character of an escape after its `\`, and the number of its bytes; `None` if it is invalid or half
-/// of a surrogate pair.
+/// Returns the character of an escape after its `\`, and the number of its bytes; `None` if it is invalid or a
+/// lone surrogate.
 fn unescaped(bytes: &[u8]) -> Option<(char, usize)> {
     let letter = match bytes.first()? {
         byte @ (b'"' | b'\\' | b'/') => char::from(*byte),

@@ -46,7 +46,7 @@ impl Template {
             has_counts: said.has_counts || places.iter().any(|place| place.kind == PlaceKind::Count),
         };
         let (text, rest) = template.read(event.as_bytes(), Frame::Gone, &mut String::new())?;
-        (rest.is_empty() && template.saying(text) == *said.delta).then_some(template)
+        (rest.is_empty() && template.delta_with(text) == *said.delta).then_some(template)
     }
 
     /// Returns the text of the event that begins these bytes, and the bytes after its JSON; `None` if it does not
@@ -86,7 +86,7 @@ impl Template {
 
     /// Returns the delta of an event with this text.
     #[inline(always)]
-    pub(super) fn saying(&self, text: Text) -> Delta {
+    pub(super) fn delta_with(&self, text: Text) -> Delta {
         let kind = match &self.said.kind {
             DeltaKind::Text(_) => DeltaKind::Text(text),
             DeltaKind::Reasoning(_) => DeltaKind::Reasoning(text),

@@ -1,6 +1,6 @@
 //! Errors of a stream of JSON values.
 
-/// Why JSON values cannot be decoded further. Positions count bytes from the start of the stream.
+/// The reason why JSON values cannot be decoded further. Positions count bytes from the start of the stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {

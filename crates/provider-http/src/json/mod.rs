@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 pub use error::JsonError;
 use scan::Scan;
 
-/// How the JSON values of a body follow one another.
+/// The layout of the JSON values in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {

@@ -37,8 +37,8 @@ impl Scan {
         self.place == Place::Word
     }
 
-    /// Continues the search in the value's bytes. Returns the length of the value, or `None` if its end is not
-    /// there.
+    /// Continues the search in the value's bytes. Returns the length of the value, or `None` if its end has not
+    /// arrived.
     pub(super) fn find_end(&mut self, value: &[u8]) -> Option<usize> {
         while let Some(rest) = value.get(self.searched..).filter(|rest| !rest.is_empty()) {
             if self.place == Place::String {

@@ -16,8 +16,8 @@ impl Default for SseLimits {
     }
 }
 
-/// Why an event stream cannot be decoded further. Positions count bytes from the start of the body, including a
-/// byte-order mark.
+/// The reason why an event stream cannot be decoded further. Positions count bytes from the start of the body,
+/// including a byte-order mark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SseError {
@@ -32,7 +32,7 @@ pub enum SseError {
         "the {part} of the event stream at byte {position} is longer than {limit} bytes; if that is expected, raise `SseLimits::{part}`"
     )]
     TooLarge {
-        /// What is too large: `"line"` or `"event"`.
+        /// The part that is too large: `"line"` or `"event"`.
         part: &'static str,
         /// The exceeded limit, in bytes.
         limit: usize,

@@ -89,7 +89,7 @@ impl Lines {
             self.at += usize::from(self.rest().first() == Some(&b'\n'));
         }
         if self.rest().is_empty() {
-            self.let_go();
+            self.release_chunk();
             return Ok(None);
         }
         let start = self.at;
@@ -169,12 +169,12 @@ impl Lines {
 
     fn carry_rest(&mut self) -> Result<(), SseError> {
         self.carry_chunk(self.at, self.chunk.len())?;
-        self.let_go();
+        self.release_chunk();
         Ok(())
     }
 
     /// Releases the chunk, so that the reader of the connection can reuse its memory.
-    fn let_go(&mut self) {
+    fn release_chunk(&mut self) {
         self.chunk_position += self.chunk.len() as u64;
         self.chunk = Bytes::new();
         self.at = 0;

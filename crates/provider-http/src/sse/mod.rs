@@ -1,9 +1,9 @@
 //! Server-sent events, decoded from bytes.
 //!
 //! [`SseDecoder`] does no I/O: the caller pushes the bytes of a response body as they arrive and takes events out.
-//! It follows the [WHATWG rules for interpreting an event stream][rules] (byte-order mark, LF, CRLF and CR line
-//! ends, comments, several `data` lines, `event`, `id`, `retry`, unknown fields). The events do not depend on how
-//! the bytes were split.
+//! It follows the [WHATWG rules for interpreting an event stream][rules]. They cover the byte-order mark, LF, CRLF
+//! and CR line ends, comments, several `data` lines, `event`, `id`, `retry` and unknown fields. The events do not
+//! depend on how the bytes were split.
 //!
 //! It departs from those rules where a client of language models must be stricter or more complete than a browser:
 //!

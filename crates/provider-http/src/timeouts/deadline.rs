@@ -36,7 +36,7 @@ const AWAY: Duration = Duration::from_secs(1);
 pub struct Deadline {
     clock: Clock,
     after: Option<Duration>,
-    /// When the clock was started; `None` while it is stopped.
+    /// The start of the clock; `None` while it is stopped.
     started: Option<Instant>,
     /// Created at the first poll. It may be set to an earlier time than the clock runs out, never to a later one.
     sleep: Option<Pin<Box<Sleep>>>,

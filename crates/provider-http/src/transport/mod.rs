@@ -80,7 +80,7 @@ pub trait Transport: Send + Sync + 'static {
     async fn send(&self, request: Request<Vec<Bytes>>) -> Result<Response<ByteStream>, TransportError>;
 }
 
-/// Why an exchange with the server failed.
+/// The reason why an exchange with the server failed.
 ///
 /// Neither this nor any of its sources shows the URL, a header or a body.
 #[derive(Debug, thiserror::Error)]

@@ -131,14 +131,14 @@ fn in_pieces(mut request: Request<Vec<Bytes>>) -> reqwest::Result<reqwest::Reque
 
 /// Checks whether an HTTP/2 server reported that it did not process the request: it closes, or refused the stream.
 fn was_refused(error: &reqwest::Error) -> bool {
-    said_by_server(error).is_some_and(|error| {
+    remote_h2_error(error).is_some_and(|error| {
         let reason = if error.is_go_away() { h2::Reason::NO_ERROR } else { h2::Reason::REFUSED_STREAM };
         error.reason() == Some(reason)
     })
 }
 
 /// Returns the HTTP/2 error that the server sent, if any.
-fn said_by_server(error: &reqwest::Error) -> Option<&h2::Error> {
+fn remote_h2_error(error: &reqwest::Error) -> Option<&h2::Error> {
     let mut sources = std::iter::successors(error.source(), |&error| error.source());
     sources.find_map(|error| error.downcast_ref::<h2::Error>()).filter(|error| error.is_remote())
 }
@@ -154,7 +154,7 @@ fn broken(error: reqwest::Error) -> TransportError {
 /// Removes text that no error may show. reqwest's errors name the URL, and with it any secret that a caller put
 /// into it. HTTP/2 errors have the server's text of a `GOAWAY`.
 fn without_words(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
-    match said_by_server(&error).and_then(h2::Error::reason) {
+    match remote_h2_error(&error).and_then(h2::Error::reason) {
         Some(reason) => format!("the server gave up: {reason}").into(),
         None => error.without_url().into(),
     }

@@ -24,7 +24,7 @@ pub enum Clock {
 #[error("{clock} within {after:?}")]
 #[non_exhaustive]
 pub struct TimedOut {
-    /// Which timeout expired.
+    /// The timeout that expired.
     pub clock: Clock,
     /// The duration of the timeout.
     pub after: Duration,
@@ -38,7 +38,7 @@ impl TimedOut {
     }
 }
 
-/// Writes what did not arrive in time.
+/// Writes the event that did not happen in time.
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -42,8 +42,8 @@ pub(super) fn of(model: &OpenAiModel) -> Redaction {
     Redaction::new(model.api_key.iter().cloned().chain(parts))
 }
 
-/// Returns a header's value. Unless the header is in `CALLER_HEADERS`, also the text after a scheme such as `Bearer`,
-/// and each part.
+/// Returns a header's value. Unless the header is in `CALLER_HEADERS`, also the text after a scheme such as
+/// `Bearer`, and each part.
 fn in_header(name: &str, value: &str) -> Vec<String> {
     if CALLER_HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name)) {
         return vec![value.to_owned()];

@@ -23,7 +23,7 @@ pub(crate) struct PendingSurrogate {
 
 /// Rewrites JSON in a form that any reader accepts; `None` if it is malformed.
 ///
-/// - A high surrogate at the end of a text is stored in `pending`, and returns before the low surrogate that
+/// - A high surrogate at the end of a text is stored in `pending`. It is inserted before the low surrogate that
 ///   begins the next event's text in the same choice, field and call. Without one it is dropped.
 /// - Any other lone surrogate becomes U+FFFD, because no character is better than one that the server did not
 ///   send. Models behind OpenRouter send such (Kohaku-Lab/KohakuTerrarium#48).

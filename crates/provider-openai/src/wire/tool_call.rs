@@ -26,7 +26,7 @@ pub(crate) struct ToolCall<'a> {
 pub(crate) struct Function<'a> {
     pub(crate) name: Str<'a>,
     pub(crate) arguments: Arguments<'a>,
-    /// As [`ToolCall::extras`].
+    /// The same as [`ToolCall::extras`].
     pub(crate) extras: Map<String, Value>,
 }
 

@@ -21,13 +21,13 @@ use crate::plan::call_identity::CallIdentity;
 use crate::truncate::{ResultBounds, cap_result};
 use crate::{ClosingTexts, NotStarted, ReadyCall};
 
-/// What the loop does with each call of an answer. Decided once, before any tool runs.
+/// The treatment of each call of an answer by the loop. Decided once, before any tool runs.
 pub(crate) struct ToolPlan {
     pub(crate) answer: ChatResponse,
     calls: Vec<PlannedCall>,
 }
 
-/// A call of the answer, and what the loop does with it.
+/// A call of the answer, and its treatment by the loop.
 pub(crate) struct PlannedCall {
     block: BlockId,
     identity: CallIdentity,
@@ -55,7 +55,7 @@ impl ToolPlan {
     /// `answer` does not contain, since their results could not be sent to the model. Ignores a call that
     /// `steered` repeats.
     ///
-    /// `prepare` returns the tool of a call and its arguments, or why it cannot run.
+    /// `prepare` returns the tool of a call and its arguments, or the reason why it cannot run.
     pub(crate) fn new(
         answer: ChatResponse,
         turn: &TurnId,

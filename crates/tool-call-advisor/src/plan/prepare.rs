@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::plan::schema::Schemas;
 
-/// Returns the tool of a call and its checked arguments, or why the call cannot run.
+/// Returns the tool of a call and its checked arguments, or the reason why the call cannot run.
 ///
 /// Calls are checked nowhere else: code that runs calls receives only those that passed.
 pub(crate) fn prepare(

@@ -22,7 +22,7 @@ impl Schemas {
     /// Returns the arguments to pass to the tool, if they fit its schema or can be corrected.
     ///
     /// # Errors
-    /// What is wrong and where, as text for the model; also if the schema itself is invalid.
+    /// The mismatch and its location, as text for the model; also if the schema itself is invalid.
     pub(crate) fn fit(
         &self,
         tool: &ToolDefinition,

@@ -32,7 +32,7 @@ impl LoopRun {
     }
 }
 
-/// Returns why a call that no limit denies is not run: it was, or may have been, started before.
+/// Returns the reason why a call that no limit denies is not run: it was, or may have been, started before.
 fn refusal(planned: &PlannedCall, known: &StartedCalls) -> Option<&'static str> {
     if planned.is_tried() && known.contains(planned.key()) {
         return Some(VERIFY_BEFORE_RETRYING);

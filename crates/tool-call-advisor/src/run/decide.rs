@@ -4,7 +4,7 @@ use advisor_core::{ChatResponse, FinishReason, Limit, Text, ToolCall};
 
 use crate::{OnCallLimit, ToolLimits};
 
-/// What the loop does after a round.
+/// The action of the loop after a round.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decision {
     /// The answer ends the turn.
@@ -37,7 +37,7 @@ impl Counts {
     }
 }
 
-/// Decides what to do after a round. The result depends on the arguments only.
+/// Decides the action of the loop after a round. The result depends on the arguments only.
 ///
 /// Tools run because complete calls exist, whatever the finish reason. A cut-off or filtered answer vetoes them.
 pub(super) fn decide(

@@ -100,8 +100,8 @@ impl LoopRun {
         }
     }
 
-    /// Ends the turn after an error, which gets the answer as its partial answer. The answer, which memory may have
-    /// stored already, becomes final. Its calls are answered, as far as that is still possible.
+    /// Ends the turn after an error, which gets the answer as its partial answer. The answer, which memory may
+    /// have stored already, becomes final. Its calls are answered, as far as that is still possible.
     pub(super) async fn abandon(&mut self, answer: &ChatResponse, error: Error) -> Error {
         let is_answer = |message: &Message| message.is_same(answer.message());
         let is_final = self.transcript().iter_back().any(is_answer);
@@ -133,8 +133,8 @@ impl LoopRun {
     }
 }
 
-/// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage. `with_calls` says
-/// whether they include the blocks of calls.
+/// Returns the chunks of an answer that were withheld while it streamed: its blocks and its usage. `with_calls`
+/// says whether they include the blocks of calls.
 fn withheld(answer: &ChatResponse, filter: Filter, with_calls: bool) -> Vec<Chunk> {
     let is_withheld = |block: &Block| match block.as_tool_call() {
         Some(_) => with_calls && filter.withheld_calls(),

@@ -144,7 +144,7 @@ impl LoopRun {
         (events.within(self.config.limits.of_result()), Some(receiver))
     }
 
-    /// Decides what follows a round. All advisors inside the loop have completed for the answer.
+    /// Decides the action after a round. All advisors inside the loop have completed for the answer.
     async fn after_round(&mut self, answer: ChatResponse) -> Result<Outcome> {
         if let Some(usage) = answer.usage() {
             self.usage.get_or_insert_default().add(usage);

@@ -8,10 +8,10 @@ impl LoopRun {
     /// Ends the turn after its time ran out while the model was answering in `round`. The part of the answer
     /// received so far becomes final, so that the next turn contains what the user has read. Its calls get error
     /// results.
-    pub(super) async fn out_of_time(&mut self, mut heard: ChunkFold, round: u32) -> Result<Outcome> {
+    pub(super) async fn out_of_time(&mut self, mut received: ChunkFold, round: u32) -> Result<Outcome> {
         let limit = self.time_limit();
-        let closed: Vec<_> = heard.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();
-        let Some(answer) = heard.response(round, &FinishReason::Interrupted) else {
+        let closed: Vec<_> = received.close_open().into_iter().filter(|chunk| self.shows(chunk)).collect();
+        let Some(answer) = received.response(round, &FinishReason::Interrupted) else {
             return self.end_at_limit(limit).await;
         };
         let why = NotStarted::Limit(limit.clone());

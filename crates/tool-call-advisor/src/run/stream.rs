@@ -41,24 +41,24 @@ struct Live {
 /// Timer for the turn's time, with the part of the answer received so far.
 struct Clock {
     time: Pin<Box<Sleep>>,
-    heard: ChunkFold,
+    received: ChunkFold,
     round: u32,
     /// Number of chunks since the last deadline check.
     since: u32,
 }
 
 /// Number of chunks between deadline checks, for a stream that never returns `Pending`.
-const CHUNKS_PER_LOOK: u32 = 64;
+const CHUNKS_PER_CHECK: u32 = 64;
 
 impl Clock {
     fn new(deadline: Instant) -> Self {
         let time = Box::pin(tokio::time::sleep_until(deadline));
-        Self { time, heard: ChunkFold::new(), round: 0, since: 0 }
+        Self { time, received: ChunkFold::new(), round: 0, since: 0 }
     }
 
     /// Checks whether the next deadline check is due.
     fn is_due(&self) -> bool {
-        self.since >= CHUNKS_PER_LOOK
+        self.since >= CHUNKS_PER_CHECK
     }
 
     fn has_run_out(&mut self) -> bool {
@@ -69,9 +69,9 @@ impl Clock {
         Instant::now() >= self.time.deadline()
     }
 
-    fn hear(&mut self, chunk: &Chunk) {
+    fn receive(&mut self, chunk: &Chunk) {
         self.round = chunk.round();
-        self.heard.push(chunk);
+        self.received.push(chunk);
         self.since += 1;
     }
 }
@@ -123,7 +123,7 @@ impl LoopStream {
         self.state = working(None, async move {
             let outcome = match end {
                 RoundEnd::Completed(response) => run.after_round(response).await,
-                RoundEnd::OutOfTime { heard, round } => run.out_of_time(heard, round).await,
+                RoundEnd::OutOfTime { received, round } => run.out_of_time(received, round).await,
                 RoundEnd::Failed(error) => Err(run.break_off(error).await),
             };
             (run, outcome)
@@ -133,7 +133,7 @@ impl LoopStream {
 
 enum RoundEnd {
     Completed(advisor_core::ChatResponse),
-    OutOfTime { heard: ChunkFold, round: u32 },
+    OutOfTime { received: ChunkFold, round: u32 },
     Failed(Error),
 }
 
@@ -149,7 +149,7 @@ impl Live {
     #[inline]
     fn lets_out(&mut self, chunk: &Chunk) -> bool {
         if let Some(clock) = &mut self.clock {
-            clock.hear(chunk);
+            clock.receive(chunk);
         }
         self.run.shows(chunk)
     }
@@ -166,9 +166,9 @@ impl Live {
     }
 
     fn out_of_time(&mut self) -> RoundEnd {
-        let heard = self.clock.as_mut().map(|clock| (std::mem::take(&mut clock.heard), clock.round));
-        let (heard, round) = heard.unwrap_or_default();
-        RoundEnd::OutOfTime { heard, round }
+        let received = self.clock.as_mut().map(|clock| (std::mem::take(&mut clock.received), clock.round));
+        let (received, round) = received.unwrap_or_default();
+        RoundEnd::OutOfTime { received, round }
     }
 }
 
@@ -255,7 +255,7 @@ impl Batches<Chunk> for LoopStream {
         {
             Pin::new(&mut live.stream).take_ready(ready);
             if let Some(clock) = &mut live.clock {
-                ready.iter().for_each(|chunk| clock.hear(chunk));
+                ready.iter().for_each(|chunk| clock.receive(chunk));
             }
             let Some(first) = ready.front() else { return };
             let filter = live.run.filter(first.round());

@@ -89,7 +89,7 @@ impl<'a> PendingText<'a> {
     }
 }
 
-/// How the text begins with a word.
+/// The relation of the beginning of a text to a word.
 enum Begins<'w> {
     Whole(usize, &'w str),
     /// The text may begin with the word, depending on what follows.

@@ -23,7 +23,7 @@ impl ChunkStream {
     ///
     /// `edit` receives the text that was not emitted yet, and emits what it can decide on. The rest, up to
     /// `hold_back`, is passed again with the next piece of that block. Each block uses its own clone of the
-    /// initial `edit`, so no state passes from one block to the next, or from a restarted attempt to the next. The
+    /// initial `edit`. So no state passes from one block to the next, or from a restarted attempt to the next. The
     /// output is consistent, as with [`edit_chunks`](Self::edit_chunks).
     ///
     /// An advisor that edits answers belongs inside memory, in [`Phase::ModelCall`](crate::Phase::ModelCall): then

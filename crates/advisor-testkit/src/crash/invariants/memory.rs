@@ -16,7 +16,10 @@ pub(super) fn log_is_what_was_appended(run: &CaseRun) -> Result<(), String> {
             || !turn.log.iter().map(|entry| entry.seq).eq((1..).take(turn.log.len()))
         {
             let log: Vec<_> = turn.log.iter().map(|entry| labels::of_entry(&entry.kind)).collect();
-            return Err(format!("after turn {} the log is {log:?}, which is not what was appended", turn.id));
+            return Err(format!(
+                "after turn {} the log is {log:?}, which differs from the appended entries",
+                turn.id
+            ));
         }
     }
     let mut versions = HashMap::new();
@@ -46,7 +49,7 @@ pub(super) fn turns_stand_together(run: &CaseRun) -> Result<(), String> {
             |entry: &&Entry| entry.kind.as_message().is_some_and(|message| message.role() == Role::User);
         let Some(first) = entries.first() else { continue };
         if !seen.insert(&first.turn) {
-            return Err(format!("the entries of turn {} do not stand together", first.turn));
+            return Err(format!("the entries of turn {} are not adjacent", first.turn));
         }
         let inputs = entries.iter().filter(is_input).count();
         if inputs != 1 {
@@ -110,14 +113,14 @@ impl Remembered {
                 ));
             }
         }
-        if let Some(told) = told(turn)
-            && told.text() != shown.get(&told.round()).map_or("", String::as_str)
+        if let Some(reported) = reported(turn)
+            && reported.text() != shown.get(&reported.round()).map_or("", String::as_str)
         {
-            let shown = shown.get(&told.round());
+            let shown = shown.get(&reported.round());
             return Err(format!(
-                "{:?} is told of round {}, and {shown:?} was shown",
-                told.text(),
-                told.round()
+                "{:?} is reported for round {}, and {shown:?} was shown",
+                reported.text(),
+                reported.round()
             ));
         }
         let last = last_round.and_then(|round| shown.get(&round));
@@ -125,7 +128,7 @@ impl Remembered {
             return Err(format!("{:?} is remembered as shown, and {last:?} was", self.partial));
         }
         if turn.outcome == Outcome::Completed && !self.completed {
-            return Err("a turn that has completed is not remembered so".into());
+            return Err("a turn that has completed is not stored as completed".into());
         }
         Ok(())
     }
@@ -149,7 +152,7 @@ fn shown(turn: &TurnRun) -> BTreeMap<u32, String> {
 }
 
 /// Returns the response that the reader received at the end of the turn.
-fn told(turn: &TurnRun) -> Option<&ChatResponse> {
+fn reported(turn: &TurnRun) -> Option<&ChatResponse> {
     turn.events.iter().find_map(|event| match event {
         Event::Delivered(Chunk::Completed(response)) => Some(response),
         _ => None,
@@ -188,7 +191,7 @@ fn is_undone(turn: &TurnRun, log: &[Entry]) -> bool {
     }
 }
 
-fn said_by_user(entry: &Entry) -> Option<String> {
+fn user_text(entry: &Entry) -> Option<String> {
     let message = entry.kind.as_message().filter(|message| message.role() == Role::User);
     message.map(Message::text)
 }
@@ -206,14 +209,14 @@ pub(super) fn undone_is_hidden(run: &CaseRun) -> Result<(), String> {
         if !is_hidden(turn, &run.log) {
             return Err(format!("turn {} was rolled back and is not hidden", turn.id));
         }
-        let said: HashSet<_> = turn.entries(&run.log).filter_map(said_by_user).collect();
+        let texts: HashSet<_> = turn.entries(&run.log).filter_map(user_text).collect();
         let asked = run.turns.iter().skip(place + 1).flat_map(|later| &later.events);
         let mut sent = asked.filter_map(|event| match event {
             Event::Asked { messages, .. } => Some(messages),
             _ => None,
         });
-        if sent.any(|messages| messages.iter().any(|message| said.contains(&message.text()))) {
-            return Err(format!("turn {} was rolled back, and the model is told of it", turn.id));
+        if sent.any(|messages| messages.iter().any(|message| texts.contains(&message.text()))) {
+            return Err(format!("turn {} was rolled back, and the model reads it", turn.id));
         }
     }
     Ok(())
@@ -222,7 +225,7 @@ pub(super) fn undone_is_hidden(run: &CaseRun) -> Result<(), String> {
 pub(super) fn the_last_turn_works(run: &CaseRun) -> Result<(), String> {
     let Some(last) = run.turns.last() else { return Ok(()) };
     if last.outcome != Outcome::Completed {
-        return Err(format!("the last turn does not complete but ends so: {:?}", last.outcome));
+        return Err(format!("the last turn does not complete; it ends with {:?}", last.outcome));
     }
     let remembered = Remembered::of(last, &run.log);
     if !remembered.completed {
@@ -244,7 +247,7 @@ pub(super) fn the_last_turn_is_unchanged(run: &CaseRun) -> Result<(), String> {
     let remembered = messages(&run.log, &last.id);
     if remembered != alone {
         return Err(format!(
-            "the last turn is remembered as {}, and in a conversation of its own as {}",
+            "the last turn is stored as {}, and in a separate conversation as {}",
             labels::of_messages(&remembered),
             labels::of_messages(&alone)
         ));

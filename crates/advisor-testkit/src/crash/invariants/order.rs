@@ -99,7 +99,7 @@ fn failed_is_no_answer(round: u32, after: &[Event]) -> Result<(), String> {
                 continue;
             }
             Event::RoundEnded(response) if response.round() != round => return Ok(()),
-            Event::RoundEnded(_) => "the loop is given it as a whole one",
+            Event::RoundEnded(_) => "the loop receives it as complete",
             Event::RoundStarted => "the loop begins another round",
             Event::ToolStarted { .. } => "a tool starts",
             Event::Delivered(Chunk::Completed(_)) => "the turn completes",
@@ -129,12 +129,12 @@ pub(super) fn the_end_comes_last(run: &CaseRun) -> Result<(), String> {
         let end = turn.events.iter().position(|event| matches!(event, Event::TurnEnded(_)));
         let (before, after) = turn.events.split_at(end.unwrap_or(turn.events.len()));
         if after.iter().any(|event| matches!(event, Event::Delivered(_))) {
-            return Err("something comes out after the end".into());
+            return Err("the turn emits an item after its end".into());
         }
         if turn.outcome == Outcome::Stuck {
             let last = turn.places.last().map(ToString::to_string).unwrap_or_default();
             let passed = turn.places.len();
-            return Err(format!("the turn hangs after {passed} points, the last of which is: {last}"));
+            return Err(format!("the turn hangs after {passed} points; the last one is: {last}"));
         }
         if turn.outcome == Outcome::Stopped {
             return Err("the turn ends with neither `Completed` nor an error".into());
@@ -145,7 +145,7 @@ pub(super) fn the_end_comes_last(run: &CaseRun) -> Result<(), String> {
         let is_end = |kind: &EntryKind| matches!(kind, EntryKind::TurnEnded(TurnEnd::Completed(_)));
         let ends = before.iter().flat_map(appended).filter(|entry| entry.turn == turn.id);
         if !ends.map(|entry| &entry.kind).any(is_end) {
-            return Err("`Completed` comes out before the end is stored".into());
+            return Err("`Completed` is emitted before the end is stored".into());
         }
     }
     Ok(())

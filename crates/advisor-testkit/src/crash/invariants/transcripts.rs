@@ -13,7 +13,7 @@ pub(super) fn requests_are_valid(run: &CaseRun) -> Result<(), String> {
             return Err(format!("{defect} in {}", labels::of_messages(said)));
         }
         if said.first().is_none_or(|first| first.role() != Role::User) {
-            return Err(format!("the user does not speak first in {}", labels::of_messages(said)));
+            return Err(format!("the first message is not from the user in {}", labels::of_messages(said)));
         }
     }
     Ok(())
@@ -32,7 +32,7 @@ pub(super) fn memory_is_the_prompt(run: &CaseRun) -> Result<(), String> {
         let sent: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
         if !sent.iter().copied().eq(&told) {
             return Err(format!(
-                "the model was sent {}, and memory tells {}",
+                "the model was sent {}, and memory has {}",
                 labels::of_messages(sent),
                 labels::of_messages(&told)
             ));

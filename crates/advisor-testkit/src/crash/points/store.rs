@@ -81,7 +81,7 @@ impl StorePoints {
         }
     }
 
-    fn tell(&self, asked: Asked<'_>, before: Place, version: Option<Version>) {
+    fn record_append(&self, asked: Asked<'_>, before: Place, version: Option<Version>) {
         let (Asked::Append(batch), Some(version)) = (asked, version) else { return };
         let key = batch.key.clone();
         self.points.record(match before {
@@ -104,7 +104,7 @@ impl Around for StorePoints {
         };
         self.pass(before).await?;
         let done = work.await;
-        self.tell(asked, before, done.as_ref().ok().copied().flatten());
+        self.record_append(asked, before, done.as_ref().ok().copied().flatten());
         self.pass(after).await?;
         done
     }

@@ -112,7 +112,7 @@ async fn nobody_passes_a_turn_that_waits() {
     let mut third = Box::pin(locks.lock(key, &c));
     assert!(poll!(&mut third).is_pending());
     drop(second);
-    drop(third.now_or_never().expect("who gives up wakes the next one"));
+    drop(third.now_or_never().expect("a turn that gives up wakes the next one"));
     assert_eq!(locks.len(), 0);
 }
 
@@ -157,7 +157,7 @@ async fn last_turn_replaces_all_earlier_turns() {
     let mut second = Box::pin(locks.interrupt(&key, &b));
     let mut last = Box::pin(locks.interrupt(&key, &c));
     assert!(poll!(&mut second).is_pending() && poll!(&mut last).is_pending());
-    assert!(turns[0].times() > 0, "the first turn is told");
+    assert!(turns[0].times() > 0, "the first turn is interrupted");
     running.unlock();
     let second = second.now_or_never().unwrap();
     assert_eq!(turns[1].times(), 0);
@@ -197,7 +197,7 @@ async fn interrupting_turn_passes_waiting_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unpolled_interrupting_turn_holds_up_no_other() {
+async fn unpolled_interrupting_turn_delays_no_other() {
     let setting = setting();
     let (locks, key) = &setting;
     let running = try_lock(&setting, "a").unwrap();

@@ -41,7 +41,7 @@ fn oldest_steps_are_dropped_and_other_messages_stay() {
 }
 
 #[test]
-fn two_user_messages_never_meet() {
+fn no_two_user_messages_are_adjacent() {
     let turn = vec![user("go"), calls(&["1"]), result("1"), user("and"), calls(&["2"]), result("2")];
     let kept = words(&messages(&turn, 3));
     assert_eq!(kept, format!("u:go a:{LEFT_OUT} u:and a(2) r2"));
@@ -49,7 +49,7 @@ fn two_user_messages_never_meet() {
 
 proptest! {
     #[test]
-    fn what_stands_in_for_steps_takes_room(
+    fn placeholders_for_steps_take_room(
         rounds in prop::collection::vec((1..3_usize, any::<bool>()), 0..8),
         room in 0..30_usize,
     ) {
@@ -93,14 +93,14 @@ proptest! {
         let kept = messages(&turn, room);
         prop_assert_eq!(validate_transcript(&kept), []);
         let least = 1 + rounds.last().map_or(0, |parallel| parallel + 1);
-        prop_assert!(kept.len() <= room.max(least), "as many go as have to");
+        prop_assert!(kept.len() <= room.max(least), "as many steps are dropped as necessary");
         prop_assert_eq!(kept.first(), turn.first());
         prop_assert_eq!(kept.last(), turn.last());
         if kept.len() < turn.len() {
             let out = turn.len() - kept.len();
             let last_out = rounds.iter().scan(0, |sum, parallel| { *sum += parallel + 1; Some(*sum) })
                 .position(|sum| sum == out).unwrap();
-            prop_assert!(kept.len() + rounds[last_out] + 1 > room, "no more go than have to");
+            prop_assert!(kept.len() + rounds[last_out] + 1 > room, "no more steps are dropped than necessary");
         }
     }
 }

@@ -15,12 +15,12 @@ fn plain(name: &'static str) -> (&'static str, Vec<EntryKind>) {
 #[test]
 fn summary_covers_all_but_last_turns_when_enough() {
     let turns = ["a", "b", "c", "d"].map(plain);
-    assert_eq!(summarizer(4, 1).told(&log(&turns)), None);
-    let told = summarizer(3, 1).told(&log(&turns)).unwrap();
+    assert_eq!(summarizer(4, 1).request(&log(&turns)), None);
+    let told = summarizer(3, 1).request(&log(&turns)).unwrap();
     assert_eq!(told, (9, "User: a\nAssistant: ok\nUser: b\nAssistant: ok\nUser: c\nAssistant: ok\n".into()));
-    assert_eq!(summarizer(3, 3).told(&log(&turns)).unwrap().0, 3);
-    assert_eq!(summarizer(3, 4).told(&log(&turns)), None, "nothing is left to be told");
-    assert_eq!(summarizer(3, 0).told(&log(&turns)).unwrap().0, 9, "the last turn always stays");
+    assert_eq!(summarizer(3, 3).request(&log(&turns)).unwrap().0, 3);
+    assert_eq!(summarizer(3, 4).request(&log(&turns)), None, "nothing is left to be told");
+    assert_eq!(summarizer(3, 0).request(&log(&turns)).unwrap().0, 9, "the last turn always stays");
 }
 
 #[test]
@@ -28,23 +28,23 @@ fn a_summary_goes_on_from_the_one_before() {
     let mut turns = vec![plain("a"), plain("b"), plain("c"), plain("d")];
     let earlier = Summary::new(6, "they talked");
     turns[3].1.insert(1, EntryKind::Summary(earlier));
-    let (until, told) = summarizer(1, 1).told(&log(&turns)).unwrap();
+    let (until, told) = summarizer(1, 1).request(&log(&turns)).unwrap();
     assert_eq!(
         (until, told.as_str()),
         (9, "Summary of what was before:\nthey talked\nUser: c\nAssistant: ok\n")
     );
-    assert_eq!(summarizer(2, 1).told(&log(&turns)), None);
+    assert_eq!(summarizer(2, 1).request(&log(&turns)), None);
 }
 
 #[test]
 fn what_is_told_at_once_is_bounded() {
     let text = "\u{e4}".repeat(MOST);
     let long = || vec![user(&text).into(), answer(&text).into(), completed()];
-    let (until, told) = summarizer(2, 1).told(&log(&[("a", long()), ("b", long()), plain("c")])).unwrap();
+    let (until, told) = summarizer(2, 1).request(&log(&[("a", long()), ("b", long()), plain("c")])).unwrap();
     assert_eq!((until, told.matches(" [cut]\n").count()), (6, 4));
     assert!(told.len() < MOST);
     let many: Vec<EntryKind> = (0..40).map(|_| user(&text).into()).chain([completed()]).collect();
-    let (_, told) = summarizer(1, 1).told(&log(&[("a", many), plain("b")])).unwrap();
+    let (_, told) = summarizer(1, 1).request(&log(&[("a", many), plain("b")])).unwrap();
     assert!(told.ends_with("[the rest is left out]\n") && told.len() < MOST * 5 / 4, "{}", told.len());
 }
 
@@ -56,10 +56,10 @@ fn summary_keeps_calls_with_results_and_skips_undone() {
         ("c", vec![user("never").into(), rolled_back()]),
         plain("d"),
     ];
-    assert_eq!(summarizer(1, 3).told(&log(&turns)), None);
-    let (until, told) = summarizer(1, 2).told(&log(&turns)).unwrap();
+    assert_eq!(summarizer(1, 3).request(&log(&turns)), None);
+    let (until, told) = summarizer(1, 2).request(&log(&turns)).unwrap();
     assert_eq!(until, 6);
     assert_eq!(told, "User: u\nAssistant calls f: {}\nf: result 1\nAssistant: done\n");
-    let (until, told) = summarizer(1, 1).told(&log(&turns)).unwrap();
+    let (until, told) = summarizer(1, 1).request(&log(&turns)).unwrap();
     assert!(until == 8 && !told.contains("never"));
 }

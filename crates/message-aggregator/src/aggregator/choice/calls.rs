@@ -85,7 +85,7 @@ impl ChoiceBlocks {
         }
     }
 
-    /// Disputes, at the end of the answer, the calls that may own arguments of calls without a name.
+    /// Marks the calls as disputed that may own arguments of calls without a name, at the end of the answer.
     pub(super) fn dispute_left_over(&mut self) {
         let nameless = self.calls.iter().filter(|call| call.name.is_none());
         let rivals: Vec<_> = nameless.flat_map(|call| call.rivals.iter().copied()).collect();
@@ -210,8 +210,8 @@ impl ChoiceBlocks {
 
     /// Checks whether the call may lack some of its arguments:
     /// - it has none, and another call has stray arguments; or
-    /// - it was told from another call only because that one was complete, and some arguments are left over or
-    ///   lack their end.
+    /// - it was distinguished from another call only because that one was complete, and some arguments are left
+    ///   over or lack their end.
     fn may_lack_arguments(&mut self, at: usize) -> bool {
         let Some(call) = self.calls.get(at) else { return false };
         let (has_none, began_as_another) = (!call.has_arguments(), call.doubt == Doubt::RepeatedHeader);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What `string` is to give: the JSON between the quotes and what it says, as a parser finds it.
+/// Returns the expected result of `string`: the JSON between the quotes and its text, as a parser reads them.
 fn parsed(bytes: &[u8]) -> Option<(&[u8], String)> {
     let quoted = [b"\"", bytes].concat();
     let mut values = serde_json::Deserializer::from_slice(&quoted).into_iter::<String>();

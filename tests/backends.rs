@@ -103,7 +103,7 @@ async fn turn_of(rounds: usize, store: Arc<dyn ConversationStore>) -> (Counts, u
         .tool(FnTool::new(definition, |_: Value| async { Ok("worked") }))
         .build()
         .unwrap();
-    let key = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
+    let key = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
     let answer = client.prompt().user("go").conversation(key).call().await.unwrap();
     assert_eq!(answer.text(), "done");
     let prompts = model.prompts();
@@ -158,7 +158,7 @@ async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 
         .tool(FnTool::new(definition, work))
         .build()
         .unwrap();
-    let key = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
+    let key = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
     client.prompt().user("go").conversation(key.clone()).call().await.unwrap();
     client.prompt().user("and?").conversation(key.clone()).call().await.unwrap();
     store.delete(&key).await.unwrap();
@@ -222,8 +222,8 @@ fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
 #[tokio::test]
 async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
     for (name, store) in stores().await {
-        let key = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
-        let turn = TurnId::mint();
+        let key = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
+        let turn = TurnId::random();
         let approvals = || Answer::from_calls([("1", "approve", "{}"), ("2", "approve", "{\"n\": 2}")]);
         let client = process_of(
             ChatMemoryAdvisor::new(Arc::clone(&store)),
@@ -246,7 +246,7 @@ async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
         };
         assert_eq!(open(&key).await, given, "{name}");
         let lines: String = export(Arc::clone(&store), key.clone()).try_collect().await.unwrap();
-        let copy = ConversationKey::in_tenant("backends", TurnId::mint().as_str()).unwrap();
+        let copy = ConversationKey::in_tenant("backends", TurnId::random().as_str()).unwrap();
         import(&store, lines.as_bytes(), Some(copy.clone())).await.unwrap();
         assert_eq!(open(&copy).await, given, "{name}: imported");
         let results = || {

@@ -107,7 +107,7 @@ async fn two_contexts_stand_in_their_order() {
 /// A chain may be made within a turn and be gone before the next one is.
 #[tokio::test]
 async fn successive_advisors_have_separate_contexts() {
-    let turn = Turn::new(TurnId::mint());
+    let turn = Turn::new(TurnId::random());
     for number in 0..100 {
         let model = ScriptedModel::new([Answer::from_text("Hello.")]);
         let context =

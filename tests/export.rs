@@ -99,7 +99,7 @@ async fn log_of(store: &Store, key: &ConversationKey) -> Vec<Entry> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conversation_moves_between_all_store_pairs() {
     let stores = stores().await;
-    let new_key = || ConversationKey::in_tenant(&String::from(TurnId::mint()), "c").unwrap();
+    let new_key = || ConversationKey::in_tenant(&String::from(TurnId::random()), "c").unwrap();
     for (from, source) in &stores {
         let key = new_key();
         write(source, &key).await;
@@ -137,7 +137,7 @@ const OF_VERSION_1: &str = include_str!("fixtures/conversation-1.jsonl");
 #[tokio::test]
 async fn fx_4_first_version_export_round_trips_everywhere() {
     for (name, store) in stores().await {
-        let key = ConversationKey::in_tenant(&String::from(TurnId::mint()), "c").unwrap();
+        let key = ConversationKey::in_tenant(&String::from(TurnId::random()), "c").unwrap();
         let imported = import(&store, OF_VERSION_1.as_bytes(), Some(key.clone())).await.unwrap();
         assert_eq!(imported.entries, 22, "{name}");
         let read = log_of(&store, &key).await;

@@ -188,7 +188,7 @@ async fn case(
     assert!(!fails || answered.is_none(), "{what}: the turn was answered");
     assert_eq!(witness.late.load(Ordering::Relaxed), 0, "{what}: something went on");
     witness.ends.store(false, Ordering::Relaxed);
-    store.mend();
+    store.clear_faults();
     let calls: usize = (scenario.answers)().len() * 2;
     assert!(witness.started() <= calls, "{what}");
     let next = client.prompt().user("next").conversation("c").call().await;

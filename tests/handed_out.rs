@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use advisor_chain::memory::store::{Entry, EntryKind, Leases, ReadRange, Version};
 use advisor_chain::memory::{
-    ConversationStore, ForkPoint, NOT_RUN, StoreError, WENT_ON, Window, repair, validate_transcript,
+    CONTINUED_WITHOUT_RESULTS, ConversationStore, ForkPoint, NOT_RUN, StoreError, Window, repair,
+    validate_transcript,
 };
 use advisor_chain::messages::{Delta, ToolCall, ToolCallDelta, ToolResult};
 use advisor_chain::sqlite::SqliteStore;
@@ -93,7 +94,7 @@ async fn d7_call_skipped_by_user_message_is_reported_unrun() {
             for store in stores {
                 let process = |answers| Process::new(&store, place, window, answers);
                 process(asks(&["1"])).turn(vec![Message::user("Refund me.")]).await;
-                let told = ["Refund me.", "(1)", &not_run, WENT_ON];
+                let told = ["Refund me.", "(1)", &not_run, CONTINUED_WITHOUT_RESULTS];
                 // Another process goes on, and so does one after it.
                 let sent = process(says("Hm.")).turn(vec![Message::user("Never mind.")]).await;
                 assert_eq!(sent, [&told[..], &["Never mind."]].concat(), "{window:?} {place:?}");
@@ -155,7 +156,7 @@ async fn law_t5_handed_out_call_with_lost_result_needs_verification() {
                 let start = start_of(&store, 0).await;
                 ChatMemoryAdvisor::new(Arc::clone(&store)).record_call_start(&key(), &start).await.unwrap();
                 // It runs, and its process dies.
-                let told = ["Refund me.", "(1)(2)", &verify, &not_run, WENT_ON];
+                let told = ["Refund me.", "(1)(2)", &verify, &not_run, CONTINUED_WITHOUT_RESULTS];
                 let sent = process(says("Hm.")).turn(vec![Message::user("Did it work?")]).await;
                 assert_eq!(sent, [&told[..], &["Did it work?"]].concat(), "{window:?} {place:?}");
                 let sent = process(says("So.")).turn(vec![Message::user("And?")]).await;
@@ -328,7 +329,11 @@ async fn law_t5_call_started_after_rolled_back_turn_needs_verification() {
             prompt().user("Did it work?").call().await.unwrap();
             let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
             let verify = format!("1: {VERIFY_BEFORE_RETRYING}");
-            assert_eq!(sent, ["Refund me.", "(1)", &verify, WENT_ON, "Did it work?"], "{is_written}");
+            assert_eq!(
+                sent,
+                ["Refund me.", "(1)", &verify, CONTINUED_WITHOUT_RESULTS, "Did it work?"],
+                "{is_written}"
+            );
         }
     }
 }
@@ -353,7 +358,7 @@ async fn law_t5_start_reported_as_recorded_is_recorded() {
                 runs += usize::from(memory.record_call_start(&key(), &start).await.is_ok());
                 assert!(runs <= starts(&log(&inner).await), "{fault:?} at {operation}");
             }
-            store.mend();
+            store.clear_faults();
             assert!(runs <= 1 && starts(&log(&inner).await) == 1, "{fault:?} at {operation}: {runs}");
         }
     }
@@ -424,7 +429,11 @@ async fn law_t5_turn_without_stored_end_starts_no_call() {
         prompt("Did it work?").call().await.unwrap();
         let sent: Vec<_> = model.prompts().pop().unwrap().messages.iter().map(line).collect();
         let (verify, not_run) = (format!("1: {VERIFY_BEFORE_RETRYING}"), format!("2: {NOT_RUN}"));
-        assert_eq!(sent, ["Refund me.", "(1)(2)", &verify, &not_run, WENT_ON, "Did it work?"], "{fault:?}");
+        assert_eq!(
+            sent,
+            ["Refund me.", "(1)(2)", &verify, &not_run, CONTINUED_WITHOUT_RESULTS, "Did it work?"],
+            "{fault:?}"
+        );
     }
 }
 

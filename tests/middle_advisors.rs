@@ -316,7 +316,7 @@ async fn old_turn_id_returns_its_answer_without_writes() {
         let store = Arc::new(InMemoryStore::new());
         let memory = ChatMemoryAdvisor::new(Arc::clone(&store)).with_window(Window::Messages(2));
         let client = ChatClient::builder(model.clone()).advisor(memory).build().unwrap();
-        let old = TurnId::mint();
+        let old = TurnId::random();
         client.prompt().user("first").turn(old.clone()).conversation("c").call().await.unwrap();
         for user in ["2", "3", "4"] {
             client.prompt().user(user).conversation("c").call().await.unwrap();

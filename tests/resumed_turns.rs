@@ -289,7 +289,7 @@ async fn law_m5_turn_submitted_twice_does_not_free_running_one() {
         let tool_loop = if dropped { tool_loop } else { tool_loop.hooks(OnlyOnce(AtomicU32::new(0))) };
         let client =
             ChatClient::builder(model).advisor(tool_loop.build().unwrap()).advisor(memory()).build().unwrap();
-        let id = TurnId::mint();
+        let id = TurnId::random();
         let submit = || client.prompt().user("go").turn(id.clone()).conversation("c").stream();
         let mut first = submit();
         read_what_is_there(&mut first);

@@ -87,13 +87,13 @@ struct Log<S> {
 
 impl<S: ConversationStore> Log<S> {
     async fn begin(store: S) -> Self {
-        let key = ConversationKey::in_tenant("bench", TurnId::mint().as_str()).unwrap();
-        Self { store, key, version: Version::EMPTY, turn: TurnId::mint(), fence: None, last_turn: None }
+        let key = ConversationKey::in_tenant("bench", TurnId::random().as_str()).unwrap();
+        Self { store, key, version: Version::EMPTY, turn: TurnId::random(), fence: None, last_turn: None }
     }
 
     async fn append(&mut self, number: u32) -> Duration {
         if number.is_multiple_of(2) {
-            self.turn = TurnId::mint();
+            self.turn = TurnId::random();
             self.take_lease().await;
         }
         let entry = NewEntry::new(self.turn.clone(), said(number));

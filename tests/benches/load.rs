@@ -65,8 +65,8 @@ async fn print(name: &str, store: impl ConversationStore) {
 
 /// A conversation of so many entries, in turns of four.
 async fn write(store: &impl ConversationStore, entries: u64) -> ConversationKey {
-    let key = ConversationKey::in_tenant("bench", TurnId::mint().as_str()).unwrap();
-    let writer = TurnId::mint();
+    let key = ConversationKey::in_tenant("bench", TurnId::random().as_str()).unwrap();
+    let writer = TurnId::random();
     let all: Vec<_> = (0..entries / 4).flat_map(turn).collect();
     let mut version = Version::EMPTY;
     for (number, part) in (0..).zip(all.chunks(2000)) {
@@ -78,7 +78,7 @@ async fn write(store: &impl ConversationStore, entries: u64) -> ConversationKey 
 }
 
 fn turn(number: u64) -> [NewEntry; 4] {
-    let turn = TurnId::mint();
+    let turn = TurnId::random();
     let said = |message| NewEntry::new(turn.clone(), EntryKind::Message(message));
     [
         said(Message::user(format!("question {number}"))),

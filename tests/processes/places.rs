@@ -110,5 +110,5 @@ fn server(variable: &str, what: &str) -> Option<String> {
 
 /// A name that no other test uses.
 pub(crate) fn name() -> String {
-    String::from(TurnId::mint())
+    String::from(TurnId::random())
 }

@@ -35,7 +35,7 @@ impl World {
         let asked = self.leaves.seen.asked();
         self.leaves.seen.alone.store(self.standing.is_none(), Ordering::Relaxed);
         let over = self.read(&mut reading).await?;
-        self.faults.mend();
+        self.faults.clear_faults();
         // It may have been the one that was to give the lease back.
         self.is_held |= fault.is_some();
         expected.check(&over, self.leaves.seen.asked() - asked)?;

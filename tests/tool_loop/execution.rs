@@ -236,7 +236,7 @@ async fn tm_08_model_receives_tools_in_order() {
 #[tokio::test]
 async fn a_tool_of_the_callers_never_runs() {
     let call = advisor_chain::messages::ToolCall::new("c1", "sign", "{}");
-    let turn = advisor_chain::Turn::new(advisor_chain::TurnId::mint());
+    let turn = advisor_chain::Turn::new(advisor_chain::TurnId::random());
     let key = advisor_chain::tools::CallKey::new(turn.id().clone(), 1, 0);
     let progress = advisor_chain::tools::Progress::ignored();
     let invocation =

@@ -64,7 +64,7 @@ impl IdPart {
 impl TurnId {
     /// Creates a new unique id, sortable by time.
     #[must_use]
-    pub fn mint() -> Self {
+    pub fn random() -> Self {
         Self(Arc::from(uuid::Uuid::now_v7().to_string()))
     }
 

@@ -30,7 +30,9 @@ pub use journal::{Event, Journal, OutOfOrder};
 pub use replay::{Framing, ReceivedRequest, ReplayServer, Reply, Step};
 pub use scripted::{Answer, ReceivedPrompt, ScriptedModel};
 #[cfg(feature = "stores")]
-pub use stores::{Around, Asked, FaultStore, Faults, JournalStore, StoreAround, StoreFault, ToldTo, Work};
+pub use stores::{
+    Around, Asked, FaultStore, Faults, JournalSink, JournalStore, StoreAround, StoreFault, Work,
+};
 pub use transcript::ChatTranscript;
 
 /// The README's examples are tests, too.

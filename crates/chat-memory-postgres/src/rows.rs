@@ -56,7 +56,7 @@ pub(crate) fn outcome(row: &Row, batch: &Batch, entries: &[WrittenEntry<'_>]) ->
             let before = Version::new(number(row, "known_first")?.saturating_sub(1));
             let mut standing = turns.iter().zip(&bodies).zip(entries);
             let same = turns.len() == entries.len()
-                && standing.all(|((turn, body), new)| new.stands_as(turn.as_bytes(), body.as_bytes()))
+                && standing.all(|((turn, body), new)| new.matches_row(turn.as_bytes(), body.as_bytes()))
                 && (entries.is_empty() || entry_id(row, "known_parent")? == batch.fork_at(before));
             if same { Ok(version) } else { Err(StoreError::KeyReused) }
         }

@@ -71,7 +71,7 @@ impl Reply {
                     list(self.value())?.into_iter().map(Standing::of).collect::<Result<Vec<_>, _>>()?;
                 let mut pairs = standing.iter().zip(entries);
                 let same = standing.len() == entries.len()
-                    && pairs.all(|(old, new)| new.stands_as(&old.turn, &old.body))
+                    && pairs.all(|(old, new)| new.matches_row(&old.turn, &old.body))
                     && (entries.is_empty() || parent == batch.fork_at(before));
                 if same { Ok(Some(version)) } else { Err(StoreError::KeyReused) }
             }

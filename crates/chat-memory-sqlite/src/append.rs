@@ -69,7 +69,7 @@ impl Log {
         let mut rows = statement.query(params![self.id, before, after]).map_err(nothing_written)?;
         let mut entries = entries.iter();
         while let Some(row) = rows.next().map_err(nothing_written)? {
-            if !entries.next().is_some_and(|new| new.stands_as(bytes(row, 1), bytes(row, 2))) {
+            if !entries.next().is_some_and(|new| new.matches_row(bytes(row, 1), bytes(row, 2))) {
                 return Ok(false);
             }
         }

@@ -33,9 +33,9 @@
 //! | error of opening a file, with what to do | [`OpenError`] |
 
 mod append;
+mod connection_queue;
 mod conversations;
 mod failure;
-mod lane;
 mod load;
 mod log;
 mod open_error;

@@ -9,7 +9,7 @@ use conversation_store::{
 use rusqlite::Connection;
 use tokio::runtime::Handle;
 
-use crate::lane::Lane;
+use crate::connection_queue::ConnectionQueue;
 use crate::{OpenError, append, conversations, load, schema};
 
 /// The maximum number of concurrent loads and lists.
@@ -48,8 +48,8 @@ const LARGEST_BATCH: usize = 64 << 20;
 #[derive(Clone)]
 pub struct SqliteStore {
     path: Option<Arc<Path>>,
-    writing: Arc<Lane>,
-    reading: Arc<Lane>,
+    writing: Arc<ConnectionQueue>,
+    reading: Arc<ConnectionQueue>,
     largest_batch: usize,
 }
 
@@ -69,8 +69,8 @@ impl SqliteStore {
         let (writer, readers) = opening.await.map_err(|_| OpenError::NoRuntime)??;
         Ok(Self {
             path: Some(path),
-            writing: Lane::new(vec![writer]),
-            reading: Lane::new(readers),
+            writing: ConnectionQueue::new(vec![writer]),
+            reading: ConnectionQueue::new(readers),
             largest_batch: LARGEST_BATCH,
         })
     }
@@ -80,7 +80,7 @@ impl SqliteStore {
     /// # Errors
     /// [`OpenError`] if there is not enough memory.
     pub fn in_memory() -> Result<Self, OpenError> {
-        let only = Lane::new(vec![schema::in_memory()?]);
+        let only = ConnectionQueue::new(vec![schema::in_memory()?]);
         let reading = Arc::clone(&only);
         Ok(Self { path: None, writing: only, reading, largest_batch: LARGEST_BATCH })
     }

@@ -14,7 +14,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = InMemoryStore::new();
-//! let (key, turn) = (ConversationKey::new("c1")?, TurnId::mint());
+//! let (key, turn) = (ConversationKey::new("c1")?, TurnId::random());
 //! let said = NewEntry::new(turn.clone(), EntryKind::Message(Message::user("Is it?")));
 //! let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![said]);
 //!

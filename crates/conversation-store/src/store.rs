@@ -63,7 +63,7 @@ use crate::{Batch, BranchIndex, Entry, EntryId, Leases, ReadRange, Result, Snaps
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = InMemoryStore::new();
 /// let key = ConversationKey::new("c1")?;
-/// let turn = TurnId::mint();
+/// let turn = TurnId::random();
 /// let said = NewEntry::new(turn.clone(), EntryKind::Message(Message::user("Hello")));
 /// let batch = Batch::new(BatchKey::new(turn, 0, "input"), vec![said]);
 /// let version = store.append(&key, Version::EMPTY, batch.clone()).await?;

@@ -16,7 +16,7 @@ use crate::{Batch, EntryKind, NewEntry, Result, StoreError};
 /// let batch = Batch::new(BatchKey::new(turn, 0, "summary"), vec![summary]);
 /// let written = batch.written(1_000)?;
 /// assert_eq!(written[0].turn, "t");
-/// assert!(written[0].stands_as(b"t", written[0].body.as_bytes()));
+/// assert!(written[0].matches_row(b"t", written[0].body.as_bytes()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl<'a> WrittenEntry<'a> {
     /// Another version may have written the same entry in a different form or without its round. A damaged row
     /// counts as equal.
     #[must_use]
-    pub fn stands_as(&self, turn: &[u8], body: &[u8]) -> bool {
+    pub fn matches_row(&self, turn: &[u8], body: &[u8]) -> bool {
         let other_turn = || std::str::from_utf8(turn).is_ok_and(|turn| TurnId::new(turn).is_ok());
         let other_kind =
             || serde_json::from_slice::<EntryKind>(body).is_ok_and(|standing| standing != *self.kind);
@@ -104,7 +104,7 @@ mod tests {
             ("u", "half an en", false),
             ("t", &other_words.replace("short", "long"), false),
         ] {
-            assert_eq!(written.stands_as(turn.as_bytes(), body.as_bytes()), same, "{turn}: {body}");
+            assert_eq!(written.matches_row(turn.as_bytes(), body.as_bytes()), same, "{turn}: {body}");
         }
     }
 

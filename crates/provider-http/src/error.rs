@@ -81,7 +81,7 @@ fn without_secrets(error: TransportError, redaction: &Redaction) -> TransportErr
         texts.push(cause.to_string());
         source = cause.source();
     }
-    if !redaction.hides_some_of(&all.into()) {
+    if !redaction.would_redact(&all.into()) {
         return error;
     }
     let text = redaction.show(&texts.join(": ").into(), LONGEST_SOURCE).to_string();

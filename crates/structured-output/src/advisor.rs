@@ -73,7 +73,7 @@ impl StreamAdvisor for StructuredOutput {
             return Err(Error::configuration("one value is made of one answer; ask for one choice"));
         }
         let support = self.support.unwrap_or_else(|| next.schema_support());
-        let request = self.format.asked_for(request, support);
+        let request = self.format.apply_to(request, support);
         let first = next.next_stream(request.clone()).await?;
         Ok(ChunkStream::new(Attempts::new(first, next, request, self.format.clone(), self.attempts - 1)))
     }

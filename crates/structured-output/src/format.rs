@@ -102,7 +102,7 @@ impl OutputFormat {
     }
 
     /// Returns the request that asks for an answer of this form.
-    pub(crate) fn asked_for(&self, mut request: ChatRequest, support: SchemaSupport) -> ChatRequest {
+    pub(crate) fn apply_to(&self, mut request: ChatRequest, support: SchemaSupport) -> ChatRequest {
         let without_tools = request.tools.is_empty();
         request.options.response_format = match support {
             SchemaSupport::JsonSchemaWithoutTools if without_tools => Some(self.enforced()),
@@ -220,7 +220,7 @@ mod tests {
             (SchemaSupport::JsonSchema, "schema", "schema"),
         ] {
             for (request, expected) in [(&plain, plain_format), (&with_tools, tools_format)] {
-                let asked = OutputFormat::for_type::<City>().asked_for(request.clone(), support);
+                let asked = OutputFormat::for_type::<City>().apply_to(request.clone(), support);
                 let in_words = asked.messages.iter().any(|message| message.text().contains("JSON schema"));
                 let format = match (&asked.options.response_format, in_words) {
                     (None, true) => "words",

@@ -81,7 +81,7 @@ impl AdvisorChain {
             None => self.ask(request).boxed(),
         };
         async move {
-            turn.go_on();
+            turn.resume();
             asked.await
         }
     }
@@ -167,7 +167,7 @@ impl AdvisorChain {
             // with its synchronous part.
             let asked = async { (*model).stream(request).await }.instrument(span.clone()).await;
             let stream = asked.inspect_err(|error| spans::note_error(&span, error))?;
-            Ok(stream.in_span_told(span, spans::note_end).on_completed(move |response| async move {
+            Ok(stream.in_span_with(span, spans::note_end).on_completed(move |response| async move {
                 turn.note_answer(response.message());
                 Ok(response)
             }))

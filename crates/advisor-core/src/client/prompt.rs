@@ -129,7 +129,7 @@ impl Prompt {
 
     /// Creates the turn. A configuration error is its first and only item.
     pub fn stream(self) -> TurnStream {
-        let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::mint));
+        let turn = Turn::new(self.turn.clone().unwrap_or_else(TurnId::random));
         self.extensions.iter().for_each(|leave| leave(&turn));
         let (on_drop, spawner) = (self.on_drop, self.defaults.spawner.clone());
         let begin = self.prepare(Arc::clone(&turn)).map(Box::new);

@@ -33,7 +33,7 @@ impl ChatRequest {
             options: ChatOptions::default(),
             tools: ToolSet::new(),
             conversation: None,
-            turn: Turn::new(TurnId::mint()),
+            turn: Turn::new(TurnId::random()),
             round: 0,
         }
     }

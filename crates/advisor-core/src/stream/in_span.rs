@@ -13,12 +13,12 @@ impl ChunkStream {
     ///
     /// The span closes when the answer completes, fails or is dropped: before anything outside runs.
     pub fn in_span(self, span: Span) -> Self {
-        self.in_span_told(span, |_, _| {})
+        self.in_span_with(span, |_, _| {})
     }
 
     /// Does the same as [`in_span`](Self::in_span), and calls `tell` with every polled item, to record fields in
     /// the span.
-    pub(crate) fn in_span_told(self, span: Span, tell: fn(&Span, &Result<Chunk>)) -> Self {
+    pub(crate) fn in_span_with(self, span: Span, tell: fn(&Span, &Result<Chunk>)) -> Self {
         if span.is_disabled() { self } else { Self::from_batches(InSpan { inner: self, span, tell }) }
     }
 }

@@ -49,7 +49,7 @@ impl ToolInvocation {
     /// ```
     /// # use advisor_core::{CallKey, Progress, ToolCall, ToolInvocation, Turn, TurnId};
     /// # use serde_json::json;
-    /// # let turn = Turn::new(TurnId::mint());
+    /// # let turn = Turn::new(TurnId::random());
     /// # let key = CallKey::new(turn.id().clone(), 1, 0);
     /// # let call = ToolCall::new("c1", "weather", r#"{"days": [1, "two"]}"#);
     /// # let arguments = call.parsed_arguments()?;

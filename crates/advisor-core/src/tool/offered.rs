@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn offered_tools_are_forgotten_with_the_rounds_before() {
-        let turn = Turn::new(TurnId::mint());
+        let turn = Turn::new(TurnId::random());
         let rounds: Vec<_> = (0..3).map(|_| turn.next_round()).collect();
         assert_eq!(rounds, [1, 2, 3]);
         rounds.iter().for_each(|round| turn.offer_tools(*round, ToolSet::new()));

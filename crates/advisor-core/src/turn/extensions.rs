@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// #[derive(Debug, Clone, PartialEq)]
 /// struct User(String);
 ///
-/// let turn = Turn::new(TurnId::mint());
+/// let turn = Turn::new(TurnId::random());
 /// turn.extensions().insert(User("ada".into()));
 /// assert_eq!(turn.extensions().get::<User>(), Some(User("ada".into())));
 /// ```
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn extensions_are_kept_by_type() {
-        let turn = Turn::new(TurnId::mint());
+        let turn = Turn::new(TurnId::random());
         assert_eq!(turn.extensions().get::<u32>(), None);
         turn.extensions().insert(1_u32);
         turn.extensions().insert("two");
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn replaced_extension_may_use_turn_in_its_drop() {
-        let turn = Turn::new(TurnId::mint());
+        let turn = Turn::new(TurnId::random());
         let drops = Arc::new(Mutex::new(Vec::new()));
         let value = UsesTheTurn(Arc::clone(&turn), Arc::clone(&drops));
         turn.extensions().insert(Some(value.clone()));

@@ -149,7 +149,7 @@ impl Turn {
     }
 
     /// Marks the turn as continued: a recorded end no longer counts, and another one has to follow.
-    pub(crate) fn go_on(&self) {
+    pub(crate) fn resume(&self) {
         self.end_recorded.store(false, Ordering::Release);
     }
 
@@ -212,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn recorders_run_in_order_despite_failures() {
-        let turn = Turn::new(TurnId::mint());
+        let turn = Turn::new(TurnId::random());
         let mut order = mockall::Sequence::new();
         let mut first = MockRecorder::new();
         first.expect_record().once().in_sequence(&mut order).returning(|_| Ok(()));
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn round_numbers_exceed_those_of_earlier_run() {
-        let turn = Turn::new(TurnId::mint());
+        let turn = Turn::new(TurnId::random());
         turn.number_rounds_above(7);
         assert_eq!(turn.next_round(), 8);
         turn.number_rounds_above(3);

@@ -65,7 +65,7 @@ impl CrashDriver {
             store,
             without: Vec::new(),
             alone: None,
-            name: String::from(TurnId::mint()),
+            name: String::from(TurnId::random()),
             cases: 0,
         }
     }

@@ -89,7 +89,7 @@ impl Invariant {
             Self::RequestsAreValid => transcripts::requests_are_valid(run),
             Self::MemoryIsThePrompt => transcripts::memory_is_the_prompt(run),
             Self::LogIsWhatWasAppended => memory::log_is_what_was_appended(run),
-            Self::TurnsStandTogether => memory::turns_stand_together(run),
+            Self::TurnsStandTogether => memory::turns_are_contiguous(run),
             Self::RepairingAgainChangesNothing => transcripts::repairing_again_changes_nothing(run),
             Self::InputComesFirst => order::input_comes_first(run),
             Self::AnswersPrecedeTools => order::answers_precede_tools(run),

@@ -165,10 +165,14 @@ async fn after_a_failed_answer(events: &[Event]) -> Result<(), String> {
 async fn failed_answer_counts_only_after_another_answer() {
     let answer = |round| ChatResponse::new(round, Message::assistant("Yes."), FinishReason::Stop);
     let ended = |round| Event::RoundEnded(answer(round));
-    let asked =
-        Event::Asked { turn: TurnId::mint(), round: 1, messages: MessageList::new(), tools: ToolSet::new() };
+    let asked = Event::Asked {
+        turn: TurnId::random(),
+        round: 1,
+        messages: MessageList::new(),
+        tools: ToolSet::new(),
+    };
     let tool =
-        Event::ToolStarted { key: CallKey::new(TurnId::mint(), 1, 0), call_id: "c".into(), effect: None };
+        Event::ToolStarted { key: CallKey::new(TurnId::random(), 1, 0), call_id: "c".into(), effect: None };
     let completed = Event::Delivered(Chunk::Completed(answer(2)));
     for right in [
         vec![],

@@ -36,7 +36,7 @@ use futures::future::BoxFuture;
 /// # async fn main() {
 /// let store = StoreAround::with(Arc::new(InMemoryStore::new()), ReadOnly);
 /// let key = ConversationKey::new("c").unwrap();
-/// let batch = Batch::new(BatchKey::new(TurnId::mint(), 0, "input"), Vec::new());
+/// let batch = Batch::new(BatchKey::new(TurnId::random(), 0, "input"), Vec::new());
 /// assert!(store.append(&key, Version::EMPTY, batch).await.is_err());
 /// # }
 /// ```

@@ -106,7 +106,7 @@ impl<S: ConversationStore> FaultStore<S> {
     }
 
     /// Removes all faults.
-    pub fn mend(&self) {
+    pub fn clear_faults(&self) {
         self.around.lock().faults.clear();
     }
 }

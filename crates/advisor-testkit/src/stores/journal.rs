@@ -31,16 +31,16 @@ use crate::Journal;
 /// journal.assert_order(&["stored user", "model.ask r1", "model.end r1", "stored assistant() end"]);
 /// # Ok(()) }
 /// ```
-pub type JournalStore<S> = StoreAround<S, ToldTo>;
+pub type JournalStore<S> = StoreAround<S, JournalSink>;
 
 /// The journal to which a [`JournalStore`] writes.
 #[derive(Debug)]
-pub struct ToldTo(Journal);
+pub struct JournalSink(Journal);
 
 impl<S: ConversationStore> JournalStore<S> {
     /// Wraps a store.
     pub fn new(inner: S, journal: &Journal) -> Self {
-        Self::with(Arc::new(inner), ToldTo(journal.clone()))
+        Self::with(Arc::new(inner), JournalSink(journal.clone()))
     }
 
     /// Returns all messages of the log as they were stored, without repair.
@@ -80,7 +80,7 @@ fn word(kind: &EntryKind) -> String {
 }
 
 #[async_trait]
-impl Around for ToldTo {
+impl Around for JournalSink {
     async fn around(&self, asked: Asked<'_>, work: Work<'_>) -> Result<Option<Version>, StoreError> {
         if matches!(asked, Asked::Load | Asked::Append(_)) {
             yield_now().await;

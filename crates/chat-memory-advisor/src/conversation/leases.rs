@@ -13,7 +13,7 @@ pub(crate) struct HeldLease {
     /// The fencing token of the running turn; or of the last one, if its lease could not be released.
     pub(crate) fence: Option<FencingToken>,
     /// Turns that requested the lease and received no answer; the store may have granted it.
-    pub(crate) asked_for: Vec<TurnId>,
+    pub(crate) unanswered_requests: Vec<TurnId>,
 }
 
 impl ConversationMap<HeldLease> {
@@ -33,21 +33,21 @@ impl ConversationMap<HeldLease> {
 
     /// Notes that a turn requests the lease.
     pub(crate) fn note_request(&self, key: &ConversationKey, turn: &TurnId) {
-        self.change(key, |lease| lease.asked_for.push(turn.clone()));
+        self.change(key, |lease| lease.unanswered_requests.push(turn.clone()));
     }
 
     /// Notes that the store has answered a request of the turn.
     pub(crate) fn note_answer(&self, key: &ConversationKey, turn: &TurnId) {
         self.change_known(key, |lease| {
-            if let Some(asked) = lease.asked_for.iter().rposition(|asked| asked == turn) {
-                lease.asked_for.remove(asked);
+            if let Some(asked) = lease.unanswered_requests.iter().rposition(|asked| asked == turn) {
+                lease.unanswered_requests.remove(asked);
             }
         });
     }
 
     /// Forgets the requests without an answer: another lease was granted, so they had no effect.
     pub(crate) fn forget_requests(&self, key: &ConversationKey) {
-        self.change_known(key, |lease| lease.asked_for.clear());
+        self.change_known(key, |lease| lease.unanswered_requests.clear());
     }
 
     pub(crate) fn set_fence(&self, key: &ConversationKey, fence: FencingToken) {
@@ -79,7 +79,7 @@ impl Weight for HeldLease {
     const MOST: usize = 8 << 20;
 
     fn weight(&self) -> usize {
-        (usize::from(self.fence.is_some()) + self.asked_for.len()) * OVERHEAD
+        (usize::from(self.fence.is_some()) + self.unanswered_requests.len()) * OVERHEAD
     }
 }
 

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn law_r1_what_is_left_is_bounded() {
+    fn law_r1_unfinished_turns_are_bounded() {
         let unfinished = UnfinishedTurns::with_most(2000);
         let left = |name: &str| {
             let partial = "x".repeat(500).into();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn law_k3_what_is_left_again_keeps_the_highest_fence() {
+    fn law_k3_reregistered_turn_keeps_highest_fence() {
         let unfinished = UnfinishedTurns::default();
         let key = ConversationKey::new("c").unwrap();
         unfinished.leave(&key, InterruptedTurn { fence: Some(FencingToken::new(7)), ..silent("a") });

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::test_logs::{answer, calls, counted, result, user, words};
     use crate::transcript::repair::is_answer;
-    use crate::transcript::shorten::StandIns;
+    use crate::transcript::shorten::Placeholders;
     use crate::{LEFT_OUT, MESSAGE_LEFT_OUT, MemoryTexts};
 
     /// Returns the messages sent of these turns, where a placeholder counts five.
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn sent_with(stand_in: usize, turns: &[Vec<Message>], room: usize) -> String {
-        let stand_ins = StandIns::of(&MemoryTexts::default());
+        let stand_ins = Placeholders::of(&MemoryTexts::default());
         let size = |message: &Message| counted(message, stand_in);
         let filled = fill(turns.iter().map(|turn| Measured::new(turn, size, &stand_ins, is_answer)), room, 1);
         words(&filled.turns.concat()).replace(LEFT_OUT, "..").replace(MESSAGE_LEFT_OUT, "...")

@@ -18,7 +18,7 @@ use conversation_store::{Entry, EntryKind, last_end, same_turn};
 ///   [`INTERRUPTED`](crate::INTERRUPTED). It stays as it is if its last message is an answer and nothing was shown
 ///   after it.
 /// - A turn that completed without an answer is closed with [`NO_ANSWER`](crate::NO_ANSWER), or with
-///   [`WENT_ON`](crate::WENT_ON) if it left calls to the caller.
+///   [`CONTINUED_WITHOUT_RESULTS`](crate::CONTINUED_WITHOUT_RESULTS) if it left calls to the caller.
 ///
 /// So every turn ends with an answer, and no two user messages follow each other unless the log has them so within
 /// one turn. A valid transcript stays as it is, and repairing twice changes nothing more.
@@ -30,7 +30,7 @@ use conversation_store::{Entry, EntryKind, last_end, same_turn};
 /// use conversation_store::{Entry, EntryKind};
 ///
 /// let asked = EntryKind::Message(Message::user("Are you there?"));
-/// let log = [Entry::new(1, TurnId::mint(), asked)];
+/// let log = [Entry::new(1, TurnId::random(), asked)];
 /// let messages = repair(&log);
 /// assert_eq!(messages[1].text(), "[interrupted]");
 /// ```

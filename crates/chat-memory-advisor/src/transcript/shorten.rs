@@ -4,7 +4,7 @@ use crate::MemoryTexts;
 
 /// The placeholder messages for the parts of a turn that are left out.
 #[derive(Debug, Clone)]
-pub(crate) struct StandIns {
+pub(crate) struct Placeholders {
     /// For the rounds between two user messages.
     rounds: Message,
     /// For the user messages before the final answer.
@@ -25,7 +25,7 @@ pub(crate) struct Measured<'a> {
     rounds: Vec<Option<usize>>,
     /// The number of rounds.
     count: usize,
-    stand_ins: &'a StandIns,
+    stand_ins: &'a Placeholders,
     sizes_of_stand_ins: [usize; 3],
 }
 
@@ -59,7 +59,7 @@ impl<'a> Measured<'a> {
     pub(crate) fn new(
         messages: &'a [Message],
         size: impl Fn(&Message) -> usize,
-        stand_ins: &'a StandIns,
+        stand_ins: &'a Placeholders,
         begins_round: impl Fn(&Message) -> bool,
     ) -> Self {
         let mut count = 0;
@@ -70,7 +70,7 @@ impl<'a> Measured<'a> {
         };
         let rounds = messages.iter().map(round).collect();
         let sizes = messages.iter().map(&size).collect();
-        let StandIns { rounds: between, question, answer } = stand_ins;
+        let Placeholders { rounds: between, question, answer } = stand_ins;
         let sizes_of_stand_ins = [between, question, answer].map(size);
         Self { messages, sizes, rounds, count, stand_ins, sizes_of_stand_ins }
     }
@@ -165,7 +165,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-impl StandIns {
+impl Placeholders {
     pub(crate) fn of(texts: &MemoryTexts) -> Self {
         Self {
             rounds: Message::assistant(texts.left_out.clone()),

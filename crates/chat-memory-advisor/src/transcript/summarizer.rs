@@ -60,7 +60,7 @@ const MOST: usize = 256 << 10;
 
 /// The longest time for a summary, and its largest size in bytes.
 const LONGEST: Duration = Duration::from_secs(300);
-const MOST_SAID: usize = 64 << 10;
+const LONGEST_SUMMARY: usize = 64 << 10;
 
 impl Summarizer {
     /// Creates a summarizer that asks `client`; a small model is enough. A memory in that client would remember
@@ -104,7 +104,7 @@ impl Summarizer {
         let too_slow =
             |_| Error::new(ErrorKind::Timeout, "the model did not give its summary within five minutes");
         let text = timeout(LONGEST, asked).await.map_err(too_slow)??.text();
-        if text.len() > MOST_SAID {
+        if text.len() > LONGEST_SUMMARY {
             let too_long = "the model's summary is longer than 64 KiB; tell it to be brief";
             return Err(Error::new(ErrorKind::TooLarge, too_long));
         }

@@ -8,7 +8,7 @@ pub const NOT_STARTED: &str = "not started: the turn did not go on with this ans
 pub const NOT_RUN: &str = "not run: the conversation went on without it";
 
 /// The text at the end of a turn that left calls to the caller, of which some were not answered.
-pub const WENT_ON: &str = "[the conversation went on without these results]";
+pub const CONTINUED_WITHOUT_RESULTS: &str = "[the conversation went on without these results]";
 
 /// The text at the end of an interrupted turn, after the shown part of its answer.
 pub const INTERRUPTED: &str = "[interrupted]";
@@ -81,8 +81,8 @@ texts! {
     /// Sets the text that replaces an empty answer; the default is [`NO_ANSWER`].
     no_answer: with_no_answer = NO_ANSWER;
 
-    /// Sets the text that ends a turn whose calls the caller did not answer; the default is [`WENT_ON`].
-    went_on: with_went_on = WENT_ON;
+    /// Sets the text that ends a turn whose calls the caller did not answer; the default is [`CONTINUED_WITHOUT_RESULTS`].
+    went_on: with_went_on = CONTINUED_WITHOUT_RESULTS;
 
     /// Sets the text that replaces rounds that are left out; the default is [`LEFT_OUT`].
     left_out: with_left_out = LEFT_OUT;

@@ -5,7 +5,7 @@ use advisor_core::{Error, ErrorKind, Message, Result};
 
 use crate::transcript::fill::{Filled, fill};
 use crate::transcript::repair::{has_calls, is_answer};
-use crate::transcript::shorten::{Measured, StandIns};
+use crate::transcript::shorten::{Measured, Placeholders};
 use crate::transcript::summary::{Pending, last_summary};
 use crate::{ApproximateTokens, MemoryTexts, OnOverflow, Summarizer, TokenCounter};
 use conversation_store::{Entry, Summary};
@@ -84,7 +84,7 @@ impl Measure {
     pub(crate) fn fit(&self, earlier: &[Vec<Message>], mut running: Vec<Message>) -> Result<Fitted> {
         if let (true, Window::Messages(room) | Window::Tokens(room)) = (self.bounds_running(), self.window) {
             if self.on_overflow == OnOverflow::Compact {
-                let stand_ins = StandIns::of(&self.texts);
+                let stand_ins = Placeholders::of(&self.texts);
                 running = Measured::new(&running, |message| self.size_of(message), &stand_ins, has_calls)
                     .shortened(room);
             }
@@ -119,7 +119,7 @@ impl Measure {
             Window::Tokens(count) => (count, 0),
         };
         let room = count.saturating_sub(self.size(running));
-        let (size, stand_ins) = (|message: &Message| self.size_of(message), StandIns::of(&self.texts));
+        let (size, stand_ins) = (|message: &Message| self.size_of(message), Placeholders::of(&self.texts));
         fill(earlier.iter().map(|turn| Measured::new(turn, size, &stand_ins, is_answer)), room, least)
     }
 

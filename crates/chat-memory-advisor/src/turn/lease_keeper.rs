@@ -45,7 +45,7 @@ impl TurnMemoryState {
         // The turn may take over a lease that an earlier turn of this process still holds. It may also take over
         // one whose request was dropped before the store's answer arrived.
         let known = &self.registry.leases;
-        let HeldLease { fence: mut takeover_from, asked_for: mut unanswered } = known.of(&self.key);
+        let HeldLease { fence: mut takeover_from, unanswered_requests: mut unanswered } = known.of(&self.key);
         let (mut pause, mut may_make_room) = (SHORTEST_PAUSE, true);
         loop {
             known.note_request(&self.key, &self.turn);
@@ -114,13 +114,13 @@ impl TurnMemoryState {
     /// Releases the lease and the claim, so that other turns may begin.
     pub(crate) async fn give_back(&self, claim: &ConversationGuard) {
         if !claim.lock.is_lost() {
-            self.give_lease_back().await;
+            self.release_lease().await;
         }
         claim.release();
     }
 
     /// Releases the turn's lease in the store.
-    pub(crate) async fn give_lease_back(&self) {
+    pub(crate) async fn release_lease(&self) {
         let (Some(leases), Some(fence)) = (self.store.leases(), self.hold.fence()) else { return };
         let mut renewed = self.hold.renewed.lock().await;
         *renewed = false;

@@ -50,7 +50,7 @@ pub(crate) struct TurnMemoryState {
     pub(crate) hold: Arc<LeaseState>,
     pub(crate) stage: Mutex<Stage>,
     /// Whether a tool loop or a root announces the end of the turn.
-    is_told: AtomicBool,
+    is_announced: AtomicBool,
 }
 
 /// The progress of memory with a turn.
@@ -106,7 +106,7 @@ impl TurnMemory {
             fork_point: request.turn.extensions().get(),
             hold: Arc::new(LeaseState::new(&request.turn)),
             stage: Mutex::new(Stage::Waiting(said)),
-            is_told: AtomicBool::new(request.turn.input().is_some()),
+            is_announced: AtomicBool::new(request.turn.input().is_some()),
         }))
     }
 
@@ -122,7 +122,7 @@ impl TurnMemory {
 
     /// Notes that a tool loop outside memory begins.
     pub(crate) fn on_loop_start(&self) {
-        self.0.is_told.store(true, Ordering::Relaxed);
+        self.0.is_announced.store(true, Ordering::Relaxed);
     }
 
     /// Begins or continues the turn for a request on its way inwards, and replaces its messages with the prompt.
@@ -132,7 +132,7 @@ impl TurnMemory {
         let (system, said) = request.messages.split_system();
         let state = match &mut *stage {
             Stage::Running(state) => {
-                self.0.go_on(state, said).await?;
+                self.0.continue_turn(state, said).await?;
                 state
             }
             stage => match self.0.begun(stage, said, &system, Some(self.0.on_busy)).await? {
@@ -163,9 +163,9 @@ impl TurnMemory {
         }
         let reason = &response.finish().reason;
         let goes_on = response.tool_calls().next().is_some() || *reason == FinishReason::Paused;
-        let is_told = self.0.is_told.load(Ordering::Relaxed);
+        let is_announced = self.0.is_announced.load(Ordering::Relaxed);
         let addition = state.prompt.add([response.message().clone()]);
-        if addition.stored.is_empty() && is_told {
+        if addition.stored.is_empty() && is_announced {
             // Nothing is to be stored. If the turn ends with this answer, the loop or the root announces the end.
             state.prompt.take_over(addition);
             return Ok(());
@@ -175,7 +175,7 @@ impl TurnMemory {
             write = write.ending(TurnEnd::Completed(reason.clone()));
         }
         self.0.write(state, write).await?;
-        if !goes_on && !is_told {
+        if !goes_on && !is_announced {
             self.0.give_back(&state.claim).await;
             self.0.summarize_later(state.turns);
         }
@@ -184,7 +184,7 @@ impl TurnMemory {
 }
 
 impl TurnMemoryState {
-    async fn go_on(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
+    async fn continue_turn(&self, state: &mut TurnState, said: Vec<Message>) -> Result<()> {
         self.catch_up(state).await?;
         self.begin_again(state).await?;
         state.passes = state.passes.saturating_add(1);
@@ -212,7 +212,7 @@ impl TurnMemoryState {
             state.take_over(write);
             return Ok(());
         }
-        state.put_in_line(&self.turn, write);
+        state.set_pending(&self.turn, write);
         self.catch_up(state).await
     }
 

@@ -139,12 +139,12 @@ impl TurnMemoryState {
     /// Ends a turn whose beginning may or may not be written.
     async fn end_beginning(&self, end: &TurnEnd) -> Result<()> {
         let Some(unfinished) = self.beginning(end) else {
-            self.give_lease_back().await;
+            self.release_lease().await;
             return Ok(());
         };
         let left = self.leave(unfinished);
         let closed = self.registry.try_close(&*self.store, &self.key, &left, &self.measure.texts).await;
-        self.give_lease_back().await;
+        self.release_lease().await;
         // Until here, a drop of the turn may bring another end.
         self.registry.note_closed(&self.key, &left, closed).map_err(Error::from)
     }
@@ -197,7 +197,7 @@ impl TurnMemoryState {
                 );
             }
         }
-        self.give_lease_back().await;
+        self.release_lease().await;
     }
 }
 

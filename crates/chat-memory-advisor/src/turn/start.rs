@@ -29,7 +29,7 @@ impl TurnMemoryState {
             let claim = self.hold(on_busy).await?;
             let begun = self.begin(claim, said, system).await;
             if !matches!(begun, Ok(StartOutcome::Asking(_))) {
-                self.give_lease_back().await;
+                self.release_lease().await;
             }
             match begun? {
                 StartOutcome::Asking(state) => *stage = Stage::Running(state),
@@ -54,7 +54,7 @@ impl TurnMemoryState {
         let mut attempts = Attempts::of(&said);
         loop {
             let loaded = self.read(&said, attempts.all).await?;
-            attempts.look_at(&loaded, &self.turn)?;
+            attempts.check_loaded(&loaded, &self.turn)?;
             let plan = match StartPlan::plan(&self.turn, said.clone(), loaded, &self.measure)? {
                 StartOutcome::Asking(plan) => plan,
                 StartOutcome::Answered(answer) => {
@@ -74,7 +74,7 @@ impl TurnMemoryState {
                     self.summary_is_written(&plan);
                     return Ok(StartOutcome::Asking(self.state(claim, version, system, plan)));
                 }
-                outcome => attempts.go_on_after(outcome, &self.turn)?,
+                outcome => attempts.retry_after_append(outcome, &self.turn)?,
             }
         }
     }
@@ -155,7 +155,7 @@ impl Attempts {
     ///
     /// # Errors
     /// If another turn has begun since the first attempt.
-    fn look_at(&mut self, loaded: &LoadedConversation, own: &TurnId) -> Result<()> {
+    fn check_loaded(&mut self, loaded: &LoadedConversation, own: &TurnId) -> Result<()> {
         self.count += 1;
         let open = loaded.snapshot.open_turn.as_ref().map(|open| open.turn.clone());
         let dead = |turn: &TurnId| {
@@ -171,7 +171,7 @@ impl Attempts {
     }
 
     /// Decides whether another attempt follows this outcome of one. Returns the error if none does.
-    fn go_on_after(&mut self, outcome: Result<Version, StoreError>, own: &TurnId) -> Result<()> {
+    fn retry_after_append(&mut self, outcome: Result<Version, StoreError>, own: &TurnId) -> Result<()> {
         match outcome {
             // An earlier turn of this process may have written late, or the conversation was deleted.
             Err(StoreError::Conflict { .. } | StoreError::Gone) if self.count < ATTEMPTS => Ok(()),

@@ -169,7 +169,7 @@ impl TurnState {
     }
 
     /// Makes a write the next one to append.
-    pub(crate) fn put_in_line(&mut self, turn: &TurnId, write: Write) {
+    pub(crate) fn set_pending(&mut self, turn: &TurnId, write: Write) {
         let key = self.key(turn, &write);
         self.pending = Some(Pending { key, write, unsure: false });
     }

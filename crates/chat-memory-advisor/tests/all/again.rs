@@ -234,7 +234,7 @@ async fn law_k3_shown_text_survives_rerun_that_never_begins() {
         }
         assert_eq!(store.pending_faults(), 0);
         drop(again);
-        store.mend();
+        store.clear_faults();
         ask(&client, "next").await.unwrap();
         assert_eq!(sent(&model, 1), "s:S u:q a:so far [interrupted] u:next", "{fault:?}");
         let log = log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries);

@@ -191,7 +191,7 @@ async fn law_k4_a_turn_that_branches_off_can_stop_anywhere() {
                     polls += 1;
                 }
                 let _ = poll_to_end(off).await;
-                store.mend();
+                store.clear_faults();
                 // Another process, which knows nothing of what was shown.
                 let memory = ChatMemoryAdvisor::new(store.clone());
                 let (next, model) = client(&memory, place, [Answer::from_text("n")]);

@@ -190,7 +190,7 @@ async fn d7_continued_turn_reports_handed_out_calls_not_run() {
             request.messages.push(Message::user("Without, then."));
             next.next_stream(request).await
         });
-        let rounds = Rounds { hand_out: true, ..Rounds::default() };
+        let rounds = Rounds { end_handed_out: true, ..Rounds::default() };
         let outside = ChatClient::builder(model.clone()).advisor_in(Phase::Turn, insists);
         let client = outside.advisor_in(place, memory.clone()).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();

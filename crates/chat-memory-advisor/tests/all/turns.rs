@@ -318,7 +318,7 @@ async fn caller_may_answer_calls_in_next_turn() {
     ] {
         let (memory, store) = memory();
         let model = ScriptedModel::new([asking(), Answer::from_text("done"), Answer::from_text("more")]);
-        let rounds = Rounds { hand_out: true, ..Rounds::default() };
+        let rounds = Rounds { end_handed_out: true, ..Rounds::default() };
         let client = builder(&memory, Phase::Round, &model).advisor(rounds).build().unwrap();
         ask(&client, "go").await.unwrap();
         client.prompt().messages(results).conversation("c").call().await.unwrap();

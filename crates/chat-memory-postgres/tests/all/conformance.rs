@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chat_memory_postgres::PostgresStore;
-use conversation_store::conformance::what_is_law_m3;
+use conversation_store::conformance::law_m3;
 
 use crate::support::{Place, server};
 
@@ -15,6 +15,6 @@ conversation_store::conformance!(match server() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn law_m3_postgres_append_is_atomic_ordered_idempotent_versioned() {
     let Some(place) = Place::new() else { return };
-    what_is_law_m3(Arc::new(place.store(4).await)).await;
+    law_m3(Arc::new(place.store(4).await)).await;
     place.remove().await;
 }

@@ -33,7 +33,7 @@ impl Place {
     /// A place on the server, or nothing where there is none.
     pub(crate) fn new() -> Option<Self> {
         let config = server()?.parse().unwrap();
-        let name = format!("test_{}", String::from(TurnId::mint()).replace('-', "_"));
+        let name = format!("test_{}", String::from(TurnId::random()).replace('-', "_"));
         Some(Self { config, schema: Schema::new(&name).unwrap() })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conversation_store::conformance::what_is_law_m3;
+use conversation_store::conformance::law_m3;
 
 use crate::support::Place;
 
@@ -48,6 +48,6 @@ mod on_a_node {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn law_m3_redis_append_is_atomic_ordered_idempotent_versioned() {
     let Some(place) = Place::new() else { return };
-    what_is_law_m3(Arc::new(place.store().await)).await;
+    law_m3(Arc::new(place.store().await)).await;
     place.remove().await;
 }

@@ -46,7 +46,7 @@ impl Place {
     }
 
     pub(crate) fn at(url: String) -> Self {
-        Self { url, prefix: Prefix::new(&format!("test:{}", String::from(TurnId::mint()))).unwrap() }
+        Self { url, prefix: Prefix::new(&format!("test:{}", String::from(TurnId::random()))).unwrap() }
     }
 
     pub(crate) async fn store(&self) -> RedisStore {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use conversation_store::conformance::what_is_law_m3;
+use conversation_store::conformance::law_m3;
 
 use crate::support::OnFile;
 
@@ -16,5 +16,5 @@ mod in_memory {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn law_m3_file_append_is_atomic_ordered_idempotent_versioned() {
-    what_is_law_m3(Arc::new(OnFile::new().await)).await;
+    law_m3(Arc::new(OnFile::new().await)).await;
 }

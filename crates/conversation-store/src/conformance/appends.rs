@@ -23,7 +23,7 @@ pub async fn a_refused_append_leaves_no_trace(store: Store) {
 }
 
 /// While batches of three are appended, no load sees a part of one, and the version matches the entries.
-pub async fn no_reader_sees_half_a_batch(store: Store) {
+pub async fn batch_is_never_read_partially(store: Store) {
     let key = new_key();
     let (writer, written) = (Arc::clone(&store), key.clone());
     let writing = tokio::task::spawn(async move {
@@ -112,7 +112,7 @@ pub async fn versions_have_no_gaps_under_eight_writers(store: Store) {
 
 /// If several writers start a conversation at once, one succeeds and the others get a conflict. Equal batches
 /// count as one.
-pub async fn of_many_who_begin_one_conversation_one_does(store: Store) {
+pub async fn one_of_concurrent_starts_succeeds(store: Store) {
     for _ in 0..20 {
         let key = new_key();
         let mut writers = JoinSet::new();

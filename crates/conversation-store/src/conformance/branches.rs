@@ -121,7 +121,7 @@ pub async fn a_parent_must_exist(store: Store) {
 }
 
 /// A batch that started a branch is recognised by its key; with another parent it is another batch.
-pub async fn a_parent_belongs_to_what_a_batch_says(store: Store) {
+pub async fn parent_is_part_of_batch_identity(store: Store) {
     let key = new_key();
     let version = store.append(&key, Version::EMPTY, said("t", 0, &["a", "b"])).await.unwrap();
     let branch = |parent: Option<u64>| Batch { parent: parent.map(EntryId::new), ..said("t", 1, &["c"]) };

@@ -105,7 +105,7 @@ pub async fn json_of_all_sorts_survives(store: Store) {
 
 /// Any entry that holds JSON survives if it is nested up to [`EntryKind::MAX_DEPTH`]. A deeper one is refused with
 /// its whole batch, before anything is acknowledged.
-pub async fn what_is_nested_too_deep_is_refused(store: Store) {
+pub async fn too_deep_entry_is_refused(store: Store) {
     for place in IN_ALL_PLACES {
         let around = depth_of(&place(json!([]))) - 1;
         let deepest = EntryKind::MAX_DEPTH - around;
@@ -124,7 +124,7 @@ pub async fn what_is_nested_too_deep_is_refused(store: Store) {
 }
 
 /// An entry that would not be read back, or be read as another value, is refused before it is acknowledged.
-pub async fn what_could_not_be_read_is_refused(store: Store) {
+pub async fn unreadable_entry_is_refused(store: Store) {
     let reserved = json!([{"a": 1, "$serde_json::private::RawValue": "[1]"}]);
     let mut kinds: Vec<_> = IN_ALL_PLACES.iter().map(|place| place(reserved.clone())).collect();
     for raw in [

@@ -99,7 +99,7 @@ pub async fn a_held_conversation_need_not_exist(store: Store) {
 }
 
 /// One of many concurrent requests gets the lease.
-pub async fn racing_askers_are_given_one_lease(store: Store) {
+pub async fn one_concurrent_request_gets_the_lease(store: Store) {
     if store.leases().is_none() {
         return;
     }

@@ -19,7 +19,7 @@
 //! - Tests that have data of an earlier version call [`what_an_earlier_version_wrote_is_read`].
 //! - Tests that can open two stores on the same data call [`both_stores_see_each_others_writes_at_once`] and
 //!   [`writers_at_two_stores_lose_nothing`].
-//! - [`what_is_law_m3`] runs some of the other clauses again under the name of a law.
+//! - [`law_m3`] runs some of the other clauses again under the name of a law.
 
 #![allow(
     clippy::unwrap_used,
@@ -66,19 +66,19 @@ macro_rules! conformance {
             texts_of_all_sorts_survive
             a_large_entry_survives
             json_of_all_sorts_survives
-            what_is_nested_too_deep_is_refused
-            what_could_not_be_read_is_refused
+            too_deep_entry_is_refused
+            unreadable_entry_is_refused
             unknown_conversation_is_empty
             conversations_and_tenants_are_isolated
             keys_of_all_sorts_share_nothing
             a_refused_append_leaves_no_trace
-            no_reader_sees_half_a_batch
+            batch_is_never_read_partially
             same_key_gives_the_same_version
             same_key_with_other_content_is_refused
             key_is_checked_before_version
             wrong_version_is_a_conflict
             versions_have_no_gaps_under_eight_writers
-            of_many_who_begin_one_conversation_one_does
+            one_of_concurrent_starts_succeeds
             numbers_beyond_all_bounds_are_typed_errors
             writes_are_read_at_once
             views_count_from_the_end
@@ -97,13 +97,13 @@ macro_rules! conformance {
             branches_are_listed_by_their_tips
             the_open_turn_is_that_of_the_branch
             a_parent_must_exist
-            a_parent_belongs_to_what_a_batch_says
+            parent_is_part_of_batch_identity
             a_conversation_is_held_by_one_turn
             a_lease_takes_the_place_of_another
             a_lease_ends_with_its_time
             a_released_lease_can_be_renewed
             a_held_conversation_need_not_exist
-            racing_askers_are_given_one_lease
+            one_concurrent_request_gets_the_lease
             it_answers_as_the_store_in_memory_does
         }
     };
@@ -118,7 +118,7 @@ macro_rules! conformance {
 type Store = Arc<dyn ConversationStore>;
 
 /// Runs the clauses that make up law M3, so that a store's test can carry its name.
-pub async fn what_is_law_m3(store: Store) {
+pub async fn law_m3(store: Store) {
     append_keeps_order(Arc::clone(&store)).await;
     a_refused_append_leaves_no_trace(Arc::clone(&store)).await;
     dropped_append_is_applied_completely_or_never(Arc::clone(&store)).await;
@@ -149,7 +149,7 @@ fn new_key() -> ConversationKey {
 
 /// Returns a name that no other test uses, on any server.
 fn new_name() -> String {
-    String::from(TurnId::mint())
+    String::from(TurnId::random())
 }
 
 #[cfg(test)]

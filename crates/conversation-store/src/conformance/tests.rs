@@ -67,7 +67,7 @@ impl ConversationStore for Bare {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn law_m3_an_append_is_atomic_ordered_idempotent_and_versioned() {
-    what_is_law_m3(Arc::new(InMemoryStore::new().with_leases())).await;
+    law_m3(Arc::new(InMemoryStore::new().with_leases())).await;
 }
 
 #[test]
@@ -378,22 +378,22 @@ async fn broken_stores_are_caught() {
     assert!(catches(another_last_turn_is_refused, How::IgnoresTheLastTurn).await);
     assert!(catches(a_lease_takes_the_place_of_another, How::IgnoresFences).await);
     assert!(catches(a_conversation_is_held_by_one_turn, How::GivesLeasesToAll).await);
-    assert!(catches(racing_askers_are_given_one_lease, How::GivesLeasesToAll).await);
+    assert!(catches(one_concurrent_request_gets_the_lease, How::GivesLeasesToAll).await);
     assert!(catches(list_is_paged_in_order, How::ListsWithoutPages).await);
     assert!(catches(a_log_is_read_in_pages, How::ReadsWithoutPages).await);
     assert!(catches(a_branch_goes_from_its_parent, How::IgnoresParents).await);
     assert!(catches(a_parent_must_exist, How::TakesAnyParent).await);
-    assert!(catches(a_parent_belongs_to_what_a_batch_says, How::IgnoresParents).await);
+    assert!(catches(parent_is_part_of_batch_identity, How::IgnoresParents).await);
     assert!(catches(an_older_branch_is_read_in_every_view, How::ForgetsParents).await);
     assert!(catches(an_older_branch_is_read_in_every_view, How::ReadsOneBranchOnly).await);
     assert!(catches(the_open_turn_is_that_of_the_branch, How::ReadsOneBranchOnly).await);
     assert!(catches(branches_are_listed_by_their_tips, How::ListsOneBranchOnly).await);
-    assert!(catches(of_many_who_begin_one_conversation_one_does, How::IgnoresTheVersion).await);
+    assert!(catches(one_of_concurrent_starts_succeeds, How::IgnoresTheVersion).await);
     assert!(catches(numbers_beyond_all_bounds_are_typed_errors, How::IgnoresTheVersion).await);
     assert!(catches(page_may_begin_after_key_of_another_tenant, How::IgnoresWherePagesBegin).await);
     assert!(catches(rounds_survive, How::ForgetsRounds).await);
-    assert!(catches(what_is_nested_too_deep_is_refused, How::TakesWhatCannotBeRead).await);
-    assert!(catches(what_could_not_be_read_is_refused, How::TakesWhatCannotBeRead).await);
+    assert!(catches(too_deep_entry_is_refused, How::TakesWhatCannotBeRead).await);
+    assert!(catches(unreadable_entry_is_refused, How::TakesWhatCannotBeRead).await);
     for how in [How::ForgetsKeys, How::IgnoresFences, How::HidesTheOpenTurn, How::ForgetsParents] {
         assert!(catches(it_answers_as_the_store_in_memory_does, how).await, "{how:?}");
     }

@@ -58,7 +58,7 @@ use places::Places;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = InMemoryStore::with_max_conversations(NonZeroUsize::MIN);
 /// for name in ["ada", "bob"] {
-///     let turn = TurnId::mint();
+///     let turn = TurnId::random();
 ///     let said = Message::user(format!("I am {name}."));
 ///     let kinds = [said.into(), EntryKind::TurnEnded(TurnEnd::Completed(FinishReason::Stop))];
 ///     let entries = kinds.map(|kind| NewEntry::new(turn.clone(), kind)).into();

@@ -65,7 +65,7 @@ fn dispute_claimed(calls: &mut [OpenCall], fragment: &ToolCallDelta, decision: &
     let mut is_claimed = false;
     for (at, call) in calls.iter_mut().enumerate().filter(|(at, _)| Some(*at) != taken) {
         let has_its_arguments = call.has_arguments_of(fragment);
-        if has_its_arguments || goes_on.is_some_and(|taken| call.may_go_on(fragment, taken)) {
+        if has_its_arguments || goes_on.is_some_and(|taken| call.may_continue(fragment, taken)) {
             is_claimed = true;
             if has_its_arguments || call.can_take_more() {
                 decision.disputed.push(at);

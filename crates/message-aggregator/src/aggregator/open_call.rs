@@ -62,8 +62,8 @@ impl OpenCall {
 
     /// Checks whether arguments in `fragment`, assigned to the call at `taken`, may belong to a further call of
     /// this tool.
-    pub(crate) fn may_go_on(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
-        self.claims.goes_on(fragment, taken)
+    pub(crate) fn may_continue(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
+        self.claims.continues(fragment, taken)
             && fragment.name().is_none_or(|name| self.name.as_ref() == Some(name))
     }
 

@@ -122,7 +122,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     /// Moves the deltas that are ready to `deltas`, which must be empty.
     pub fn take_ready(&mut self, deltas: &mut VecDeque<Delta>) {
         let is_next = self.progress.deltas.is_empty() && self.progress.failed.is_none();
-        if is_next && self.progress.fast.knows_any() {
+        if is_next && self.progress.fast.has_templates() {
             self.read_ahead();
         }
         mem::swap(deltas, &mut self.progress.deltas);
@@ -177,7 +177,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Decodes further events. Returns false if none is complete.
     fn read(&mut self) -> Result<bool> {
-        if self.progress.fast.knows_any() && self.read_ahead() { Ok(true) } else { self.read_event() }
+        if self.progress.fast.has_templates() && self.read_ahead() { Ok(true) } else { self.read_event() }
     }
 
     /// Reads the next event. Returns false if none is complete.

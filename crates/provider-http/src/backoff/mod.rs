@@ -27,7 +27,7 @@ pub struct Backoff {
     pub longest: Duration,
     /// Maximum wait that a server can request; longer ones are cut to it. Default 60 s, the window in which
     /// providers count requests per minute.
-    pub longest_asked: Duration,
+    pub max_retry_after: Duration,
     /// Seed that makes the jitter the same in every run, for tests. Default `None`: random.
     pub seed: Option<u64>,
 }
@@ -38,7 +38,7 @@ impl Default for Backoff {
             retries: 2,
             first: Duration::from_millis(500),
             longest: Duration::from_secs(8),
-            longest_asked: Duration::from_secs(60),
+            max_retry_after: Duration::from_secs(60),
             seed: None,
         }
     }
@@ -68,8 +68,8 @@ impl Backoff {
 
     /// Sets the maximum wait that a server can request.
     #[must_use]
-    pub fn with_longest_asked(mut self, longest_asked: Duration) -> Self {
-        self.longest_asked = longest_asked;
+    pub fn with_max_retry_after(mut self, max_retry_after: Duration) -> Self {
+        self.max_retry_after = max_retry_after;
         self
     }
 
@@ -93,7 +93,7 @@ impl Backoff {
             Some(seed) => builder.with_jitter_seed(seed),
             None => builder,
         };
-        Waits { schedule: builder.build(), longest_asked: self.longest_asked }
+        Waits { schedule: builder.build(), max_retry_after: self.max_retry_after }
     }
 }
 
@@ -113,17 +113,17 @@ impl Backoff {
 #[derive(Debug)]
 pub struct Waits {
     schedule: ExponentialBackoff,
-    longest_asked: Duration,
+    max_retry_after: Duration,
 }
 
 impl Waits {
     /// Returns the wait before the next attempt, or `None` if no retry is left.
     ///
     /// `asked` is the server's request, as [`retry_after`] returns it. It takes precedence over the schedule, up
-    /// to [`Backoff::longest_asked`], and uses up one retry.
+    /// to [`Backoff::max_retry_after`], and uses up one retry.
     pub fn next_wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
         let own = self.schedule.next()?;
-        Some(asked.map_or(own, |asked| asked.min(self.longest_asked)))
+        Some(asked.map_or(own, |asked| asked.min(self.max_retry_after)))
     }
 }
 

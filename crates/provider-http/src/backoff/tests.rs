@@ -105,7 +105,7 @@ fn server_wait_overrides_schedule_up_to_limit() {
     for (asked, expected) in cases {
         assert_eq!(Backoff::default().waits().next_wait(Some(asked)), Some(expected), "{asked:?}");
     }
-    let patient = Backoff::default().with_longest_asked(Duration::MAX);
+    let patient = Backoff::default().with_max_retry_after(Duration::MAX);
     assert_eq!(patient.waits().next_wait(Some(Duration::MAX)), Some(Duration::MAX));
 }
 

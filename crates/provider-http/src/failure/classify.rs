@@ -67,8 +67,8 @@ const BAD_REQUEST: &[&str] =
 /// error names.
 pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Duration>) -> ErrorKind {
     let words = [&report.code, &report.kind];
-    let coded = |table: &[&str]| words.into_iter().flatten().any(|word| word.mention(table));
-    let phrased = |table: &[&str]| coded(table) || report.message.mention(table);
+    let coded = |table: &[&str]| words.into_iter().flatten().any(|word| word.contains_any(table));
+    let phrased = |table: &[&str]| coded(table) || report.message.contains_any(table);
     let refused = status.is_none_or(|status| status < 500);
     if coded(&["tool_use_failed"]) {
         // The model wrote a call that the server could not read; the next attempt may succeed (Q46).

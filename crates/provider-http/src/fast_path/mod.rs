@@ -116,7 +116,7 @@ impl FastPath {
     /// Checks whether there is a template that an event may match.
     #[must_use]
     #[inline]
-    pub fn knows_any(&self) -> bool {
+    pub fn has_templates(&self) -> bool {
         !self.known.is_empty()
     }
 

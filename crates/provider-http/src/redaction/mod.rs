@@ -46,7 +46,7 @@ impl ServerWords {
     }
 
     /// Returns whether the text contains one of the lowercase phrases, ignoring ASCII case.
-    pub fn mention(&self, phrases: &[&str]) -> bool {
+    pub fn contains_any(&self, phrases: &[&str]) -> bool {
         let words = self.0.to_ascii_lowercase();
         phrases.iter().any(|phrase| words.contains(phrase))
     }
@@ -139,7 +139,7 @@ impl Redaction {
     }
 
     /// Returns whether the text contains anything that is not shown.
-    pub fn hides_some_of(&self, words: &ServerWords) -> bool {
+    pub fn would_redact(&self, words: &ServerWords) -> bool {
         !self.blanks_in_text(&words.0).is_empty()
     }
 

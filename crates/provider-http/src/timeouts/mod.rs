@@ -17,7 +17,7 @@
 //! | the end of an error's body | [`Timeouts::error_body`], and 64 KiB |
 //! | more of the answer after its finish reason | the grace period of the provider |
 //! | the end of the body after the end marker | 250 ms, or the grace period if that is shorter |
-//! | the next attempt | `longest` and `longest_asked` of [`Backoff`](crate::backoff::Backoff) |
+//! | the next attempt | `longest` and `max_retry_after` of [`Backoff`](crate::backoff::Backoff) |
 //!
 //! Nothing waits for a connection to close.
 

@@ -91,7 +91,7 @@ impl ReqwestTransport {
             Some(after) if error.is_connect() && error.is_timeout() => {
                 TimedOut::new(Clock::Connect, after).into()
             }
-            _ if error.is_connect() => TransportError::Connect { source: without_words(error) },
+            _ if error.is_connect() => TransportError::Connect { source: without_server_text(error) },
             _ => broken(error),
         }
     }
@@ -144,16 +144,16 @@ fn remote_h2_error(error: &reqwest::Error) -> Option<&h2::Error> {
 }
 
 fn not_sent(error: reqwest::Error) -> TransportError {
-    TransportError::Other { source: without_words(error) }
+    TransportError::Other { source: without_server_text(error) }
 }
 
 fn broken(error: reqwest::Error) -> TransportError {
-    TransportError::Broken { source: without_words(error) }
+    TransportError::Broken { source: without_server_text(error) }
 }
 
 /// Removes text that no error may show. reqwest's errors name the URL, and with it any secret that a caller put
 /// into it. HTTP/2 errors have the server's text of a `GOAWAY`.
-fn without_words(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
+fn without_server_text(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
     match remote_h2_error(&error).and_then(h2::Error::reason) {
         Some(reason) => format!("the server gave up: {reason}").into(),
         None => error.without_url().into(),

@@ -24,7 +24,7 @@ const COMMON_WORDS: [&str; 52] = [
 ];
 /// The shortest part of plain words that may be a key.
 const SHORTEST_PLAIN_PART: usize = 20;
-/// Path segments before a name that servers mention, too: of a model, a location or a project.
+/// Path segments before a name that servers contains_any, too: of a model, a location or a project.
 const BEFORE_NAMES: [&str; 5] = ["deployments", "locations", "models", "projects", "regions"];
 /// Headers that name the caller in plain words.
 const CALLER_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];

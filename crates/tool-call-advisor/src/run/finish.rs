@@ -29,7 +29,7 @@ impl LoopRun {
     }
 
     /// Ends the turn with the answer, whose calls the caller answers.
-    pub(super) async fn hand_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
+    pub(super) async fn end_handed_out(&mut self, answer: &ChatResponse) -> Result<Outcome> {
         self.record_answer(answer).await?;
         self.request.turn.extensions().insert(HandedOut(answer.clone()));
         self.end_with_answer(answer, FinishReason::ToolCalls).await

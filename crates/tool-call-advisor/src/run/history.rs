@@ -17,7 +17,7 @@ impl LoopRun {
 
     /// Records the messages that an advisor around the loop added since an earlier loop of this turn. They are
     /// final.
-    pub(super) async fn take_in(&mut self) -> Result<()> {
+    pub(super) async fn record_added(&mut self) -> Result<()> {
         let turn = &self.request.turn;
         let earlier = turn.extensions().get::<BeganWith>();
         turn.extensions().insert(BeganWith(self.request.messages.clone()));

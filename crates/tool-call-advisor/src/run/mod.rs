@@ -70,7 +70,7 @@ impl LoopRun {
         // Checked before memory records the start of the turn.
         self.next.validate_tools(&self.request.tools)?;
         self.next.on_loop_start(&self.request)?;
-        self.take_in().await?;
+        self.record_added().await?;
         let request = self.config.hooks.loop_start(self.request.clone()).await?;
         self.next.on_loop_start(&request)?;
         self.take_over(request, 0).await?;
@@ -167,7 +167,7 @@ impl LoopRun {
                 self.end_unrun(answer, &NotStarted::ByApplication, steered.finish().reason.clone()).await
             }
             Decision::Finish => self.end_with_answer(answer, answer.finish().reason.clone()).await,
-            Decision::HandOut => self.hand_out(answer).await,
+            Decision::HandOut => self.end_handed_out(answer).await,
             // A hook removed the calls and wants another round.
             Decision::AskAgain if has_calls(answer.message()) => {
                 self.go_to_tools(ToolPlan::without_calls(answer.clone())).await

@@ -13,11 +13,11 @@ use crate::{ReadyCall, ToolBatch};
 impl LoopRun {
     /// Runs the calls, records their results, and continues or ends the turn.
     pub(super) async fn run_tools(&mut self, mut plan: ToolPlan, events: ToolEvents) -> Result<Outcome> {
-        let outcome = self.run_and_go_on(&mut plan, events).await;
+        let outcome = self.run_and_continue(&mut plan, events).await;
         outcome.map_err(|error| error.with_partial(plan.answer))
     }
 
-    async fn run_and_go_on(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> Result<Outcome> {
+    async fn run_and_continue(&mut self, plan: &mut ToolPlan, events: ToolEvents) -> Result<Outcome> {
         if let Err(error) = self.announce_starts(plan).await {
             return Err(self.abandon(&plan.answer, error).await);
         }
@@ -29,7 +29,7 @@ impl LoopRun {
             return Err(error);
         }
         let not_run = if told { plan.not_run(&results) } else { Vec::new() };
-        Ok(self.go_on(plan, &results).await?.led_by(not_run))
+        Ok(self.continue_run(plan, &results).await?.led_by(not_run))
     }
 
     /// Returns a result for each call that runs, and the error of the execution, if it failed.
@@ -53,7 +53,7 @@ impl LoopRun {
         }
     }
 
-    async fn go_on(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
+    async fn continue_run(&mut self, plan: &ToolPlan, results: &[Message]) -> Result<Outcome> {
         if plan.is_direct() && results.iter().filter_map(Message::tool_result).all(|result| !result.is_error)
         {
             let results = results.iter().filter_map(Message::tool_result);

@@ -32,7 +32,7 @@ impl Peer for Ours {
 
     async fn turn(&self, mut on_text: impl AsyncFnMut(&str)) -> u64 {
         // Each turn is a conversation of its own, as its peers' are.
-        let turn = TurnId::mint();
+        let turn = TurnId::random();
         let mut stream =
             self.0.prompt().user("What now?").conversation(turn.to_string().as_str()).turn(turn).stream();
         let mut rounds = 0;

@@ -42,7 +42,7 @@ pub(super) fn log_is_what_was_appended(run: &CaseRun) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn turns_stand_together(run: &CaseRun) -> Result<(), String> {
+pub(super) fn turns_are_contiguous(run: &CaseRun) -> Result<(), String> {
     let mut seen = HashSet::new();
     for entries in run.log.chunk_by(|one, next| one.turn == next.turn) {
         let is_input =

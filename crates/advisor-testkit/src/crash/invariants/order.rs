@@ -64,7 +64,7 @@ pub(super) fn failures_end_the_turn(run: &CaseRun) -> Result<(), String> {
             let after = turn.events.get(place + 1..).unwrap_or_default();
             match event {
                 Event::Injected { place, fault, .. } if ends_the_turn(*place, *fault) => {
-                    nothing_goes_on(turn, after)?;
+                    nothing_follows(turn, after)?;
                 }
                 Event::AnswerFailed { round } => failed_is_no_answer(*round, after)?,
                 _ => {}
@@ -74,7 +74,7 @@ pub(super) fn failures_end_the_turn(run: &CaseRun) -> Result<(), String> {
     Ok(())
 }
 
-fn nothing_goes_on(turn: &TurnRun, after: &[Event]) -> Result<(), String> {
+fn nothing_follows(turn: &TurnRun, after: &[Event]) -> Result<(), String> {
     let goes_on = |event: &Event| matches!(event, Event::ToolStarted { .. } | Event::Asked { .. });
     if after.iter().any(goes_on) {
         return Err("a tool starts or the model is asked after the turn has failed".into());

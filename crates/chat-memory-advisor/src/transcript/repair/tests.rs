@@ -6,7 +6,9 @@ use crate::test_logs::{
     answer, any_log, calls, completed, handed_out, interrupted, log, ordinary_log, other_texts, result,
     rolled_back, started, user, words,
 };
-use crate::{NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, WENT_ON, validate_transcript};
+use crate::{
+    CONTINUED_WITHOUT_RESULTS, NOT_RUN, OUTCOME_UNKNOWN, VERIFY_BEFORE_RETRYING, validate_transcript,
+};
 
 fn repaired(turns: &[(&str, Vec<EntryKind>)]) -> String {
     let messages = repair(&log(turns));
@@ -46,7 +48,10 @@ fn turn_beginning_with_stray_result_answers_no_calls() {
     let asked = vec![user("u").into(), calls(&["1"]).into(), handed_out()];
     let next = |id: &str| vec![result(id).into(), user("v").into(), answer("b").into(), completed()];
     assert_eq!(repaired(&[("t", asked.clone()), ("n", next("1"))]), "u:u a(1) r1 u:v a:b");
-    assert_eq!(repaired(&[("t", asked), ("n", next("9"))]), format!("u:u a(1) r1! a:{WENT_ON} u:v a:b"));
+    assert_eq!(
+        repaired(&[("t", asked), ("n", next("9"))]),
+        format!("u:u a(1) r1! a:{CONTINUED_WITHOUT_RESULTS} u:v a:b")
+    );
 }
 
 #[test]
@@ -129,8 +134,12 @@ fn d7_closed_handed_out_calls_keep_their_stored_results() {
         let messages = repair(&log(&[("t", closed), ("n", vec![user("v").into()])]));
         (messages[2].text(), messages[3].text())
     };
-    assert_eq!(told(NOT_RUN), (NOT_RUN.into(), WENT_ON.into()));
-    assert_eq!(told(OUTCOME_UNKNOWN), (OUTCOME_UNKNOWN.into(), WENT_ON.into()), "as an older version told");
+    assert_eq!(told(NOT_RUN), (NOT_RUN.into(), CONTINUED_WITHOUT_RESULTS.into()));
+    assert_eq!(
+        told(OUTCOME_UNKNOWN),
+        (OUTCOME_UNKNOWN.into(), CONTINUED_WITHOUT_RESULTS.into()),
+        "as an older version told"
+    );
 }
 
 #[test]
@@ -190,13 +199,13 @@ fn calls_ending_turn_may_be_answered_by_next() {
         turn.extend([answer("a").into(), completed()]);
         ("two", turn)
     };
-    assert_eq!(repaired(&[asking()]), format!("u:u a(1,2) r1! r2! a:{WENT_ON}"));
+    assert_eq!(repaired(&[asking()]), format!("u:u a(1,2) r1! r2! a:{CONTINUED_WITHOUT_RESULTS}"));
     assert_eq!(
         repaired(&[asking(), next(&[result("2"), result("1"), user("v")])]),
         "u:u a(1,2) r1 r2 u:v a:a"
     );
     assert_eq!(repaired(&[asking(), next(&[result("2")])]), "u:u a(1,2) r1! r2 a:a");
-    let passed_over = format!("u:u a(1,2) r1! r2! a:{WENT_ON}");
+    let passed_over = format!("u:u a(1,2) r1! r2! a:{CONTINUED_WITHOUT_RESULTS}");
     assert_eq!(repaired(&[asking(), next(&[user("v")])]), format!("{passed_over} u:v a:a"));
     let undone = ("two", vec![result("1").into(), result("2").into(), rolled_back()]);
     assert_eq!(repaired(&[asking(), undone]), passed_over);

@@ -9,7 +9,7 @@ use crate::test_logs::{
     started, turn, user, words,
 };
 use crate::turn::reading::Reading;
-use crate::{NOT_RUN, WENT_ON, Window, repair, repair_with, validate_transcript};
+use crate::{CONTINUED_WITHOUT_RESULTS, NOT_RUN, Window, repair, repair_with, validate_transcript};
 use conversation_store::ReadRange;
 
 fn planned(log: &[Entry], said: &[Message], unfinished: &[InterruptedTurn]) -> Result<StartPlan> {
@@ -164,7 +164,7 @@ fn input_may_answer_calls_of_previous_turn() {
     assert_eq!(words(&some.messages), "u:u a(1,2) r1! r2 u:v");
     let none = planned(&asking(Some(handed_out())), &[user("v")], &[]).unwrap();
     assert_eq!(written(&none), "t:r1! t:r2! t:end new:u:v");
-    assert_eq!(words(&none.messages), format!("u:u a(1,2) r1! r2! a:{WENT_ON} u:v"));
+    assert_eq!(words(&none.messages), format!("u:u a(1,2) r1! r2! a:{CONTINUED_WITHOUT_RESULTS} u:v"));
     let stored = |plan: &StartPlan| {
         let stored = plan.entries.iter().filter_map(|new| new.kind.as_message()?.tool_result());
         stored.map(advisor_core::ToolResult::text).collect::<Vec<_>>()

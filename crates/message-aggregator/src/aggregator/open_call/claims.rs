@@ -52,7 +52,7 @@ impl Claims {
 
     /// Checks whether `fragment` may continue a call begun by the repeated header, rather than the call at
     /// `taken`. If that call began later than the header, it is the one meant.
-    pub(crate) fn goes_on(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
+    pub(crate) fn continues(&self, fragment: &ToolCallDelta, taken: usize) -> bool {
         self.header.as_ref().is_some_and(|header| {
             let (index, id) = (fragment.index, fragment.call_id());
             taken < header.calls

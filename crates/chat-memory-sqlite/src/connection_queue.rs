@@ -12,13 +12,13 @@ use crate::failure::lasting;
 ///
 /// Callers wait for a connection asynchronously, in first-in, first-out order. A dropped caller leaves the queue.
 /// Work that has started continues after its future is dropped, and keeps its connection until it ends.
-pub(crate) struct Lane {
+pub(crate) struct ConnectionQueue {
     connections: u32,
     places: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
 }
 
-impl Lane {
+impl ConnectionQueue {
     pub(crate) fn new(connections: Vec<Connection>) -> Arc<Self> {
         Arc::new(Self {
             connections: u32::try_from(connections.len()).unwrap_or(u32::MAX),
@@ -36,9 +36,9 @@ impl Lane {
     ) -> Result<T> {
         let runtime = Handle::try_current().map_err(lasting)?;
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(lasting)?;
-        let lane = Arc::clone(self);
+        let queue = Arc::clone(self);
         let working = runtime.spawn_blocking(move || {
-            let mut borrowed = Borrowed { connection: lane.take(), lane, _place: place };
+            let mut borrowed = Borrowed { connection: queue.take(), queue, _place: place };
             let connection =
                 borrowed.connection.as_mut().ok_or_else(|| lasting("there is no connection left"))?;
             work(connection)
@@ -65,7 +65,7 @@ impl Lane {
 }
 
 /// Closing a file may write to it, so it also runs off the async threads.
-impl Drop for Lane {
+impl Drop for ConnectionQueue {
     fn drop(&mut self) {
         let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
         let connections = std::mem::take(idle);
@@ -78,13 +78,13 @@ impl Drop for Lane {
 /// A borrowed connection. It returns to its pool even if the work panics, before its permit is released.
 struct Borrowed {
     connection: Option<Connection>,
-    lane: Arc<Lane>,
+    queue: Arc<ConnectionQueue>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
         let connection = self.connection.take();
-        self.lane.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(connection);
+        self.queue.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(connection);
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{BatchStep, EntryId, EntryKind, FencingToken, Result, Version};
 
 /// Entries that are appended together: all of them or none.
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Batch {
@@ -53,19 +54,16 @@ pub struct BatchKey {
 
 impl Batch {
     /// Creates a batch of entries under this key.
-    #[must_use]
     pub fn new(key: BatchKey, entries: Vec<NewEntry>) -> Self {
         Self { key, parent: None, fence: None, last_turn: None, entries }
     }
 
     /// Sets the entry that the batch follows.
-    #[must_use]
     pub fn with_parent(self, parent: impl Into<Option<EntryId>>) -> Self {
         Self { parent: parent.into(), ..self }
     }
 
     /// Sets the turn that the log's last entry must belong to.
-    #[must_use]
     pub fn with_last_turn(self, turn: impl Into<Option<TurnId>>) -> Self {
         Self { last_turn: turn.into(), ..self }
     }
@@ -87,7 +85,6 @@ impl Batch {
     }
 
     /// Sets the fencing token.
-    #[must_use]
     pub fn with_fence(self, fence: impl Into<Option<FencingToken>>) -> Self {
         Self { fence: fence.into(), ..self }
     }

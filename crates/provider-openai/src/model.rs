@@ -54,6 +54,7 @@ const OPENAI: &str = "https://api.openai.com/v1";
 /// println!("{}", client.prompt().user("Hello").call().await?.text());
 /// # Ok(()) }
 /// ```
+#[must_use]
 #[derive(Clone)]
 pub struct OpenAiModel {
     model: Option<Text>,
@@ -122,7 +123,6 @@ impl OpenAiModel {
     ///
     /// Its host selects the [`Profile`], unless the caller has set one. With an unusable address,
     /// [`validate`](Self::validate) and the first request fail.
-    #[must_use]
     pub fn with_base_url(self, base_url: impl Into<String>) -> Self {
         let base_url = base_url.into();
         let profile = if self.profile_given { self.profile } else { Profile::for_base_url(&base_url) };
@@ -130,13 +130,11 @@ impl OpenAiModel {
     }
 
     /// Sets the key. It appears in no `Debug` output, log or error.
-    #[must_use]
     pub fn with_api_key(self, key: impl Into<SecretString>) -> Self {
         Self { api_key: Some(key.into()), redaction: Arc::default(), ..self }
     }
 
     /// Adds a header to every request, replacing an earlier one of this name. Its value is treated as a secret.
-    #[must_use]
     pub fn with_header(mut self, name: &str, value: impl Into<SecretString>) -> Self {
         self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.into()));
@@ -144,50 +142,42 @@ impl OpenAiModel {
     }
 
     /// Sets the server's profile.
-    #[must_use]
     pub fn with_profile(self, profile: Profile) -> Self {
         Self { profile, profile_given: true, ..self }
     }
 
     /// Sets the timeouts.
-    #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         Self { http: self.http.with_timeouts(timeouts), ..self }
     }
 
     /// Sets the schedule of retries, see [`HttpClient::with_retries`].
-    #[must_use]
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { http: self.http.with_retries(retries), ..self }
     }
 
     /// Sets how long to wait for more after the finish reason. Default 5 s. See [`HttpClient::with_grace`].
-    #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { http: self.http.with_grace(grace), ..self }
     }
 
     /// Sets the bounds for lines and events. The bound for an event also applies to JSON that is not streamed.
-    #[must_use]
     pub fn with_sse_limits(self, limits: SseLimits) -> Self {
         Self { http: self.http.with_limits(limits), ..self }
     }
 
     /// Sets the bounds for an answer.
-    #[must_use]
     pub fn with_answer_limits(self, limits: AggregatorLimits) -> Self {
         Self { answer_limits: limits, ..self }
     }
 
     /// Sets whether to ask for streamed answers (the default) or for whole ones. Whole answers produce the same
     /// chunks. They suit servers that lose tool calls when they stream (Q72).
-    #[must_use]
     pub fn with_streaming(self, streaming: bool) -> Self {
         Self { streaming, ..self }
     }
 
     /// Sets the transport, which is responsible for its own connect timeout.
-    #[must_use]
     pub fn with_transport(self, transport: impl Transport) -> Self {
         Self { http: self.http.with_transport(transport), ..self }
     }

@@ -15,6 +15,7 @@ use crate::{ReadyCall, ToolBatch, ToolCallAdvisor, ToolEvents};
 /// A call to run outside the loop: one that was returned to the caller, for example for an approval.
 ///
 /// [`ToolCallAdvisor::run_call`] runs it and documents how to run it at most once.
+#[must_use]
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallRun {
@@ -36,7 +37,6 @@ impl CallRun {
     /// Creates a call from its key alone, such as one that another process stored.
     ///
     /// It runs in a new turn with the id in the key, without the extensions of the original turn.
-    #[must_use]
     pub fn new(call: ToolCall, key: CallKey) -> Self {
         let block = BlockId::new(key.round, key.position);
         let turn = Turn::new(key.turn.clone());
@@ -68,19 +68,16 @@ impl CallRun {
     }
 
     /// Sets the turn, whose extensions the tool can read.
-    #[must_use]
     pub fn with_turn(self, turn: Arc<Turn>) -> Self {
         Self { turn, ..self }
     }
 
     /// Sets the conversation.
-    #[must_use]
     pub fn with_conversation(self, conversation: ConversationKey) -> Self {
         Self { conversation: Some(conversation), ..self }
     }
 
     /// Sets the receiver of events. Read them while the call runs.
-    #[must_use]
     pub fn with_events(self, events: ToolEvents) -> Self {
         Self { events, ..self }
     }

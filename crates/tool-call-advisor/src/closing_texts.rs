@@ -19,6 +19,7 @@ use advisor_core::{FinishReason, Limit, Text};
 /// let advisor = ToolCallAdvisor::builder().closing_texts(texts).build()?;
 /// # Ok::<(), advisor_core::Error>(())
 /// ```
+#[must_use]
 #[derive(Clone)]
 pub struct ClosingTexts {
     closing: Arc<dyn Fn(&FinishReason) -> String + Send + Sync>,
@@ -47,7 +48,6 @@ pub enum NotStarted {
 
 impl ClosingTexts {
     /// Creates the default texts.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             closing: Arc::new(closing),
@@ -59,19 +59,16 @@ impl ClosingTexts {
     /// Sets the sentence that ends a turn, by its finish reason. It is shown, stored and sent.
     ///
     /// If it is blank, nothing is shown and the response is empty; see [`ClosingTexts::silent`].
-    #[must_use]
     pub fn with_closing(self, text: impl Fn(&FinishReason) -> String + Send + Sync + 'static) -> Self {
         Self { closing: Arc::new(text), ..self }
     }
 
     /// Sets the text that the model reads in place of a result. If it is blank, the default text is used.
-    #[must_use]
     pub fn with_not_started(self, text: impl Fn(&NotStarted) -> String + Send + Sync + 'static) -> Self {
         Self { not_started: Arc::new(text), ..self }
     }
 
     /// Sets the text for a direct result without text and media. If it is blank, the default text is used.
-    #[must_use]
     pub fn with_done(self, text: impl Into<Text>) -> Self {
         Self { done: text.into(), ..self }
     }
@@ -82,7 +79,6 @@ impl ClosingTexts {
     /// sentence. Some providers refuse a transcript that ends with results, and the model should know the reason
     /// for the end. The message is [hidden](advisor_core::Message::hidden), so submitting the turn again does not
     /// show it either.
-    #[must_use]
     pub fn silent(self) -> Self {
         self.with_closing(|_| String::new())
     }

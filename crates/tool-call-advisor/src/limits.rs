@@ -6,6 +6,7 @@ use advisor_core::Text;
 use crate::truncate::ResultBounds;
 
 /// Limits of one turn's tool loop. Reaching one ends the turn with a typed finish reason and a valid transcript.
+#[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolLimits {
@@ -64,50 +65,42 @@ impl Default for ToolLimits {
 
 impl ToolLimits {
     /// Sets the number of rounds.
-    #[must_use]
     pub fn with_rounds(self, rounds: u32) -> Self {
         Self { rounds: Some(rounds), ..self }
     }
 
     /// Sets the number of calls in total.
-    #[must_use]
     pub fn with_calls(self, calls: u32) -> Self {
         Self { calls: Some(calls), ..self }
     }
 
     /// Sets the number of calls of each tool.
-    #[must_use]
     pub fn with_calls_per_tool(self, calls: u32) -> Self {
         Self { calls_per_tool: Some(calls), ..self }
     }
 
     /// Sets the number of calls of one tool; `None` means unlimited.
-    #[must_use]
     pub fn with_calls_of(mut self, tool: impl Into<Text>, calls: Option<u32>) -> Self {
         self.tools.insert(tool.into(), calls);
         self
     }
 
     /// Sets the time of the turn.
-    #[must_use]
     pub fn with_total_time(self, time: Duration) -> Self {
         Self { total_time: Some(time), ..self }
     }
 
     /// Sets the bytes for the text of a result.
-    #[must_use]
     pub fn with_result_bytes(self, bytes: usize) -> Self {
         Self { result_bytes: bytes, ..self }
     }
 
     /// Sets the bytes for the media of a result.
-    #[must_use]
     pub fn with_result_media_bytes(self, bytes: usize) -> Self {
         Self { result_media_bytes: bytes, ..self }
     }
 
     /// Sets the reaction of the loop when a limit on calls is reached.
-    #[must_use]
     pub fn with_on_call_limit(self, on_call_limit: OnCallLimit) -> Self {
         Self { on_call_limit, ..self }
     }

@@ -84,7 +84,6 @@ impl ChatClient {
     }
 
     /// Returns the options of every turn.
-    #[must_use]
     pub fn options(&self) -> &ChatOptions {
         &self.defaults.options
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 /// Settings of an answer. Fields that are `None` or empty are left to the provider.
 ///
 /// `Debug` shows only the names of the extra fields, not their values.
+#[must_use]
 #[derive(Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ChatOptions {
@@ -68,81 +69,68 @@ pub enum ResponseFormat {
 
 impl ChatOptions {
     /// Creates options that leave everything to the provider.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets the model.
-    #[must_use]
     pub fn with_model(self, model: impl Into<Text>) -> Self {
         Self { model: Some(model.into()), ..self }
     }
 
     /// Sets the temperature.
-    #[must_use]
     pub fn with_temperature(self, temperature: f64) -> Self {
         Self { temperature: Some(temperature), ..self }
     }
 
     /// Sets the maximum number of tokens of the answer.
-    #[must_use]
     pub fn with_max_tokens(self, max_tokens: u32) -> Self {
         Self { max_tokens: Some(max_tokens), ..self }
     }
 
     /// Sets nucleus sampling.
-    #[must_use]
     pub fn with_top_p(self, top_p: f64) -> Self {
         Self { top_p: Some(top_p), ..self }
     }
 
     /// Adds a text that ends the answer.
-    #[must_use]
     pub fn with_stop(mut self, text: impl Into<Text>) -> Self {
         self.stop.push(text.into());
         self
     }
 
     /// Sets the seed for sampling.
-    #[must_use]
     pub fn with_seed(self, seed: i64) -> Self {
         Self { seed: Some(seed), ..self }
     }
 
     /// Sets the number of parallel answers.
-    #[must_use]
     pub fn with_choices(self, choices: u32) -> Self {
         Self { choices: Some(choices), ..self }
     }
 
     /// Sets whether one answer may ask for several tools.
-    #[must_use]
     pub fn with_parallel_tool_calls(self, allowed: bool) -> Self {
         Self { parallel_tool_calls: Some(allowed), ..self }
     }
 
     /// Sets the form of the answer.
-    #[must_use]
     pub fn with_response_format(self, response_format: ResponseFormat) -> Self {
         Self { response_format: Some(response_format), ..self }
     }
 
     /// Adds an extra field of the request body, passed through unchanged.
-    #[must_use]
     pub fn with_extra(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(field.into(), value.into());
         self
     }
 
     /// Sets the tool choice.
-    #[must_use]
     pub fn with_tool_choice(self, tool_choice: ToolChoice) -> Self {
         Self { tool_choice: Some(tool_choice), ..self }
     }
 
     /// Fills unset fields from `defaults`.
-    #[must_use]
     pub fn or(self, defaults: &Self) -> Self {
         let mut extra = defaults.extra.clone();
         extra.extend(self.extra);

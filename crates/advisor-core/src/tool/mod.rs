@@ -61,6 +61,7 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// Description of a tool for the model, and its settings for the loop.
+#[must_use]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolDefinition {
@@ -102,37 +103,31 @@ impl ToolDefinition {
     }
 
     /// Makes its result the answer to the user.
-    #[must_use]
     pub fn return_direct(self) -> Self {
         Self { return_direct: true, ..self }
     }
 
     /// Makes it run alone.
-    #[must_use]
     pub fn exclusive(self) -> Self {
         Self { exclusive: true, ..self }
     }
 
     /// Hands its calls to the caller.
-    #[must_use]
     pub fn client_side(self) -> Self {
         Self { client_side: true, ..self }
     }
 
     /// Sets the maximum duration of a run.
-    #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
     /// Sets the treatment of arguments that do not fit its schema.
-    #[must_use]
     pub fn with_leniency(self, leniency: Leniency) -> Self {
         Self { leniency: Some(leniency), ..self }
     }
 
     /// Sets the side effects of a run.
-    #[must_use]
     pub fn with_effect(self, effect: Effect) -> Self {
         Self { effect: Some(effect), ..self }
     }

@@ -64,7 +64,6 @@ impl Leaves {
     }
 
     /// Creates a memory in the store, as in a new process.
-    #[must_use]
     pub fn memory(&self) -> ChatMemoryAdvisor {
         ChatMemoryAdvisor::new(self.store.clone())
     }

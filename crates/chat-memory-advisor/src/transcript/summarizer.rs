@@ -43,6 +43,7 @@ use crate::transcript::summary::{after, last_summary};
 /// let memory = ChatMemoryAdvisor::new(InMemoryStore::new()).with_summaries(summarizer);
 /// # Ok(()) }
 /// ```
+#[must_use]
 #[derive(Clone)]
 pub struct Summarizer {
     client: ChatClient,
@@ -70,19 +71,16 @@ impl Summarizer {
     }
 
     /// Sets the number of uncovered turns beyond which a summary is made: 20 by default.
-    #[must_use]
     pub fn with_after(self, after: usize) -> Self {
         Self { after, ..self }
     }
 
     /// Sets the number of latest turns that are sent unchanged, without a summary: 6 by default.
-    #[must_use]
     pub fn with_keep(self, keep: usize) -> Self {
         Self { keep, ..self }
     }
 
     /// Replaces the instructions for the model, which are its system message.
-    #[must_use]
     pub fn with_instructions(self, instructions: impl Into<Text>) -> Self {
         Self { instructions: instructions.into(), ..self }
     }

@@ -16,6 +16,7 @@ mod tests;
 ///
 /// The n-th wait is random between half and all of `first` · 2ⁿ⁻¹, capped at `longest`. The fixed half keeps the
 /// schedule exponential. The random half keeps clients that failed together from retrying together.
+#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backoff {
@@ -46,20 +47,17 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Disables retries.
-    #[must_use]
     pub fn none() -> Self {
         Self { retries: 0, ..Self::default() }
     }
 
     /// Sets the number of retries.
-    #[must_use]
     pub fn with_retries(mut self, retries: usize) -> Self {
         self.retries = retries;
         self
     }
 
     /// Sets the maximum of the first wait and of every wait of the schedule.
-    #[must_use]
     pub fn with_waits(mut self, first: Duration, longest: Duration) -> Self {
         self.first = first;
         self.longest = longest;
@@ -67,14 +65,12 @@ impl Backoff {
     }
 
     /// Sets the maximum wait that a server can request.
-    #[must_use]
     pub fn with_max_retry_after(mut self, max_retry_after: Duration) -> Self {
         self.max_retry_after = max_retry_after;
         self
     }
 
     /// Makes the jitter the same in every run.
-    #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

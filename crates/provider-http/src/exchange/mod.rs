@@ -84,6 +84,7 @@ pub struct Call {
 ///     client.stream(&call, &Redaction::default(), || Lines, MessageAggregator::new(1)).await
 /// }
 /// ```
+#[must_use]
 #[derive(Clone)]
 pub struct HttpClient {
     timeouts: Timeouts,
@@ -111,7 +112,6 @@ impl Default for HttpClient {
 
 impl HttpClient {
     /// Sets the timeouts.
-    #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         // The transport takes the connect timeout when it is created.
         let same = self.timeouts.connect == timeouts.connect;
@@ -124,7 +124,6 @@ impl HttpClient {
     /// A request is retried after a transient failure: no connection, a timeout, 429, 5xx, or an error in place
     /// of the answer. The server's `Retry-After` takes precedence over the schedule. Nothing is retried once a
     /// part of the answer was shown.
-    #[must_use]
     pub fn with_retries(self, retries: Backoff) -> Self {
         Self { retries, ..self }
     }
@@ -133,19 +132,16 @@ impl HttpClient {
     /// starts at the finish reason, and again at each later addition to the answer. Usage, comments and empty
     /// events do not extend it. It delays only answers of servers that send no end marker and leave the
     /// connection open.
-    #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
     /// Sets the bounds for lines and events. The bound for an event also applies to a JSON value.
-    #[must_use]
     pub fn with_limits(self, limits: SseLimits) -> Self {
         Self { limits, ..self }
     }
 
     /// Sets the transport, which is responsible for its own connect timeout.
-    #[must_use]
     pub fn with_transport(self, transport: impl Transport) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
     }

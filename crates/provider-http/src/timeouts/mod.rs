@@ -33,6 +33,7 @@ pub use body::{TimedBody, UnreadBody, send};
 pub use deadline::Deadline;
 
 /// The timeouts of an exchange. `None` disables one; the timeout of an error's body is always enabled.
+#[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
@@ -72,42 +73,36 @@ impl Default for Timeouts {
 
 impl Timeouts {
     /// Sets the timeout for connecting.
-    #[must_use]
     pub fn with_connect(mut self, connect: Option<Duration>) -> Self {
         self.connect = connect;
         self
     }
 
     /// Sets the timeout for the first byte.
-    #[must_use]
     pub fn with_first_byte(mut self, first_byte: Option<Duration>) -> Self {
         self.first_byte = first_byte;
         self
     }
 
     /// Sets the timeout between bytes.
-    #[must_use]
     pub fn with_idle(mut self, idle: Option<Duration>) -> Self {
         self.idle = idle;
         self
     }
 
     /// Sets the timeout between events.
-    #[must_use]
     pub fn with_progress(mut self, progress: Option<Duration>) -> Self {
         self.progress = progress;
         self
     }
 
     /// Sets the timeout for a body that is no event stream.
-    #[must_use]
     pub fn with_whole_body(mut self, whole_body: Option<Duration>) -> Self {
         self.whole_body = whole_body;
         self
     }
 
     /// Sets the timeout for the body of an error.
-    #[must_use]
     pub fn with_error_body(mut self, error_body: Duration) -> Self {
         self.error_body = error_body;
         self

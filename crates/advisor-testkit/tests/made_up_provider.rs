@@ -96,7 +96,7 @@ impl ChatModel for MadeUpModel {
         let uri: Uri =
             self.url.parse().map_err(|_| advisor_core::Error::configuration("the address is no URL"))?;
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(KEY))]);
-        let call = Call { uri, headers, body: vec![body(&request).to_string().into()], choices: 1 };
+        let call = Call { uri, headers, body: vec![body(&request).to_string().into()] };
         let aggregator = MessageAggregator::with_settings(request.round, request.aggregator_settings());
         let redaction = Redaction::new([KEY.to_owned().into()].into_iter());
         self.http.stream(&call, &redaction, MadeUp::default, aggregator).await

@@ -212,24 +212,24 @@ impl OpenAiModel {
         Ok((uri, headers))
     }
 
-    /// Returns the call for a request, and its tool names on the wire.
-    fn call(&self, request: &ChatRequest) -> Result<(Call, Arc<ToolNames>)> {
+    /// Returns the call for a request, the number of its choices, and its tool names on the wire.
+    fn call(&self, request: &ChatRequest) -> Result<(Call, u32, Arc<ToolNames>)> {
         let model = request.options.model.as_ref().or(self.model.as_ref()).ok_or_else(|| {
             Error::configuration("no model is named; set OPENAI_MODEL or the request's `ChatOptions::model`")
         })?;
         let (uri, headers) = self.head(model)?;
         let Body { json, choices, names } = request::body(request, model, self.streaming, &self.profile)?;
-        Ok((Call { uri, headers, body: json, choices }, names))
+        Ok((Call { uri, headers, body: json }, choices, names))
     }
 }
 
 #[async_trait]
 impl ChatModel for OpenAiModel {
     async fn stream(&self, request: ChatRequest) -> Result<ChunkStream> {
-        let (call, names) = self.call(&request)?;
+        let (call, choices, names) = self.call(&request)?;
         let mut settings = request.aggregator_settings();
         settings.limits = self.answer_limits;
-        settings.choices = call.choices;
+        settings.choices = choices;
         let aggregator = MessageAggregator::with_settings(request.round, settings);
         let redaction = self.redaction.get_or_init(|| secrets::of(self));
         let format = || ChatCompletions::new(self.profile.text, redaction.clone()).with_tools(&names);

@@ -122,6 +122,12 @@ impl MessageAggregator {
         }
     }
 
+    /// Returns the settings.
+    #[must_use]
+    pub fn settings(&self) -> &AggregatorSettings {
+        &self.answer.settings
+    }
+
     /// Takes the next delta and appends its chunks to `chunks`.
     ///
     /// After [`DeltaKind::Done`] only token counts are processed.

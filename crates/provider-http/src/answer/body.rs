@@ -66,8 +66,8 @@ impl Body {
         let json = |layout| Self::Json { decoder: Box::new(JsonDecoder::new(layout, limits.event)), from };
         match (framing, first) {
             (_, b'<') => Self::Page(Vec::new()),
-            (Framing::Sse, b'{' | b'[') | (Framing::Lines, _) => json(Layout::Values),
-            (Framing::Array, _) => json(Layout::Array),
+            (Framing::Array, b'[') => json(Layout::Array),
+            (Framing::Sse, b'{' | b'[') | (Framing::Lines | Framing::Array, _) => json(Layout::Values),
             (Framing::Sse, _) => Self::Events { decoder: Box::new(SseDecoder::new(limits)), from },
         }
     }

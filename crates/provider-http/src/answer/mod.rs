@@ -206,6 +206,10 @@ impl<W: WireFormat> AnswerDecoder<W> {
                 if read_value(decoder, *from, &mut self.progress)? {
                     return Ok(true);
                 }
+                if decoder.is_closed() && self.progress.end != End::Done {
+                    self.progress.mark_done();
+                    return Ok(true);
+                }
             }
             Body::Unknown(_) | Body::Page(_) | Body::Over => {}
         }

@@ -8,7 +8,7 @@ use super::end::End;
 use super::wire_format::{AnswerEvent, Meaning, WireFormat};
 use crate::error::malformed_json;
 use crate::failure::{Failures, Report};
-use crate::fast_path::{Decoded, FastPath};
+use crate::fast_path::{Decoded, FastPath, Framing};
 use crate::json::JsonDecoder;
 use crate::sse::{SseDecoder, SseEvent};
 
@@ -216,8 +216,8 @@ impl<W: WireFormat> Progress<W> {
         ReadAs::Piece
     }
 
-    /// Searches the deltas from index `new` on for finish reasons and the end. Returns whether the answer ends.
-    /// After the end only usage counts.
+    /// Searches the deltas from index `new` on for finish reasons and the end, and hides secrets in names that
+    /// spans show. Returns whether the answer ends. After the end only usage counts.
     fn note_end(&mut self, new: usize) -> bool {
         if self.end == End::Done {
             let late = self.deltas.split_off(new);
@@ -225,9 +225,18 @@ impl<W: WireFormat> Progress<W> {
             return false;
         }
         let mut is_done = false;
-        for delta in self.deltas.range(new..) {
-            match delta.kind {
-                DeltaKind::Finish(_) if self.end == End::Open => drop(self.finished.insert(delta.choice)),
+        for delta in self.deltas.range_mut(new..) {
+            match &mut delta.kind {
+                DeltaKind::Origin(origin) => {
+                    self.failures.hide_secrets(&mut origin.response_id);
+                    self.failures.hide_secrets(&mut origin.model);
+                }
+                DeltaKind::Finish(finish) => {
+                    self.failures.hide_secrets(&mut finish.as_written);
+                    if self.end == End::Open {
+                        self.finished.insert(delta.choice);
+                    }
+                }
                 DeltaKind::Done => is_done = true,
                 _ => {}
             }
@@ -236,7 +245,8 @@ impl<W: WireFormat> Progress<W> {
             let ended = self.deltas.split_off(new);
             self.deltas.extend(ended.into_iter().filter(|delta| delta.kind != DeltaKind::Done));
         }
-        if self.finished.len() >= self.choices as usize {
+        // An array is complete with its closing bracket, whatever its elements state.
+        if self.finished.len() >= self.choices as usize && W::FRAMING != Framing::Array {
             self.end = End::Finished;
         }
         is_done

@@ -1,4 +1,4 @@
-use advisor_core::{ErrorKind, FinishReason, Usage};
+use advisor_core::{ErrorKind, Finish, FinishReason, Usage};
 use serde_json::Value;
 
 use super::progress::MOST_AT_ONCE;
@@ -35,7 +35,10 @@ fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Res
         say.map(Delta::text).into_iter().chain(tokens.map(|tokens| Delta::usage(Usage::new(tokens, 0))));
     let stop = (event["stop"] == true).then(|| Delta::finish(FinishReason::Stop));
     let done = (event["stop"] == "done").then(Delta::done);
-    deltas.extend(new.chain(stop).chain(done).map(|delta| delta.in_choice(choice)));
+    let by = event["by"].as_str();
+    let origin = by.map(|by| Delta::origin(Some(by.into()), Some(by.into())));
+    let stop = stop.map(|stop| by.map_or(stop, |by| Delta::finish(Finish::written(FinishReason::Stop, by))));
+    deltas.extend(origin.into_iter().chain(new).chain(stop).chain(done).map(|delta| delta.in_choice(choice)));
     if event.get("error").is_some() {
         return Ok(Meaning::from_json(&event));
     }
@@ -130,11 +133,47 @@ fn law_s5_every_framing_gives_same_deltas() {
         // An event stream may turn out to be lines of JSON.
         assert_eq!(outcome::<Sayings>(&body), expected, "{body}");
     }
+    let expected = (expected.0.into_iter().chain([Delta::done()]).collect(), None, End::Done);
     for separator in [",", ",\r\n", "\n,\n", " , "] {
-        let array = format!("[{}\n]", EVENTS.join(separator));
-        assert_eq!(outcome::<SayingArray>(&array), expected, "{array}");
-        assert_eq!(outcome::<SayingArray>(&array.replace(']', "] ").replace("[d] ", "[d]")), expected);
+        for end in ["]", "\n] \n", "]garbage"] {
+            let array = format!(" [{}{end}", EVENTS.join(separator));
+            assert_eq!(outcome::<SayingArray>(&array), expected, "{array}");
+        }
     }
+}
+
+#[test]
+fn array_ends_with_its_bracket_alone() {
+    let element = r#"{"say":"a","stop":true}"#;
+    for cut in ["", ",", ",{\"say\":", ",\n{\"say\":\"b\",\"stop\":true}"] {
+        let (_, failed, end) = outcome::<SayingArray>(&format!("[{element}{cut}"));
+        assert_eq!((failed, end), (Some(ErrorKind::Truncated), End::Open), "{cut}");
+    }
+    let (_, failed, end) = outcome::<SayingArray>(&format!("[{element},{element}]"));
+    assert_eq!((failed, end), (None, End::Done));
+    // An error is an object of its own.
+    let provider = Some(ErrorKind::Provider { status: Some(503) });
+    assert_eq!(outcome::<SayingArray>("{\"error\":{\"message\":\"m\",\"code\":503}}").1, provider);
+}
+
+#[test]
+fn values_with_line_feeds_match_as_well() {
+    let array: String = (0..20).map(|at| format!("{{\n  \"say\": \"word {at}\"\n}},\n")).collect();
+    let mut decoder = decoder::<SayingArray>();
+    decoder.push(format!("[{array}").into());
+    while decoder.next().is_some() {}
+    assert!(format!("{decoder:?}").contains("FastPath { known: 1"), "{decoder:?}");
+    assert_eq!(decoder.events(), 20);
+}
+
+#[test]
+fn law_r3_names_of_an_answer_hide_keys() {
+    let redaction = Redaction::new(["canary-0123456789".to_owned().into()].into_iter());
+    let mut decoder = AnswerDecoder::new(Sayings, 1, SseLimits::default(), redaction);
+    decoder.push("data: {\"say\":\"a\",\"by\":\"canary-0123456789\",\"stop\":true}\n\n".into());
+    let deltas: Vec<_> = std::iter::from_fn(|| decoder.next()).map(|delta| delta.expect("a delta")).collect();
+    let shown = format!("{deltas:?}");
+    assert!(!shown.contains("canary") && shown.matches("[secret]").count() == 3, "{shown}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use advisor_core::{ChunkStream, Error, MessageAggregator, Result};
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, Method, Request, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 
 use crate::answer::{AnswerDecoder, WireFormat};
 use crate::backoff::Backoff;
@@ -30,12 +30,10 @@ const COMPRESSED: &str = "the provider's answer is compressed, which was not ask
 pub struct Call {
     /// The full address.
     pub uri: Uri,
-    /// The headers.
+    /// The headers. Without a `Content-Type`, `application/json` is sent.
     pub headers: HeaderMap,
     /// The body, as the concatenation of these pieces.
     pub body: Vec<Bytes>,
-    /// The number of parallel choices asked for, at least 1.
-    pub choices: u32,
 }
 
 /// Sends calls and streams their answers. Cheap to clone; clones share their connections.
@@ -79,7 +77,6 @@ pub struct Call {
 ///         uri: Uri::from_static("http://127.0.0.1:8080/answer"),
 ///         headers: HeaderMap::new(),
 ///         body: vec![question.to_owned().into()],
-///         choices: 1,
 ///     };
 ///     client.stream(&call, &Redaction::default(), || Lines, MessageAggregator::new(1)).await
 /// }
@@ -158,11 +155,12 @@ impl HttpClient {
         aggregator: MessageAggregator,
     ) -> Result<ChunkStream> {
         let failures = Failures::new(redaction.clone());
+        let choices = aggregator.settings().choices;
         let mut waits = self.retries.waits();
         let mut attempt = 0_u32;
         loop {
             attempt += 1;
-            let decoder = AnswerDecoder::new(format(), call.choices, self.limits, redaction.clone());
+            let decoder = AnswerDecoder::new(format(), choices, self.limits, redaction.clone());
             let Failed { error, asked } = match self.attempt(call, &failures, decoder, attempt).await {
                 Ok(deltas) => return Ok(ChunkStream::from_delta_batches(aggregator, deltas)),
                 Err(failed) => failed,
@@ -185,6 +183,7 @@ impl HttpClient {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = call.uri.clone();
         *request.headers_mut() = call.headers.clone();
+        request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         tracing::debug!(
             attempt,
             host = host_of(&call.uri),
@@ -230,7 +229,6 @@ impl fmt::Debug for Call {
         f.debug_struct("Call")
             .field("host", &host_of(&self.uri))
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
-            .field("choices", &self.choices)
             .finish_non_exhaustive()
     }
 }
@@ -282,9 +280,9 @@ mod tests {
 
     #[test]
     fn law_r3_debug_of_call_shows_no_key() {
-        let headers = HeaderMap::from_iter([(CONTENT_TYPE, http::HeaderValue::from_static("canary"))]);
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("canary"))]);
         let uri = Uri::from_static("http://example.org:8080/canary?key=canary");
-        let call = Call { uri, headers, body: vec!["canary".into()], choices: 1 };
+        let call = Call { uri, headers, body: vec!["canary".into()] };
         let shown = format!("{call:?}");
         assert!(shown.contains("example.org:8080") && !shown.contains("canary"), "{shown}");
     }

@@ -57,6 +57,9 @@ const NO_ACCESS: &[&str] = &[
     "insufficient_quota", "insufficient_balance", "billing",
 ];
 
+/// Phrases of Google for a refused key.
+const BAD_KEY: &[&str] = &["api key not valid", "api key expired", "api_key_invalid"];
+
 const TOO_MANY: &[&str] =
     &["rate_limit", "rate limit", "too_many_requests", "too many requests", "resource_exhausted", "throttl"];
 
@@ -75,7 +78,7 @@ pub(super) fn kind_of(report: &Report, status: Option<u16>, asked: Option<Durati
         ErrorKind::Provider { status: None }
     } else if !matches!(status, Some(401..=403)) && phrased(TOO_LONG) {
         ErrorKind::ContextOverflow
-    } else if matches!(status, Some(401..=403)) || (refused && coded(NO_ACCESS)) {
+    } else if matches!(status, Some(401..=403)) || (refused && (coded(NO_ACCESS) || phrased(BAD_KEY))) {
         ErrorKind::Authentication
     } else if matches!(status, Some(429 | 498)) || (refused && phrased(TOO_MANY)) {
         ErrorKind::RateLimited { retry_after: asked }

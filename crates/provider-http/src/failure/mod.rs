@@ -12,7 +12,7 @@ mod tests;
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
-use advisor_core::{Error, ErrorKind};
+use advisor_core::{Error, ErrorKind, Text};
 use http::{HeaderMap, StatusCode};
 
 use crate::backoff::retry_after;
@@ -56,6 +56,15 @@ impl Failures {
         Self { redaction }
     }
 
+    /// Replaces what is a secret, or looks like one, in a name that spans and logs show.
+    pub(crate) fn hide_secrets(&self, name: &mut Option<Text>) {
+        if let Some(name) = name
+            && let Cow::Owned(shown) = self.redaction.identifier(name)
+        {
+            *name = shown.into();
+        }
+    }
+
     /// Creates the error for a response whose status is no success. `body` is the beginning of the response
     /// body, and `read` finds the error in it.
     pub(crate) fn response(
@@ -68,14 +77,14 @@ impl Failures {
         let body = String::from_utf8_lossy(body);
         let report =
             read(&body).unwrap_or_else(|| Report { message: body.trim().into(), ..Report::default() });
-        let asked = retry_after(headers, SystemTime::now());
+        let asked = retry_after(headers, SystemTime::now()).or(report.retry_after);
         Failed { error: self.error(report, Some(status.as_u16()), asked), asked }
     }
 
     /// Creates the error for a report in an answer with status 200.
     pub(crate) fn in_answer(&self, report: Report) -> Error {
-        let status = report.status;
-        self.error(report, status, None)
+        let (status, asked) = (report.status, report.retry_after);
+        self.error(report, status, asked)
     }
 
     fn error(&self, report: Report, status: Option<u16>, asked: Option<Duration>) -> Error {

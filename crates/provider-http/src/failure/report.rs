@@ -1,5 +1,7 @@
 //! A server's report of a failure, in the many forms in which servers write it.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use crate::redaction::ServerWords;
@@ -21,6 +23,8 @@ pub struct Report {
     pub param: Option<ServerWords>,
     /// An HTTP status that the object names, as `code`, `status` or `status_code`.
     pub status: Option<u16>,
+    /// How long to wait before the next request, as Google reports it in `details`.
+    pub retry_after: Option<Duration>,
     /// The text that the model had written when the server refused it (Q46).
     pub failed_generation: Option<ServerWords>,
 }
@@ -74,6 +78,7 @@ impl Report {
             kind: word("type").or_else(|| word("status")),
             param: word("param"),
             status: status(fields),
+            retry_after: fields.get("details").and_then(retry_delay),
             failed_generation: word("failed_generation"),
         }
     }
@@ -93,6 +98,12 @@ fn whole_number(value: &Value) -> Option<u16> {
         Value::String(text) => text.parse().ok(),
         other => other.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as u16),
     }
+}
+
+/// Returns Google's `retryDelay`, such as `37s`.
+fn retry_delay(details: &Value) -> Option<Duration> {
+    let delay = details.as_array()?.iter().find_map(|detail| detail.get("retryDelay"))?;
+    Duration::try_from_secs_f64(delay.as_str()?.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 fn as_text(value: &Value) -> String {
@@ -170,6 +181,11 @@ mod tests {
                     ..error("m")
                 }),
             ),
+            (
+                json!({"error": {"message": "m", "details": [{"@type": "Help"}, {"retryDelay": "37.5s"}]}}),
+                Some(Report { retry_after: Some(Duration::from_millis(37_500)), ..error("m") }),
+            ),
+            (json!({"error": {"message": "m", "details": [{"retryDelay": "-1s"}]}}), Some(error("m"))),
             (json!({"error": null, "choices": []}), None),
             (json!({"choices": [], "message": "not an error"}), None),
             (json!({"object": "list"}), None),

@@ -99,6 +99,7 @@ fn response_kind_follows_status_and_message() {
         ),
         (422, json!({"detail": [{"msg": "Extra inputs are not permitted"}]}), InvalidRequest),
         (404, error("The model `x` does not exist"), InvalidRequest),
+        (400, error("API key not valid. Please pass a valid API key."), Authentication),
         (400, error("m"), InvalidRequest),
         (400, json!({"error": {"message": "m", "code": "tool_use_failed"}}), Provider { status: None }),
         (408, error("m"), Provider { status: Some(408) }),

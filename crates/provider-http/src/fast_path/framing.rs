@@ -12,7 +12,7 @@ pub enum Framing {
     Sse,
     /// JSON values, one per line.
     Lines,
-    /// The elements of one JSON array. They are decoded one at a time, with
+    /// The elements of one JSON array, whose closing bracket ends the answer. They are decoded one at a time, with
     /// [`decode_data`](super::FastPath::decode_data).
     Array,
 }

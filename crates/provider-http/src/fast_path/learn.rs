@@ -36,8 +36,8 @@ impl FastPath {
             return;
         }
         let Some(credit) = self.credit.checked_sub(PRICE) else { return self.note_unlearned() };
-        // Other lines, such as comments, may stand between the lines of an event.
-        if event.len() > LONGEST || event.contains('\n') {
+        // Other lines, such as comments, may stand between the lines of a server-sent event.
+        if event.len() > LONGEST || (self.framing == Framing::Sse && event.contains('\n')) {
             return;
         }
         self.credit = credit;

@@ -24,8 +24,17 @@ use scan::Scan;
 pub enum Layout {
     /// One after another, with or without white space between them, such as one per line.
     Values,
-    /// As the elements of one array. A body that is no array is read as [`Values`](Self::Values).
+    /// As the elements of one array. Nothing follows its closing bracket, without which the body is truncated.
     Array,
+}
+
+/// The progress through the array that holds the values, if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ArrayState {
+    Expected,
+    Open,
+    /// Later bytes are ignored.
+    Closed,
 }
 
 /// One value, borrowed from the decoder until the next call.
@@ -69,6 +78,7 @@ pub struct JsonDecoder {
     scan: Scan,
     /// Length of the value that was returned last, which the next call removes.
     returned: usize,
+    array: ArrayState,
     ended: bool,
     failed: Option<JsonError>,
 }
@@ -84,6 +94,7 @@ impl JsonDecoder {
             position: 0,
             scan: Scan::default(),
             returned: 0,
+            array: ArrayState::Expected,
             ended: false,
             failed: None,
         }
@@ -94,7 +105,7 @@ impl JsonDecoder {
     /// Call it when [`next_value`](Self::next_value) has returned `None`. Otherwise the remaining bytes are kept,
     /// without a limit.
     pub fn push(&mut self, bytes: &[u8]) {
-        if !self.ended && self.failed.is_none() {
+        if !self.ended && !self.is_closed() && self.failed.is_none() {
             self.skip_returned();
             self.buffer.extend_from_slice(bytes);
         }
@@ -127,6 +138,13 @@ impl JsonDecoder {
         }
     }
 
+    /// Checks whether the bracket that closes the array was found. Call it when [`next_value`](Self::next_value) has
+    /// returned `None`.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.array == ArrayState::Closed
+    }
+
     /// Returns the bytes from the next value on; `None` if a part of it was searched already.
     ///
     /// [`consume`](Self::consume) skips values that were read there.
@@ -153,13 +171,19 @@ impl JsonDecoder {
         if self.scan.is_at_start() {
             self.skip_separators();
         }
+        if self.is_closed() {
+            return Ok(None);
+        }
         let found = self.scan.find_end(&self.buffer);
         let length = found.unwrap_or(self.buffer.len());
         if length > self.limit {
             return Err(JsonError::TooLarge { limit: self.limit, position: self.position });
         }
-        if found.is_none() && !(self.ended && length > 0) {
+        if found.is_none() && !self.ended {
             return Ok(None);
+        }
+        if length == 0 {
+            return if self.layout == Layout::Array { Err(JsonError::Truncated) } else { Ok(None) };
         }
         let value = self.buffer.get(..length).unwrap_or_default();
         match str::from_utf8(value) {
@@ -196,15 +220,28 @@ impl JsonDecoder {
         }
     }
 
+    /// Skips white space and, around the elements of an array, its brackets and commas.
     fn skip_separators(&mut self) {
-        let is_separator = |byte: &&u8| match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => true,
-            b'[' | b',' | b']' => self.layout == Layout::Array,
-            _ => false,
-        };
-        if self.scan.is_at_start() {
-            let length = self.buffer.iter().take_while(is_separator).count();
-            self.advance(length);
+        let is_array = self.layout == Layout::Array;
+        while self.scan.is_at_start()
+            && let Some(first) = self.buffer.first()
+        {
+            match (self.array, first) {
+                (_, b' ' | b'\t' | b'\r' | b'\n') => {
+                    let length = self.buffer.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                    self.advance(length);
+                }
+                (ArrayState::Open, b',') if is_array => self.advance(1),
+                (ArrayState::Expected, b'[') if is_array => {
+                    self.array = ArrayState::Open;
+                    self.advance(1);
+                }
+                (ArrayState::Open, b']') if is_array => {
+                    self.array = ArrayState::Closed;
+                    self.advance(self.buffer.len());
+                }
+                _ => return,
+            }
         }
     }
 

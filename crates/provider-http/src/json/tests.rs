@@ -43,17 +43,23 @@ fn values_need_no_separator() {
 
 #[test]
 fn elements_of_an_array_are_values() {
-    for body in [
-        "[1,{\"a\":\"],[\"},[2,3],\"x\"]",
-        " [ 1 , {\"a\":\"],[\"}\n,\n[2,3],\"x\"",
-        "1{\"a\":\"],[\"},\"x\"",
-    ] {
-        let values = values(Layout::Array, body);
-        assert_eq!(values.first().map(String::as_str), Some("1"), "{body}");
-        assert_eq!(values.get(1).map(String::as_str), Some("{\"a\":\"],[\"}"), "{body}");
-        assert_eq!(values.last().map(String::as_str), Some("\"x\""), "{body}");
+    for body in ["[1,{\"a\":\"],[\"},[2,3],\"x\"]9", " [ 1 , {\"a\":\"],[\"}\n,\n[2,3],\"x\" ] "] {
+        assert_eq!(values(Layout::Array, body), ["1", "{\"a\":\"],[\"}", "[2,3]", "\"x\""], "{body}");
     }
-    assert_eq!(values(Layout::Array, "[]"), [""; 0]);
+    assert_eq!(values(Layout::Array, "[] 7"), [""; 0]);
+}
+
+#[test]
+fn array_is_complete_once_it_is_closed() {
+    let mut decoder = JsonDecoder::new(Layout::Array, 8);
+    for (bytes, closed) in [("[1", false), (",[2]", false), (" ", false), ("] ", true), ("3", true)] {
+        decoder.push(bytes.as_bytes());
+        while decoder.next_value().expect("JSON").is_some() {}
+        assert_eq!(decoder.is_closed(), closed, "{bytes}");
+    }
+    for cut in ["[", "[1", "[1,", "[1,[2]", "[1,[2", ""] {
+        assert_eq!(decode(Layout::Array, 8, &[cut.as_bytes()]).1, Some(JsonError::Truncated), "{cut}");
+    }
 }
 
 #[test]

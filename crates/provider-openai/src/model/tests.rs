@@ -16,7 +16,7 @@ fn the_environment_says_what_to_ask() {
         ("OPENAI_MODEL", "qwen3"),
     ])
     .expect("a model");
-    let (call, _) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, _, _) = all.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "http://localhost:11434/v1/chat/completions");
     assert_eq!(call.headers.get("authorization").and_then(|value| value.to_str().ok()), Some("Bearer sk-1"));
     assert!(String::from_utf8_lossy(&call.body.concat()).contains(r#""model":"qwen3""#));
@@ -24,7 +24,7 @@ fn the_environment_says_what_to_ask() {
 
     let key_only =
         from(&[("OPENAI_API_KEY", "sk-1"), ("OPENAI_BASE_URL", ""), ("OPENAI_MODEL", "m")]).expect("a model");
-    let (call, _) = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, _, _) = key_only.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     assert_eq!(call.uri.to_string(), "https://api.openai.com/v1/chat/completions");
     assert_eq!(key_only.profile(), &Profile::openai());
 
@@ -60,7 +60,7 @@ fn given_profile_stays_inferred_profile_follows_server() {
 fn headers_replace_their_namesakes() {
     let model =
         OpenAiModel::new("m").with_header("X-A", "one").with_header("x-a", "two").with_header("x-b", "three");
-    let (call, _) = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
+    let (call, _, _) = model.call(&ChatRequest::new(Message::user("x"))).expect("a call");
     let values = |name: &str| {
         call.headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect::<Vec<_>>()
     };

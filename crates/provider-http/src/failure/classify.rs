@@ -104,7 +104,7 @@ pub(super) fn sentence(kind: ErrorKind, provider: &ProviderError) -> String {
             "the request is longer than the model can read; shorten the conversation, the tools or the tokens to answer with"
         }
         ErrorKind::InvalidHistory => {
-            "the provider refuses the transcript; the profile may not suit this server"
+            "the provider refuses the transcript; the form of its messages may not suit this server"
         }
         ErrorKind::InvalidRequest => {
             "the provider refuses the request; check the model, the options and the base URL"

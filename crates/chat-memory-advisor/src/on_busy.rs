@@ -21,11 +21,16 @@ pub enum OnBusy {
     /// Ends the running turn as if it had been cancelled, then begins the new one. Until it begins, the new turn
     /// waits ahead of all turns that queue, and must be polled like them. The text that was shown is kept with a
     /// marker. The stream of the interrupted turn returns an error of kind
-    /// [`Cancelled`](advisor_core::ErrorKind::Cancelled).
+    /// [`Cancelled`](advisor_core::ErrorKind::Cancelled). A turn that is interrupted before its beginning was
+    /// stored leaves nothing, not even the user's message.
     ///
-    /// A turn whose stream is not polled cannot end by itself. The new turn takes over without it after five
-    /// seconds, or at once if the other turn runs in another process. That turn notices when it next writes or
-    /// renews its lease, and ends with an error of kind [`Fenced`](advisor_core::ErrorKind::Fenced). The text that
-    /// it had shown of an unfinished answer is not kept.
+    /// A turn whose stream is not polled cannot end by itself. The new turn evicts it after five seconds. A turn
+    /// of another process is evicted at once. The text that an evicted turn had shown of an unfinished answer is
+    /// not kept.
+    ///
+    /// An evicted turn of this process ends with `Cancelled` when it is polled again. The kind can be
+    /// [`Fenced`](advisor_core::ErrorKind::Fenced) if it was writing its end, or runs without a
+    /// [`TurnStream`](advisor_core::TurnStream). A turn of another process notices when it next writes or renews
+    /// its lease, and ends with `Fenced`.
     InterruptPrevious,
 }

@@ -16,6 +16,9 @@ use crate::{
 
 /// A model that falls back to other models when the first fails.
 ///
+/// [`name`](ChatModel::name) and [`model_name`](ChatModel::model_name) return those of the first model, also if
+/// another one answers. [`schema_support`](ChatModel::schema_support) returns the lowest of all models.
+///
 /// # Ordering
 /// The models are called in the order in which they were added, each in the same round. A model's own retries,
 /// such as after a rate limit, come first.
@@ -97,7 +100,9 @@ impl FallbackModel {
 
     /// Calls the next model also after a part of the answer was shown.
     ///
-    /// [`Chunk::AttemptRestarted`] then reports that the output of the round so far is void.
+    /// [`Chunk::AttemptRestarted`] then reports that the output of the round so far is void. A stream of only the
+    /// text ([`TurnStream::text`](crate::TurnStream::text)) cannot take text back. If it has emitted text of this
+    /// round, it ends with an error of kind [`Configuration`](ErrorKind::Configuration).
     #[must_use]
     pub fn restart_after_output(mut self) -> Self {
         self.rule.after_output = true;

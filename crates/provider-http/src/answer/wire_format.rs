@@ -14,6 +14,14 @@ use crate::fast_path::{Field, Framing};
 /// A value belongs to one answer and may keep state from event to event. [`AnswerDecoder`](super::AnswerDecoder)
 /// does the rest: framing, limits, the end of the answer, errors, and the fast path for events of a known form.
 ///
+/// # Contract
+/// - Parse leniently. A typed struct that rejects a field of another form ends the answer as malformed JSON. A
+///   [`Value`] accepts every form; so does a struct with defaults and lenient deserializers.
+/// - Pass names and ids of tool calls through [`Redaction::identifier`](crate::redaction::Redaction::identifier)
+///   before they become deltas. Names of offered tools stay unchanged, and different ids must stay different.
+/// - A call without an id is [`ToolCallDelta::start(index, "", name)`](advisor_core::ToolCallDelta::start). The
+///   aggregator then makes an id.
+///
 /// # Ordering
 /// [`read`](Self::read) is called once per event, in the order of the body. Events that the fast path decodes are
 /// reported by [`skipped`](Self::skipped) only. An event with token counts may be read again, for its
@@ -58,7 +66,7 @@ pub trait WireFormat: fmt::Debug + Send + Unpin + 'static {
     /// `<` is read as JSON or as a web page.
     const FRAMING: Framing;
     /// The fields that [`read`](Self::read) reads. From them the fast path knows which differences between events
-    /// matter.
+    /// matter. [`Field::Text`] also fits reasoning, and several fields can be [`Field::Counts`].
     const FIELDS: &'static Field;
     /// The beginning of the event that ends an answer, if it is no JSON. A format whose last event is JSON pushes
     /// [`Delta::done`].

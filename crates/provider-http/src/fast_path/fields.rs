@@ -19,7 +19,7 @@
 pub enum Field {
     /// A value that is read. Another value may have another meaning.
     Read,
-    /// A string that is the next piece of the answer, unchanged.
+    /// A string that is the next piece of text, reasoning, a refusal or arguments, unchanged.
     Text,
     /// A [`Text`](Self::Text), or another value in its place.
     TextOr(&'static Self),
@@ -28,7 +28,8 @@ pub enum Field {
     Joined,
     /// A string that is read once, such as the id of the answer.
     Once,
-    /// Token counts. The last event with counts is used.
+    /// Token counts: a number, or an object or list of numbers. Several fields can be counts. The last event with
+    /// counts is used.
     Counts,
     /// An object. Fields that are not listed are not read.
     Object(&'static [(&'static str, Self)]),

@@ -19,6 +19,7 @@ use crate::fast_path::{Field, Framing};
 ///   [`Value`] accepts every form; so does a struct with defaults and lenient deserializers.
 /// - Pass names and ids of tool calls through [`Redaction::identifier`](crate::redaction::Redaction::identifier)
 ///   before they become deltas. Names of offered tools stay unchanged, and different ids must stay different.
+///   The decoder does this for the id and the model of an answer, and for a finish reason.
 /// - A call without an id is [`ToolCallDelta::start(index, "", name)`](advisor_core::ToolCallDelta::start). The
 ///   aggregator then makes an id.
 ///

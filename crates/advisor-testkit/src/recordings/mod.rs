@@ -4,7 +4,6 @@
 //! Beside each `NAME.sse` or `NAME.jsonl` is a `NAME.expected.json` with the result of a correct reader.
 //! Optional are a `NAME.request.json` (the request) and a `NAME.transport.json` (where the network cut the
 //! body).
-//! `NAME.transport.json` (where the network cut the body).
 //!
 //! The recordings are not part of this crate. They are read from the directory in the environment variable
 //! `ADVISOR_RECORDINGS`, or else from the nearest `shared/recordings` beside or above the package under test.

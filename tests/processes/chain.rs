@@ -1,5 +1,4 @@
-//! The chain that every process makes anew: what the model answers, tools that leave their starts in a file, a
-//! memory.
+//! The chain that each process builds: a scripted model, tools that record their starts in a file, and a memory.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

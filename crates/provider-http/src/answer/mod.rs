@@ -148,7 +148,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
 
     /// Checks whether the body has begun and is not known to be a stream.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         match &self.body {
             Body::Unknown(beginning) => beginning.has_begun(),
             // Lines of JSON are a stream, whatever the format expects.
@@ -206,7 +206,9 @@ impl<W: WireFormat> AnswerDecoder<W> {
                 if read_value(decoder, *from, &mut self.progress)? {
                     return Ok(true);
                 }
-                if decoder.is_closed() && self.progress.end != End::Done {
+                // Without any answer, the bracket ends nothing: a status message becomes the error.
+                let ends = decoder.is_closed() && self.progress.answers;
+                if ends && self.progress.end != End::Done {
                     self.progress.mark_done();
                     return Ok(true);
                 }

@@ -151,7 +151,13 @@ fn array_ends_with_its_bracket_alone() {
     }
     let (_, failed, end) = outcome::<SayingArray>(&format!("[{element},{element}]"));
     assert_eq!((failed, end), (None, End::Done));
-    // An error is an object of its own.
+    for unanswered in ["[]", "[{\"version\":2}]"] {
+        let (deltas, failed, end) = outcome::<SayingArray>(unanswered);
+        assert_eq!((deltas.len(), failed, end), (0, None, End::Open), "{unanswered}");
+    }
+    let status = "[{\"type\":\"status\",\"message\":\"queued\"}]";
+    assert_eq!(outcome::<SayingArray>(status).1, Some(ErrorKind::Provider { status: None }));
+    // An error may be an object in place of the array.
     let provider = Some(ErrorKind::Provider { status: Some(503) });
     assert_eq!(outcome::<SayingArray>("{\"error\":{\"message\":\"m\",\"code\":503}}").1, provider);
 }

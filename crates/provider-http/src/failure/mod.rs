@@ -56,7 +56,7 @@ impl Failures {
         Self { redaction }
     }
 
-    /// Replaces what is a secret, or looks like one, in a name that spans and logs show.
+    /// Replaces secrets, and text that looks like a secret, in a name that spans and logs show.
     pub(crate) fn hide_secrets(&self, name: &mut Option<Text>) {
         if let Some(name) = name
             && let Cow::Owned(shown) = self.redaction.identifier(name)

@@ -62,6 +62,11 @@ impl Body {
         }
     }
 
+    /// Checks whether the body is one array of JSON values.
+    pub(super) fn is_array(&self) -> bool {
+        matches!(self, Self::Json { decoder, .. } if decoder.layout() == Layout::Array)
+    }
+
     fn new(first: u8, from: u64, framing: Framing, limits: SseLimits) -> Self {
         let json = |layout| Self::Json { decoder: Box::new(JsonDecoder::new(layout, limits.event)), from };
         match (framing, first) {
@@ -96,7 +101,7 @@ pub(super) fn read_value<W: WireFormat>(
         Err(error) => return Err(malformed_json(&error, position)),
         Ok(ReadAs::Unknown) if is_over => {}
         // In a stream, an unknown value may belong to a later version. Alone it shows that the address is wrong.
-        Ok(ReadAs::Unknown) if W::FRAMING != Framing::Sse => {}
+        Ok(ReadAs::Unknown) if W::FRAMING != Framing::Sse || progress.answers => {}
         Ok(ReadAs::Unknown) => return Err(progress.failures.no_answer(position, &value.json.into())),
     }
     Ok(true)

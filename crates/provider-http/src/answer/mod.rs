@@ -27,7 +27,7 @@ use crate::redaction::{Redaction, ServerWords};
 use crate::sse::{SseDecoder, SseLimits};
 use body::{Body, read_value};
 pub use end::End;
-use progress::Progress;
+use progress::{Progress, is_end_marker};
 pub use wire_format::{AnswerEvent, Meaning, WireFormat};
 
 /// Turns the bytes of one response body into deltas.
@@ -75,6 +75,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     /// Appends the next bytes. Call it when [`next`](Self::next) returns `None`.
     pub fn push(&mut self, bytes: Bytes) {
         self.body.push(bytes, W::FRAMING, self.limits);
+        self.progress.is_array = self.body.is_array();
     }
 
     /// Marks the body as ended.
@@ -94,7 +95,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
             }
             Body::Unknown(_) | Body::Over => {}
         }
-        self.ended = true;
+        self.ended = !matches!(self.body, Body::Over);
     }
 
     /// Returns the next delta or an error; `None` if more bytes are needed or the body has ended.
@@ -172,6 +173,7 @@ impl<W: WireFormat> AnswerDecoder<W> {
     fn fail(&mut self, error: Error) {
         self.progress.emit_usage();
         self.body = Body::Over;
+        self.ended = false;
         self.progress.fail_with(error);
     }
 
@@ -249,5 +251,5 @@ impl<W> fmt::Debug for AnswerDecoder<W> {
 
 /// Checks whether the unfinished event at the end of a stream is the end marker.
 fn ends_answer<W: WireFormat>(decoder: &SseDecoder) -> bool {
-    W::END_MARKER.is_some_and(|marker| decoder.unfinished_data().starts_with(marker))
+    is_end_marker::<W>(decoder.unfinished_data())
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use advisor_core::{Delta, DeltaKind, Error, Usage};
+use advisor_core::{Delta, DeltaKind, Error, FinishReason, Usage};
 
 use super::end::End;
 use super::wire_format::{AnswerEvent, Meaning, WireFormat};
 use crate::error::malformed_json;
 use crate::failure::{Failures, Report};
-use crate::fast_path::{Decoded, FastPath, Framing};
+use crate::fast_path::{Decoded, FastPath};
 use crate::json::JsonDecoder;
 use crate::sse::{SseDecoder, SseEvent};
 
@@ -30,6 +30,8 @@ pub(super) struct Progress<W> {
     finished: BTreeSet<u32>,
     /// Whether a part of an answer arrived.
     pub(super) answers: bool,
+    /// Whether the events are the elements of an array, whose closing bracket ends the answer.
+    pub(super) is_array: bool,
     /// The server's status message, while no answer has arrived.
     status: Option<Report>,
 }
@@ -62,6 +64,7 @@ impl<W: WireFormat> Progress<W> {
             choices: choices.max(1),
             finished: BTreeSet::new(),
             answers: false,
+            is_array: false,
             status: None,
         }
     }
@@ -77,7 +80,7 @@ impl<W: WireFormat> Progress<W> {
             return;
         }
         self.begin_event();
-        if W::END_MARKER.is_some_and(|marker| data.starts_with(marker)) {
+        if is_end_marker::<W>(data) {
             return self.mark_done();
         }
         if let Err(error) = self.read(AnswerEvent::new(event.event, data)) {
@@ -94,6 +97,10 @@ impl<W: WireFormat> Progress<W> {
             return Ok(ReadAs::Piece);
         }
         self.begin_event();
+        if is_end_marker::<W>(json) {
+            self.mark_done();
+            return Ok(ReadAs::Piece);
+        }
         self.read(AnswerEvent::new(None, json))
     }
 
@@ -233,6 +240,9 @@ impl<W: WireFormat> Progress<W> {
                 }
                 DeltaKind::Finish(finish) => {
                     self.failures.hide_secrets(&mut finish.as_written);
+                    if let FinishReason::Other(reason) = &mut finish.reason {
+                        self.failures.hide_secrets_in(reason);
+                    }
                     if self.end == End::Open {
                         self.finished.insert(delta.choice);
                     }
@@ -246,7 +256,7 @@ impl<W: WireFormat> Progress<W> {
             self.deltas.extend(ended.into_iter().filter(|delta| delta.kind != DeltaKind::Done));
         }
         // An array is complete with its closing bracket, whatever its elements state.
-        if self.finished.len() >= self.choices as usize && W::FRAMING != Framing::Array {
+        if self.finished.len() >= self.choices as usize && !self.is_array {
             self.end = End::Finished;
         }
         is_done
@@ -271,4 +281,9 @@ impl<W: WireFormat> Progress<W> {
     fn fail(&mut self, report: Report) {
         self.fail_with(self.failures.in_answer(report));
     }
+}
+
+/// Checks whether an event is the marker that ends an answer.
+pub(super) fn is_end_marker<W: WireFormat>(data: &str) -> bool {
+    W::END_MARKER.is_some_and(|marker| data.starts_with(marker))
 }

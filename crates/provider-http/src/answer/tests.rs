@@ -37,7 +37,8 @@ fn read(event: AnswerEvent<'_>, deltas: &mut VecDeque<Delta>) -> serde_json::Res
     let done = (event["stop"] == "done").then(Delta::done);
     let by = event["by"].as_str();
     let origin = by.map(|by| Delta::origin(Some(by.into()), Some(by.into())));
-    let stop = stop.map(|stop| by.map_or(stop, |by| Delta::finish(Finish::written(FinishReason::Stop, by))));
+    let stop = stop
+        .map(|stop| by.map_or(stop, |by| Delta::finish(Finish::written(FinishReason::Other(by.into()), by))));
     deltas.extend(origin.into_iter().chain(new).chain(stop).chain(done).map(|delta| delta.in_choice(choice)));
     if event.get("error").is_some() {
         return Ok(Meaning::from_json(&event));
@@ -157,6 +158,9 @@ fn array_ends_with_its_bracket_alone() {
     }
     let status = "[{\"type\":\"status\",\"message\":\"queued\"}]";
     assert_eq!(outcome::<SayingArray>(status).1, Some(ErrorKind::Provider { status: None }));
+    // An answer that is not streamed is one object: its finish reason counts.
+    let (deltas, failed, end) = outcome::<SayingArray>(element);
+    assert_eq!((deltas.len(), failed, end), (2, None, End::Finished));
     // An error may be an object in place of the array.
     let provider = Some(ErrorKind::Provider { status: Some(503) });
     assert_eq!(outcome::<SayingArray>("{\"error\":{\"message\":\"m\",\"code\":503}}").1, provider);
@@ -179,7 +183,7 @@ fn law_r3_names_of_an_answer_hide_keys() {
     decoder.push("data: {\"say\":\"a\",\"by\":\"canary-0123456789\",\"stop\":true}\n\n".into());
     let deltas: Vec<_> = std::iter::from_fn(|| decoder.next()).map(|delta| delta.expect("a delta")).collect();
     let shown = format!("{deltas:?}");
-    assert!(!shown.contains("canary") && shown.matches("[secret]").count() == 3, "{shown}");
+    assert!(!shown.contains("canary") && shown.matches("[secret]").count() == 4, "{shown}");
 }
 
 #[test]
@@ -218,6 +222,25 @@ fn done_ends_an_answer_and_only_usage_follows() {
         assert_eq!(deltas.get(deltas.len() - 2..), Some(&last[..]), "{body}");
         assert_eq!(deltas.contains(&Delta::text("z")), end.contains('z'));
     }
+}
+
+#[test]
+fn end_marker_counts_in_lines_of_json() {
+    for body in
+        ["{\"say\":\"a\"}\n[END]\n", "{\"say\":\"a\"}\n[END]", "{\"say\":\"a\"}\n[END]\n{\"say\":\"late\"}\n"]
+    {
+        let (deltas, failed, end) = outcome::<Sayings>(body);
+        assert_eq!((deltas, failed, end), (vec![Delta::text("a"), Delta::done()], None, End::Done), "{body}");
+    }
+}
+
+#[test]
+fn nothing_follows_an_error() {
+    let mut decoder = decoder::<Sayings>().with_content_type("text/html");
+    decoder.push("<html>".into());
+    decoder.finish();
+    assert!(decoder.next().is_some_and(|delta| delta.is_err()));
+    assert!(decoder.next().is_none());
 }
 
 #[test]
@@ -275,6 +298,7 @@ fn unknown_json_is_an_error_only_outside_streams() {
     assert_eq!(outcome::<SayingLines>(&[unknown, "{\"say\":\"a\"}"].concat()).1, None);
     assert_eq!(outcome::<Sayings>(&[" ", unknown].concat()).1, protocol(1));
     assert_eq!(outcome::<Sayings>(&["data: ", unknown, "\n\n"].concat()).1, None);
+    assert_eq!(outcome::<Sayings>(&["{\"say\":\"a\"}\n", unknown].concat()).1, None);
 }
 
 #[test]

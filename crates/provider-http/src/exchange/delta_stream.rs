@@ -161,6 +161,7 @@ fn shows(kind: &DeltaKind) -> bool {
         | DeltaKind::Usage(_)
         | DeltaKind::Origin(_)
         | DeltaKind::Finish(_)
+        | DeltaKind::BlockEnd
         | DeltaKind::Done => false,
         _ => true,
     }

@@ -58,9 +58,14 @@ impl Failures {
 
     /// Replaces secrets, and text that looks like a secret, in a name that spans and logs show.
     pub(crate) fn hide_secrets(&self, name: &mut Option<Text>) {
-        if let Some(name) = name
-            && let Cow::Owned(shown) = self.redaction.identifier(name)
-        {
+        if let Some(name) = name {
+            self.hide_secrets_in(name);
+        }
+    }
+
+    /// Does the same for a name that is always there.
+    pub(crate) fn hide_secrets_in(&self, name: &mut Text) {
+        if let Cow::Owned(shown) = self.redaction.identifier(name) {
             *name = shown.into();
         }
     }

@@ -100,6 +100,11 @@ impl JsonDecoder {
         }
     }
 
+    /// Returns the layout of the values.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// Adds the next bytes of the body. Bytes after [`finish`](Self::finish) or after an error are ignored.
     ///
     /// Call it when [`next_value`](Self::next_value) has returned `None`. Otherwise the remaining bytes are kept,

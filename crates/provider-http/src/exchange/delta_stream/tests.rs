@@ -37,6 +37,7 @@ fn visible_deltas_are_those_that_produce_chunks() {
         DeltaKind::Usage(Box::new(Usage::new(1, 2))),
         DeltaKind::Origin(Box::new(Origin::new(Some("r".into()), None))),
         DeltaKind::Finish(Box::new(FinishReason::Stop.into())),
+        DeltaKind::BlockEnd,
         DeltaKind::Done,
     ];
     for kind in kinds {

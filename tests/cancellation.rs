@@ -115,7 +115,7 @@ async fn law_k1_misconfigured_prompt_fails_only_at_first_poll() {
 }
 
 #[tokio::test]
-async fn law_k2_a_drop_stops_work_before_recorders_learn_of_it() {
+async fn law_k2_drop_stops_work_before_recorders_learn_of_it() {
     let gate = Gate::new();
     let (mut turn, _model, journal) = turn(half_told(&gate));
     read_half(&mut turn, &gate).await;

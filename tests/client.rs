@@ -256,7 +256,7 @@ impl IntoId<TurnId> for Unknown {
 }
 
 #[tokio::test]
-async fn error_of_an_id_keeps_its_kind_and_source() {
+async fn id_error_keeps_its_kind_and_source() {
     let client = ChatClient::builder(ScriptedModel::new([])).build().unwrap();
     let prompt = client.prompt().user("Hi").turn(Unknown);
     for prompt in [prompt.clone(), prompt] {

@@ -135,7 +135,7 @@ async fn side_tasks_can_attach_further_side_tasks() {
 
 /// The stream waits for the model, and only the attached task can wake it.
 #[tokio::test]
-async fn side_task_attached_by_another_task_wakes_waiting_stream() {
+async fn side_task_attached_elsewhere_wakes_waiting_stream() {
     let chain =
         AdvisorChain::builder(ScriptedModel::new([Answer::new().text("Hello").hang()])).build().unwrap();
     let mut stream = chain.stream(ChatRequest::new(Message::user("?")));

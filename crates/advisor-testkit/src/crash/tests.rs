@@ -242,7 +242,7 @@ async fn tool_start_not_stored_first_is_detected() {
 }
 
 #[tokio::test]
-async fn tool_start_stored_after_first_tool_of_round_is_detected() {
+async fn start_stored_after_tool_of_round_is_detected() {
     let mut run = run(Scenario::ONCE, &[]).await;
     let events = &mut run.turns[0].events;
     let is_start = |entry: &NewEntry| matches!(entry.kind, EntryKind::CallStarted(_));

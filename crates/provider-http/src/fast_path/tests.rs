@@ -71,7 +71,7 @@ fn texts(deltas: &[Delta]) -> Vec<&str> {
 }
 
 #[test]
-fn events_of_a_known_form_are_decoded_up_to_another() {
+fn decoding_stops_before_event_of_unknown_form() {
     let mut fast = after(Framing::Sse, &[r#"{"id":"r","say":"a","at":1}"#, r#"{"id":"r","say":"a","at":0}"#]);
     let fitting =
         "data: {\"id\":\"r\",\"say\":\"b\\n\",\"at\":2}\n\ndata: {\"id\":\"r\",\"say\":\"c\",\"at\":33}\n\n";
@@ -89,7 +89,7 @@ fn nothing_is_decoded_before_an_event_was_parsed() {
 }
 
 #[test]
-fn a_difference_in_a_field_that_is_read_does_not_fit() {
+fn event_with_changed_read_field_does_not_fit() {
     let known = [r#"{"id":"r","say":"a","stop":"no","at":1}"#, r#"{"id":"r","say":"a","stop":"no","at":0}"#];
     assert_eq!(
         decode(&mut after(Framing::Lines, &known), "{\"id\":\"r\",\"say\":\"b\",\"stop\":\"no\",\"at\":2}\n")
@@ -111,7 +111,7 @@ fn a_difference_in_a_field_that_is_read_does_not_fit() {
 }
 
 #[test]
-fn an_event_that_is_cut_anywhere_is_left_for_later() {
+fn event_cut_at_any_byte_is_not_decoded() {
     let event = "data: {\"id\":\"r\",\"say\":\"b\",\"at\":2}\n\n";
     for cut in 0..event.len() {
         let mut fast = after(Framing::Sse, &[r#"{"id":"r","say":"a","at":2}"#]);
@@ -141,7 +141,7 @@ fn templates_take_turns() {
 }
 
 #[test]
-fn the_name_of_an_event_is_part_of_its_form() {
+fn event_name_is_part_of_its_form() {
     let mut fast = FastPath::new(Framing::Sse, &EVENT);
     parse(&mut fast, Some("delta"), r#"{"say":"a"}"#);
     assert_eq!(decode(&mut fast, "data: {\"say\":\"b\"}\n\n").0, Decoded::default());
@@ -154,7 +154,7 @@ fn the_name_of_an_event_is_part_of_its_form() {
 }
 
 #[test]
-fn the_last_counts_of_each_form_are_kept_until_they_are_taken() {
+fn last_counts_per_form_are_kept_until_taken() {
     let mut fast = after(
         Framing::Lines,
         &[r#"{"say":"a","use":{"n":1}}"#, r#"{"say":"a","use":{"n":0}}"#, r#"{"say":"a"}"#],
@@ -172,7 +172,7 @@ fn the_last_counts_of_each_form_are_kept_until_they_are_taken() {
 }
 
 #[test]
-fn data_that_differs_only_in_its_text_is_joined() {
+fn data_differing_only_in_text_is_joined() {
     let note = |text: &str| format!(r#"{{"note":[{{"text":"{text}","kind":"k"}}]}}"#);
     let joined = |text: &str| {
         Delta::from(DeltaKind::ReasoningData(Box::new(ProviderData::new(
@@ -240,7 +240,7 @@ fn data_with_several_strings_is_not_joined() {
 }
 
 #[test]
-fn data_stays_before_everything_that_does_not_continue_it() {
+fn data_stays_before_deltas_that_end_it() {
     let data = |text: &str| note(&json!([{"text": text}]));
     let (thought, usage) = (|| Delta::reasoning("r"), || Delta::usage(Usage::default()));
     let call = || Delta::tool_call(ToolCallDelta::start(0, "c", "f"));
@@ -285,13 +285,13 @@ fn law_r1_joined_data_is_passed_on_in_bounded_pieces() {
 }
 
 #[test]
-fn a_text_that_is_elsewhere_in_the_event_is_not_learned() {
+fn text_repeated_elsewhere_in_event_is_not_learned() {
     let fast = after(Framing::Lines, &[r#"{"say":"no","stop":"no"}"#]);
     assert!(!fast.has_templates());
 }
 
 #[test]
-fn a_template_whose_event_is_too_long_is_not_met() {
+fn template_does_not_match_event_beyond_limit() {
     let mut fast = after(
         Framing::Lines,
         &[

@@ -1,4 +1,4 @@
-mod alike;
+mod fast_path;
 mod odd;
 
 use std::collections::VecDeque;

@@ -100,7 +100,7 @@ impl WireFormat for Counting {
 }
 
 /// Returns the number of events in a stream that are read without being parsed.
-fn alike_in(body: &[u8]) -> usize {
+fn fast_events_in(body: &[u8]) -> usize {
     let skipped = Arc::default();
     let redaction = Redaction::default();
     let format = ChatCompletions::new(TextMode::Increments, redaction.clone());
@@ -123,7 +123,7 @@ fn assert_said_as_parsed(body: &[u8], name: &str) {
 
 #[test]
 fn law_s5_recordings_yield_same_result_on_fast_path() {
-    let (mut events, mut alike) = (0, 0);
+    let (mut events, mut fast) = (0, 0);
     for recording in &recordings::all("openai-chat") {
         assert_said_as_parsed(&recording.body, &recording.name);
         let parsed = said_by(parsing(), &[&recording.body]);
@@ -132,13 +132,13 @@ fn law_s5_recordings_yield_same_result_on_fast_path() {
             let one_by_one = polled_by(decoder(), &split.pieces);
             assert_eq!(taken_by(decoder(), &split.pieces), one_by_one, "{}: {split:?}", recording.name);
         }
-        let these = alike_in(&recording.body);
+        let these = fast_events_in(&recording.body);
         let all = recording.body.windows(6).filter(|bytes| bytes == b"data: ").count();
         println!("{}: {these} of {all}", recording.name);
-        (events, alike) = (events + all, alike + these);
+        (events, fast) = (events + all, fast + these);
     }
-    println!("{alike} of {events} events are not parsed");
-    assert!(alike * 2 >= events, "most events look like one before");
+    println!("{fast} of {events} events are not parsed");
+    assert!(fast * 2 >= events, "most events look like one before");
 }
 
 /// Returns an event of the usual form.
@@ -153,11 +153,11 @@ fn stream(events: &[String]) -> Vec<u8> {
 }
 
 /// Makes events of one form with different values, and returns how many match a template.
-fn alike(event: impl Fn(usize) -> String) -> usize {
+fn fast_events(event: impl Fn(usize) -> String) -> usize {
     let events: Vec<_> = (0..20).map(event).collect();
     let body = stream(&events);
     assert_said_as_parsed(&body, &events[0]);
-    alike_in(&body)
+    fast_events_in(&body)
 }
 
 #[test]
@@ -166,25 +166,25 @@ fn all_but_first_events_use_fast_path() {
     let word = |at: usize| words[at % words.len()];
     // The first emits the origin, and an empty text emits nothing. The third makes the template; three empty
     // ones are parsed.
-    assert_eq!(alike(|at| event(word(at))), 14);
+    assert_eq!(fast_events(|at| event(word(at))), 14);
     let said = |at: usize| format!("w{at}");
-    assert_eq!(alike(|at| event(&said(at))), 18);
+    assert_eq!(fast_events(|at| event(&said(at))), 18);
     // Ignored fields differ, too, which makes another template.
     let padded = |at: usize| {
         event(&said(at)).replace("\"object\"", &format!("\"p\":\"{}\",\"object\"", "ab".repeat(at)))
     };
-    assert_eq!(alike(padded), 17);
+    assert_eq!(fast_events(padded), 17);
     let numbered = |at: usize| event(&said(at)).replace("\"created\":1", &format!("\"created\":{at}"));
-    assert_eq!(alike(numbered), 17);
+    assert_eq!(fast_events(numbered), 17);
     let renamed = |at: usize| event(&said(at)).replace("\"r\"", &format!("\"r{at}\""));
-    assert_eq!(alike(renamed), 17);
+    assert_eq!(fast_events(renamed), 17);
     let counted = |at: usize| {
         let usage = format!(
             r#"{{"prompt_tokens":7,"completion_tokens":{at},"completion_tokens_details":{{"reasoning_tokens":{at}}}}}"#
         );
         event(&said(at)).replace("\"usage\":null", &format!("\"usage\":{usage}"))
     };
-    assert_eq!(alike(counted), 17);
+    assert_eq!(fast_events(counted), 17);
     for delta in [
         r#""reasoning_content":"W""#,
         r#""content":null,"reasoning":"W""#,
@@ -195,13 +195,13 @@ fn all_but_first_events_use_fast_path() {
         r#""tool_calls":[{"index":1,"id":"c","function":{"name":"f","arguments":"W"}}]"#,
     ] {
         let event = |at: usize| event("x").replace("\"content\":\"x\"", &delta.replace('W', &said(at)));
-        assert!(alike(event) >= 17, "{delta}");
+        assert!(fast_events(event) >= 17, "{delta}");
     }
     let numbered = |at: usize| event(&format!(r"\u00e{at}").chars().take(6).collect::<String>());
-    assert_eq!(alike(numbered), 18);
+    assert_eq!(fast_events(numbered), 18);
     // Parallel answers alternate.
     let in_turns = |at: usize| event(&said(at)).replace("\"index\":0", &format!("\"index\":{}", at % 5));
-    assert_eq!(alike(in_turns), 14);
+    assert_eq!(fast_events(in_turns), 14);
 }
 
 /// Returns an event with reasoning details as OpenRouter sends them: beside the text, and alone.
@@ -219,7 +219,7 @@ fn law_s5_reasoning_details_join_on_fast_path_too() {
         r#""reasoning_details":[{"type":"reasoning.text","signature":"s","index":0}]"#,
     );
     let said: Vec<_> = (0..12).map(|at| detailed(&format!("w{at} \\n\\u00e9"), 0)).collect();
-    assert!(alike(|at| detailed(&format!("w{at}"), 0)) >= 17);
+    assert!(fast_events(|at| detailed(&format!("w{at}"), 0)) >= 17);
     let counted: Vec<_> = said
         .iter()
         .enumerate()
@@ -286,7 +286,7 @@ fn law_s4_reasoning_details_stay_in_their_place() {
 }
 
 #[test]
-fn law_s5_details_that_say_something_else_are_parsed() {
+fn law_s5_differing_details_are_parsed() {
     let other = |text: &str, detail: &str| {
         detailed(text, 0).replace(&format!("\"text\":\"{text}\""), &format!("\"text\":\"{detail}\""))
     };
@@ -301,7 +301,7 @@ fn law_s5_details_that_say_something_else_are_parsed() {
 }
 
 #[test]
-fn law_s5_what_is_not_certain_is_parsed() {
+fn law_s5_uncertain_events_are_parsed() {
     let with = |from: &str, to: &str| event("x").replace(from, to);
     let odd = [
         // Invalid JSON in place of the text.
@@ -345,7 +345,7 @@ fn law_s5_uncertain_open_gap_content_is_parsed() {
     };
     let usual: Vec<_> = (1..6).map(|at| varied(&at.to_string(), "ab".repeat(at).as_bytes())).collect();
     let usual = usual.concat();
-    assert_eq!(alike_in(&usual), 2);
+    assert_eq!(fast_events_in(&usual), 2);
     let created = [
         "01", "00", "0", "1.5", "1e3", "-1", "", "1 ", " 1", "x", "null", "\"7\"", "{}",
         "99999999999999999999",
@@ -387,7 +387,7 @@ fn law_s5_pieces_of_same_id_calls_keep_index() {
             let events: Vec<_> = (0..40).map(|at| piece(index(at), keys, at)).collect();
             let body = stream(&events);
             assert_said_as_parsed(&body, keys);
-            assert!(alike_in(&body) >= 30, "{keys}");
+            assert!(fast_events_in(&body) >= 30, "{keys}");
             let mut decoder = decoder();
             decoder.push(body.into());
             let said = std::iter::from_fn(|| decoder.next()).filter_map(|delta| match delta.unwrap().kind {
@@ -422,7 +422,7 @@ fn law_s5_odd_index_is_same_on_fast_path() {
             for index in [|at: usize| at % 2, |at: usize| at / 8 % 2] {
                 let body = stream(&(0..40).map(|at| piece(odd[index(at)], keys, at)).collect::<Vec<_>>());
                 assert_said_as_parsed(&body, odd[0]);
-                assert!(alike_in(&body) >= 30, "{odd:?} {keys}");
+                assert!(fast_events_in(&body) >= 30, "{odd:?} {keys}");
             }
         }
     }
@@ -437,7 +437,7 @@ fn law_s5_odd_index_is_same_on_fast_path() {
 
 /// Token counts are kept while events match, and emitted before anything else.
 #[test]
-fn law_s5_counts_of_events_that_look_alike_are_told() {
+fn law_s5_counts_of_fast_path_events_are_emitted() {
     let counted = |at: usize, choice: usize| {
         let cached = if choice == 1 {
             format!(",\"prompt_tokens_details\":{{\"cached_tokens\":{at}}}")
@@ -514,7 +514,7 @@ fn nothing_is_taken_before_what_is_there_already() {
 }
 
 #[test]
-fn law_s5_the_lines_around_an_event_count() {
+fn law_s5_lines_around_event_must_match() {
     let usual = stream(&[event("a"), event("b"), event("c")]);
     let next = event("d");
     let (start, end) = next.split_at(40);
@@ -556,7 +556,7 @@ fn law_s5_the_lines_around_an_event_count() {
 }
 
 #[test]
-fn limits_hold_for_events_that_look_alike() {
+fn limits_hold_for_fast_path_events() {
     let body = stream(&[event("a"), event("b"), event("c"), event(&"long".repeat(100)), event("d")]);
     let limits = SseLimits { line: 300, ..SseLimits::default() };
     let limited = || decoder_with(1, TextMode::Increments, limits);
@@ -591,7 +591,7 @@ fn law_s5_non_string_text_is_always_parsed() {
 #[test]
 fn no_long_event_is_kept() {
     let long = |at: usize| event(&"x".repeat(17 << 10)).replace("\"m\"", &format!("\"m{at}\""));
-    assert_eq!(alike(long), 0);
+    assert_eq!(fast_events(long), 0);
 }
 
 #[test]
@@ -607,7 +607,7 @@ fn cumulative_texts_are_parsed() {
 }
 
 #[test]
-fn learning_ends_where_nothing_is_alike() {
+fn learning_ends_when_events_share_no_form() {
     let unlike = |at: usize| event("x").replace("\"logprobs\":null", &format!("\"logprobs{at}\":null"));
     let mut decoder = decoder();
     let mut known_after = |events: std::ops::Range<usize>| {
@@ -618,5 +618,5 @@ fn learning_ends_where_nothing_is_alike() {
     assert!(known_after(0..50).contains("FastPath { known: 8, .. }"));
     // No event is compared with a template any more.
     assert!(known_after(50..100).contains("FastPath { known: 0, .. }"));
-    assert_eq!(alike(unlike), 0);
+    assert_eq!(fast_events(unlike), 0);
 }

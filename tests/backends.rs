@@ -1,7 +1,7 @@
-//! Every store in a whole chain: what a long turn writes and copies, memory inside the loop.
+//! Tests of every store in a whole chain: the operations of a long turn, with memory inside the loop.
 //!
-//! Stores on a server are left out where none is named in `ADVISOR_POSTGRES_URL` and `ADVISOR_REDIS_URL`; with
-//! `ADVISOR_REQUIRE_SERVERS=1` that is a failure.
+//! A store on a server is skipped unless `ADVISOR_POSTGRES_URL` or `ADVISOR_REDIS_URL` names its server; with
+//! `ADVISOR_REQUIRE_SERVERS=1` a missing server is a failure.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,7 +28,7 @@ use advisor_testkit::{Answer, Around, Asked, ScriptedModel, StoreAround, Work};
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
-/// What a store is asked.
+/// Counts the operations of a store.
 #[derive(Clone, Default)]
 struct Counting(Arc<Mutex<Counts>>);
 
@@ -141,7 +141,7 @@ fn nested(depth: usize) -> Value {
     (1..depth).fold(json!([]), |inner, _| json!([inner]))
 }
 
-/// What the model reads of a tool's result in the turn in which it ran, and in the next one.
+/// Returns the tool result as the model reads it in the turn of its run, and in the next turn.
 async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 2] {
     let model = ScriptedModel::from_fn(|prompt| match prompt.messages.len() {
         1 => Answer::from_calls([("c1", "work", "{}")]),
@@ -218,7 +218,7 @@ fn process_of(memory: ChatMemoryAdvisor, answers: Vec<Answer>) -> ChatClient {
         .unwrap()
 }
 
-/// Whoever runs calls that were handed out, in whatever process, knows them by the keys that the first one had.
+/// Any process identifies handed-out calls by the keys of the first process.
 #[tokio::test]
 async fn law_t5_handed_out_calls_have_same_keys_across_processes() {
     for (name, store) in stores().await {

@@ -28,7 +28,7 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert_eq, prop_oneof, proptest};
 use tool_call_advisor::{ToolCallAdvisor, ToolCallStreaming, ToolLimits};
 
-/// What needs no waiting.
+/// Runs work that never waits.
 fn now<T>(work: impl Future<Output = T>) -> T {
     work.now_or_never().expect("it waits for nothing")
 }
@@ -89,7 +89,7 @@ fn looking(name: &'static str, journal: &Journal) -> impl advisor_core::StreamAd
     })
 }
 
-/// What comes out of a turn, and what each of two advisors saw, one inside the loop and one outside.
+/// Returns the output of a turn, and the chunks that two advisors saw, one inside the loop and one outside.
 fn turn(model: Here, mode: ToolCallStreaming) -> (Vec<String>, [Vec<String>; 2]) {
     let journal = Journal::new();
     let chain = AdvisorChain::builder(model)

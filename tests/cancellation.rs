@@ -1,4 +1,4 @@
-//! What a turn does before it is polled, when it is dropped, and when it is cancelled from elsewhere.
+//! Tests of a turn before its first poll, when it is dropped, and when another task cancels it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! How a chain is put together: order, phases, checks, the plan.
+//! Tests of building a chain: order, phases, checks, the plan.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

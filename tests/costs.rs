@@ -1,4 +1,4 @@
-//! What a chain costs per chunk, counted and not timed.
+//! Tests of the cost of a chain per chunk, counted and not timed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -51,7 +51,7 @@ impl Batches<Delta> for Deltas {
     }
 }
 
-/// How an answer is read.
+/// The way in which an answer is read.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     /// As a turn, which takes what is there at once.

@@ -144,7 +144,7 @@ fn calls(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Opened { head, .. } if head.kind == BlockKind::ToolCall)
 }
 
-/// When one call is complete and the next one begins.
+/// Returns whether a chunk ends one call or begins the next one.
 fn calls_more(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Opened { block, head } if head.kind == BlockKind::ToolCall && block.index > 1)
 }

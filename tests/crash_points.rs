@@ -200,7 +200,7 @@ async fn law_k4_m6_every_point_and_pair_of_leased_turns() {
     }
 }
 
-/// What stands between loop and memory, or nothing at all, and no loop.
+/// The advisor between loop and memory, if any, or a chain without a loop.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     NoLoop,
@@ -267,7 +267,7 @@ async fn law_m4_k4_m6_every_point_with_intermediate_advisor_or_no_loop() {
     }
 }
 
-/// What an entry says, whatever its turn is called.
+/// Returns the content of an entry without the id of its turn.
 fn nameless(kind: &EntryKind) -> EntryKind {
     match kind {
         EntryKind::CallStarted(CallStart { key, call_id, .. }) => {
@@ -303,7 +303,7 @@ async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
             for point in 0..whole.places.len() {
                 let injection = Injection::new(point, Fault::Drop(OnDrop::KeepPartial));
                 let injected = driver.run(&[&[injection]]).await.unwrap().turns.swap_remove(0);
-                // What runs beside the leaf that waits may have passed points, too.
+                // Other work that runs beside the waiting leaf may have passed points, too.
                 assert_eq!(injected.places[..=point], whole.places[..=point], "the same points every time");
                 let begun = batches[..count(&injected.places, Place::BeforeAppend)].concat();
                 let done = batches[..count(&injected.places, Place::AfterAppend)].concat();
@@ -314,7 +314,8 @@ async fn law_k2_dropped_turn_leaves_store_state_near_that_point() {
     }
 }
 
-/// Which of its kind a point is: those of model, tools and reader are the same wherever memory stands.
+/// Returns the number of each point within its kind. Those of model, tools and reader do not depend on the
+/// place of memory.
 fn same_everywhere(places: &[Place]) -> HashMap<(Place, usize), usize> {
     let is_shared = |place| {
         matches!(

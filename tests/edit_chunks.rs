@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 type Edit = fn(Chunk, &mut VecDeque<Chunk>);
 
-/// What came out of a stream, checked for what holds for every stream.
+/// The result of a stream that was checked against the laws.
 struct Out {
     fold: ChunkFold,
     outcome: Result<ChatResponse>,
@@ -216,7 +216,7 @@ fn text(block: BlockId, text: &'static str) -> Chunk {
     Chunk::Delta { block, delta: BlockDelta::Text(text.into()) }
 }
 
-/// Every way in which an editor can mistreat blocks, over a round with a call and one without.
+/// Tests every way in which an editor can break blocks, over a round with a call and one without.
 #[tokio::test]
 async fn law_s3_whatever_an_editor_does_blocks_stay_well_formed() {
     let table: [(&str, Edit, [&str; 2]); 13] = [
@@ -373,7 +373,7 @@ fn is_closed(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Closed { .. })
 }
 
-/// Every kind of block, with a delta of its kind.
+/// Returns a block of every kind.
 fn blocks_of_every_kind() -> Vec<Block> {
     vec![
         Block::text("text"),
@@ -474,7 +474,8 @@ async fn law_s4_void_attempt_does_not_change_the_next() {
     assert_eq!(out.fold.text(1), "DONE");
     assert_eq!(out.outcome.unwrap().text(), "DONE");
 
-    // What the second attempt does not show stays as it is, though the first one showed a block of that id.
+    // A block that only the response of the second attempt has stays unchanged, even if the first attempt
+    // showed its id.
     let answer = ChatResponse::new(1, Message::assistant("unseen"), FinishReason::Stop);
     let mut chunks = void(BlockHead::new(BlockKind::Text));
     chunks.push(Chunk::Completed(answer));

@@ -35,7 +35,7 @@ fn redacting() -> impl StreamAdvisor {
     .placed(Placement::new(Phase::ModelCall))
 }
 
-/// What a stream shows in each poll that gives text, and what its response says.
+/// Reads a stream, and returns the text of each poll, the fold of its chunks and its response.
 fn read(mut stream: ChunkStream) -> (Vec<String>, ChunkFold, ChatResponse) {
     let (mut texts, mut fold) = (Vec::new(), ChunkFold::new());
     loop {

@@ -325,7 +325,7 @@ async fn value_streams_partially_and_restarts_after_rejection() {
     );
 }
 
-/// What is told of an answer that comes in these pieces.
+/// Returns the partial values of an answer in these pieces.
 async fn told_of<T>(pieces: &[&'static str]) -> Vec<Partial<T>>
 where
     T: serde::de::DeserializeOwned + JsonSchema + Send + 'static,

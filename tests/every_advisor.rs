@@ -24,7 +24,7 @@ use advisor_testkit::{Answer, Journal, ReceivedPrompt, ScriptedModel};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-/// What happens in a turn.
+/// The scenario of a turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Plain,
@@ -40,7 +40,7 @@ const MODES: [ToolCallStreaming; 3] =
 
 type Add = fn(ChatClientBuilder) -> ChatClientBuilder;
 
-/// Those that run once per turn.
+/// The advisors that run once per turn.
 const OUTER: [Add; 6] = [
     |client| client.advisor(polite()),
     |client| client.advisor(guard()),
@@ -50,7 +50,7 @@ const OUTER: [Add; 6] = [
     |client| client.advisor(Permits(Journal::new())),
 ];
 
-/// Those that run for each call of the model.
+/// The advisors that run for each call of the model.
 const INNER: [Add; 5] = [
     |client| client.advisor(redaction(&[("Mallory", "[name]")])),
     |client| client.advisor(stopping("forbidden")),

@@ -131,7 +131,7 @@ async fn conversation_moves_between_all_store_pairs() {
     }
 }
 
-/// What the first version exported: turns with calls and their starts, a branch, entries of all kinds.
+/// An export of the first version: turns with calls and their starts, a branch, entries of all kinds.
 const OF_VERSION_1: &str = include_str!("fixtures/conversation-1.jsonl");
 
 #[tokio::test]

@@ -69,14 +69,14 @@ struct Setting {
     witness: Arc<Witness>,
 }
 
-/// What tools and model see of a turn.
+/// The record of the work that tools and model did in a turn.
 struct Witness {
     store: FaultStore<InMemoryStore>,
     /// The calls whose tools were started, in order.
     started: Mutex<Vec<String>>,
     /// The store is to fail once, for good: nothing goes on after that.
     ends: AtomicBool,
-    /// What went on all the same.
+    /// The amount of work after the store had failed for good.
     late: AtomicUsize,
 }
 
@@ -115,7 +115,7 @@ fn limited(scenario: &Scenario, memory: Phase, mode: ToolCallStreaming, limits: 
     let witness = Witness::new(&store);
     let (script, asked) = (Mutex::new((scenario.answers)().into_iter()), Arc::clone(&witness));
     let model = ScriptedModel::from_fn(move |prompt| {
-        // Whatever came of the turn before, the next one is answered.
+        // The next turn is answered, whatever the outcome of the turn before.
         let is_next = prompt.messages.last().is_some_and(|message| message.text() == "next");
         if !is_next {
             asked.go_on();
@@ -262,8 +262,8 @@ async fn law_m6_k4_the_store_may_fail_at_any_two_operations() {
     let _ = writeln!(std::io::stderr(), "{cases} turns in which the store failed twice");
 }
 
-/// What a memory inside the loop stores of a round is covered by the turn's time. What the loop announces between
-/// rounds is not.
+/// The time limit of a turn covers the appends of a memory inside the loop. It does not cover records between
+/// rounds.
 #[tokio::test(start_paused = true)]
 async fn turn_time_bounds_store_that_hangs_in_round() {
     let time = Duration::from_secs(5);

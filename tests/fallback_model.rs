@@ -178,7 +178,7 @@ async fn the_error_of_the_last_model_is_returned() {
     assert_eq!((error.kind(), error.emitted()), (ErrorKind::Authentication, false));
 }
 
-/// What was shown of the first attempt is void: it is in no response, no memory and no fold.
+/// Shown content of the first attempt is void: no response, memory or fold contains it.
 #[tokio::test]
 async fn law_s4_k3_restart_after_output_voids_shown_chunks() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {

@@ -31,7 +31,8 @@ fn tests_in(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// Whether the file has a test of this name. The clauses of the suite for stores are run as tests by its macro.
+/// Returns whether the file has a test of this name. A macro runs the clauses of the conformance suite as
+/// tests.
 fn exists(file: &str, name: &str) -> bool {
     let Ok(source) = fs::read_to_string(root().join(file)) else { return false };
     let lines: Vec<_> = source.lines().map(str::trim_start).collect();

@@ -26,7 +26,7 @@ use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-/// What the model does: rounds with so many pieces of text and so many calls, then the end.
+/// The script of the model: the pieces of text and the calls of each round, then the end.
 #[derive(Debug, Clone)]
 struct Script {
     rounds: Vec<(usize, usize)>,
@@ -44,7 +44,7 @@ enum End {
     Direct,
 }
 
-/// Who finishes the turn.
+/// The spawner that finishes the turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Finisher {
     Tokio,
@@ -145,7 +145,7 @@ impl World {
     /// The next turn is answered, and sent what is valid.
     async fn check_next_turn(&self, script: &Script) {
         while self.model.calls() <= script.rounds.len() {
-            // What the turn did not come to be asked.
+            // Uses up the answers that the turn did not request.
             let asked = ChatClient::builder(self.model.clone()).build().unwrap().prompt().user("skip").call();
             let _ = asked.await;
         }

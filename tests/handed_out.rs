@@ -1,4 +1,4 @@
-//! What memory tells of calls that a turn left to its caller, and that nobody answered.
+//! Tests of the messages that memory sends about handed-out calls without a result.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -44,7 +44,7 @@ impl Process {
         Self { client: client.advisor_in(place, memory).build().unwrap(), model }
     }
 
-    /// What the request of a turn with this input sends.
+    /// Runs a turn with this input and returns the messages of its request.
     async fn turn(&self, input: Vec<Message>) -> Vec<String> {
         self.client.prompt().messages(input).conversation("c").call().await.unwrap();
         let sent = self.model.prompts().pop().unwrap().messages;

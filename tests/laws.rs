@@ -37,7 +37,7 @@ fn code_spans(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Whether this is the id of a law: one of their letters and a number, as `S1`.
+/// Returns whether this is the id of a law: one of their letters and a number, as `S1`.
 fn is_law(word: &str) -> bool {
     let (letter, number) = word.split_at_checked(1).unwrap_or_default();
     "SOMTKR".contains(&letter.to_uppercase()) && !letter.is_empty() && number.parse::<u32>().is_ok()

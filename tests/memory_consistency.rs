@@ -90,7 +90,7 @@ struct Exit {
     answers: fn() -> Vec<Answer>,
     limits: fn(ToolLimits) -> ToolLimits,
     eligible: fn(&str) -> bool,
-    /// How the stored turn ended.
+    /// Checks the end of the stored turn.
     end: fn(&TurnEnd) -> bool,
     /// The roles and first words of the log.
     log: &'static [&'static str],
@@ -162,7 +162,7 @@ fn exits() -> Vec<Exit> {
             },
             limits: same,
             eligible: all,
-            // What was not shown, because only the last answer is, is not remembered as said.
+            // Text that was not shown, because only the last answer is shown, is not stored as shown.
             end: |end| matches!(end, TurnEnd::Failed { partial } if *partial == "Half" || partial.is_empty()),
             log: &["user go", "assistant", "tool worked"],
         },
@@ -179,7 +179,7 @@ fn exits() -> Vec<Exit> {
             answers: || vec![Answer::new().text("Half").call("a", "work", "{}")],
             limits: same,
             eligible: all,
-            // What was not shown, because only the last answer is, is not remembered as said.
+            // Text that was not shown, because only the last answer is shown, is not stored as shown.
             end: |end| matches!(end, TurnEnd::Failed { partial } if *partial == "Half" || partial.is_empty()),
             log: &["user go"],
         },

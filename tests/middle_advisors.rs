@@ -63,14 +63,14 @@ impl Setting {
         self.client.prompt().user(user).conversation("c").call().await.map(Into::into)
     }
 
-    /// What the conversation holds, in one line per message.
+    /// Returns the stored conversation, one line per message.
     async fn remembered(&self) -> Vec<String> {
         let transcript = self.memory.transcript(&ConversationKey::new("c").unwrap()).await.unwrap();
         assert_eq!(validate_transcript(&transcript), [], "{transcript:?}");
         transcript.iter().map(line).collect()
     }
 
-    /// What the model was sent in its `nth` request, which is valid.
+    /// Returns the messages of the `nth` request, and checks that they are valid.
     fn sent(&self, nth: usize) -> Vec<String> {
         let prompts = self.model.prompts();
         assert_eq!(validate_transcript(&prompts[nth].messages), [], "{:?}", prompts[nth].messages);

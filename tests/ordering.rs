@@ -219,7 +219,7 @@ async fn law_o5_failing_after_runs_no_tool_and_answers_calls() {
                 assert_eq!(model.calls(), failing_round as usize, "no further round");
                 let ran = if failing_round == 1 { 0 } else { 2 };
                 journal.assert_count("tool*", ran);
-                // Whatever was stored is a valid conversation, and the next turn works.
+                // The stored entries are a valid conversation, and the next turn works.
                 let key = ConversationKey::new("c").unwrap();
                 let memory = ChatMemoryAdvisor::new(std::sync::Arc::clone(&store));
                 let transcript = memory.transcript(&key).await.unwrap();

@@ -14,7 +14,7 @@ use advisor_testkit::{Answer, Journal, ScriptedModel};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 
-/// Where an advisor panics.
+/// The place where an advisor panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Request,
@@ -92,7 +92,7 @@ fn law_s4_panicked_advisor_yields_only_one_error() {
         let [Err(error)] = &rest(&mut turn)[..] else { panic!("{at:?}: more than an error") };
         assert_eq!(error.kind(), ErrorKind::Advisor, "{at:?}");
         assert_eq!(error.emitted(), at != At::Request, "{at:?}");
-        // What was delivered is remembered.
+        // Delivered text is stored.
         let end = TurnEnd::Failed { partial: text.as_str().into() };
         assert_eq!(journal.labels(), [format!("{end:?}")], "{at:?}");
     }
@@ -135,16 +135,16 @@ impl Drop for PanicsInDrop {
     }
 }
 
-/// Who holds what panics in its drop.
+/// The owner of a value that panics when it is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     /// The future of an advisor that waits for the model to be asked.
     Opening,
-    /// What an advisor does when the answer is complete.
+    /// The work of an advisor for the end of the answer.
     Work,
     Inspecting,
     Editing,
-    /// What goes beside the turn.
+    /// A side task of the turn.
     Companion,
     /// The future of a recorder that has not recorded yet.
     Recording,

@@ -37,7 +37,7 @@ struct Closed {
     open: usize,
     names: Vec<String>,
     parents: Vec<(String, String)>,
-    /// What each model call has told, in the order in which they began.
+    /// The recorded fields of each model call, in the order in which they began.
     told: Vec<(Id, BTreeMap<&'static str, String>)>,
 }
 
@@ -75,7 +75,7 @@ impl Spans {
         self.0.lock().unwrap().parents.clone()
     }
 
-    /// What the model calls have told.
+    /// Returns the recorded fields of the model calls.
     fn told(&self) -> Vec<BTreeMap<&'static str, String>> {
         self.0.lock().unwrap().told.iter().map(|(_, told)| told.clone()).collect()
     }
@@ -218,7 +218,7 @@ impl ChatModel for Named {
     }
 }
 
-/// What the span of one model call tells, without what is always there.
+/// Returns the fields of one model call's span, without those that every call has.
 async fn told_by(model: Named, options: ChatOptions) -> BTreeMap<&'static str, String> {
     let spans = Spans::new();
     let installed = spans.install();

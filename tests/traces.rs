@@ -1,4 +1,4 @@
-//! What a turn writes into logs. It is alone in its program: what is traced is decided per process.
+//! Tests of the logs of a turn. The test has its own program, since tracing is configured per process.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,7 +18,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::format::FmtSpan;
 
-/// What is in everything that a user, a model or a tool says.
+/// A word in every text of a user, a model or a tool.
 const CONTENT: &str = "canary";
 /// A line that looks like one of the log's own, and what steers a terminal.
 const FORGED: &str = "\n2026-01-01T00:00:00Z ERROR forged: all is lost\r\u{1b}[2J\u{9b}31m";

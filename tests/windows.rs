@@ -1,4 +1,4 @@
-//! What a window sends of turns that do not fit into it, through whole chains.
+//! Tests of the messages that a window sends of turns that do not fit, through whole chains.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

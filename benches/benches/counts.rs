@@ -1,12 +1,13 @@
-//! What each case costs, in instructions and allocations: `cargo bench -p advisor-benches --bench counts`.
+//! Counts the instructions and allocations of each case: `cargo bench -p advisor-benches --bench counts`.
 //!
-//! Counts, not seconds: they are the same on a busy machine. A count is the difference between a longer and a shorter run,
-//! over what lies between them, so that what is done once is left out. Instructions are counted by valgrind; with
-//! `ADVISOR_REQUIRE_VALGRIND=1` it is a failure if they cannot be.
+//! Counts, unlike seconds, are the same on a busy machine. A count is the difference between a longer and a
+//! shorter run, per unit between them, so one-time costs cancel out. Valgrind counts the instructions. With
+//! `ADVISOR_REQUIRE_VALGRIND=1`, a missing valgrind is a failure.
 //!
-//! `benches/baselines/` holds the counts of each compiler, valgrind, C library and kind of processor that they were taken with.
-//! More than 3 % above them is a failure, and so is a case that is on one side only; where nothing was taken with these, it says
-//! so. With `-- --save` the counts become the baseline. Other words choose the cases that hold them: `-- "tool loop"`.
+//! `benches/baselines/` has the counts for each combination of compiler, valgrind, C library and processor. A
+//! count more than 3 % above its baseline is a failure, and so is a case that only one side has. Without a
+//! baseline for this combination, the program says so. With `-- --save` the counts become the baseline. Other
+//! words select the cases whose names contain them: `-- "tool loop"`.
 
 #![allow(
     clippy::panic,
@@ -23,12 +24,13 @@ use std::process::{Command, ExitCode};
 
 use advisor_benches::{Case, Work, instructions, is_required};
 
-/// How much more than the baseline is a failure: a part of it, and so much at least, which chance may bring.
+/// The factor above the baseline that counts as a failure, and the smallest differences that do, since counts
+/// vary by chance.
 const MORE: f64 = 1.03;
 const INSTRUCTIONS: f64 = 3.0;
 const ALLOCATIONS: f64 = 0.01;
 
-/// What one more of a case's units costs.
+/// The cost of one further unit of a case.
 #[derive(Debug, Clone, Copy)]
 struct Counts {
     instructions: f64,
@@ -67,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What callgrind counts, and nothing else.
+/// Runs the work that callgrind counts, and nothing else.
 #[inline(never)]
 fn measured(work: Work) {
     work();
@@ -78,7 +80,7 @@ fn count(case: &Case) -> Counts {
     let (short, long) = case.sizes;
     let each =
         |count: &dyn Fn(usize) -> u64| (count(long) as f64 - count(short) as f64) / (long - short) as f64;
-    // What is made once per process is not counted.
+    // Values that are made once per process are not counted.
     measured(case.work(1));
     let allocations = |size| {
         let work = case.work(size);
@@ -97,7 +99,8 @@ fn first_line(program: &str, argument: &str) -> Option<String> {
     String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
 }
 
-/// What a program does on this machine, whoever compiled it: how bytes are copied and compared is chosen when it runs.
+/// Describes what affects the counts on this machine: the C library chooses at run time how to copy and compare
+/// bytes.
 fn machine() -> String {
     let libc = first_line("getconf", "GNU_LIBC_VERSION").unwrap_or_default();
     #[cfg(target_arch = "x86_64")]
@@ -155,7 +158,7 @@ impl Baseline {
         (now, remark.is_empty())
     }
 
-    /// Whether there are counts of what is no case, because it was renamed or is gone.
+    /// Returns whether the baseline has counts of cases that no longer exist.
     fn has_others(&self) -> bool {
         let gone: Vec<_> = self.counts.keys().filter(|name| !is_case(name)).collect();
         if !gone.is_empty() {

@@ -1,10 +1,10 @@
-//! What an event of a recorded answer costs, in instructions, after its first quarter:
-//! `cargo bench -p advisor-benches --bench recordings -- FOLDER`. Without a folder it looks where `ADVISOR_RECORDINGS` says, or
-//! beside the project.
+//! Counts the instructions of an event of a recorded answer, after its first quarter: `cargo bench -p
+//! advisor-benches --bench recordings -- FOLDER`. The default folder is that of `ADVISOR_RECORDINGS`, or the
+//! one beside the project.
 //!
-//! Prints a table of every Chat Completions recording of 60 events or more. One that costs more than 3,000 instructions an event
-//! is a failure, except as listed below. The counts are those of the whole path from bytes to chunks, by valgrind. They
-//! include the end of the answer.
+//! Prints a table of every Chat Completions recording of 60 events or more. More than 3,000 instructions an
+//! event are a failure, except as listed below. The counts are those of the whole path from bytes to chunks, by
+//! valgrind. They include the end of the answer.
 
 #![allow(
     clippy::panic,
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     {
         let recordings = Recording::all_in(Path::new(folder)).unwrap();
         let recording = recordings.into_iter().find(|recording| recording.name == *name).unwrap();
-        // What is made once per process is not counted.
+        // Values that are made once per process are not counted.
         recording.replay().finish();
         measured(recording.replay());
         return ExitCode::SUCCESS;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     if table(&folder) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What callgrind counts, and nothing else.
+/// Runs the work that callgrind counts, and nothing else.
 #[inline(never)]
 fn measured(replay: Replay) {
     replay.finish();

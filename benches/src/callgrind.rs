@@ -21,7 +21,7 @@ pub fn instructions(function: &str, arguments: &[&OsStr]) -> u64 {
     count.filter(|count| *count > 0).unwrap_or_else(|| panic!("nothing was counted: {report}"))
 }
 
-/// Whether an environment variable asks for a failure if something is missing.
+/// Returns whether an environment variable makes a missing tool a failure.
 pub fn is_required(variable: &str) -> bool {
     std::env::var(variable).is_ok_and(|required| required == "1")
 }

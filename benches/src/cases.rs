@@ -4,16 +4,16 @@ mod turns;
 
 use std::fmt;
 
-/// What is measured: everything is there when it begins, and what it leaves is dropped within.
+/// The measured work. Its inputs exist before it starts, and it drops its results.
 pub type Work = Box<dyn FnOnce()>;
 
 /// Something that is done more or less often, so that what it costs once can be told from what it costs each time.
 pub struct Case {
     /// What.
     pub name: String,
-    /// What is counted.
+    /// The counted unit.
     pub unit: &'static str,
-    /// How often it is done in the shorter and in the longer run.
+    /// The numbers of repetitions of the shorter and of the longer run.
     pub sizes: (usize, usize),
     prepare: Box<dyn Fn(usize) -> Work>,
 }
@@ -42,7 +42,7 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Every case.
+/// Returns every case.
 #[must_use]
 pub fn all() -> Vec<Case> {
     answers::cases().into_iter().chain(turns::cases()).chain(appends::cases()).collect()

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 
 use crate::cases::runtime;
 
-/// What one read of the network brings at most, in bytes.
+/// The highest number of bytes in one read of the network.
 const READ: usize = 16 << 10;
 
 /// A recorded answer of Chat Completions, split after its first quarter of events.
@@ -26,9 +26,9 @@ const READ: usize = 16 << 10;
 pub struct Recording {
     /// The name of its file.
     pub name: String,
-    /// How many events it has.
+    /// The number of events.
     pub events: usize,
-    /// How many of them are in the first part.
+    /// The number of events in the first part.
     pub learned: usize,
     parts: [Bytes; 2],
 }

@@ -1,13 +1,13 @@
 use bytes::Bytes;
 
-/// How many events a read brings.
+/// The number of events per read.
 const EVENTS_A_READ: usize = 16;
-/// What the answers say. Short, as tokens are; some need escapes, some are no ASCII.
+/// The texts of the answers. They are short, as tokens are; some need escapes, some are not ASCII.
 const WORDS: [&str; 8] = [" the", " fjord", ",", " however", " is", " deep", ".\\n", " Grüße"];
 /// Pieces of a call's arguments.
 const ARGUMENTS: [&str; 6] = ["{\\\"", "city", "\\\":\\\"", "Oslo", "\\\"", "}"];
 
-/// How a server writes the events of an answer.
+/// The form in which a server writes the events of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// Whose events look so.

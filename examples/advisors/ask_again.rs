@@ -9,7 +9,7 @@ pub fn ask_again(word: &'static str) -> impl StreamAdvisor {
     from_fn("ask-again", move |request: ChatRequest, next: AdvisorChain| async move {
         let first = next.next_stream(request.clone()).await?;
         let asking = Asking { live: first, again: Some((request, next)), word };
-        // What `advance` returns goes out at once; `Completed` is the last that it returns.
+        // Each chunk of `advance` is emitted at once; `Completed` is the last one.
         Ok(ChunkStream::new(stream::unfold(asking, |mut asking| async {
             let chunk = asking.advance().await?;
             Some((chunk, asking))

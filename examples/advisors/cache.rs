@@ -8,7 +8,7 @@ use advisor_chain::{
 };
 use tokio::sync::Mutex;
 
-/// What is asked, and the answer.
+/// A request and its answer.
 type Known = ((MessageList, ChatOptions, Vec<ToolDefinition>), ChatResponse);
 
 /// Gives an answer that it knows again, for the same request, without asking the model. It knows the last 100 answers.

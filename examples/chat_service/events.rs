@@ -1,12 +1,12 @@
-//! What the client of a turn is sent, as server-sent events:
+//! Converts the chunks of a turn to server-sent events for its client:
 //!
 //! | event | data |
 //! | --- | --- |
-//! | `text` | `{"text": "…"}`: what comes next |
+//! | `text` | `{"text": "…"}`: the next piece of text |
 //! | `tool` | `{"tool": "…"}`: a tool starts |
-//! | `restart` | `{"round": 1}`: the text of this round is void, and comes again |
-//! | `done` | `{"turn": "…", "finish": "stop"}`: all is stored; nothing follows |
-//! | `error` | `{"error": "connection"}`: what came so far is stored; nothing follows |
+//! | `restart` | `{"round": 1}`: the text of this round is void, and is sent again |
+//! | `done` | `{"turn": "…", "finish": "stop"}`: the turn is stored; nothing follows |
+//! | `error` | `{"error": "connection"}`: the text so far is stored; nothing follows |
 
 use std::convert::Infallible;
 
@@ -26,7 +26,7 @@ pub(super) fn of_turn(
     let running = stream::unfold(Some((turn, stop)), |running| async {
         let (mut turn, mut stop) = running?;
         let next = tokio::select! {
-            // What has come is sent before the end.
+            // A ready chunk is sent before the end.
             biased;
             chunk = turn.next() => chunk.map(Some),
             _ = stop.wait_for(|stop| *stop) => Some(None),

@@ -34,14 +34,14 @@ use tokio::sync::watch;
 
 use refusal::Refusal;
 
-/// Who asks. An extension of the turn: every advisor and every tool can read it.
+/// The user of a request, kept as an extension of the turn: every advisor and every tool can read it.
 #[derive(Debug, Clone)]
 pub struct User {
     /// The name, which is also the tenant of the user's conversations.
     pub name: String,
 }
 
-/// What all requests share. The client is built once; cloning any of it is cheap.
+/// The state that all requests share. The client is built once; cloning it is cheap.
 #[derive(Clone)]
 pub struct Service {
     client: ChatClient,
@@ -74,7 +74,7 @@ impl Service {
         users: impl IntoIterator<Item = (String, User)>,
     ) -> advisor_chain::Result<Self> {
         let order = FnTool::typed("order", "Tells where an order is.", |order: Order, call| async move {
-            // Who asks is what the service knows, never what the model says.
+            // The service knows the user; the model's arguments never name one.
             let user = call.turn.extensions().get::<User>().map_or_else(String::new, |user| user.name);
             Ok(format!("Order {} of {user} is on its way.", order.number))
         });

@@ -11,7 +11,7 @@ use serde_json::json;
 pub(super) struct Refusal {
     status: StatusCode,
     error: &'static str,
-    /// What the client can do about it, if it can.
+    /// The action that the client can take, if there is one.
     message: Option<String>,
     /// After how many seconds it may ask again.
     retry_after: Option<u64>,

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::Service;
 
-/// How long clients may take to read that their turns were stopped.
+/// The time for clients to read that their turns were stopped.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves until `signal`. Then no new connection is taken; turns that run may end within `patience`, and are stopped

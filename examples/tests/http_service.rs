@@ -97,7 +97,7 @@ impl Running {
     }
 }
 
-/// Who reads the logs cannot ask in the name of a user.
+/// A reader of the logs cannot act as a user.
 #[tokio::test]
 async fn debug_of_the_service_shows_no_token() {
     let memory = ChatMemoryAdvisor::new(InMemoryStore::new());
@@ -107,7 +107,7 @@ async fn debug_of_the_service_shows_no_token() {
     assert!(text.contains("users: 1") && !text.contains("canary"), "{text}");
 }
 
-/// What comes of an answer, event by event.
+/// The events of an answer, read one by one.
 struct Events {
     response: Response,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: scripts, and logs that are written as scripts.
+//! Shared parts of the fuzz targets: scripts, and logs that are written as scripts.
 
 mod logs;
 mod script;

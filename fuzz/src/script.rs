@@ -53,7 +53,7 @@ impl<'a> Script<'a> {
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// What has not been read.
+    /// Returns the unread part.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest

@@ -10,7 +10,7 @@ thread_local! {
     );
 }
 
-/// What comes of a future.
+/// Runs a future to its end and returns its output.
 pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.with_borrow(|runtime| runtime.block_on(future))
 }

@@ -1,4 +1,5 @@
-//! Whatever deltas come: blocks are well-formed (S3), nothing of them is lost or doubled (S4), and the bounds hold.
+//! Checks for any deltas that blocks are well-formed (S3), that no content is lost or duplicated (S4), and that
+//! the bounds hold.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]
@@ -64,7 +65,7 @@ fn assert_bounded(response: &ChatResponse, settings: &AggregatorSettings) {
     assert!(blocks <= limits.blocks && bytes <= limits.answer_bytes);
 }
 
-/// What can be read in the middle is what was shown, also after an error.
+/// Checks that the partial answer equals the shown content, also after an error.
 fn assert_readable(settings: AggregatorSettings, deltas: Vec<Delta>) {
     let mut aggregator = MessageAggregator::with_settings(ROUND, settings);
     let (mut chunks, mut fold, mut ended) = (VecDeque::new(), ChunkFold::new(), BTreeSet::new());

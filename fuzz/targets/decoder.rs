@@ -1,4 +1,4 @@
-//! Whatever bytes a server sends, and however the network cuts them: the same events, the same chunks, the same errors.
+//! Checks that any split of any body gives the same events, chunks and errors.
 #![no_main]
 
 #[path = "../../crates/message-aggregator/tests/common/mod.rs"]
@@ -55,7 +55,7 @@ fn owned(pieces: &[&[u8]]) -> Vec<Bytes> {
     pieces.iter().map(|piece| Bytes::copy_from_slice(piece)).collect()
 }
 
-/// What the decoder of server-sent events tells of a body.
+/// The result of the decoder of server-sent events for a body.
 #[derive(Debug, PartialEq)]
 struct Events {
     /// Name, data, whether it was cut, and position of each.
@@ -115,14 +115,14 @@ impl Events {
     }
 }
 
-/// How the chunks of an answer are read.
+/// The way in which the chunks of an answer are read.
 #[derive(Clone, Copy)]
 enum Reading {
     OneByOne,
     AtOnce,
 }
 
-/// How the model is asked.
+/// The settings of a request.
 struct Asked {
     choices: u32,
     text: TextMode,

@@ -1,4 +1,5 @@
-//! Whatever stands in a store or in an export: it is read or refused where it stands, and what is read is written as it was.
+//! Checks that any stored or exported data is read or refused at its position, and that read data is written
+//! unchanged.
 #![no_main]
 
 use advisor_core::{ConversationKey, TurnId};
@@ -86,7 +87,7 @@ fn check_rows(script: &mut Script<'_>) {
     }
 }
 
-/// What a row says; if it cannot be read, its bytes; none if it is missing.
+/// Returns the content of a row: its bytes if it cannot be read, and no bytes if it is missing.
 fn as_stored(row: Option<&(u64, String, String)>) -> EntryKind {
     let Some((_, turn, kind)) = row else { return EntryKind::Corrupt(Vec::new()) };
     let read = TurnId::new(turn).ok().and_then(|_| serde_json::from_str(kind).ok());

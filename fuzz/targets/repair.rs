@@ -1,4 +1,4 @@
-//! Whatever a log holds, what is sent of it is valid, and what is valid stays.
+//! Checks that any log gives a valid transcript, and that valid turns stay unchanged.
 #![no_main]
 
 use advisor_core::{FinishReason, Message, Role, TurnEnd, TurnId};
@@ -29,7 +29,7 @@ fuzz_target!(|script: &[u8]| {
     check_places(&log);
 });
 
-/// Every place that a defect names is a place of the transcript or its end.
+/// Checks that every position in a defect is a position in the transcript or its end.
 fn check_places(log: &[Entry]) {
     let messages: Vec<_> = log.iter().filter_map(|entry| entry.kind.as_message()).collect();
     for defect in validate_transcript(messages.iter().copied()) {
@@ -53,14 +53,15 @@ fn remembered(turn: &[Entry]) -> impl Iterator<Item = &Message> {
     turn.iter().filter_map(|entry| entry.kind.as_message()).filter(is_remembered)
 }
 
-/// Whether its last end, if nothing was said after it, says so.
+/// Returns whether the last end, without a message after it, is a rollback.
 fn is_rolled_back(turn: &[Entry]) -> bool {
     let ends = |entry: &&Entry| matches!(entry.kind, EntryKind::TurnEnded(_) | EntryKind::Message(_));
     let last = turn.iter().rev().find(ends);
     last.is_some_and(|entry| entry.kind == EntryKind::TurnEnded(TurnEnd::RolledBack))
 }
 
-/// Whether the turn needs no repair: its messages are valid, it ends with an answer, and says that it is complete.
+/// Returns whether the turn needs no repair: its messages are valid, it ends with an answer, and it is
+/// complete.
 fn is_valid(turn: &[Entry]) -> bool {
     let ends = |entry: &&Entry| matches!(entry.kind, EntryKind::TurnEnded(_));
     let last = turn.iter().rev().find(|entry| ends(entry) || entry.kind.as_message().is_some());

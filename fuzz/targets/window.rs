@@ -1,5 +1,5 @@
-//! Whatever a conversation holds and however narrow its window is: what a turn is sent is valid and no larger than the
-//! window, the running turn stays, and of the turns before it something is sent if an answer of theirs fits.
+//! Checks for any conversation and any window that each request is valid and within the window. The running
+//! turn stays, and earlier turns are sent if an answer of theirs fits.
 #![no_main]
 
 use advisor_core::{
@@ -33,7 +33,7 @@ struct Case {
     on_overflow: OnOverflow,
     /// Memory stands outside the loop, and is asked once.
     outside: bool,
-    /// How often the model asks for tools, and how many at once.
+    /// The number of rounds with calls, and the number of calls in each.
     rounds: usize,
     parallel: usize,
 }
@@ -124,7 +124,7 @@ impl Case {
         }
     }
 
-    /// What is sent of the turns before the running one.
+    /// Checks the messages of the turns before the running one.
     fn check_earlier(&self, before: &[Message], running: &[Message], log: &[Entry]) {
         let earlier = repair(log);
         let said: Vec<_> = before.iter().filter(|message| !stands_in(message)).collect();
@@ -184,7 +184,7 @@ impl Case {
         }
     }
 
-    /// What the running turn must not outgrow.
+    /// Returns the bound on the running turn.
     fn bound(&self) -> Option<usize> {
         match self.window {
             Window::Messages(room) | Window::Tokens(room) => {

@@ -1,4 +1,4 @@
-//! Every way in which a turn ends.
+//! Tests of every way in which a turn ends.
 
 use advisor_chain::tools::{OnCallLimit, ToolLimits};
 use advisor_chain::{Error, ErrorKind, FinishReason};
@@ -26,7 +26,7 @@ async fn law_t5_m4_every_exit_writes_equal_starts_in_both_places() {
     }
 }
 
-/// What it is, what the model answers, what the loop allows, and the log in words.
+/// The name of an exit, the answers of the model, the limits of the loop, and the log in words.
 type Exit = (&'static str, fn() -> Vec<Answer>, ToolLimits, &'static str);
 
 fn exits() -> Vec<Exit> {

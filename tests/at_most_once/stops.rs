@@ -32,7 +32,7 @@ async fn law_t5_t1_k4_drop_or_crash_starts_and_reports_call_once() {
                         let told = check_texts(&what, &sent, &log, &world.starts);
                         seen = std::array::from_fn(|n| seen[n] + told[n]);
                     }
-                    // What the model was told is what is written, and stays so.
+                    // The sent messages are stored, and stay the same in the next turn.
                     let again = world.process(fine()).next(&what).await;
                     assert_eq!(again[..sent.len()], sent, "{what}");
                 }

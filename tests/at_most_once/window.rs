@@ -1,4 +1,4 @@
-//! What starts take of a window: nothing.
+//! Tests that stored starts take no room in a window.
 
 use advisor_chain::memory::Window;
 use advisor_chain::{ChatMemoryAdvisor, Phase};

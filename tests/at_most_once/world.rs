@@ -1,4 +1,4 @@
-//! What all these tests have in common: processes around one store, tools that count their starts.
+//! Shared parts of these tests: processes around one store, and tools that count their starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use tokio::task::yield_now;
 
 pub(crate) const PLACES: [Phase; 2] = [Phase::Round, Phase::Turn];
 
-/// How often each call was started, by its key.
+/// The number of starts of each call, by its key.
 pub(crate) type Starts = Arc<Mutex<BTreeMap<CallKey, u32>>>;
 
 pub(crate) type Store = FaultStore<InMemoryStore>;
@@ -54,7 +54,7 @@ pub(crate) struct Process {
     pub(crate) memory: ChatMemoryAdvisor,
 }
 
-/// What is the same in all processes.
+/// The state that all processes share.
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) store: Store,

@@ -1,10 +1,10 @@
-//! What an append costs in each store, beside a bare insert of the same bytes by the same driver in the same run.
+//! Measures an append in each store beside a bare insert of the same bytes, by the same driver in the same run.
 //!
-//! Both wait until the bytes are durable. They take turns, and take turns at going first, so that what else the machine
-//! does falls on both. The appends are those of a chat: a turn has two of them, and bears the fence of a lease where the
-//! store hands out leases. Run with `cargo bench -p advisor-tests --bench append`; `ADVISOR_POSTGRES_URL` and
-//! `ADVISOR_REDIS_URL` name the servers. Nothing here depends on how fast the machine is but the figures. `.ci/full`
-//! compares the last one of each row with its bound.
+//! Both wait until the bytes are durable. They alternate, and alternate in going first, so that other work of
+//! the machine affects both. The appends are those of a chat: a turn has two, with a fencing token if the store
+//! grants leases. Run it with `cargo bench -p advisor-tests --bench append`; `ADVISOR_POSTGRES_URL` and
+//! `ADVISOR_REDIS_URL` name the servers. Only the figures depend on the speed of the machine. `.ci/full`
+//! compares the last figure of each row with its bound.
 
 #![allow(
     clippy::print_stdout,

@@ -1,8 +1,9 @@
-//! What loading the end of a long conversation takes in each store, beside loading as much of a short one.
+//! Measures a load of the end of a long conversation in each store, beside a load of the same size from a short
+//! one.
 //!
-//! The two take turns, so that what else the machine does falls on both. Run with
-//! `cargo bench -p advisor-tests --bench load`; `ADVISOR_POSTGRES_URL` and `ADVISOR_REDIS_URL` name the servers. What
-//! a load reads is counted by tests of each store; this is the time.
+//! The two alternate, so that other work of the machine affects both. Run it with `cargo bench -p advisor-tests
+//! --bench load`; `ADVISOR_POSTGRES_URL` and `ADVISOR_REDIS_URL` name the servers. Tests of each store count
+//! the rows that a load reads; this program measures its time.
 
 #![allow(
     clippy::print_stdout,

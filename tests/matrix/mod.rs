@@ -40,7 +40,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// What a case left behind.
+/// The result of a case.
 pub struct Ran {
     pub journal: Journal,
     pub model: ScriptedModel,

@@ -15,7 +15,7 @@ use advisor_testkit::{Answer, ReceivedPrompt, ScriptedModel};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What happens in a turn.
+/// The scenario of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Scenario {
     /// The model answers at once.
@@ -56,10 +56,10 @@ impl Scenario {
 /// Tools that must not run twice.
 pub(crate) const ONCE: [&str; 2] = ["charge", "direct"];
 
-/// What the user says in the turn after everything.
+/// The user message of the last turn.
 pub(crate) const LAST: &str = "And now?";
 
-/// How long a turn holds its conversation at a time: what the next one waits for after a kill.
+/// The lease duration of a turn. The next turn waits for its end after a kill.
 const LEASE: Duration = Duration::from_millis(150);
 
 /// A model that answers as the scenario says. Every answer begins with words that no other one has, in no process.
@@ -82,7 +82,7 @@ pub(crate) fn model(scenario: Scenario, wanders_off: bool) -> ScriptedModel {
     })
 }
 
-/// How many answers the running turn has.
+/// Returns the number of answers in the running turn.
 fn answers_since_user(prompt: &ReceivedPrompt) -> usize {
     let since = prompt.messages.iter_back().take_while(|message| message.role() != Role::User);
     since.filter(|message| message.role() == Role::Assistant).count()
@@ -139,7 +139,7 @@ pub(crate) fn client(
     client.advisor_in(memory.1.phase(), memory.0).build().unwrap()
 }
 
-/// Where memory stands.
+/// The place of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Where {
     Inside,

@@ -12,14 +12,14 @@ use tokio::time::timeout;
 
 use crate::{race, turn};
 
-/// What a child is to do.
+/// The job of a child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Job {
     Turn(turn::Job),
     Race(race::Job),
 }
 
-/// What a child tells. Each line is written before whatever comes next in the child.
+/// A report of a child. Each line is written before the next action of the child.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// It is there, and waits until it is told to begin.
@@ -56,13 +56,13 @@ pub(crate) struct Child {
     reports: Option<Reports>,
 }
 
-/// What a child tells, until it has ended.
+/// The reports of a child, until it has ended.
 pub(crate) struct Reports(BufReader<ChildStdout>);
 
-/// What ends a process that was killed, and not one that has aborted.
+/// The signal that ends a killed process, unlike one that aborted.
 const SIGKILL: i32 = 9;
 const VARIABLE: &str = "ADVISOR_TEST_CHILD";
-/// What lines of ours begin with: the harness writes some, too.
+/// The beginning of our lines, which tells them from those of the test harness.
 const MARK: char = '\u{1}';
 /// Far beyond what any job takes: a child that hangs is a failure, not a test that hangs.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -86,12 +86,12 @@ impl Child {
         self.stdin.write_all("go\n".repeat(times).as_bytes()).unwrap();
     }
 
-    /// What it tells next; nothing if it has ended.
+    /// Returns the next report, or `None` if the child has ended.
     pub(crate) fn next(&mut self) -> Option<Report> {
         self.reports.as_mut().unwrap().next()
     }
 
-    /// What it tells, to be read by someone else.
+    /// Takes the reports, for another reader.
     pub(crate) fn take_reports(&mut self) -> Reports {
         self.reports.take().unwrap()
     }
@@ -105,7 +105,7 @@ impl Child {
         killed
     }
 
-    /// Whether it came to its end by itself and well.
+    /// Returns whether the child ended by itself and without an error.
     pub(crate) fn ended_well(&mut self) -> bool {
         self.process.wait().unwrap().success()
     }
@@ -138,7 +138,7 @@ impl Drop for Child {
     }
 }
 
-/// What a child runs. In the test program itself nobody asks for a job.
+/// Runs the job of a child. In the test program itself there is no job.
 #[test]
 fn the_child() {
     let Ok(job) = std::env::var(VARIABLE) else { return };

@@ -16,7 +16,7 @@ use crate::plan::Turn;
 use crate::turn::{self, Stop};
 use crate::witness::Witness;
 
-/// How many conversations go at a time. Most of them wait for a lease or for a disk.
+/// The number of concurrent conversations. Most of them wait for a lease or for a disk.
 const AT_A_TIME: usize = 4;
 
 /// A conversation of several processes, and what they have told of it.
@@ -130,7 +130,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-/// Every scenario with memory in both places, and the points of its turn when nothing happens to it.
+/// Returns the points of every scenario, with memory in both places and without a kill.
 pub(crate) fn every_turn(place: &Place) -> Vec<Turn> {
     let both = Scenario::ALL.into_iter().flat_map(|scenario| Where::BOTH.map(|memory| (scenario, memory)));
     both.map(|(scenario, memory)| points(place, scenario, memory)).collect()

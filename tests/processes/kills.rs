@@ -10,7 +10,7 @@ use crate::places::Place;
 use crate::plan::{Case, cases};
 use crate::turn::Stop;
 
-/// How many processes are killed per place, unless `ADVISOR_KILLS` says otherwise.
+/// The default number of killed processes per place; `ADVISOR_KILLS` overrides it.
 const KILLS: usize = 200;
 
 /// So many kills while processes append come before and after the effect.
@@ -75,7 +75,7 @@ fn run(place: &Place, nth: usize, case: &Case, count: &Count) {
     block_on(conversation.go_on(case.kills.len(), case.resumes.then_some(turn)));
 }
 
-/// How many were killed.
+/// Counts of killed processes.
 #[derive(Default)]
 struct Count {
     kills: AtomicUsize,

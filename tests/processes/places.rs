@@ -1,4 +1,4 @@
-//! Where conversations are: a place that several processes open.
+//! Places of conversations, which several processes can open.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use advisor_chain::sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-/// What a child has to know to open it.
+/// The data with which a child opens a place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Address {
     File(PathBuf),

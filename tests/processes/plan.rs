@@ -1,4 +1,4 @@
-//! Which kills there are.
+//! The plan of the kills.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(crate) struct Case {
     pub(crate) scenario: Scenario,
     pub(crate) memory: Where,
     pub(crate) kills: Vec<Kill>,
-    /// Whether the last turn is submitted once more before the conversation goes on.
+    /// Whether the last turn is submitted again before the conversation continues.
     pub(crate) resumes: bool,
 }
 
@@ -19,7 +19,8 @@ pub(crate) struct Case {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kill {
     pub(crate) stop: Stop,
-    /// Whether it runs the turn of the process before, under its id; else the next one.
+    /// Whether the process runs the turn of the process before it, under its id. Otherwise it runs the next
+    /// turn.
     pub(crate) again: bool,
 }
 
@@ -30,9 +31,9 @@ pub(crate) struct Turn {
     pub(crate) places: Vec<String>,
 }
 
-/// How many processes of one conversation are killed in a row.
+/// The number of successive kills in one conversation.
 const ROW: usize = 24;
-/// When each append is killed while it is made, in microseconds after it was about to begin.
+/// The delays of a kill after an append is about to begin, in microseconds.
 const IN_FLIGHT: [u64; 6] = [0, 1000, 2000, 4000, 8000, 16_000];
 
 impl Turn {

@@ -41,7 +41,7 @@ enum Policy {
     Interrupt,
 }
 
-/// Whether all processes begin a turn at one moment, or each begins when it has ended the one before.
+/// Whether all processes begin a turn together, or each begins when its turn before has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
     InStep,
@@ -49,7 +49,7 @@ enum Pace {
 }
 
 const PROCESSES: usize = 3;
-/// How many turns each of them runs, unless `ADVISOR_RACING_TURNS` says otherwise.
+/// The default number of turns per process; `ADVISOR_RACING_TURNS` overrides it.
 const TURNS: usize = 10;
 /// So long that nobody loses a conversation by being slow.
 const LEASE: Duration = Duration::from_secs(60);
@@ -155,12 +155,12 @@ struct Race<'a> {
     job: Job,
 }
 
-/// What became of a race. Its log was compared with all that was told.
+/// The result of a race, whose log was compared with all reports.
 struct Raced {
-    /// How many turns there were in all.
+    /// The number of all turns.
     turns: usize,
     completed: usize,
-    /// How often a turn was told that another one holds the conversation.
+    /// The number of turns that found the conversation held by another turn.
     held: usize,
     /// The kinds of errors, and how often each came out.
     failed: BTreeMap<String, usize>,
@@ -256,14 +256,15 @@ impl Raced {
         self.log.chunk_by(|one, next| one.turn == next.turn).map(|turn| &turn[0].turn)
     }
 
-    /// How many turns are of another process than the one before.
+    /// Returns the number of turns in the log whose predecessor is of another process.
     fn changes(&self) -> usize {
         let writers: Vec<_> =
             self.turns_in_log().map(|turn| turn.as_str().split_once('-').unwrap().0).collect();
         writers.windows(2).filter(|two| two[0] != two[1]).count()
     }
 
-    /// How often processes met in a race in step. Those that ran one after the other would break no rule.
+    /// Returns the number of conflicts in a race in step. Processes that ran one after another would violate no
+    /// rule.
     fn met(&self, pace: Pace) -> usize {
         if pace == Pace::InStep { self.held + self.failed.values().sum::<usize>() } else { 0 }
     }

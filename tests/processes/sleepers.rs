@@ -38,7 +38,7 @@ struct Sleep {
     memory: Where,
     point: usize,
     at: String,
-    /// Whether the turn holds the conversation there, so that another one can only take it away.
+    /// Whether the turn holds the conversation at the point, so that another turn has to take it over.
     holds: bool,
 }
 

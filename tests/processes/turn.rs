@@ -30,13 +30,13 @@ pub(crate) struct Job {
     pub(crate) stop: Option<Stop>,
 }
 
-/// Where a child is killed.
+/// The point at which a child is killed.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Stop {
     pub(crate) point: usize,
-    /// Whether it stays at the point. If not, it is killed while it does what comes next.
+    /// Whether the child waits at the point. If not, it is killed during its next action.
     pub(crate) stands: bool,
-    /// How long after it has told that it is there.
+    /// The delay after the child has reported the point.
     pub(crate) after: Duration,
 }
 

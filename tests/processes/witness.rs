@@ -1,4 +1,4 @@
-//! What children have told of a conversation, and what must be true of its log because of it.
+//! Collects the reports of children about a conversation, and checks its log against them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use advisor_chain::{Message, Role};
 use crate::chain::ONCE;
 use crate::child::Report;
 
-/// What is known of one conversation.
+/// The reports about one conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     /// By their numbers.
@@ -63,7 +63,7 @@ impl Witness {
         }
     }
 
-    /// What the reader of this turn was shown of this round in this process.
+    /// Returns the text of this round that the reader of this turn received in this process.
     fn shown(&mut self, process: usize, turn: String, round: u32) -> &mut Shown {
         let is_it = |shown: &Shown| (shown.process, shown.round) == (process, round) && shown.turn == turn;
         let at = self.shown.iter().position(is_it).unwrap_or_else(|| {
@@ -73,17 +73,17 @@ impl Witness {
         &mut self.shown[at]
     }
 
-    /// How many entries the log has at least.
+    /// Returns the least number of entries in the log.
     pub(crate) fn acknowledged(&self) -> usize {
         self.acknowledged.keys().next_back().map_or(0, |seq| usize::try_from(*seq).unwrap())
     }
 
-    /// How many turns were said to be complete.
+    /// Returns the number of turns that were reported as complete.
     pub(crate) fn completed(&self) -> usize {
         self.completed.len()
     }
 
-    /// Whether the reader of this turn was given an answer.
+    /// Returns whether the reader of this turn received an answer.
     pub(crate) fn has_completed(&self, turn: &str) -> bool {
         self.completed.contains_key(turn)
     }
@@ -109,7 +109,7 @@ impl Witness {
         check_starts(log, starts);
     }
 
-    /// What the reader of a turn that was closed had been shown of its last round is remembered, and nothing else.
+    /// Checks that a closed turn stores exactly the text of its last round that its reader received.
     fn check_closed(&self, log: &[Entry]) {
         for (turn, process) in &self.closed {
             let shown = self.last_shown(turn, *process);
@@ -133,13 +133,13 @@ impl Witness {
         }
     }
 
-    /// What the reader of this turn was shown last in this process.
+    /// Returns the last text that the reader of this turn received in this process.
     fn last_shown(&self, turn: &str, process: usize) -> &str {
         let mut shown = self.shown.iter().rev();
         shown.find(|shown| shown.turn == turn && shown.process == process).map_or("", |shown| &shown.text)
     }
 
-    /// What is remembered as shown of a turn that was cut off is what was shown, whole.
+    /// Checks that the stored partial text of an interrupted turn equals the shown text.
     fn check_partials(&self, log: &[Entry]) {
         for entry in log {
             let EntryKind::TurnEnded(TurnEnd::Interrupted { partial } | TurnEnd::Failed { partial }) =
@@ -155,7 +155,7 @@ impl Witness {
 }
 
 impl Shown {
-    /// What was shown never differs from what is stored; of a round that has ended it is stored.
+    /// Checks that shown text never differs from the stored answer, and that an ended round is stored.
     fn check(&self, log: &[Entry]) {
         let mut stored = answers(log, &self.turn);
         if self.ended {
@@ -183,7 +183,7 @@ fn ends<'a>(log: &'a [Entry], turn: &'a str) -> impl DoubleEndedIterator<Item = 
     })
 }
 
-/// What the model is sent is valid, and the user speaks first.
+/// Checks that the messages of a request are valid, and that the user speaks first.
 pub(crate) fn check_prompt(messages: &[Message]) {
     let said: Vec<_> = messages.iter().filter(|message| message.role() != Role::System).collect();
     assert_eq!(validate_transcript(said.iter().copied()), [], "the model was sent {said:#?}");

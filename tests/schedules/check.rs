@@ -28,8 +28,8 @@ pub(crate) async fn log_of(store: &InMemoryStore) -> Vec<Entry> {
     log
 }
 
-/// When all is over: the log has each turn in one piece and each input once, and of what was acknowledged all; no call
-/// was started twice; and another process goes on at once, whose request is valid.
+/// Checks the log at the end. Each turn is in one piece, each input is stored once, and all acknowledged turns
+/// are stored. No call was started twice. Another process can continue at once, with a valid request.
 pub(crate) async fn check(store: &InMemoryStore, acknowledged: &[usize], seen: &Seen) {
     let log = log_of(store).await;
     let mut turns: Vec<_> = log.iter().map(|entry| &entry.turn).collect();

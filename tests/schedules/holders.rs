@@ -1,4 +1,4 @@
-//! Those who want the lease of a conversation, hold it, lose it and write with it.
+//! Explores holders that acquire the lease of a conversation, hold it, lose it and write with it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::time::Time;
 const HOLDERS: usize = 3;
 const LEASE: Duration = Duration::from_millis(60);
 
-/// Who holds the lease, as one knows who sees each answer in the moment in which the store gives it.
+/// The holder of the lease. It sees each answer at the moment in which the store gives it.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Held>>);
 
@@ -55,7 +55,7 @@ impl Witness {
         }
     }
 
-    /// Who holds the last fence may write, and nobody else.
+    /// Checks that only the holder of the last fencing token may write.
     fn may_write<T>(&self, fence: FencingToken, outcome: &Result<T, StoreError>) {
         let is_last = self.0.lock().unwrap().last.is_some_and(|(last, _)| last == fence);
         match outcome {

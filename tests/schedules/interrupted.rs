@@ -10,7 +10,7 @@ use crate::time::Time;
 use crate::turns::{Shared, memories};
 use crate::{Tally, explore};
 
-/// How a turn is stopped by another task.
+/// The way in which another task stops a turn.
 #[derive(Clone, Copy, Debug)]
 enum Stopped {
     Cancelled(OnDrop),

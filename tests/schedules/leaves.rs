@@ -131,10 +131,10 @@ impl Leases for YieldingStore {
     }
 }
 
-/// What models and tools saw.
+/// Counts of the tools that ran.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
-    /// How often each call that must not run twice was started.
+    /// The number of starts of each call that must not run twice.
     pub(crate) starts: Arc<Mutex<BTreeMap<CallKey, u32>>>,
 }
 
@@ -166,7 +166,7 @@ fn tool(definition: ToolDefinition, seen: &Seen) -> FnTool {
     })
 }
 
-/// What is answered to whom: the same to the same messages, which are valid.
+/// Returns the answer of the model, which depends only on the messages, and checks that they are valid.
 fn answer(prompt: &ReceivedPrompt) -> Answer {
     let sent: Vec<Message> = prompt.messages.iter().cloned().collect();
     assert_eq!(validate_transcript(&sent), [], "M1: {sent:?}");

@@ -1,18 +1,18 @@
-//! Schedules of turns, writers and holders of leases that run at once, explored with shuttle.
+//! Explores schedules of concurrent turns, writers and lease holders with shuttle.
 //!
-//! **What is explored.** Each turn, writer, holder and canceller is a task of its own, on one thread. A task can be
-//! passed over wherever one of its leaves waits: a store before and after each operation, a lease before and after it is
-//! asked for, renewed or given back, a model before each piece of its answer, a tool when it starts and before it
-//! answers; and wherever the library itself waits, for a lock or for another turn. Which task goes on is chosen at
-//! random, anew in each schedule. Time is a task, too: when it is its turn, a paused clock goes on a little, so that
-//! leases end and timers fire at any point of the others.
+//! **Explored.** Each turn, writer, holder and canceller is a separate task, on one thread. The scheduler can
+//! switch tasks wherever a leaf waits. A store waits before and after each operation, and a lease before and
+//! after it is acquired, renewed or released. A model waits before each piece of its answer, and a tool when it
+//! starts and before it answers. The scheduler can also switch wherever the library waits, for a lock or for
+//! another turn. Each schedule chooses the next task at random. Time is a task, too: it advances a paused clock
+//! a little, so that leases expire and timers fire at any point of the others.
 //!
-//! **What is not.** Between two such places a task runs without a break: the interleavings of threads, and the memory
-//! order of atomics, `dashmap`'s shards and tokio's own locks, are not explored, as shuttle does not see into them. The
-//! store is the one in memory; what others do on their own threads is for `tests/processes`.
+//! **Not explored.** Between two such places a task runs without a break. Shuttle does not see interleavings of
+//! threads, the memory order of atomics, `dashmap`'s shards and tokio's own locks. The store is the one in
+//! memory; `tests/processes` tests stores that use their own threads.
 //!
-//! `ADVISOR_SCHEDULES` says how many schedules are tried in all. One that fails prints its seed, and its test tries that
-//! one alone with `SHUTTLE_RANDOM_SEED=<seed> ADVISOR_SCHEDULES=1`.
+//! `ADVISOR_SCHEDULES` is the total number of schedules. A failed schedule prints its seed;
+//! `SHUTTLE_RANDOM_SEED=<seed> ADVISOR_SCHEDULES=1` repeats it alone.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -40,12 +40,12 @@ use shuttle::{Config, MaxSteps, Runner};
 
 use time::Time;
 
-/// How many schedules are tried in all if `ADVISOR_SCHEDULES` does not say.
+/// The default number of schedules in total; `ADVISOR_SCHEDULES` overrides it.
 const SCHEDULES: usize = 1_000;
-/// How many explorations share them.
+/// The number of explorations that share them.
 const EXPLORATIONS: usize = 22;
 
-/// How many things went well, over all schedules of an exploration. Clones count together.
+/// Counts successes over all schedules of an exploration. Clones share the count.
 #[derive(Clone, Default)]
 struct Tally(Arc<AtomicUsize>);
 

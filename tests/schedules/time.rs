@@ -13,7 +13,7 @@ pub(crate) struct Time {
     is_over: Arc<AtomicBool>,
 }
 
-/// How far the clock goes at a time.
+/// The step of the clock.
 const TICK: Duration = Duration::from_millis(10);
 
 impl Time {

@@ -16,7 +16,7 @@ pub(crate) const LEASE: Duration = Duration::from_millis(600);
 
 const TURNS: usize = 3;
 
-/// What the turns share.
+/// The memory or store that the turns share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shared {
     /// One memory, as turns of one process do.

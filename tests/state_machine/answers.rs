@@ -10,7 +10,7 @@ use crate::operation::Script;
 use crate::words::of_messages;
 use crate::world::{elsewhere, key};
 
-/// What a user says in a turn: it names the conversation, the turn, and what the model is to answer.
+/// Returns the user message of a turn: it names the conversation, the turn and the script of the model.
 pub(crate) fn words_of_user(conversation: &str, number: usize, script: Script) -> String {
     format!("{conversation} {number} {script:?}")
 }
@@ -22,7 +22,7 @@ fn script_of(said: &str) -> Script {
 }
 
 impl Leaves {
-    /// What the model answers: the same to the same messages, whoever asks. It passes a step before each piece.
+    /// Returns the answer of the model, which depends only on the messages. It passes a step before each piece.
     pub(crate) fn answer(&self, prompt: &ReceivedPrompt, window: Window) -> Answer {
         self.seen.asked.fetch_add(1, Ordering::Relaxed);
         let sent: Vec<Message> = prompt.messages.iter().cloned().collect();
@@ -74,7 +74,7 @@ impl Leaves {
     }
 }
 
-/// Whether what was sent is the running turn behind messages of those before it, in their order.
+/// Returns whether the sent messages are the running turn after messages of earlier turns, in their order.
 fn is_window_of(told: &[Message], sent: &[Message]) -> bool {
     let asked = told.iter().rposition(|message| message.role() == Role::User).unwrap_or_default();
     let (past, running) = told.split_at(asked);

@@ -15,7 +15,7 @@ use crate::steps::Steps;
 use crate::words::{of_log, of_messages};
 use crate::world::{Broken, World, elsewhere, key};
 
-/// What must hold after every operation.
+/// Checks that must hold after every operation.
 impl World {
     pub(crate) async fn check(&mut self) -> Result<(), Broken> {
         let log = self.log_of(&key()).await?;
@@ -103,7 +103,8 @@ impl World {
         Ok(())
     }
 
-    /// What the log tells, and what each process would tell a model, is valid and has all that was acknowledged.
+    /// Checks that the transcripts of the log and of each process are valid and contain all acknowledged
+    /// answers.
     async fn check_views(&self) -> Result<(), Broken> {
         let mut views = vec![(String::from("the log"), repair(&self.told.path))];
         for (place, process) in self.processes.iter().enumerate() {

@@ -14,14 +14,14 @@ use crate::steps::{Steps, lock};
 #[derive(Clone)]
 pub(crate) struct Leaves {
     pub(crate) steps: Steps,
-    /// What the store holds, past all that goes wrong.
+    /// The store itself, without faults.
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) seen: Arc<Seen>,
 }
 
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// How often each call was started, after how many deletions of the conversation.
+    /// The number of starts of each call, by the number of deletions of the conversation before it.
     starts: Mutex<BTreeMap<(CallKey, usize), u32>>,
     pub(crate) deletions: AtomicUsize,
     problems: Mutex<Vec<String>>,
@@ -35,7 +35,7 @@ impl Seen {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// What was wrong with what the leaves saw.
+    /// Returns the first problem that the leaves have seen.
     pub(crate) fn problem(&self) -> Option<String> {
         let twice = lock(&self.starts).iter().find(|(_, times)| **times > 1).map(|((key, _), _)| key.clone());
         let twice = twice.map(|key| format!("T5: the call {key} was started twice"));

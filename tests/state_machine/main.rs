@@ -39,7 +39,7 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunne
 use operation::{Case, any_case};
 use world::Broken;
 
-/// How many cases are tried if `PROPTEST_CASES` does not say.
+/// The default number of cases; `PROPTEST_CASES` overrides it.
 const CASES: u32 = 200;
 /// So many times fewer are tried with a file.
 const TIMES_FEWER: u32 = 20;

@@ -6,7 +6,7 @@ use advisor_testkit::StoreFault;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What is tried: how everything is set up, and what is done then.
+/// A case: the setup, and the operations on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) setup: Setup,
@@ -18,11 +18,11 @@ pub(crate) struct Setup {
     /// Inside the loop, in [`Phase::Round`], or outside it, in [`Phase::Turn`].
     pub(crate) memory: Phase,
     pub(crate) on_busy: OnBusy,
-    /// Whether the store hands out leases.
+    /// Whether the store grants leases.
     pub(crate) leases: bool,
 }
 
-/// What is done to the one conversation. `by` is one of the two processes that share its store.
+/// An operation on the one conversation. `by` is one of the two processes that share its store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Operation {
     Submit(Submission),
@@ -78,7 +78,7 @@ pub(crate) enum What {
     After(usize, Script),
 }
 
-/// What the model answers in a turn.
+/// The answers of the model in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Script {
     Plain,

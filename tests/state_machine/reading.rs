@@ -21,7 +21,7 @@ pub(crate) struct Reading {
     steps: Steps,
 }
 
-/// How a turn is over for its reader, or why it is not.
+/// The outcome of a turn for its reader, or the reason why it has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Over {
     /// `Completed` came out, with this text.

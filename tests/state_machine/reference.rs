@@ -8,7 +8,7 @@ use crate::reading::Over;
 use crate::shown::Shown;
 use crate::world::Broken;
 
-/// What must be true of the conversation, because of what was done and what came out.
+/// The expected state of the conversation, from the operations and their outcomes.
 #[derive(Default)]
 pub(crate) struct Reference {
     pub(crate) turns: Vec<Turn>,
@@ -18,7 +18,7 @@ pub(crate) struct Reference {
     /// The log of another conversation.
     pub(crate) elsewhere: Vec<Entry>,
     pub(crate) deletions: usize,
-    /// What readers were shown of turns that did not come to their end.
+    /// The text that readers received of turns that did not end.
     pub(crate) shown: Vec<Shown>,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Turn {
     pub(crate) id: TurnId,
     pub(crate) said: String,
     pub(crate) script: Script,
-    /// What its user was given. It must not be lost.
+    /// The answer that its user received. It must not be lost.
     pub(crate) answer: Option<String>,
     /// A user undid it when its answer was stored, or was being stored. The same answer, given once more by another
     /// process, cannot be told from that one.
     pub(crate) is_undone: bool,
 }
 
-/// What must come of a turn that is not stopped.
+/// The expected outcome of a turn that is not stopped.
 pub(crate) enum Expected {
     Answer,
     /// The turn was answered so, and nobody is asked again.
@@ -100,7 +100,7 @@ impl Reference {
         }
     }
 
-    /// Whether the branch that was written last has the answer of this turn.
+    /// Returns whether the branch that was written last has the answer of this turn.
     pub(crate) fn is_on_path(&self, turn: &Turn) -> bool {
         turn.is_answered_in(&self.path)
     }
@@ -111,7 +111,7 @@ impl Turn {
         Self { id, said, script, answer: None, is_undone: false }
     }
 
-    /// Whether a log has its answer and its end.
+    /// Returns whether a log has its answer and its end.
     pub(crate) fn is_answered_in(&self, log: &[Entry]) -> bool {
         let own: Vec<_> = log.iter().filter(|entry| entry.turn == self.id).collect();
         let is_answer = |entry: &Entry| {
@@ -122,7 +122,7 @@ impl Turn {
         own.windows(2).any(|pair| is_answer(pair[0]) && is_end(pair[1]))
     }
 
-    /// Whether a transcript tells of its answer.
+    /// Returns whether a transcript contains its answer.
     pub(crate) fn is_answered_for(&self, transcript: &[Message]) -> bool {
         let own = transcript.iter().skip_while(|message| message.text() != self.said);
         let mut answers = own.skip(1).take_while(|message| message.role() != Role::User);

@@ -7,7 +7,7 @@ use crate::reading::{Over, Reading};
 use crate::words::{of_log, of_messages};
 use crate::world::{Broken, Standing, World, key};
 
-/// What a reader was shown of a round that did not end. Memory must hold it: law K3.
+/// The text that a reader received of a round that did not end. Memory must keep it: law K3.
 pub(crate) struct Shown {
     by: usize,
     /// The number of the turn among those that were submitted.
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// What a process had in its memory is gone, or is for another process to close.
+    /// Forgets the shown text that only this process had in memory. It is lost, or another process closes it.
     pub(crate) fn forget_shown_by(&mut self, by: usize) {
         let log = &self.told.log;
         let turns = &self.told.turns;
@@ -64,7 +64,7 @@ impl World {
         self.told.shown.retain(|shown| shown.by != by || is_stored(shown));
     }
 
-    /// What was shown is in the log, or the process that showed it tells of it.
+    /// Checks that shown text is in the log, or in the transcript of the process that showed it.
     pub(crate) async fn check_shown(&mut self) -> Result<(), Broken> {
         for (by, is_active) in self.active.into_iter().enumerate() {
             if is_active {

@@ -23,7 +23,7 @@ struct Passed {
     steps: usize,
     stop_after: Option<usize>,
     reached: bool,
-    /// How often it was said where to stop. What waits because of an earlier time goes on.
+    /// The number of stops that were set. A step that waits because of an earlier stop continues.
     stops: u32,
     stuck: Vec<Waker>,
     /// The version that the store gave last, and whether it did so before the conversation was deleted.
@@ -52,7 +52,7 @@ impl Steps {
         .await;
     }
 
-    /// Whether the turn runs on a conversation that was deleted.
+    /// Returns whether the turn runs on a deleted conversation.
     pub(crate) fn is_outdated(&self) -> bool {
         lock(&self.0).as_ref().is_some_and(|run| run.outdated_version().is_some())
     }

@@ -99,8 +99,8 @@ impl World {
         (self.told.new_turn(script), place)
     }
 
-    /// Whether this turn stands, and its conversation was deleted: submitted again it would be one of two
-    /// conversations.
+    /// Returns whether this turn is suspended and its conversation was deleted. Submitted again, it would
+    /// belong to two conversations.
     fn stands_outdated(&self, nth: usize) -> bool {
         let standing = self.standing.as_ref().filter(|standing| standing.nth == nth);
         standing.is_some_and(|standing| standing.reading.run.outdated_version().is_some())

@@ -30,7 +30,7 @@ pub(crate) struct World {
     pub(crate) active: [bool; 2],
 }
 
-/// What a process has in its memory.
+/// The state of a process.
 pub(crate) struct Process {
     pub(crate) memory: ChatMemoryAdvisor,
     pub(crate) window: Window,
@@ -167,7 +167,7 @@ impl World {
         }
     }
 
-    /// What must come of a turn: its answer, unless something stands in its way.
+    /// Returns the expected outcome of a turn: its answer, unless something prevents it.
     pub(crate) fn expected(&self, fault: Option<StoreFault>, script: Script) -> Expected {
         let is_free = self.standing.is_none() && !(self.setup.leases && self.is_held);
         match fault {

@@ -143,7 +143,7 @@ async fn law_t2_blocking_tool_timeout_is_an_error_result() {
     drop(go);
 }
 
-/// What a run gives after its time was over is thrown away: its call has been answered.
+/// The loop discards a result that arrives after the timeout, since the call has been answered.
 #[tokio::test(start_paused = true)]
 async fn late_result_is_discarded() {
     let (journal, gate) = (Journal::new(), Gate::new());

@@ -249,7 +249,7 @@ async fn law_s6_silently_ended_turn_stays_silent_on_resubmission() {
     }
 }
 
-/// What the model reads is never blank.
+/// The model never reads a blank text.
 #[tokio::test]
 async fn blank_closing_text_falls_back_to_default() {
     let texts = ClosingTexts::new().with_not_started(|_| String::new()).with_done(" ");

@@ -128,7 +128,7 @@ async fn d8_advisor_added_tool_is_checked_before_request() {
     }
 }
 
-/// What is known to be wrong when the loop starts is told before anything is remembered.
+/// The loop reports a definition that is invalid at its start before memory stores anything.
 #[tokio::test]
 async fn d8_tool_from_outside_loop_is_refused_before_recording() {
     let ledger = Ledger::default();

@@ -9,7 +9,8 @@ use advisor_testkit::Gate;
 
 use crate::support::{Reader, Stages, assert_valid, read, staged, transcript_lines};
 
-/// Every stage of the turn, at its documented time (law T4). `saw` is what the reader has been given by then.
+/// Every stage of the turn, at its documented time (law T4). `saw` marks the output that the reader has
+/// received by then.
 const STAGES: [&str; 22] = [
     "loop_start", "before_round 1", "before 1", "open 1", "text 1", "arguments 1", "after 1",
     "after_round 1", "record answer 1", "tool c1", "record results 1", "next_messages 1", "before_round 2",
@@ -17,7 +18,7 @@ const STAGES: [&str; 22] = [
     "saw the end",
 ];
 
-/// Where a turn can wait: all of them but what is synchronous or outside the chain.
+/// Returns the stages in which a turn can wait: all that are neither synchronous nor outside the chain.
 fn stages_that_wait() -> impl Iterator<Item = &'static str> {
     STAGES.into_iter().filter(|stage| !["finalize", "saw the end"].contains(stage))
 }

@@ -1,4 +1,4 @@
-//! Who runs a call: the loop's own tools, an execution in their place, or the caller.
+//! Tests of the three ways to run a call: by the loop's own tools, by a replaced execution, or by the caller.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -168,7 +168,7 @@ async fn ta_14_ineligible_calls_are_handed_out() {
         assert_eq!(transcript_lines(&ledger.transcript()), lines);
         assert!(given.lock().unwrap().is_empty());
         assert_eq!(model.calls(), 1);
-        // Whatever the provider calls it, the turn ended because calls wait for the caller.
+        // Whatever finish reason the provider sends, the turn ended because calls wait for the caller.
         assert_eq!(ledger.end(), Some(TurnEnd::Completed(FinishReason::ToolCalls)));
     }
 }

@@ -29,7 +29,7 @@ fn limits(rounds: u32) -> ToolLimits {
     limits
 }
 
-/// What is alive inside the loop, and how deep the stack is at each poll.
+/// Counts the live values inside the loop, and the stack depth at each poll.
 #[derive(Clone, Default)]
 struct Layers {
     live: Arc<AtomicUsize>,

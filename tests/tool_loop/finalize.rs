@@ -1,4 +1,4 @@
-//! How a loop ended, as `finalize` is told on the exits that are neither a drop nor a failing stage.
+//! Tests of the end that `finalize` receives, on exits that are neither a drop nor a failing stage.
 
 use advisor_chain::messages::Limit;
 use advisor_chain::tools::{LoopEnd, ToolLimits};

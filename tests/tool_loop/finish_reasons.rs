@@ -1,5 +1,4 @@
-//! When the calls of an answer run: because they are there and whole, not because of the finish reason; some
-//! reasons veto them.
+//! Tests that complete calls run whatever the finish reason says, except for reasons that veto them.
 
 use advisor_chain::{FinishReason, ToolCallAdvisor};
 use advisor_testkit::{Answer, ScriptedModel};

@@ -1,4 +1,5 @@
-//! What hooks may change, and for how long: requests, what is sent next, and where the loop goes.
+//! Tests of the changes that hooks can make, and of how long they last: requests, next messages, and the course
+//! of the loop.
 
 use advisor_chain::chain::Step;
 use advisor_chain::messages::{MessageList, ToolCall, ToolResult};
@@ -127,8 +128,8 @@ impl LoopHooks for Reminding {
     }
 }
 
-/// What `next_messages` adds is sent from then on; only what is neither ephemeral nor a system message is
-/// remembered.
+/// Messages of `next_messages` are sent in all later rounds. Memory stores them unless they are ephemeral or
+/// system messages.
 #[tokio::test]
 async fn added_messages_persist_in_later_rounds_unless_ephemeral() {
     let model = three_rounds();
@@ -156,7 +157,7 @@ impl LoopHooks for Trimming {
     }
 }
 
-/// What a hook leaves out is not sent; the transcript has it all the same, and once.
+/// Content that a hook removes is not sent; the transcript still has it, once.
 #[tokio::test]
 async fn content_omitted_from_request_stays_in_transcript() {
     let model = three_rounds();

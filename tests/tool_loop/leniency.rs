@@ -42,7 +42,7 @@ fn schema() -> Value {
     })
 }
 
-/// What the tool is given for these arguments, or what the model reads in its place.
+/// Returns the arguments that the tool receives, or the text that the model reads in their place.
 async fn given(
     arguments: &str,
     of_loop: Option<Leniency>,
@@ -63,7 +63,7 @@ async fn given(
     let client = client(&model, advisor.build().unwrap()).tool(tool).build().unwrap();
     let response = client.prompt().user("go").call().await.unwrap();
     let lines = transcript_lines(response.transcript());
-    // What is stored and sent is what the model wrote.
+    // The arguments are stored and sent as the model wrote them.
     let written = format!("call c1 look {arguments}");
     assert_eq!(lines[1], written);
     assert_eq!(transcript_lines(&model.prompts()[1].messages)[1], written);
@@ -79,7 +79,7 @@ fn cases() -> Vec<(Value, Value, Leniency)> {
     let same = |value: Value, leniency| (value.clone(), value, leniency);
     vec![
         same(json!({"city": "Oslo"}), Strict),
-        // What fits stays as it is.
+        // A value that fits stays unchanged.
         same(oslo("note", json!(null)), Strict),
         same(oslo("most", json!(null)), Strict),
         same(json!({"city": "3", "note": "true"}), Strict),
@@ -170,7 +170,7 @@ async fn law_t2_arguments_that_could_mean_several_things_are_refused() {
         (oslo("city", json!(3)), "/city: 3"),
         (oslo("any", json!("3")), "/any: \"3\""),
         (oslo("place", json!("{\"north\":1}")), "/place: "),
-        // What is taken for something fits no better.
+        // A converted value that does not fit either is an error.
         (oslo("days", json!("0")), "/days: \"0\""),
         (oslo("step", json!("7")), "/step: \"7\""),
         // Others are taken back where one cannot be.

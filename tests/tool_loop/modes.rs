@@ -171,8 +171,8 @@ async fn law_s2_text_is_live_in_rounds_that_go_on() {
     }
 }
 
-/// What was withheld of the last answer is shown when it turns out to be the last, also where a bound or a cut ends
-/// the turn: memory has it.
+/// The withheld part of an answer is shown when the answer turns out to be the last. A limit or a cut can cause
+/// this; memory stores the answer.
 #[tokio::test]
 async fn final_answer_only_shows_vetoed_or_limited_answer() {
     let asks = |finish| Answer::new().text("I will look.").call("c1", "look", "{}").finish(finish);

@@ -1,4 +1,4 @@
-//! Which tools can be called: those that were offered to the model in that round, whoever put them there.
+//! Tests that only tools which were offered to the model in a round can be called, whatever advisor added them.
 
 use std::sync::{Arc, Mutex};
 

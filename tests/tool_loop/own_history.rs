@@ -1,4 +1,4 @@
-//! Who sends the turn's messages again: the loop, or a memory inside it.
+//! Tests of the two senders of a turn's earlier messages: the loop, or a memory inside it.
 
 use advisor_chain::chain::AdvisorRole;
 use advisor_chain::messages::Limit;

@@ -18,8 +18,8 @@ fn sources_in(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every test as `file::name`; those of a crate also as `crate/file::name`. Tests in a `tests.rs` bear the
-/// name of the folder that it is in.
+/// Collects every test as `file::name`; those of a crate also as `crate/file::name`. For a `tests.rs`, the file
+/// name is that of its folder.
 fn tests_of(root: &Path, crate_name: Option<&str>, names: &mut BTreeSet<String>) {
     let mut sources = Vec::new();
     sources_in(root, &mut sources);

@@ -90,7 +90,7 @@ async fn ch_18_derived_chain_leaves_original_unchanged() {
     assert_eq!(journal.labels()[4..], ["first before", "first after 1"]);
 }
 
-/// What advisors leave for one another in the turn.
+/// The entries that advisors leave for one another in the turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Entries(Vec<String>);
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Run, assert_valid, definition, read, streaming};
 
-/// How long a turn may take against the replay server.
+/// The longest time of a turn against the replay server.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// One run of a tool.
@@ -26,7 +26,7 @@ struct Ran {
     position: u32,
 }
 
-/// What came of a turn.
+/// The result of a turn.
 struct Turn {
     run: Run,
     /// The runs of tools, by their place in the answer.
@@ -168,7 +168,7 @@ async fn law_t6_called_tools_run_with_their_given_arguments() {
             &[more(0, json!("x"), all_end)],
             &[more(1, json!("x"), path_end)],
         ],
-        // Whatever repeats, and one piece after the other.
+        // Repeated fragments, one piece after the other.
         &[
             &[start(0, "delete_all", all_start)],
             &[start(0, "delete_all", all_end)],
@@ -208,7 +208,7 @@ async fn law_t6_empty_call_takes_no_arguments_of_next() {
     assert_eq!(ran, [("delete_all", json!({})), ("read", json!({"path": "b"}))]);
 }
 
-/// Where nothing says which call is meant, neither tool runs, and the model is told.
+/// If no key identifies the call, neither tool runs, and the model reads an error.
 #[tokio::test]
 async fn law_t6_calls_that_contradict_each_other_do_not_run() {
     let path = "{\"path\":\"b\"}";

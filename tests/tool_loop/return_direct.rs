@@ -66,7 +66,7 @@ async fn tm_16_direct_results_get_one_block_each() {
     assert_eq!(model.calls(), 1);
 }
 
-/// What was shown live, what the response says and what is remembered read the same, with the results apart.
+/// The live text, the response and the stored text are equal, with separated results.
 #[tokio::test]
 async fn d15_direct_results_are_separated_live_and_in_transcript() {
     let (a, b) = ("result of a", "result of b");

@@ -266,7 +266,7 @@ fn law_r3_debug_shows_no_arguments_of_a_call() {
     assert!(!text.contains("canary") && text.contains("pay") && text.contains("turn-1"), "{text}");
 }
 
-/// Who watches is told of the start, the progress and the end, as in the loop.
+/// An observer receives the start, the progress and the end, as in the loop.
 #[tokio::test]
 async fn observer_of_call_run_alone_receives_events() {
     let reporting = FnTool::with_invocation(definition("look"), |call: ToolInvocation| async move {

@@ -1,5 +1,5 @@
-//! Whatever a model says, in whatever mode: the laws of the stream hold, a call is a stream that is folded,
-//! and the transcript is valid.
+//! Tests for any answers and any mode: the laws of the stream hold, a call is a folded stream, and the
+//! transcript is valid.
 
 use advisor_chain::messages::{Delta, ToolCallDelta};
 use advisor_chain::tools::{ClientTool, OnCallLimit, ToolCallStreaming, ToolError, ToolLimits, ToolOutput};
@@ -22,7 +22,7 @@ enum Piece {
     Usage(u64),
 }
 
-/// How an answer ends.
+/// The end of an answer.
 #[derive(Clone, Debug)]
 enum End {
     Finish(FinishReason),
@@ -82,7 +82,7 @@ fn answer(round: usize, pieces: &[Piece], end: &End) -> Answer {
     }
 }
 
-/// How a loop is set up.
+/// The settings of a loop.
 #[derive(Clone, Debug)]
 struct Setting {
     mode: ToolCallStreaming,
@@ -153,7 +153,7 @@ fn set(script: &Script, setting: &Setting) -> Set {
     Set { client, model, stages, ledger }
 }
 
-/// What there is to compare two runs by.
+/// Returns the parts of a run that are compared.
 fn kept(set: &Set) -> (Vec<String>, String, usize) {
     (set.stages.journal.labels(), format!("{:?}", set.ledger.records()), set.model.calls())
 }
@@ -164,7 +164,7 @@ fn assert_folds(run: &Run, response: &ChatResponse) {
     assert_eq!(run.fold().blocks(response.round()), blocks);
 }
 
-/// Whether calls of the turn are left for the caller to answer.
+/// Returns whether calls of the turn are left for the caller to answer.
 fn is_handed_out(response: &ChatResponse) -> bool {
     response.finish().reason != FinishReason::ReturnDirect && response.tool_calls().next().is_some()
 }

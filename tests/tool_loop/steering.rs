@@ -109,7 +109,7 @@ async fn a_steering_hook_can_redirect_a_call() {
     assert_eq!(result.text(), "from another");
 }
 
-/// Whether a call is the caller's to answer is decided by the tool that it is sent to.
+/// The tool to which a hook redirects a call decides whether the caller answers it.
 #[tokio::test]
 async fn d24_steering_hook_can_withhold_or_hand_out_calls() {
     let redirected: [(&str, Steer); 2] = [

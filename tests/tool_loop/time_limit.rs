@@ -35,7 +35,7 @@ fn one_call() -> Answer {
     Answer::from_calls([("c1", "look", "{}")])
 }
 
-/// What was shown is kept: the blocks are closed, the text is part of the transcript.
+/// Shown content is kept: the blocks are closed, and the text is part of the transcript.
 #[tokio::test(start_paused = true)]
 async fn law_t3_time_runs_out_while_the_model_answers() {
     for mode in [ToolCallStreaming::TextOnly, ToolCallStreaming::FinalAnswerOnly, ToolCallStreaming::All] {

@@ -1,4 +1,4 @@
-//! What those who watch the tools are told.
+//! Tests of the events that observers of tools receive.
 
 use advisor_chain::tools::ToolCallStreaming;
 use advisor_chain::{FinishReason, FnTool, ToolCallAdvisor};
@@ -6,7 +6,7 @@ use advisor_testkit::{Answer, ScriptedModel};
 
 use crate::support::{Denying, Reader, client, definition, read, streaming, tool};
 
-/// Whoever watches the tools learns how every call ended, also those that never started.
+/// Observers learn how every call ended, including calls that never started.
 #[tokio::test]
 async fn every_call_outcome_has_a_finished_event() {
     let model = ScriptedModel::new([

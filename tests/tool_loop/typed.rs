@@ -107,7 +107,7 @@ async fn non_object_arguments_are_refused_at_client_build() {
     assert!(error.to_string().contains("`tell` needs an object schema"), "{error}");
 }
 
-/// What of its surroundings a tool was given.
+/// The context that a tool received.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Given {
     conversation: Option<ConversationKey>,
@@ -166,7 +166,7 @@ async fn a_typed_tool_is_given_its_invocation() {
     }
 }
 
-/// What does not fit is an error result that names the place, and the closure is not called.
+/// Arguments that do not fit give an error result that names the place, and the closure is not called.
 #[tokio::test]
 async fn law_t2_typed_arguments_mismatch_names_the_location() {
     for (arguments, says) in [
@@ -186,7 +186,7 @@ async fn law_t2_typed_arguments_mismatch_names_the_location() {
     }
 }
 
-/// What fits the schema and not the type names the place as well.
+/// Arguments that fit the schema and not the type give an error that names the place as well.
 #[tokio::test]
 async fn law_t2_typed_arguments_fitting_schema_only_name_location() {
     #[derive(Debug, Deserialize, JsonSchema)]
@@ -237,7 +237,7 @@ async fn typed_tool_answers_with_texts_values_and_errors() {
     assert!(ToolOutput::json(&map).is_err(), "keys are texts");
 }
 
-/// What else a definition has is set on the tool.
+/// A typed tool keeps the other settings of its definition.
 #[tokio::test]
 async fn a_typed_tool_may_return_directly() {
     let direct = FnTool::from_args("weather", "Tells.", |args: Weather| async move { Ok(args.city) })

@@ -27,7 +27,7 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// Those in Rust.
+    /// The clients in Rust.
     pub(crate) const ALL: [Self; 7] = [
         Self::Floor,
         Self::Reqwest,
@@ -38,7 +38,7 @@ impl Client {
         Self::RigAgent,
     ];
 
-    /// Those that can run tools.
+    /// The clients that can run tools.
     pub(crate) const WITH_TOOLS: [Self; 6] =
         [Self::Floor, Self::Reqwest, Self::Ours, Self::AsyncOpenai, Self::Genai, Self::RigAgent];
 

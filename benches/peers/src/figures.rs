@@ -7,7 +7,7 @@ pub(crate) fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// How fast a cost grows: 1 is in proportion, 2 with the square.
+/// Returns the exponent of growth: 1 is linear, 2 is quadratic.
 pub(crate) fn exponent(small: (f64, f64), large: (f64, f64)) -> f64 {
     (large.1 / small.1).ln() / (large.0 / small.0).ln()
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::figures::number;
 
-/// What was to be reached, and whether it was.
+/// The goals, and whether each was reached.
 #[derive(Default)]
 pub(crate) struct Goals(Vec<Goal>);
 

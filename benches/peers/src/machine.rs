@@ -1,4 +1,4 @@
-//! What the machine is, and which of its cores runs what.
+//! Describes the machine, and assigns its cores.
 
 use std::fs;
 
@@ -20,13 +20,13 @@ pub(crate) fn allow_many_files() {
     }
 }
 
-/// How many processes wanted to run in the last minute, five and fifteen.
+/// Returns the load averages of the last one, five and fifteen minutes.
 pub(crate) fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// How many cores, and which.
+/// Returns the number of cores and the processor's name.
 pub(crate) fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let mut models = info.lines().filter_map(|line| line.strip_prefix("model name")?.split_once(": "));

@@ -3,7 +3,7 @@ use peer_measure::Streamed;
 use crate::clients::Client;
 use crate::figures::median;
 
-/// What clients told in interleaved rounds.
+/// The reports of the clients, from interleaved rounds.
 pub(crate) struct Rounds {
     clients: Vec<Client>,
     /// In each round what each client told, in their order.
@@ -29,7 +29,8 @@ impl Rounds {
         median(self.of(client).map(|told| told.peak_kib as f64))
     }
 
-    /// How many times the CPU time of `other` it takes: the median of the ratios within each round.
+    /// Returns the CPU time of `client` as a multiple of that of `other`: the median of the ratios within each
+    /// round.
     pub(crate) fn times(&self, client: Client, other: Client) -> f64 {
         let pairs = self.of(client).zip(self.of(other));
         median(pairs.map(|(client, other)| client.cpu_ns as f64 / other.cpu_ns as f64))

@@ -1,4 +1,4 @@
-/// How much is measured.
+/// The amount of measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     /// Chunks of a stream whose CPU time is measured.
@@ -18,7 +18,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// What is published.
+    /// The amount for published results.
     pub(crate) const FULL: Self = Self {
         chunks: 20_000,
         rounds: 21,

@@ -32,7 +32,7 @@ fn reading(shape: Shape) -> Case {
     })
 }
 
-/// What a client does that parses every event into structs, and no more than that.
+/// Creates the case of a client that only parses every event into structs.
 fn parsing() -> Case {
     Case::new("serde_json, into structs", "event", CHUNKS, |events| {
         let events: Vec<String> = (0..events).map(|number| Shape::STRANGE.event(number)).collect();

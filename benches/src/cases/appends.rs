@@ -1,4 +1,4 @@
-//! What stores are asked in each round of a turn.
+//! Cases of the operations of a store in each round of a turn.
 
 use advisor_chain::memory::ConversationStore;
 use advisor_chain::memory::store::{Batch, BatchKey, EntryKind, NewEntry, Version};
@@ -7,7 +7,8 @@ use advisor_chain::{ConversationKey, InMemoryStore, Message, TurnId};
 use super::{Case, runtime};
 
 pub(super) fn cases() -> Vec<Case> {
-    // What a store does on a thread of its own cannot be counted so; `tests/benches/append.rs` times the others.
+    // Work of a store on a separate thread cannot be counted here; `tests/benches/append.rs` times the other
+    // stores.
     vec![Case::new("append, in memory", "append", (100, 300), appending)]
 }
 

@@ -100,7 +100,7 @@ fn request_again(messages: usize) -> impl FnOnce() {
         }
     };
     runtime.block_on(ask(request.clone()));
-    // What it costs to let go of the messages is no part of it.
+    // Dropping the messages is not part of the measurement.
     std::mem::forget(request.clone());
     move || {
         runtime.block_on(async {

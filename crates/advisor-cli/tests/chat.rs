@@ -152,7 +152,7 @@ fn shared(name: &str) -> std::path::PathBuf {
     folder
 }
 
-/// What the model is told when it reads a file in such a chat.
+/// Returns the text that the model receives when it reads a file in such a chat.
 async fn read(path: &str, more: &[&str]) -> String {
     let call = json!({"path": path}).to_string();
     let server = server([

@@ -1,4 +1,4 @@
-//! What the types promise to the compiler.
+//! Tests of the guarantees that types give to the compiler.
 
 use std::sync::Arc;
 

@@ -25,7 +25,8 @@ fn adds_a_note() -> impl StreamAdvisor {
 }
 
 mod an_advisor_that_adds_to_the_request {
-    // What it adds follows what the user says, and no provider minds: but two user messages in a row it sends.
+    // It adds a message after that of the user. Providers accept this, but the request has two user messages in
+    // a row.
     advisor_testkit::crash_points_of_advisor!(
         crate::adds_a_note(),
         without MemoryIsThePrompt RequestsAreValid

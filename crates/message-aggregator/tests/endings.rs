@@ -1,4 +1,4 @@
-//! How an answer ends: what makes it complete, what cuts it, and which of its calls are complete then.
+//! Tests of the ends of an answer: which are complete, which are cut, and which calls are complete then.
 
 mod common;
 

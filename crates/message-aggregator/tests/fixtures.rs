@@ -1,4 +1,4 @@
-//! Every fixture gives its expected result, whole and under the laws of a stream.
+//! Tests that every fixture gives its expected result, whole and under the laws of a stream.
 
 mod common;
 #[path = "common/fixture.rs"]
@@ -89,7 +89,7 @@ fn fixture_cut_before_finish_truncates_all_calls() {
     }
 }
 
-/// When the call blocks of an answer close, told by what opens and closes.
+/// Returns the order in which the blocks of an answer open and close.
 fn openings_and_ends(settings: AggregatorSettings, deltas: Vec<Delta>) -> Vec<String> {
     let run = run(settings, deltas);
     run.assert_lawful();

@@ -1,4 +1,4 @@
-//! Every bound holds at its value and fails beyond it, typed, and what came before stays readable.
+//! Tests that every bound holds at its value and fails beyond it, typed. Earlier content stays readable.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn signed_call() -> Delta {
     Delta::tool_call(fragment)
 }
 
-/// What fits, what is too much, and what there is too much of.
+/// Deltas within a bound, a delta that exceeds it, and the name of the bound.
 type Row = (Vec<Delta>, Delta, &'static str);
 
 #[test]
@@ -145,7 +145,7 @@ fn law_r1_the_bytes_of_a_whole_answer_are_bounded() {
     }
 }
 
-/// What each block may hold, all blocks together may not.
+/// The sum of blocks that are each within their bound may exceed the bound of the answer.
 #[test]
 fn law_r1_blocks_within_limits_still_form_bounded_answer() {
     let limits = AggregatorSettings::default().limits;

@@ -1,4 +1,4 @@
-//! What can be read while an answer comes in: callbacks at block level, and the state so far.
+//! Tests of reading an answer while it arrives: callbacks at block level, and the state so far.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What holds for any sequence of deltas.
+//! Tests of properties that hold for any sequence of deltas.
 
 #[path = "common/arbitrary.rs"]
 mod arbitrary;
@@ -300,7 +300,7 @@ impl Cuts {
     }
 }
 
-/// Whether pieces of these fragments find their calls without the place in the event.
+/// Returns whether pieces of these fragments find their calls without their position in the event.
 fn one_or_keyed(fragments: &[ToolCallDelta]) -> bool {
     let has_key = |fragment: &ToolCallDelta| {
         fragment.index.is_some() || fragment.call_id.as_ref().is_some_and(|id| !id.is_empty())

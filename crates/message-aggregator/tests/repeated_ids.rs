@@ -235,7 +235,7 @@ struct Sent {
     id: &'static str,
     name: &'static str,
     arguments: String,
-    /// Where the arguments are cut.
+    /// The positions at which the arguments are cut.
     cuts: Vec<Index>,
 }
 
@@ -248,7 +248,7 @@ impl Sent {
         starts.zip(ends).map(|(start, end)| &self.arguments[start..end]).collect()
     }
 
-    /// What may run of it.
+    /// Returns the name and the arguments that may run.
     fn told(&self) -> (&str, &str) {
         (self.name, &self.arguments)
     }
@@ -326,7 +326,7 @@ proptest! {
         prop_assert_eq!(ids.len(), calls.len());
     }
 
-    /// Whatever ids the pieces have, also those of other calls: what runs was called.
+    /// Pieces with any ids, also those of other calls, run only calls that the model made.
     #[test]
     fn law_t6_calls_never_mix_arguments_under_any_ids(
         calls in sent(),
@@ -543,12 +543,12 @@ fn law_t6_ended_call_without_arguments_waits_for_answer_end() {
     assert!(!closes_early(""));
 }
 
-/// How a server tells its calls apart: the same way in the whole answer.
+/// The keys with which a server identifies its calls, the same in the whole answer.
 #[derive(Debug, Clone)]
 struct Server {
     ids: &'static [&'static str],
     indexes: &'static [Option<i64>],
-    /// Whether pieces behind the first have the id, the index and the name, one after another.
+    /// For each piece after the first: whether it repeats the id, the index and the name.
     repeats: Vec<(bool, bool, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! Whatever comes, however it is cut: one outcome, no panic.
+//! Tests that any bytes, in any split, give one outcome and no panic.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! What goes back to a server is what it wants to see again, checked against requests that real clients sent to real servers.
+//! Tests that replayed answers have the form that a server expects, against requests that real clients sent to
+//! real servers.
 
 #![allow(
     clippy::expect_used,

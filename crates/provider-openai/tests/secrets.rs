@@ -75,7 +75,7 @@ fn enable_callsites() {
     });
 }
 
-/// Every line that is logged on this thread until the guard is dropped, and spans with all they record.
+/// Captures every line that is logged on this thread until the guard is dropped, and the fields of all spans.
 fn trace() -> (Lines, tracing::subscriber::DefaultGuard) {
     enable_callsites();
     let lines = Lines::default();
@@ -94,7 +94,8 @@ impl Lines {
     }
 }
 
-/// What the key looks like where a server repeats it: as it is, in other case, in a URL, in JSON, in base64, and cut off.
+/// Returns the forms in which a server may repeat the key: unchanged, in other case, in a URL, in JSON, in
+/// base64, and cut.
 fn disguises() -> Vec<String> {
     let percent: String = KEY.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let unicode: String = KEY.bytes().map(|byte| format!("\\u{byte:04x}")).collect();

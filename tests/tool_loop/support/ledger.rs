@@ -31,7 +31,7 @@ impl Ledger {
         Self { stages: Some(stages.clone()), ..Self::default() }
     }
 
-    /// What was kept, in order.
+    /// Returns the records, in order.
     pub(crate) fn records(&self) -> Vec<Record> {
         self.told.lock().unwrap().records.clone()
     }
@@ -48,7 +48,7 @@ impl Ledger {
         told.input.iter().cloned().chain(recorded).collect()
     }
 
-    /// How the turn ended, if it did.
+    /// Returns the end of the turn, if it has ended.
     pub(crate) fn end(&self) -> Option<TurnEnd> {
         self.records().into_iter().rev().find_map(|record| match record.step {
             Step::End(end) => Some(end),

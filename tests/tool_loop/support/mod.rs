@@ -1,4 +1,4 @@
-//! What the tests of the loop share: running a turn to its end, tools, recorders and watched hooks.
+//! Shared parts of the tests of the loop: running a turn to its end, tools, recorders and observed hooks.
 
 mod ledger;
 mod reading;

@@ -18,7 +18,7 @@ pub(crate) async fn in_time<T>(waiting: impl Future<Output = T>) -> T {
     timeout(LONGEST, waiting).await.expect("it waits for ever")
 }
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// All chunks, `Completed` included.
@@ -49,7 +49,7 @@ impl Run {
         self.chunks.iter().filter_map(Chunk::text).collect()
     }
 
-    /// What was shown, put together from deltas only.
+    /// Folds the shown content, from deltas only.
     pub(crate) fn fold(&self) -> ChunkFold {
         let mut fold = ChunkFold::new();
         self.chunks.iter().for_each(|chunk| fold.push(chunk));
@@ -148,7 +148,7 @@ fn assert_well_formed(chunks: &[Chunk]) {
     }
 }
 
-/// Every block that was shown of the response's round is a block of the response, in its order.
+/// Checks that every shown block of the response's round is a block of the response, in its order.
 fn assert_shown(fold: &ChunkFold, response: &ChatResponse) {
     let shown = fold.blocks(response.round());
     let known: Vec<_> = response.blocks().map(|(id, block)| (id, block.clone())).collect();

@@ -1,4 +1,4 @@
-//! Every place of a turn at which something outside the loop's own code runs, as a named stage.
+//! Names every place of a turn at which code outside the loop runs, as a stage.
 
 use std::sync::{Arc, Mutex};
 
@@ -49,12 +49,12 @@ impl Stages {
         Error::new(ErrorKind::Advisor, "failed as the test wants")
     }
 
-    /// Whether this stage is to fail.
+    /// Returns whether this stage must fail.
     pub(crate) fn fails(&self, stage: &str) -> bool {
         self.fails_at.as_deref() == Some(stage)
     }
 
-    /// What `finalize` was given, each time it ran.
+    /// Returns the outcome that `finalize` received, each time it ran.
     pub(crate) fn outcomes(&self) -> Vec<LoopOutcome> {
         self.outcomes.lock().unwrap().clone()
     }

@@ -3,7 +3,7 @@ use nix::sys::time::TimeVal;
 
 use crate::monotonic_ns;
 
-/// What this process has spent so far.
+/// The resources that this process has used so far.
 pub(crate) struct Meter {
     cpu_ns: u64,
     wall_ns: u64,

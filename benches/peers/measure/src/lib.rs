@@ -1,7 +1,7 @@
-//! What every client does in the same way: reading its task, warming up, counting, and telling the result.
+//! Shared work of every client: reading its task, warming up, counting, and reporting the result.
 //!
-//! A client is a program of its own, so that its CPU time and its memory are its own. It implements [`Peer`] and
-//! calls [`main`]; the driver runs it and reads one line of JSON, a [`Report`].
+//! A client is a separate program, so that its CPU time and memory are not mixed with those of others. It
+//! implements [`Peer`] and calls [`main`]. The driver runs it and reads one line of JSON, a [`Report`].
 
 mod clock;
 mod cost;

@@ -8,7 +8,7 @@ pub fn peak_kib() -> u64 {
     field("self", "VmHWM:").expect("Linux tells every process its own peak")
 }
 
-/// What `process`, a number or `self`, has resident, in KiB; `None` once it has ended.
+/// Returns the resident memory of `process`, a number or `self`, in KiB; `None` once it has ended.
 #[must_use]
 pub fn resident_kib(process: &str) -> Option<u64> {
     field(process, "VmRSS:")

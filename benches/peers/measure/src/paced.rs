@@ -39,7 +39,7 @@ async fn one<P: Peer>(peer: P, seen: Rc<RefCell<Seen>>, opened: u64) {
     .await;
 }
 
-/// What was seen of all streams.
+/// Counts over all streams.
 struct Seen {
     /// The chunk of a stream that is its middle.
     middle: usize,

@@ -76,7 +76,7 @@ async fn stalled<P: Peer>(task: &Task, pause: Duration) -> Stalled {
             std::future::pending::<()>().await;
         }
     }));
-    // Whatever works beside the reader goes on meanwhile. The stream is still there when its memory is looked at.
+    // Background work of the client continues meanwhile. The stream still exists when its memory is measured.
     let ended = tokio::time::timeout(pause, turn.as_mut()).await;
     assert!(ended.is_err(), "the stream ended before its reader stopped");
     Stalled { before_kib, after_kib: resident_kib("self").unwrap_or_default() }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// What a client tells the driver, as one line of JSON.
+/// The result that a client prints for the driver, as one line of JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Report {
     /// Of [`Mode::Cold`](crate::Mode::Cold) and [`Mode::Warm`](crate::Mode::Warm).
@@ -11,7 +11,7 @@ pub enum Report {
     Stalled(Stalled),
 }
 
-/// What one turn cost.
+/// The cost of one turn.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Streamed {
     /// Requests that the turn took; the same for all clients.
@@ -22,13 +22,13 @@ pub struct Streamed {
     pub cpu_ns: u64,
     /// Time that it took.
     pub wall_ns: u64,
-    /// When the first text came, on the clock of [`monotonic_ns`](crate::monotonic_ns).
+    /// The time of the first text, on the clock of [`monotonic_ns`](crate::monotonic_ns).
     pub first_text_at: u64,
     /// The most memory of the whole process.
     pub peak_kib: u64,
 }
 
-/// What many slow streams at once cost.
+/// The cost of many slow streams at once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Paced {
     /// Chunks that came, of all streams.
@@ -49,7 +49,7 @@ pub struct Paced {
     pub first_p50_ns: u64,
 }
 
-/// What a reader that stops reading costs.
+/// The memory of a client whose reader has stopped.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Stalled {
     /// Memory before the stream was opened.

@@ -1,14 +1,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What the server answers, named in the path of a request: `text-20000-16`.
+/// The answer of the server, named in the path of a request: `text-20000-16`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scenario {
     /// The shape of the answer.
     pub kind: Kind,
-    /// How many chunks; of [`Kind::Tools`] how many rounds with calls.
+    /// The number of chunks; for [`Kind::Tools`] the number of rounds with calls.
     pub count: usize,
-    /// How many chunks the server writes at once; of [`Kind::Tools`] how many calls a round has; of [`Kind::Paced`]
+    /// The number of chunks per write; for [`Kind::Tools`] the number of calls per round; for [`Kind::Paced`]
     /// the milliseconds between two chunks.
     pub by: usize,
 }
@@ -49,7 +49,7 @@ impl Scenario {
         Self { kind, count, by }
     }
 
-    /// Whether the client is to offer its tool.
+    /// Returns whether the client offers its tool.
     #[must_use]
     pub fn has_tools(self) -> bool {
         matches!(self.kind, Kind::Arguments | Kind::Tools)

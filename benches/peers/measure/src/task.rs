@@ -2,18 +2,18 @@ use std::time::Duration;
 
 use crate::Scenario;
 
-/// What a client is asked to do: `MODE BASE SCENARIO [NUMBER]`.
+/// The task of a client: `MODE BASE SCENARIO [NUMBER]`.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// How.
     pub mode: Mode,
-    /// Where the server is, such as `http://127.0.0.1:8080`.
+    /// The address of the server, such as `http://127.0.0.1:8080`.
     pub base: String,
-    /// What it is to answer.
+    /// The requested answer.
     pub scenario: Scenario,
 }
 
-/// How a client is measured.
+/// The way in which a client is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// One turn in a fresh process.

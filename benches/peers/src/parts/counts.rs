@@ -52,7 +52,7 @@ fn note_advisors(goals: &mut Goals, counts: &Counts) {
     goals.at_most("one more advisor that does not look: instructions/chunk", 0.0, one_more(still, 0));
 }
 
-/// What the bench prints.
+/// Runs the benchmark and returns its output.
 fn printed() -> String {
     eprintln!("    counts of the parts");
     let output = cargo()

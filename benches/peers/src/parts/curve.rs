@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use peer_measure::resident_kib;
 
-/// How long memory is left alone between two looks at it.
+/// The time between two measurements of memory.
 const STEP: Duration = Duration::from_millis(2);
-/// How many of the looks are shown.
+/// The number of measurements in the output.
 const SHOWN: usize = 16;
 
-/// What a program has resident over time, at even distances from its start to its end, in MiB.
+/// Returns the resident memory of a program in MiB, at even intervals from its start to its end.
 pub(super) fn of(mut command: Command) -> String {
     let mut child = command.spawn().expect("a client can be started");
     let process = child.id().to_string();

@@ -1,4 +1,4 @@
-//! What is measured, part by part. Each prints its tables and notes which goals it reached.
+//! The parts of the measurement. Each prints its tables and notes which goals it reached.
 
 mod counts;
 mod curve;
@@ -37,7 +37,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Those that need nothing but Rust.
+    /// The parts that need only Rust.
     pub(crate) const ALL: [Self; 7] =
         [Self::Text, Self::Shapes, Self::Tools, Self::Paced, Self::Stalled, Self::Start, Self::Counts];
 

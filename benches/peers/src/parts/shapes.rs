@@ -16,7 +16,7 @@ const SHAPES: [(Kind, &str, &[Client]); 4] = [
     (Kind::Arguments, "tool arguments", &Client::WITH_TOOLS),
 ];
 
-/// How much dearer than text a chunk of another shape may be.
+/// The highest allowed cost of another chunk shape, as a multiple of the cost of text.
 const DEARER: f64 = 1.5;
 
 pub(super) fn run(bench: &mut Bench) {

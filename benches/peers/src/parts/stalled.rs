@@ -10,7 +10,7 @@ use crate::table::Table;
 const AT_ONCE: usize = 16;
 /// Longer than the server needs to fill the socket, or, where a client takes all, to send everything.
 const PAUSE: Duration = Duration::from_secs(3);
-/// What memory may differ by without growing with the stream: the allocator's pages, the socket's luck.
+/// The difference in memory that does not count as growth: pages of the allocator, timing of the socket.
 const NOISE_MIB: f64 = 1.0;
 
 pub(super) fn run(bench: &mut Bench) {
@@ -28,7 +28,7 @@ pub(super) fn run(bench: &mut Bench) {
     println!("\n## A reader that stops after ten chunks, for {} s\n\n{table}", PAUSE.as_secs());
 }
 
-/// How much memory has grown when the reader has stopped for long.
+/// Returns the growth of memory in MiB after the reader has stopped.
 fn more_mib(bench: &Bench, client: Client, chunks: usize) -> f64 {
     let scenario = Scenario::new(Kind::Text, chunks, AT_ONCE);
     let Report::Stalled(Stalled { before_kib, after_kib }) =

@@ -27,7 +27,7 @@ fn per_round(bench: &mut Bench, client: Client, rounds: usize, parallel: usize) 
     Some((all - one) / (rounds - 1) as f64)
 }
 
-/// How the instructions of all rounds grow from the shortest turn to the longest.
+/// Returns the growth of the instructions of all rounds, from the shortest turn to the longest.
 fn growth(bench: &mut Bench, client: Client, parallel: usize) -> Option<f64> {
     let (few, many) = (*bench.size.loops.first()?, *bench.size.loops.last()?);
     let small = per_round(bench, client, few, parallel)? * (few - 1) as f64;

@@ -7,7 +7,7 @@ use super::events;
 /// Head of every answer.
 pub(super) const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
     cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
-/// What ends a chunked body.
+/// The end of a chunked body.
 pub(super) const END: &[u8] = b"0\r\n\r\n";
 /// Events a write where the scenario does not say.
 const BATCH: usize = 16;
@@ -34,7 +34,7 @@ impl Answer {
         Self::framed(&events, batch.max(1))
     }
 
-    /// What is written at once, piece by piece.
+    /// Returns the pieces of the body, each of which is one write.
     pub(super) fn writes(&self) -> impl Iterator<Item = &[u8]> {
         self.cuts.windows(2).map(|cut| &self.bytes[cut[0]..cut[1]])
     }

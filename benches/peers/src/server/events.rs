@@ -3,7 +3,7 @@
 use peer_measure::weather;
 use serde_json::json;
 
-/// What a token of text looks like, as it stands in JSON: some with escapes, some beyond ASCII.
+/// Tokens of text in JSON form: some with escapes, some beyond ASCII.
 const TOKENS: [&str; 32] = [
     " The", " ferry", " leaves", " at", " 7", ":", "30", " from", " Ærø", ",", " they", "'re", " told", ".",
     "\\n\\n", " \\\"On", " time", "\\\"", " \\u2013", " naïve", " 東京", " advisor", " chains", " stream",

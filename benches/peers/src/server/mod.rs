@@ -26,7 +26,7 @@ const BACKLOG: u32 = 4096;
 pub(crate) fn run() -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     std::thread::spawn(|| {
-        // Whoever started this process holds the other end. That it ends is all that is wanted of it.
+        // The parent process holds the other end. The read returns when the parent ends.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });

@@ -7,18 +7,18 @@ use tokio::net::TcpStream;
 
 const READ: usize = 256 * 1024;
 
-/// What the server has to know of a request.
+/// The parts of a request that the server needs.
 pub(super) struct Request {
-    /// What is asked for; `None` if the path names nothing.
+    /// The requested scenario; `None` if the path names none.
     pub(super) scenario: Option<Scenario>,
-    /// How many results of tools its messages hold.
+    /// The number of tool results in its messages.
     pub(super) tool_results: usize,
 }
 
 /// Reads requests off a connection.
 #[derive(Default)]
 pub(super) struct Requests {
-    /// What was read and belongs to the next request.
+    /// The bytes already read that belong to the next request.
     buffer: Vec<u8>,
 }
 

@@ -29,7 +29,7 @@ fn read_all(mut master: File) -> String {
     text_of(&all).replace("\r\n", "\n")
 }
 
-/// What is shown of an answer with a reasoning before it.
+/// Returns the output of an answer that follows reasoning.
 async fn shown(variables: &[(&str, &str)]) -> String {
     let server = server([answer().reasoning("Hm.\nSo").text("Hi").finish("stop")]).await;
     let (master, slave) = terminal();
@@ -73,7 +73,7 @@ async fn d12_failed_turn_does_not_end_terminal_chat() {
     let mut typed = master.try_clone().unwrap();
     let screen = tokio::task::spawn_blocking(move || {
         let (mut all, mut buffer) = (String::new(), [0; 4096]);
-        // What is typed when a prompt follows what is shown.
+        // The typed lines, each with the output that comes before its prompt.
         let mut script = [("Ctrl-D", "one\r"), ("error: ", "two\r"), ("Hi", "\x04")].into_iter().peekable();
         while let Ok(length @ 1..) = master.read(&mut buffer) {
             all += &String::from_utf8_lossy(&buffer[..length]);

@@ -8,7 +8,7 @@ use advisor_testkit::{ChatTranscript, ReplayServer, Reply};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Child;
 
-/// How long a test waits for the program. It takes far less, also on a busy machine.
+/// The longest time that a test waits for the program. It takes far less, even on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// The program without what the environment of the test says about servers and terminals.

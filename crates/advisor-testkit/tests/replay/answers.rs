@@ -1,4 +1,4 @@
-//! What the server answers.
+//! Tests of the replay server's answers.
 
 use super::client::Client;
 use super::{BODY, soon};

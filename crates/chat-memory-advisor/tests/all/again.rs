@@ -145,8 +145,7 @@ async fn law_k3_dropped_run_hides_no_answer_of_other_process() {
     }
 }
 
-/// What a run was writing when it was dropped is its own.
-/// The lease of a dropped turn was given back, though its end could not be written.
+/// A dropped run ends only itself. Its lease was released, although its end could not be written.
 #[tokio::test]
 async fn law_k3_unfinished_run_never_ends_run_holding_its_lease() {
     let store = FaultStore::new(InMemoryStore::new().with_leases());
@@ -357,7 +356,7 @@ async fn turn_outside_window_is_recognized() {
     assert_eq!(next.next().await.unwrap().unwrap_err().kind(), ErrorKind::Provider { status: None });
 }
 
-/// What closes the turn that was dropped is still being written when it is submitted again.
+/// The close of a dropped turn is still being written when the turn is submitted again.
 #[tokio::test]
 async fn a_turn_goes_on_beside_what_closes_it() {
     for slow in 0..12 {

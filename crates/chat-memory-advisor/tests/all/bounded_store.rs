@@ -53,7 +53,7 @@ async fn listed(store: &InMemoryStore) -> Vec<ConversationKey> {
     store.list(&Page::first(key(0).tenant(), usize::MAX)).await.unwrap()
 }
 
-/// What can be done to one of a few conversations.
+/// An operation on one of a few conversations.
 #[derive(Debug, Clone, Copy)]
 enum Operation {
     /// A turn, which ends at once or stays open.
@@ -84,21 +84,21 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What is known of a conversation that the store has a place for.
+/// The expected state of a conversation for which the store has a place.
 #[derive(Default)]
 struct Known {
     entries: u64,
     open: Option<String>,
     held: bool,
-    /// When it was used last.
+    /// The step of the last use.
     used: usize,
 }
 
-/// What a store of so many places does, in the simplest words.
+/// The reference model of a store with `most` places.
 struct Model {
     most: usize,
     places: BTreeMap<usize, Known>,
-    /// Those that were handed out, for each conversation, whether or not it is still there.
+    /// The granted fencing tokens of each conversation, including evicted ones.
     fences: BTreeMap<usize, Vec<FencingToken>>,
 }
 
@@ -140,7 +140,7 @@ impl Both {
                 let Some(fences) = self.model.fences.get(&number) else { return };
                 let Some(&fence) = fences.iter().nth_back(ago) else { return };
                 if ago == 0 {
-                    // Whether it is still good depends on what was let go; that it makes no harm is seen below.
+                    // Whether the latest token is still valid depends on evictions, so it is not used here.
                     return;
                 }
                 let at = version(&self.store, &key(number)).await;
@@ -168,7 +168,7 @@ impl Both {
                 if let Some(known) = self.model.places.get_mut(&number) {
                     (known.entries, known.open) = (0, None);
                     if !known.held {
-                        // What is deleted is forgotten, as in every store.
+                        // Deletion removes the conversation's fencing tokens, as in every store.
                         self.model.places.remove(&number);
                         self.model.fences.remove(&number);
                     }
@@ -230,8 +230,8 @@ impl Both {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// What is there, what makes room, what is refused: all as the model says, and an old fence never writes, whatever
-    /// has become of its conversation.
+    /// The store keeps, evicts and refuses as the model does. An old fencing token never writes, even after an
+    /// eviction.
     #[test]
     fn store_evicts_least_recently_used_idle_conversation(
         most in 1..4_usize,
@@ -271,7 +271,7 @@ async fn full_store_reports_limit_until_turn_ends() {
     let refused = store.append(&key(2), Version::EMPTY, said("c", true)).await.unwrap_err();
     assert!(matches!(refused, StoreError::Full { limit: 2 }), "{refused:?}");
     assert!(refused.to_string().contains("2 conversations"), "{refused}");
-    // What is there goes on.
+    // A stored conversation can still continue.
     store.append(&key(0), open, end("a")).await.unwrap();
     store.append(&key(2), Version::EMPTY, said("c", true)).await.unwrap();
     assert_eq!(listed(&store).await, [key(1), key(2)]);
@@ -370,15 +370,15 @@ async fn full_conversation_accepts_only_end_of_running_turn() {
     assert!(refused.to_string().contains("3 entries"), "{refused}");
     let ended = store.append(&key(0), second, end("b")).await.unwrap();
     assert_eq!(ended, Version::new(4));
-    // What was written is recognised, and other conversations are as before.
+    // The store recognises the stored batch, and other conversations are unchanged.
     assert_eq!(store.append(&key(0), first, said("b", false)).await.unwrap(), second);
     let refused = store.append(&key(0), ended, said("c", true)).await;
     assert!(matches!(refused, Err(StoreError::ConversationFull { .. })), "{refused:?}");
     store.append(&key(1), Version::EMPTY, said("c", true)).await.unwrap();
 }
 
-/// What a service sees: however many conversations there are, those that were used last are remembered, and one with
-/// a turn that runs is among them.
+/// However many conversations a service has, the store keeps the most recently used ones, and those with a
+/// running turn.
 #[tokio::test]
 async fn service_remembers_most_recently_used_conversations() {
     let store = InMemoryStore::with_max_conversations(bound(3));

@@ -391,8 +391,8 @@ async fn a_failed_turn_gives_its_lease_back() {
     }
 }
 
-/// Every point of waiting at which turns that are about to begin can be dropped, and every two of them, leave the
-/// conversation usable for its own process at once.
+/// Turns are dropped at every await point of their beginning, and at every two of them. The same process can
+/// then use the conversation at once.
 #[tokio::test(start_paused = true)]
 async fn law_k4_turns_dropped_while_beginning_leave_own_process_unlocked() {
     for (first, second) in (0..10).flat_map(|first| (0..14).map(move |second| (first, second))) {

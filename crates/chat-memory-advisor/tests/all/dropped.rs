@@ -91,7 +91,7 @@ async fn spawner_closes_dropped_turn_at_once() {
 
 #[tokio::test]
 async fn next_turn_may_begin_while_dropped_one_closes() {
-    // Whoever comes first closes it; the other one finds it closed.
+    // The first of the two writes the close; the other one finds the turn closed.
     for polls in 0..8 {
         let (memory, store) = memory();
         let (sender, mut closing) = tokio::sync::mpsc::unbounded_channel();
@@ -241,7 +241,7 @@ async fn dropped_in(
     poll_until_stuck(&mut dropped).await;
     drop(dropped);
     let asked = model.calls();
-    // What the first turn did not come to ask for is left out.
+    // The answers that the first turn did not request are skipped.
     let skipped = ScriptedModel::new([Answer::from_text("next")]);
     let next = builder(&memory, place, &skipped).advisor(Rounds::default()).build().unwrap();
     ask(&next, "2").await.unwrap();

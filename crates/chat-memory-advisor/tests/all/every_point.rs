@@ -25,7 +25,7 @@ struct World {
     place: Phase,
 }
 
-/// How far a turn came.
+/// The progress of a turn.
 struct Came {
     /// The text of the unfinished round that was shown.
     shown: String,
@@ -78,7 +78,7 @@ async fn poll(mut turn: TurnStream, polls: usize) -> Came {
     came
 }
 
-/// How many polls a whole turn takes.
+/// Returns the number of polls of a whole turn.
 async fn polls_of_a_turn(place: Phase) -> usize {
     for polls in 0.. {
         if World::new(place).turn("go", polls).await.ended {

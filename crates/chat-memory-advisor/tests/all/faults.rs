@@ -230,7 +230,7 @@ async fn turn_continues_after_abandoned_append() {
         request.turn.record(&record).await?;
         Ok(ChunkStream::answer(closing))
     });
-    // What was begun to be appended is appended before anything else, so that it cannot come late.
+    // An append that has begun is finished before the next one, so it cannot arrive late.
     let log = "u:go a(1)Look r1! a:Time is up. .";
     for fault in [StoreFault::HangBefore, StoreFault::HangAfter] {
         let store = TestStore::default();

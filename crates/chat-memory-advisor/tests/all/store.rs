@@ -55,7 +55,7 @@ impl TestStore {
         self.counted.inner.load(key, ReadRange::All).await.unwrap().entries
     }
 
-    /// Whether a fault is still to come.
+    /// Returns whether a fault is pending.
     pub(crate) fn is_faulty(&self) -> bool {
         self.faulty.pending_faults() > 0
     }
@@ -147,7 +147,7 @@ impl ConversationStore for CountingStore {
     }
 }
 
-/// Whether a turn's last entry is its end.
+/// Returns whether the last entry of a log is the end of a turn.
 pub(crate) fn has_ended(log: &[Entry]) -> bool {
     log.last().is_some_and(|last| matches!(last.kind, EntryKind::TurnEnded(_)))
 }

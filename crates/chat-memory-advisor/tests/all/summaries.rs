@@ -78,7 +78,7 @@ async fn oldest_turns_summary_is_stored_with_next_input() {
             "s:S s:Summary of the conversation so far:\nThey counted on. u:5 a:e u:6 a:f u:7"
         );
 
-        // What a summary tells of stays, and a memory without summaries sends it.
+        // Summarised entries stay in the store, and a memory without summaries sends them.
         let log = store.load(&key(), ReadRange::All).await.unwrap().entries;
         assert_eq!(log.iter().filter(|entry| matches!(entry.kind, EntryKind::Summary(_))).count(), 2);
         let plain = ChatMemoryAdvisor::new(store.clone()).transcript(&key()).await.unwrap();

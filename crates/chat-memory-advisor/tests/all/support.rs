@@ -1,4 +1,4 @@
-//! What the tests share: a client with memory, a small tool loop, and transcripts in a few words.
+//! Shared parts of the tests: a client with memory, a small tool loop, and transcripts as short words.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub(crate) async fn read_until(turn: &mut TurnStream, text: &str) {
     }
 }
 
-/// What the `nth` request sent; it is valid.
+/// Returns the messages of the `nth` request, and checks that they are valid.
 pub(crate) fn sent(model: &ScriptedModel, nth: usize) -> String {
     let prompt = &model.prompts()[nth];
     assert_eq!(validate_transcript(&prompt.messages), [], "{}", words(&prompt.messages));

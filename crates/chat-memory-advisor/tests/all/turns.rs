@@ -82,7 +82,7 @@ async fn windows_hold_whole_turns_or_tokens_that_fit() {
     ask(&client, "2").await.unwrap();
     let second = "u:2 a(1) r1 a:two";
     let all = format!("u:1 a:one {second}");
-    // What is shown is what the next turn is sent beside its own messages, which are a turn themselves.
+    // The transcript is the part that the next turn sends beside its own messages, which count as one turn.
     for (turns, held) in [(0, ""), (1, ""), (2, second), (3, &*all), (9, &*all)] {
         let memory = memory.clone().with_window(Window::Turns(turns));
         assert_eq!(words(&memory.transcript(&key()).await.unwrap()), held, "of {turns} turns");

@@ -1,4 +1,4 @@
-//! What a window sends does not depend on how much of the log was read.
+//! Tests that the messages of a window do not depend on how much of the log was read.
 
 use std::sync::{Arc, Mutex};
 
@@ -85,7 +85,7 @@ enum Ends {
     Open,
 }
 
-/// How the turn begins that is looked at.
+/// The beginning of the tested turn.
 #[derive(Debug, Clone, Copy)]
 enum Begins {
     /// With a question of this size.
@@ -96,7 +96,7 @@ enum Begins {
     Branching(usize),
 }
 
-/// What a turn is asked with, how, and what its rounds are.
+/// The stored turns, the window, and the input and rounds of the tested turn.
 #[derive(Debug, Clone)]
 struct Case {
     stored: Vec<Stored>,
@@ -152,10 +152,10 @@ fn entries((number, (question, rounds, ends)): (usize, &Stored)) -> Vec<NewEntry
         .collect()
 }
 
-/// What became of a turn.
+/// The result of a turn.
 #[derive(Debug, PartialEq)]
 struct Came {
-    /// What each of its requests sent.
+    /// The messages of each of its requests.
     sent: Vec<String>,
     outcome: Result<String, String>,
 }

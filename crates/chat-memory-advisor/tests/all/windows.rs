@@ -1,4 +1,4 @@
-//! What is sent of a conversation that is larger than its window, and of a turn that is.
+//! Tests of the messages that are sent if a conversation, or one turn, is larger than the window.
 
 use advisor_core::{ErrorKind, Message, Phase};
 use advisor_testkit::Answer;
@@ -84,7 +84,7 @@ async fn oversized_turn_can_be_refused() {
             for prompt in model.prompts() {
                 assert_eq!(validate_transcript(&prompt.messages), []);
             }
-            // What was refused leaves the conversation usable.
+            // A refused turn leaves the conversation usable.
             ask(&client, "next").await.unwrap_or_default();
             assert_ne!(model.calls(), 0);
         }

@@ -1,4 +1,4 @@
-//! What a load reads, counted by the server.
+//! Tests of the rows and pages that a load reads, counted by the server.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ async fn counts(pool: &Pool, place: &Place) -> Read {
     Read { rows: row.get(0), pages: row.get(1) }
 }
 
-/// What one load costs, on the pool's only connection, when it is asked for the second time.
+/// Measures the second load of a conversation, on the pool's only connection.
 async fn cost(
     store: &PostgresStore,
     pool: &Pool,

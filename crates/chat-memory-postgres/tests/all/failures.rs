@@ -1,4 +1,4 @@
-//! What goes wrong, and which error it is.
+//! Tests of failures and their errors.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ async fn server_timeout_makes_outcome_unknown_and_drops_connection() {
     place.remove().await;
 }
 
-/// What was sent on it may never be answered, and until then nothing else is.
+/// A statement on the connection may stay unanswered for ever, and blocks all later statements on it.
 #[tokio::test]
 async fn connection_with_pending_answer_is_not_reused() {
     let Some(place) = Place::new() else { return };

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared parts of the tests.
 
 use std::io::Write as _;
 use std::sync::Once;
@@ -69,7 +69,7 @@ pub(crate) fn key(conversation: &str) -> ConversationKey {
     ConversationKey::new(conversation).unwrap()
 }
 
-/// What a user said, each text an entry.
+/// Creates a batch of user messages, one entry per text.
 pub(crate) fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
     let kinds = texts.iter().map(|text| EntryKind::Message(Message::user(*text)));
     batch(turn, round, kinds)

@@ -1,4 +1,4 @@
-//! What a load costs, counted on the way.
+//! Tests of the cost of a load, counted by a relay.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use conversation_store::{ConversationStore, EntryId, ReadRange, Version};
 use crate::relay::Relay;
 use crate::support::{Place, ended, key, said};
 
-/// What one load costs.
+/// The cost of one load.
 #[derive(Debug)]
 struct Cost {
     scripts: u64,
@@ -27,7 +27,7 @@ async fn cost(store: &RedisStore, relay: &Relay, name: &str, view: ReadRange) ->
     Cost { scripts, bytes, entries }
 }
 
-/// What one load takes.
+/// Returns the mean time of one load.
 async fn time(store: &RedisStore, name: &str, view: ReadRange) -> Duration {
     let started = Instant::now();
     for _ in 0..200 {

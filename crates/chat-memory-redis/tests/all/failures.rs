@@ -1,4 +1,4 @@
-//! What goes wrong, and which error it is.
+//! Tests of failures and their errors.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -102,7 +102,7 @@ async fn connection_lost_after_append_makes_outcome_unknown() {
     assert!(matches!(appended, Err(StoreError::OutcomeUnknown { .. })), "{appended:?}");
     // The same batch under the same key tells, on a new connection.
     assert_eq!(store.append(&key("c"), version, batch).await.unwrap(), Version::new(2));
-    // What only reads leaves nothing open.
+    // A failed read never has an unknown outcome.
     fail(&store, &relay, Fault::Cut).await;
     let read = store.load(&key("c"), ReadRange::All).await.unwrap_err();
     assert_eq!(unavailable(&read), Some(true), "{read:?}");
@@ -150,7 +150,7 @@ async fn abandoned_silent_connection_is_not_reused() {
     let given_up = timeout(Duration::from_millis(600), store.load(&key("c"), ReadRange::All)).await;
     assert!(given_up.is_err(), "{given_up:?}");
     assert_eq!(store.load(&key("c"), ReadRange::All).await.unwrap().version, version);
-    // Who gives up at once has learnt nothing of it.
+    // A call that is dropped at once does not replace the connection.
     let made = relay.connections();
     for _ in 0..3 {
         assert!(store.load(&key("c"), ReadRange::All).now_or_never().is_none());

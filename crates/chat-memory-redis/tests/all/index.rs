@@ -47,7 +47,7 @@ async fn stepping(place: &Place) -> (RedisStore, Stepping) {
     (store, stepping)
 }
 
-/// Who is listed is who exists.
+/// Checks that the list contains exactly the existing conversations.
 async fn check(store: &RedisStore, what: &str) -> bool {
     let listed = store.list(&Page::first("default", 9)).await.unwrap();
     let there = store.load(&key("c"), ReadRange::LastEntries(0)).await.unwrap().version > Version::EMPTY;
@@ -55,7 +55,7 @@ async fn check(store: &RedisStore, what: &str) -> bool {
     there
 }
 
-/// Every order in which the commands of one who makes and one who deletes a conversation can be run.
+/// Interleaves the commands of a creating and of a deleting process in every order.
 #[tokio::test]
 async fn making_and_deleting_at_once_hides_no_conversation() {
     let Some(place) = Place::new() else { return };
@@ -102,7 +102,7 @@ async fn making_and_deleting_at_once_hides_no_conversation() {
     place.remove().await;
 }
 
-/// Whoever is dropped after any command leaves a list that is true, and what was begun can be done again.
+/// After a drop at any command the list is correct, and the operation can be repeated.
 #[tokio::test]
 async fn crash_at_any_command_leaves_correct_list() {
     let Some(place) = Place::new() else { return };

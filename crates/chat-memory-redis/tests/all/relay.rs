@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What becomes of the server's next words.
+/// The treatment of the server's next answer.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     /// They are lost with the connection.
@@ -26,14 +26,14 @@ pub(crate) struct Relay {
 }
 
 struct Shared {
-    /// What is broken next, and how many answers come before it.
+    /// The next fault, and the number of answers before it.
     fault: Mutex<Option<(u32, Fault)>>,
     bytes: AtomicU64,
     scripts: AtomicU64,
-    /// How often all connections were closed.
+    /// The number of times that all connections were closed.
     closed: watch::Sender<u32>,
     open: watch::Sender<u32>,
-    /// How many were ever made.
+    /// The number of connections ever made.
     made: AtomicU64,
     faults: watch::Sender<u32>,
     refuses: AtomicBool,
@@ -80,7 +80,7 @@ impl Relay {
         *self.shared.fault.lock().unwrap() = Some((answers, fault));
     }
 
-    /// What becomes of the answer that has come.
+    /// Returns the fault for the received answer, if it is due.
     fn fault(&self) -> Option<Fault> {
         let mut next = self.shared.fault.lock().unwrap();
         match next.take() {
@@ -111,7 +111,7 @@ impl Relay {
         }
     }
 
-    /// How many connections there have been.
+    /// Returns the number of connections ever made.
     pub(crate) fn connections(&self) -> u64 {
         self.shared.made.load(Ordering::SeqCst)
     }

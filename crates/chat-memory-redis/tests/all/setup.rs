@@ -1,4 +1,4 @@
-//! How a store is opened, and what it refuses to open.
+//! Tests of opening a store, and of refusals to open it.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared parts of the tests.
 
 use std::io::Write as _;
 use std::sync::Once;
@@ -113,7 +113,7 @@ impl Place {
         cmd("LSET").arg(key).arg(0).arg(fork).exec_async(&mut self.connection().await).await.unwrap();
     }
 
-    /// What these parts of conversation `c` hold, as the server writes it down.
+    /// Returns these parts of conversation `c` in the server's serialised form.
     pub(crate) async fn dumps(&self, parts: &[&str]) -> Vec<Option<Vec<u8>>> {
         let mut dumps = Vec::new();
         for part in parts {
@@ -140,7 +140,7 @@ pub(crate) fn key(conversation: &str) -> ConversationKey {
     ConversationKey::new(conversation).unwrap()
 }
 
-/// What a user said, each text an entry.
+/// Creates a batch of user messages, one entry per text.
 pub(crate) fn said(turn: &str, round: u32, texts: &[&str]) -> Batch {
     let kinds = texts.iter().map(|text| EntryKind::Message(Message::user(*text)));
     batch(turn, round, kinds)

@@ -38,7 +38,7 @@ fn written(entries: &[NewEntry], size: usize) -> Connection {
     connection
 }
 
-/// Every range of every log, written in batches of all sizes, equals `Snapshot::from_log`.
+/// Tests that every range of every log, written in batches of all sizes, equals `Snapshot::from_log`.
 #[test]
 fn a_view_is_what_the_whole_log_gives() {
     let summary = || EntryKind::Summary("s".into());

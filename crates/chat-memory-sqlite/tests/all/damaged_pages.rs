@@ -14,7 +14,7 @@ use crate::support::{File, said};
 const WRITERS: usize = 8;
 const PAGE: usize = 4096;
 
-/// What stands in the place of a page.
+/// The content that replaces a page.
 #[derive(Debug, Clone, Copy)]
 enum Pattern {
     Zeros,
@@ -23,7 +23,7 @@ enum Pattern {
     Torn,
     /// Another page of the same file.
     Another,
-    /// What stood there earlier.
+    /// An earlier content of the page.
     Earlier,
 }
 
@@ -41,7 +41,7 @@ impl Numbers {
     }
 }
 
-/// What one writer was told of its conversation: texts that were acknowledged, by their place, and errors.
+/// The outcomes of one writer: acknowledged texts by their position, and errors.
 struct Told {
     key: ConversationKey,
     written: Vec<(u64, String)>,

@@ -116,7 +116,7 @@ fn missing_runtime_is_error_without_panic() {
     assert!(matches!(read, Err(StoreError::Unavailable { retryable: false, .. })), "{read:?}");
 }
 
-/// Whoever comes first makes the tables; the others find them.
+/// The first process creates the tables; the others find them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_open_a_new_file_at_once() {
     for _ in 0..20 {

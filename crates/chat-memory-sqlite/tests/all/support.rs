@@ -1,4 +1,4 @@
-//! What the tests share: a folder with a file in it, and small batches.
+//! Shared parts of the tests: a folder with a file in it, and small batches.
 
 use std::path::PathBuf;
 

@@ -47,7 +47,7 @@ pub(crate) struct Expected {
     pub(crate) inferred: bool,
     #[serde(default)]
     pub(crate) usage: Option<Usage>,
-    /// How often each rule was applied.
+    /// The number of applications of each rule.
     #[serde(default)]
     pub(crate) rules: BTreeMap<String, u32>,
     #[serde(default)]
@@ -161,7 +161,7 @@ fn finish(word: &str) -> Finish {
 }
 
 impl Expected {
-    /// What `response` and `error` are, in the words of a fixture. Ids made here count as absent.
+    /// Converts `response` and `error` to the form of a fixture. Ids made by the aggregator count as absent.
     pub(crate) fn of(response: &ChatResponse, error: Option<&AggregateError>) -> Self {
         let mut reasoning = String::new();
         for (_, block) in response.blocks() {

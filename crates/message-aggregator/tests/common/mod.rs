@@ -1,4 +1,4 @@
-//! What the tests of this crate share: running an aggregator to its end, and the laws every run must keep.
+//! Shared parts of the tests: running an aggregator to its end, and the laws that every run must keep.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use message_aggregator::{
 /// The round of every run.
 pub(crate) const ROUND: u32 = 1;
 
-/// What came of a sequence of deltas.
+/// The result of a sequence of deltas.
 pub(crate) struct Run {
     pub(crate) chunks: Vec<Chunk>,
     /// The response, or what there was of it when the error came.

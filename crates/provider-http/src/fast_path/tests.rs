@@ -218,7 +218,7 @@ fn join(events: &[&[Delta]]) -> Vec<Delta> {
 fn only_strings_of_the_table_are_joined() {
     let one = |text: &str| note(&json!([{"text": text, "meta": {"text": "m"}, "n": 1}]));
     assert_eq!(join(&[&[one("1")], &[one("2")]]), [one("12")]);
-    // What differs elsewhere, or lacks a string, is other data, and neither of them changes.
+    // A difference elsewhere, or a missing string, makes other data, and neither piece changes.
     for other in [
         json!([{"text": "1", "meta": {"text": "n"}, "n": 1}]),
         json!([{"text": "1", "meta": {"text": "m"}, "n": 2}]),

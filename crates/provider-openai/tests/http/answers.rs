@@ -1,4 +1,4 @@
-//! What is asked and what comes out, over a connection.
+//! Tests of requests and their answers, over a connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -220,7 +220,7 @@ async fn d11_tool_is_called_by_its_offered_name() {
         ),
         Reply::json(200, whole),
         Reply::sse(ChatTranscript::new("m").delta(first_version).finish("function_call").done()),
-        // What it was not offered is what it says.
+        // A name that was not offered stays unchanged.
         Reply::sse(
             ChatTranscript::new("m").tool_call(0, "c1", "docs.search", &["{}"]).finish("tool_calls").done(),
         ),

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared parts of the tests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ pub(crate) fn hello() -> ChatTranscript {
     ChatTranscript::new("m").text("Hello").text(" there").finish("stop")
 }
 
-/// What a [`Scripted`] transport does next.
+/// The next action of a [`Scripted`] transport.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
     /// The body goes on with this.
@@ -107,7 +107,7 @@ impl Transport for Scripted {
         let answer = self.answers.lock().expect("unpoisoned").pop_front();
         let ScriptedAnswer { status, retry_after, acts } = answer.expect("an answer is left in the script");
         let mut acts = VecDeque::from(acts);
-        // What comes before the first byte of the body comes before the head.
+        // Waits before the first byte of the body happen before the response head.
         while let Some(act @ (Act::Wait(_) | Act::Hang)) = acts.front().copied() {
             acts.pop_front();
             wait(&act).await;

@@ -1,4 +1,4 @@
-//! How a stream ends, row by row, over a connection.
+//! Tests of the ends of a stream, row by row, over a connection.
 
 use std::time::Duration;
 

@@ -97,7 +97,7 @@ async fn replay(recording: &Recording, reply: Reply) {
     let differences = recording.differences(&got);
     assert!(differences.is_empty(), "{}: {differences:?}\n{got:#}", recording.name);
 
-    // What the decoder got is cut at least where the server cut it: nothing waits for something else to come.
+    // The received body is cut at least where the server cut it, so no piece waits for the next one.
     let received = received.lock().expect("unpoisoned").clone();
     let body: Vec<u8> = received.concat();
     assert!(recording.body.starts_with(&body), "{}", recording.name);
@@ -151,7 +151,7 @@ impl Transport for Cut {
     }
 }
 
-/// What a cut stream came to.
+/// The outcome of a cut stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Completed,

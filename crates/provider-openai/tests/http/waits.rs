@@ -1,4 +1,4 @@
-//! Every wait on a server has an end, whatever the server does: on paused time.
+//! Tests that every wait on a server ends, on paused time.
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,7 @@ async fn d18_non_stream_body_must_end() {
         assert_eq!((error.kind(), clock(&error)), (ErrorKind::Timeout, Some(Clock::WholeBody)));
         assert_eq!(begin.elapsed(), 90 * SECOND);
     }
-    // What a page says is better known than that it has no end.
+    // The error about a web page takes precedence over the timeout.
     let begin = Instant::now();
     let page = Scripted::default().answer(drips(&["<!DOCTYPE html>"], "<p>"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What the clients made by hand share.
+//! Code that the hand-written clients share.
 
 pub mod lines;
 pub mod wire;

@@ -4,9 +4,9 @@ use peer_measure::weather;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What is asked of the model.
+/// The name of the requested model.
 pub const MODEL: &str = "gpt-4o-mini";
-/// What the user says.
+/// The user's message.
 pub const QUESTION: &str = "What now?";
 
 /// One event of an answer; its fields are owned, as a client has them that gives them away.
@@ -18,7 +18,7 @@ pub struct Event {
     created: u64,
     model: String,
     system_fingerprint: Option<String>,
-    /// What the model says.
+    /// The parallel answers of the model.
     pub choices: Vec<Choice>,
     usage: Option<Usage>,
 }
@@ -28,12 +28,12 @@ pub struct Event {
 #[allow(dead_code, reason = "a client would read them")]
 pub struct Choice {
     index: u32,
-    /// What is new.
+    /// The new part of the answer.
     pub delta: Delta,
     finish_reason: Option<String>,
 }
 
-/// What is new.
+/// The new part of an answer.
 #[derive(Deserialize)]
 #[allow(dead_code, reason = "a client would read them")]
 pub struct Delta {
@@ -71,7 +71,7 @@ struct Usage {
 #[derive(Clone, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Message {
-    /// What the user says.
+    /// A message of the user.
     User {
         /// The text.
         content: String,
@@ -81,7 +81,7 @@ pub enum Message {
         /// The calls.
         tool_calls: Vec<Call>,
     },
-    /// What a tool answered.
+    /// The result of a tool.
     Tool {
         /// The call.
         tool_call_id: String,
@@ -126,7 +126,7 @@ pub fn run(calls: Vec<Call>) -> Vec<Message> {
     std::iter::once(Message::Assistant { tool_calls: calls }).chain(results).collect()
 }
 
-/// What a request offers.
+/// Returns the tools of a request.
 pub fn tools() -> Value {
     let function =
         json!({"name": weather::NAME, "description": weather::DESCRIPTION, "parameters": weather::schema()});

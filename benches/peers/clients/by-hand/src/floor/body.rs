@@ -45,7 +45,7 @@ impl Body {
     }
 }
 
-/// What follows a line.
+/// Returns the part that follows a line.
 fn after(part: Part, line: &[u8]) -> Part {
     match part {
         Part::Head if !line.is_empty() => Part::Head,

@@ -28,7 +28,7 @@ impl Connection {
 
     /// Reads once, and gives `on_data` what of it is the body's; false when the answer has ended.
     pub(crate) async fn read(&mut self, on_data: impl FnMut(&[u8])) -> bool {
-        // What was never read into takes no memory, although there is room for much.
+        // Memory that was never written takes no space, even if the capacity is large.
         self.buffer.clear();
         let count = self.stream.read_buf(&mut self.buffer).await.expect("the server writes");
         assert!(count > 0, "the server closed the connection");

@@ -19,7 +19,7 @@ use texts::Texts;
 struct Floor {
     host: String,
     path: String,
-    /// What stands in a request after its messages.
+    /// The part of a request after its messages.
     tail: String,
 }
 
@@ -81,7 +81,7 @@ async fn read(connection: &mut Connection, on_text: &mut impl AsyncFnMut(&str)) 
     }
 }
 
-/// What is no text is rare: it may be parsed.
+/// Parses an event without text. Such events are rare, so parsing them is cheap enough.
 fn assemble(data: &[u8], calls: &mut Vec<Call>) {
     let event: Event = serde_json::from_slice(data).expect("an event is JSON");
     let deltas = event.choices.into_iter().filter_map(|choice| choice.delta.tool_calls);

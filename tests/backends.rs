@@ -167,8 +167,8 @@ async fn read_of(store: &Arc<dyn ConversationStore>, value: Value) -> [Message; 
     [result(1), result(2)]
 }
 
-/// A result is bounded before it is acknowledged, so that what is stored of it can be read again: around the bound of
-/// the loop, and around the depths at which an entry is too deep for a parser.
+/// A result is truncated before it is acknowledged, so that the stored result can be read again. The test
+/// covers depths around the loop's bound and around the limits of parsers.
 #[tokio::test]
 async fn d16_nested_result_is_identical_in_the_next_turn() {
     for (name, store) in stores().await {

@@ -34,8 +34,8 @@ struct Out {
     rounds: Vec<ChatResponse>,
 }
 
-/// Reads a stream to its end. Blocks open, go on and close once, all before their round ends (S3), and what was
-/// shown of a round is what its response says (S4).
+/// Reads a stream to its end. Blocks open, continue and close once, all before their round ends (S3). The shown
+/// content of a round equals its response (S4).
 async fn read(mut stream: impl Stream<Item = Result<Chunk>> + Unpin) -> Out {
     let (mut fold, mut rounds) = (ChunkFold::new(), Vec::new());
     let (mut open, mut closed) = (BTreeSet::<BlockId>::new(), BTreeSet::new());

@@ -1,5 +1,5 @@
-//! All advisors that the guide, the examples and the documentation show, in one chain, in every order of theirs: what
-//! was shown is what is told is what is remembered.
+//! Tests all advisors of the guide, the examples and the documentation in one chain, in every order. The shown,
+//! the returned and the stored answers are equal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

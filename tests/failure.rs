@@ -1,5 +1,5 @@
-//! The store fails at every operation of a turn, and at every pair of them, in every way: whatever becomes of that
-//! turn, the conversation stays valid and the next turn works.
+//! Tests that the store fails in every way at every operation of a turn, and at every pair of them. The
+//! conversation stays valid, and the next turn works.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! Advisors that stand between the tool loop and a memory inside it. They answer by themselves, ask twice, fail or
-//! take their time; memory keeps what the turn went on with, and inside and outside the loop keep the same.
+//! Tests of advisors between the tool loop and a memory inside it. They answer without the model, ask twice,
+//! fail or wait. Memory keeps the answer that the turn used, the same inside and outside the loop.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! A turn that is submitted again, in whole chains: nothing of it runs unrecorded, and what is left of its first run
-//! does not get in its way.
+//! Tests of turns that are submitted again, in whole chains. No part of them runs unrecorded, and entries of
+//! the first run do not disturb the second.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

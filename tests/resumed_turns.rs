@@ -1,5 +1,6 @@
-//! Turns that go on after an answer that looked like the last one, turns that are submitted twice, and conversations
-//! that are named late: nothing that was shown is lost, nothing is stored twice, and no conversation stays busy.
+//! Tests of turns that continue after a seemingly last answer, of turns that are submitted twice, and of
+//! conversations that are named late. No shown text is lost, no entry is stored twice, and no conversation
+//! stays busy.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

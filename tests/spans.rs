@@ -55,8 +55,8 @@ impl Spans {
         Self::default()
     }
 
-    /// Listens on this thread until the guard is dropped. A callsite asks only the subscribers of the thread
-    /// that reaches it first whether it is worth anything; the global one keeps it enabled between two of ours.
+    /// Listens on this thread until the guard is dropped. A callsite asks only the subscribers of the first
+    /// thread that reaches it; the global subscriber keeps it enabled between two of ours.
     fn install(&self) -> DefaultGuard {
         static ENABLED: Once = Once::new();
         ENABLED.call_once(|| {

@@ -12,8 +12,8 @@ const ARGUMENTS: [&str; 6] = ["{\\\"", "city", "\\\":\\\"", "Oslo", "\\\"", "}"]
 pub struct Shape {
     /// Whose events look so.
     pub name: &'static str,
-    /// An event. `WORD` stands for the next piece of the text, `PIECE` for that of a call's arguments, `PADDING` for some
-    /// letters and `NUMBER` for a number that counts up.
+    /// The form of an event. `WORD` stands for the next piece of the text, `PIECE` for that of a call's
+    /// arguments. `PADDING` stands for some letters, `NUMBER` for a rising number.
     event: &'static str,
 }
 

@@ -1,9 +1,9 @@
-//! A chat over HTTP: what an answer looks like to its client is in `events.rs`, which status an error gets in
-//! `refusal.rs`, how the service ends in `serve.rs`.
+//! A chat over HTTP. `events.rs` has the form of an answer, `refusal.rs` the status of an error, and `serve.rs` the
+//! end of the service.
 //!
 //! ```text
 //! POST /chat/{conversation}
-//! authorization: Bearer TOKEN          who asks: each user has conversations of their own
+//! authorization: Bearer TOKEN          the user: each one has separate conversations
 //! idempotency-key: ID                  optional: the same turn again, answered once
 //! {"message": "Where is my order?"}
 //! ```

@@ -1,5 +1,5 @@
-/// Reads an input as a script. Every byte means something, whatever it is, so that no mutation is wasted;
-/// letters and digits mean what they look like, so that seeds can be written and read by people.
+/// Reads an input as a script. Every byte has a meaning, so that no mutation is wasted. Letters and digits
+/// stand for themselves, so that people can write and read seeds.
 #[derive(Debug)]
 pub struct Script<'a> {
     rest: &'a [u8],

@@ -46,8 +46,9 @@ fn check_entry(json: &[u8]) {
     }
 }
 
-/// `r`: rows of a store. First the segments that it says it has, each how many entries are skipped and how many
-/// follow, up to one of none; then rows: how many numbers are skipped, a turn and a kind in quotes.
+/// `r`: rows of a store. First come the declared segments: the number of skipped entries and the length of
+/// each; a length of 0 ends them. Then come rows: the number of skipped numbers, and a turn and a kind in
+/// quotes.
 fn check_rows(script: &mut Script<'_>) {
     let (mut segments, mut last) = (Vec::new(), 0);
     loop {

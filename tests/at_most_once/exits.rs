@@ -6,8 +6,8 @@ use advisor_testkit::Answer;
 
 use crate::world::{PLACES, World, starts_in, words};
 
-/// However a turn ends, starts stand in the log before the results, one for each call that was run, and both places of
-/// memory write the same entries.
+/// For every end of a turn, the log has the starts before the results, one for each call that ran. Both places
+/// of memory write the same entries.
 #[tokio::test]
 async fn law_t5_m4_every_exit_writes_equal_starts_in_both_places() {
     for (what, answers, limits, expected) in exits() {

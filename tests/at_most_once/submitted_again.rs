@@ -9,8 +9,8 @@ use advisor_chain::{Message, TurnId};
 
 use crate::world::{PLACES, World, key, poll, polls_of_a_turn, two_rounds, words};
 
-/// A turn that was cut off and is submitted again under its id goes on. Its new calls are no old ones: every call of every
-/// tool has a key of its own, and what had been started before is to be verified.
+/// An interrupted turn continues when it is submitted again under its id. Every call of every tool has a
+/// separate key, so its new calls differ from the earlier ones. Calls that had started need verification.
 #[tokio::test]
 async fn law_t5_k4_resubmitted_turn_starts_no_call_twice() {
     let mut verified = 0;

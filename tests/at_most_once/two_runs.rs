@@ -12,8 +12,8 @@ use tokio::task::yield_now;
 
 use crate::world::{PLACES, World, key};
 
-/// Two processes run the same turn at once, as when one was taken for dead: the store tells only one of them that it may
-/// start the call, although both write the same.
+/// Two processes run the same turn at once, since one was considered dead. Both write the same start, but the
+/// store lets only one of them start the call.
 #[tokio::test]
 async fn law_t5_one_of_two_turn_runs_starts_call() {
     for place in PLACES {

@@ -1,9 +1,10 @@
-//! Processes that are really killed, and processes that race: with conversations in a file, in PostgreSQL and in Redis.
+//! Tests with killed processes and racing processes: conversations in a file, in PostgreSQL and in Redis.
 //!
-//! This program runs itself. The test `child::the_child` is what a child runs; where nobody asks for a job, it does
-//! nothing. A child tells its parent what happened, a line per [`Report`](child::Report), before anything else can
-//! happen; what a killed child had told is still in the pipe. Nothing here waits for a time to pass: a child stands
-//! at a point until it is killed, and a conversation whose holder was killed is waited for by the library.
+//! This program runs itself. A child runs the test `child::the_child`, which does nothing without a job. A
+//! child reports each event to its parent before anything else can happen, as one line per
+//! [`Report`](child::Report). The reports of a killed child are still in the pipe. No test waits for a fixed
+//! time. A child waits at a point until it is killed, and the library waits for conversations of killed
+//! holders.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

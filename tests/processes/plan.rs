@@ -84,8 +84,8 @@ impl Kill {
     }
 }
 
-/// Cases with about so many kills: rows, every point of every turn and appends in flight, or of those as many as that,
-/// spread evenly; a quarter of the kills, and what the others leave over, are of pairs.
+/// Returns cases with about `wanted` kills. They are rows, every point of every turn, and appends in flight; if
+/// these are too many, an even selection. At least a quarter of the kills are pairs.
 pub(crate) fn cases(turns: &[Turn], wanted: usize) -> Vec<Case> {
     let rows = turns.iter().map(Turn::in_a_row);
     let singles = turns.iter().flat_map(|turn| turn.at_each_point().chain(turn.in_flight()));

@@ -129,8 +129,8 @@ fn race_in(what: &str, place: Option<Place>) {
     block_on(place.remove());
 }
 
-/// A file hands out no leases: the process that writes first takes the turn of another one for dead, and the version
-/// tells that one so.
+/// A file grants no leases. The process that writes first considers the other's turn dead, and the version
+/// reveals this to the other process.
 #[test]
 fn law_m1_m3_file_process_race_leaves_valid_conversation() {
     let place = Place::file();

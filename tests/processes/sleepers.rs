@@ -75,8 +75,8 @@ fn sleep_at_every_point(what: &str, place: Option<Place>, refusal: &str) {
     block_on(place.remove());
 }
 
-/// The points at which a turn holds its conversation: from the lease it is given until it gives it back, or, where there
-/// are none, from its first append to its last.
+/// Returns the points at which a turn holds its conversation: from the grant of its lease to the release.
+/// Without leases, they are the points from its first append to its last.
 fn holding(places: &[String]) -> Range<usize> {
     let first = |name| places.iter().position(|place| place == name);
     let last = |name| places.iter().rposition(|place| place == name);

@@ -1,11 +1,12 @@
-//! A state machine over memory: whatever is done to a conversation, in whatever order, what must hold holds.
+//! Runs a state machine over memory: any operations on a conversation, in any order, keep the laws.
 //!
-//! Two processes share a store. They submit turns, new ones and old ones again, drop, kill and leave them standing at
-//! any step, branch off, restart; the store fails; the conversation is deleted, begun anew, moved. `operation.rs` says
-//! what can be done, `reference.rs` what must be true because of it, `check.rs` looks after every operation whether it
-//! is; `steps.rs` counts the places at which a turn can be stopped. Everything runs in one task, on a paused clock,
-//! with a model and tools that answer the same to the same messages: a case gives the same every time. A case that
-//! fails is shrunk, and its seed is printed; `PROPTEST_RNG_SEED` tries it again, `PROPTEST_CASES` says how many.
+//! Two processes share a store. They submit turns, also earlier ones again; they drop, kill or suspend them at
+//! any step; they fork and restart. The store fails. The conversation is deleted, started again, or moved.
+//! `operation.rs` has the operations, and `reference.rs` the expected state. `check.rs` compares them after
+//! every operation, and `steps.rs` counts the places at which a turn can be stopped. Everything runs in one
+//! task, on a paused clock. Model and tools answer the same messages in the same way, so a case always has the
+//! same result. A failed case is shrunk, and its seed is printed; `PROPTEST_RNG_SEED` repeats it, and
+//! `PROPTEST_CASES` sets the number of cases.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -7,10 +7,10 @@ use advisor_chain::memory::store::Version;
 use advisor_chain::memory::{ConversationStore, StoreError};
 use advisor_testkit::{Around, Asked, StoreAround, Work};
 
-/// Counts the steps of the turn that is being read, as its leaves pass them. Clones share everything.
+/// Counts the steps of the turn that is being read, as its leaves pass them. Clones share the count.
 ///
-/// A case runs in one task, which says before each poll whose turn it is; so a turn has the same steps every time,
-/// also where the store works on threads of its own.
+/// A case runs in one task, which names the current turn before each poll. A turn therefore always has the same
+/// steps, even if the store works on separate threads.
 #[derive(Clone, Default)]
 pub(crate) struct Steps(Arc<Mutex<Option<Run>>>);
 

@@ -1,8 +1,8 @@
 use advisor_chain::memory::store::{Entry, EntryKind};
 use advisor_chain::{Message, Role};
 
-/// A log in a few words per entry: its number, its turn, what it says, and what it follows where that is not the one
-/// before it.
+/// Prints a log as a few words per entry: its number, its turn and its content. An entry that does not follow
+/// the one before it also has its predecessor.
 pub(crate) fn of_log(log: &[Entry]) -> String {
     let of_entry = |entry: &Entry| {
         let said = match &entry.kind {

@@ -43,8 +43,8 @@ async fn law_t4_every_hook_runs_at_its_documented_time() {
     assert_eq!(staging.ledger.steps(), ["answer", "results", "end"]);
 }
 
-/// O3, O5, T4: whatever fails, no tool starts and nothing is asked afterwards, the error is delivered, what
-/// is recorded stays valid, and `finalize` runs once.
+/// O3, O5, T4: after any failure, no tool starts and no request is sent. The error is delivered, the recorded
+/// transcript stays valid, and `finalize` runs once.
 #[tokio::test]
 async fn law_t4_any_failure_finalizes_once_and_stops() {
     for stage in stages_that_fail() {
@@ -180,8 +180,8 @@ async fn law_t4_a_drop_after_the_end_changes_nothing() {
     assert_eq!(stages.journal.labels(), before);
 }
 
-/// O3: the reader learns that round 1 ended only after everything inside the loop is done with it, and the
-/// tool starts only after it was recorded.
+/// O3: the reader learns of the end of round 1 only after all work inside the loop is done. The tool starts
+/// only after the round was recorded.
 #[tokio::test]
 async fn law_o3_round_ends_outside_after_all_inside_is_done() {
     for stage in ["after 1", "after_round 1", "record answer 1"] {

@@ -57,8 +57,8 @@ async fn calls_run_whatever_the_finish_reason_says() {
     }
 }
 
-/// Wherever the length cuts the arguments of a call: it does not run, what the model wrote stays as it is, and the
-/// model reads what became of it.
+/// Arguments of a call that the length limit cuts never run, at any cut. They stay as the model wrote them, and
+/// the model reads the outcome.
 #[tokio::test]
 async fn law_t2_arguments_cut_at_any_byte_never_run() {
     let whole = "{\"city\":\"Tromsø\",\"days\":[1,2]}";

@@ -32,8 +32,8 @@ fn prepared(model: &ScriptedModel, advisor: ToolCallAdvisor) -> ChatClientBuilde
     client(model, advisor).system("Be brief.").tool(tool("look", "sunny"))
 }
 
-/// TA-38, TA-39: with a memory inside, the loop sends the system messages and what is new; it says so by itself
-/// or when it is told.
+/// TA-38, TA-39: with a memory inside it, the loop sends the system messages and the new messages. It detects
+/// the memory, or is configured so.
 #[tokio::test]
 async fn ta_39_memory_inside_sends_only_new_messages() {
     let told = ToolCallAdvisor::builder().disable_internal_conversation_history().build().unwrap();

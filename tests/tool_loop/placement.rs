@@ -52,8 +52,8 @@ async fn equal_places_keep_their_order_in_every_round() {
     assert_eq!(journal.labels(), turn);
 }
 
-/// CH-11 to CH-14: what an advisor is given to ask is the rest of the chain, in order, and the last one is
-/// given the model alone.
+/// CH-11 to CH-14: an advisor receives the rest of the chain, in order; the last advisor receives only the
+/// model.
 #[tokio::test]
 async fn ch_11_next_is_rest_of_chain() {
     let rests = Arc::new(Mutex::new(Vec::new()));
@@ -109,8 +109,8 @@ fn leaving(name: &'static str, phase: Phase) -> impl StreamAdvisor {
     .placed(Placement::new(phase))
 }
 
-/// AV-01, AV-02, U-10: facts of the turn are seen by all, the last before is the inner one's, the
-/// last after the outer one's, and what was left in round 1 is there in round 2.
+/// AV-01, AV-02, U-10: all advisors see facts of the turn. The inner advisor's `before` runs last, and so does
+/// the outer one's `after`. Entries of round 1 still exist in round 2.
 #[tokio::test]
 async fn av_01_turn_data_is_shared_across_rounds() {
     struct Seeing(Arc<Mutex<Vec<usize>>>);

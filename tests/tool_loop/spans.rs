@@ -22,8 +22,8 @@ impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Parents {
     }
 }
 
-/// SH-01, TM-20: model calls stand in their round, rounds and tools in the turn, the turn in whatever is
-/// open outside; a tool sees its own span as the current one.
+/// SH-01, TM-20: model calls are in their round, rounds and tools in the turn, and the turn in the outer span.
+/// A tool sees its span as the current one.
 #[tokio::test]
 async fn sh_01_spans_stand_inside_one_another() {
     let parents = Parents::default();

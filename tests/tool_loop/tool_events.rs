@@ -31,8 +31,8 @@ async fn every_call_outcome_has_a_finished_event() {
     );
 }
 
-/// A call that cannot run is told of before any tool of its round starts, in call order; a tool that hangs keeps nobody
-/// from learning of it.
+/// A call that cannot run is reported before any tool of its round starts, in call order. A hanging tool does
+/// not delay this report.
 #[tokio::test]
 async fn unrunnable_calls_are_reported_before_any_tool_starts() {
     let model = ScriptedModel::new([Answer::from_calls([

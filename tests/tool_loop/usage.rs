@@ -62,8 +62,8 @@ async fn ta_30_one_round_has_its_own_usage() {
     assert_eq!(run(&model, ToolCallStreaming::All).await.response().usage(), Some(&Usage::new(3, 4)));
 }
 
-/// TA-33: usage in the midst of an answer is shown once, when the round ends, and moves no text; the last
-/// value of a round wins.
+/// TA-33: usage in the middle of an answer is emitted once, at the end of the round, and moves no text. The
+/// last value of a round wins.
 #[tokio::test]
 async fn ta_33_usage_in_middle_of_answer() {
     let model = ScriptedModel::new([

@@ -1,7 +1,8 @@
-//! The chain beside its peers: the same answers from the same server, in the same run.
+//! Compares the chain with other libraries: the same answers from the same server, in the same run.
 //!
-//! `cargo run --release --manifest-path benches/peers/Cargo.toml` builds the clients, starts the server and prints
-//! what came of it as Markdown; `-- text tools` runs parts, `-- --quick` a small try. See README.md.
+//! `cargo run --release --manifest-path benches/peers/Cargo.toml` builds the clients, starts the server and
+//! prints the results as Markdown. `-- text tools` runs single parts, and `-- --quick` a short trial. See
+//! README.md.
 
 mod bench;
 mod cargo;

@@ -377,8 +377,8 @@ fn assert_only(run: &Run, calls: &[Sent]) -> Result<(), proptest::test_runner::T
     Ok(())
 }
 
-/// A server that repeats one id in the headers alone, with one name: the beginning of the third call's arguments goes to the
-/// first call, and what follows must not run as a call of its own.
+/// A server repeats one id and one name in the headers only. The beginning of the third call's arguments goes
+/// to the first call. The remaining arguments must not run as a separate call.
 #[test]
 fn law_t6_no_call_runs_with_leftover_foreign_arguments() {
     let second = "{\"k\":1,\"v\":{\"a\":\"x1\"}}";

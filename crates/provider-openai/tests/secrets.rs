@@ -66,8 +66,8 @@ impl io::Write for Lines {
     }
 }
 
-/// Enables every callsite in this process. A callsite asks only the subscribers of the thread that reaches it
-/// first whether it is worth anything, so without a global one a test on another thread can switch it off.
+/// Enables every callsite in this process. A callsite asks only the subscribers of the first thread that
+/// reaches it. Without a global subscriber, a test on another thread can therefore disable it.
 fn enable_callsites() {
     static ENABLED: Once = Once::new();
     ENABLED.call_once(|| {

@@ -10,10 +10,10 @@ use futures::future::BoxFuture;
 
 use super::Stages;
 
-/// An advisor that registers itself as the turn's recorder. Clones share what they were told.
+/// An advisor that registers itself as the turn's recorder. Clones share their records.
 ///
-/// With stages, it announces `record answer 1`, `record results 1`, `record injected 1`, `record end 2`
-/// before it keeps something, so that a test can make it wait or fail there.
+/// With stages, it announces `record answer 1`, `record results 1`, `record injected 1` or `record end 2`
+/// before it keeps a record. A test can make it wait or fail there.
 #[derive(Clone, Default)]
 pub(crate) struct Ledger {
     told: Arc<Mutex<Told>>,

@@ -19,8 +19,8 @@ pub(super) fn run(bench: &mut Bench) {
     print_memory(bench);
 }
 
-/// Instructions of a round, the first one left out: starting the client, and what the first use of a tool makes once,
-/// such as a compiled schema, would hide how the cost of a round grows.
+/// Returns the instructions of a round, without the first one. The first round includes starting the client and
+/// one-time work, such as compiling a schema, which would hide the growth.
 fn per_round(bench: &mut Bench, client: Client, rounds: usize, parallel: usize) -> Option<f64> {
     let one = bench.instructions(client, Scenario::new(Kind::Tools, 1, parallel))?;
     let all = bench.instructions(client, Scenario::new(Kind::Tools, rounds, parallel))?;

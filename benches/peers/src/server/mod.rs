@@ -1,5 +1,5 @@
-//! The server that all clients talk to: on this machine, on one thread, with answers that are made before they are
-//! asked for, so that it is faster than they are.
+//! The server of all clients: on this machine, on one thread. It builds its answers before the requests, so
+//! that it is faster than the clients.
 
 mod answer;
 mod connection;

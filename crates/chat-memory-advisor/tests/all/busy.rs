@@ -1,5 +1,5 @@
-//! Two turns at once on one conversation: of one memory, as in one process, and of two memories over one store
-//! with leases, as in two.
+//! Tests of two concurrent turns in one conversation: of one memory, as in one process, and of two memories
+//! over one store with leases.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A turn is dropped at every point at which it waits, and the next one at every point of its own; the
-//! process goes on or crashes. Whatever happened, the turn after that is sent a valid transcript.
+//! Tests that drop a turn at every await point, and the next turn at every one of its await points. The process
+//! continues or crashes. The turn after that always sends a valid transcript.
 
 use std::task::Poll;
 

@@ -75,8 +75,8 @@ impl Place {
         command.query_async(&mut self.connection().await).await.unwrap()
     }
 
-    /// Writes the log of conversation `c` anew, with these bodies in the place of those of each number, as the
-    /// first version of this crate wrote it.
+    /// Rewrites the log of conversation `c` in the form of the first version of this crate, with another body
+    /// for each number.
     pub(crate) async fn rewrite(&self, body: impl Fn(u64, &str) -> String + Send + Sync) {
         let rewritten = |seq, fields: Vec<String>| {
             let body = body(seq, &fields[3]);

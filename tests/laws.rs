@@ -1,4 +1,4 @@
-//! `docs/laws.md` against the tree: what it names exists, and every law has its tests and its break.
+//! Compares `docs/laws.md` with the tree: all names exist, and every law has tests and breaks.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A law as the page has it.
-struct Row {
-    law: String,
+struct Law {
+    id: String,
     statement: String,
     /// Each as `file::name`.
     tests: Vec<String>,
@@ -18,23 +18,31 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-fn rows() -> Vec<Row> {
+fn laws() -> Vec<Law> {
     let page = fs::read_to_string(root().join("docs/laws.md")).unwrap();
-    let row = |line: &str| {
-        let cells: Vec<_> = line.strip_prefix("| ")?.split('|').map(str::trim).collect();
-        let [law, statement, tests, breaks, ""] = cells[..] else { panic!("not a row of the table: {line}") };
-        is_law(law).then(|| Row {
-            law: law.into(),
-            statement: statement.into(),
-            tests: code_spans(tests),
-            breaks: code_spans(breaks),
-        })
-    };
-    page.lines().filter_map(row).collect()
+    page.split("\n### ").skip(1).map(read_law).collect()
 }
 
-fn code_spans(cell: &str) -> Vec<String> {
-    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+/// Reads the section of a law, which has nothing but an id, a statement, tests and breaks.
+fn read_law(section: &str) -> Law {
+    let section = section.split("\n## ").next().unwrap();
+    let parts = section
+        .split_once("\n\nTests:\n\n")
+        .and_then(|(head, lists)| Some((head.split_once("\n\n")?, lists.split_once("\n\nBreaks:\n\n")?)));
+    let Some(((id, statement), (tests, breaks))) = parts else { panic!("not a law: {section}") };
+    assert!(is_law(id) && !statement.contains('\n'), "not the id and the statement of a law: {section}");
+    Law { id: id.into(), statement: statement.into(), tests: items(tests), breaks: items(breaks) }
+}
+
+/// Returns the items of a list, each of which is one code span.
+fn items(list: &str) -> Vec<String> {
+    let item = |line: &str| {
+        let span = line.strip_prefix("- `").and_then(|line| line.strip_suffix('`'));
+        span.filter(|span| !span.contains('`'))
+            .unwrap_or_else(|| panic!("not a code span: {line}"))
+            .to_owned()
+    };
+    list.trim_end().lines().map(item).collect()
 }
 
 /// Returns whether this is the id of a law: one of their letters and a number, as `S1`.
@@ -43,13 +51,13 @@ fn is_law(word: &str) -> bool {
     "SOMTKR".contains(&letter.to_uppercase()) && !letter.is_empty() && number.parse::<u32>().is_ok()
 }
 
-/// The laws that a test is named after: `law_s3_s4_blocks_…` is of S3 and S4.
+/// Returns the laws that a test is named after: `law_s3_s4_blocks_…` is of S3 and S4.
 fn laws_of(test: &str) -> Vec<String> {
     let words = test.strip_prefix("law_").unwrap_or_default().split('_');
     words.take_while(|word| is_law(word)).map(str::to_uppercase).collect()
 }
 
-/// All tests of the tree that are named after a law, each as `file::name`.
+/// Returns all tests of the tree that are named after a law, each as `file::name`.
 fn named_tests() -> BTreeSet<String> {
     let mut folders = vec![root().join("crates"), root().join("tests")];
     let mut tests = BTreeSet::new();
@@ -68,14 +76,14 @@ fn named_tests() -> BTreeSet<String> {
     tests
 }
 
-/// The name of the test that begins in this line.
+/// Returns the name of the test that begins in this line.
 fn test_begun_in(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let name = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?.split('(').next()?;
     name.starts_with("law_").then_some(name)
 }
 
-/// The lines of all patches that begin with `Law: ` and `Fails: `, by the name of the patch.
+/// Returns the lines of all patches that begin with `Law: ` and `Fails: `, by the name of the patch.
 fn breaks() -> BTreeMap<String, (String, Vec<String>)> {
     let files = fs::read_dir(root().join("breaks")).unwrap().map(|entry| entry.unwrap().path());
     let patches = files.filter(|file| file.extension().is_some_and(|extension| extension == "patch"));
@@ -90,21 +98,21 @@ fn breaks() -> BTreeMap<String, (String, Vec<String>)> {
 
 #[test]
 fn every_law_has_statement_tests_and_break() {
-    let rows = rows();
-    let ids: Vec<_> = rows.iter().map(|row| row.law.clone()).collect();
+    let laws = laws();
+    let ids: Vec<_> = laws.iter().map(|law| law.id.clone()).collect();
     let counts = [("S", 7), ("O", 7), ("M", 7), ("T", 6), ("K", 4), ("R", 4)];
     let expected =
         counts.iter().flat_map(|(letter, count)| (1..=*count).map(move |n| format!("{letter}{n}")));
     assert_eq!(ids, expected.collect::<Vec<_>>());
-    for Row { law, statement, tests, breaks } in rows {
-        assert!(!statement.is_empty() && !tests.is_empty() && !breaks.is_empty(), "{law} lacks something");
+    for Law { id, statement, tests, breaks } in laws {
+        assert!(!statement.is_empty() && !tests.is_empty() && !breaks.is_empty(), "{id} lacks something");
     }
 }
 
 #[test]
 fn every_named_test_exists_and_names_its_law() {
     let known = named_tests();
-    for Row { law, tests, .. } in rows() {
+    for Law { id: law, tests, .. } in laws() {
         for test in tests {
             assert!(known.contains(&test), "{law}: there is no test {test}");
             assert!(laws_of(test.rsplit("::").next().unwrap()).contains(&law), "{test} is not of {law}");
@@ -114,7 +122,7 @@ fn every_named_test_exists_and_names_its_law() {
 
 #[test]
 fn every_test_is_named_after_laws_that_exist() {
-    let laws: BTreeSet<_> = rows().into_iter().map(|row| row.law).collect();
+    let laws: BTreeSet<_> = laws().into_iter().map(|law| law.id).collect();
     for test in named_tests() {
         let of = laws_of(test.rsplit("::").next().unwrap());
         assert!(!of.is_empty() && of.iter().all(|law| laws.contains(law)), "{test}: of which law?");
@@ -126,7 +134,7 @@ fn every_break_is_listed_and_names_law_tests() {
     let named: Vec<_> =
         named_tests().iter().map(|test| test.rsplit("::").next().unwrap().to_owned()).collect();
     let mut listed = BTreeMap::new();
-    for Row { law, breaks, .. } in rows() {
+    for Law { id: law, breaks, .. } in laws() {
         for name in breaks {
             assert!(listed.insert(name.clone(), law.clone()).is_none(), "{name} is listed twice");
         }

@@ -1,5 +1,6 @@
-//! Checks for any conversation and any window that each request is valid and within the window. The running
-//! turn stays, and earlier turns are sent if an answer of theirs fits.
+//! Checks for any conversation and any window that each request is valid and has the running turn, or its last steps
+//! if it is compacted. Only a running turn that is sent in full may exceed the window.
+//! Earlier turns are sent if an answer of theirs fits.
 #![no_main]
 
 use advisor_core::{

@@ -137,7 +137,7 @@ impl Baseline {
         Some((name, Counts { instructions: number()?, allocations: number()? }))
     }
 
-    /// Prints the counts beside those of the baseline, and tells whether they pass.
+    /// Prints the counts beside those of the baseline, and returns whether they pass.
     fn compare(&self, case: &Case, now: Counts) -> (Counts, bool) {
         let is_worse = |now: f64, before: f64, chance: f64| now > before * MORE && now > before + chance;
         let (before, remark) = match self.counts.get(&case.name) {
@@ -167,7 +167,7 @@ impl Baseline {
         !gone.is_empty()
     }
 
-    /// Keeps these counts, and what was known of other cases.
+    /// Keeps these counts, and the earlier counts of other cases.
     fn write(mut self, counts: impl Iterator<Item = (String, Counts)>) {
         self.counts.retain(|name, _| is_case(name));
         self.counts.extend(counts);

@@ -1,5 +1,5 @@
-//! The time that the cases take, for people: `cargo bench -p advisor-benches --bench time`. Time depends on the machine;
-//! what must not grow is guarded by counts.
+//! Prints the time of each case: `cargo bench -p advisor-benches --bench time`. Time depends on the machine, so
+//! CI checks the counts instead.
 
 use std::hint::black_box;
 

@@ -7,9 +7,10 @@ use std::fmt;
 /// The measured work. Its inputs exist before it starts, and it drops its results.
 pub type Work = Box<dyn FnOnce()>;
 
-/// Something that is done more or less often, so that what it costs once can be told from what it costs each time.
+/// Work that is repeated a smaller and a larger number of times, which separates the one-time cost from the
+/// cost per repetition.
 pub struct Case {
-    /// What.
+    /// The name of the case.
     pub name: String,
     /// The counted unit.
     pub unit: &'static str,
@@ -29,7 +30,7 @@ impl Case {
         Self { name: name.into(), unit, sizes, prepare }
     }
 
-    /// The work of doing it so often.
+    /// Prepares the work of `size` repetitions.
     #[must_use]
     pub fn work(&self, size: usize) -> Work {
         (self.prepare)(size)

@@ -1,4 +1,4 @@
-//! Recorded answers, replayed in two parts: so that what a decoder learns from the first quarter is not counted.
+//! Recorded answers, replayed in two parts: the first quarter, in which a decoder learns, is not counted.
 
 use std::fmt;
 use std::fs;

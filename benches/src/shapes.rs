@@ -24,13 +24,13 @@ impl Shape {
         event: r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_fc9f1d7035","choices":[{"index":0,"delta":{"content":"WORD"},"logprobs":null,"finish_reason":null}],"usage":null}"#,
     };
 
-    /// No two look alike: a field has another name each time.
+    /// Events of different forms: the name of a field differs each time.
     pub const STRANGE: Self = Self {
         name: "no two alike",
         event: r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_fc9f1d7035","choices":[{"index":0,"delta":{"content":"WORD"},"logprobs":null,"finish_reason":null}],"usage":null,"xNUMBER":0}"#,
     };
 
-    /// All that servers write.
+    /// All forms of the servers.
     pub const ALL: [Self; 14] = [
         Self::OPENAI,
         Self {
@@ -87,7 +87,7 @@ impl Shape {
         },
     ];
 
-    /// A whole body with so many of these events, in reads.
+    /// Returns a whole body with `events` of these events, in reads.
     #[must_use]
     pub fn body(&self, events: usize) -> Vec<Bytes> {
         let said: Vec<String> = (0..events).map(|number| frame(&self.event(number))).collect();

@@ -4,7 +4,7 @@ use advisor_chain::{
 };
 use futures::{StreamExt, stream};
 
-/// Asks again, once, where an answer that ends a turn lacks a word. What was shown of the first answer is void then.
+/// Asks again, once, if an answer that ends a turn lacks a word. The shown part of the first answer is then void.
 pub fn ask_again(word: &'static str) -> impl StreamAdvisor {
     from_fn("ask-again", move |request: ChatRequest, next: AdvisorChain| async move {
         let first = next.next_stream(request.clone()).await?;

@@ -1,6 +1,6 @@
 use advisor_chain::{AdvisorChain, ChatRequest, ChatResponse, FinishReason, Message, StreamAdvisor, from_fn};
 
-/// Answers by itself where the user speaks of passwords. The model is not asked, and nothing is remembered.
+/// Answers without the model if the user message is about passwords. Memory stores nothing of the turn.
 pub fn guard() -> impl StreamAdvisor {
     from_fn("guard", |request: ChatRequest, next: AdvisorChain| async move {
         if request.last_user().is_some_and(|message| message.text().contains("password")) {

@@ -4,7 +4,7 @@ use advisor_chain::{
     AdvisorChain, AdvisorInfo, ChatRequest, ChunkStream, Result, StreamAdvisor, async_trait,
 };
 
-/// Tells what is asked and what is answered.
+/// Prints the number of messages of each request, and the answer.
 #[derive(Debug)]
 pub struct Logged;
 

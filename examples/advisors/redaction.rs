@@ -1,9 +1,9 @@
 use advisor_chain::chain::HoldBack;
 use advisor_chain::{AdvisorChain, ChatRequest, Phase, Placement, StreamAdvisor, from_fn};
 
-/// Replaces words while the answer streams, also where they come in pieces.
+/// Replaces words while the answer streams, also if they arrive in pieces.
 ///
-/// It holds back only what may be the beginning of a word. It stands inside memory, so what is shown is what is remembered.
+/// It holds back only text that may begin a word. It is inside memory, so the shown and the stored text are equal.
 pub fn redaction(words: &'static [(&'static str, &'static str)]) -> impl StreamAdvisor {
     let longest = words.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
     from_fn("redaction", move |request: ChatRequest, next: AdvisorChain| async move {

@@ -2,7 +2,7 @@ use advisor_chain::{
     AdvisorChain, ChatRequest, Chunk, FinishReason, Phase, Placement, StreamAdvisor, from_fn,
 };
 
-/// Ends the answer where a word begins to be said; what was shown by then is the answer.
+/// Ends the answer where a word begins. The text shown by then is the answer.
 pub fn stopping(word: &'static str) -> impl StreamAdvisor {
     from_fn("stopping", move |request: ChatRequest, next: AdvisorChain| async move {
         let mut said = String::new();

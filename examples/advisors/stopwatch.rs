@@ -2,7 +2,7 @@ use std::time::Instant;
 
 use advisor_chain::{Advisor, AdvisorInfo, ChatRequest, ChatResponse, Result, async_trait};
 
-/// Tells how long each answer took.
+/// Prints the time of each answer.
 #[derive(Debug)]
 pub struct Stopwatch;
 

@@ -12,10 +12,10 @@ use crate::server_process::ServerProcess;
 use crate::size::Size;
 use crate::valgrind;
 
-/// Chunks of the two streams whose difference is counted, so that what a stream costs once is left out.
+/// The chunks of the two streams whose difference is counted, which removes the one-time cost of a stream.
 const COUNTED: [usize; 2] = [1_000, 3_000];
 
-/// Everything that a part needs: the server, the clients, and what was counted already.
+/// The shared state of all parts: the server, the clients, and the counts so far.
 pub(crate) struct Bench {
     pub(crate) size: Size,
     pub(crate) goals: Goals,
@@ -27,7 +27,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Builds the clients and starts the server on the first core; what is started later runs on the second.
+    /// Builds the clients and starts the server on the first core. Later processes run on the second.
     pub(crate) fn start(quick: bool) -> Self {
         let programs = Programs::build();
         machine::allow_many_files();
@@ -44,7 +44,7 @@ impl Bench {
         }
     }
 
-    /// Under what conditions this runs, in Markdown.
+    /// Returns the conditions of this run, in Markdown.
     pub(crate) fn conditions(&self) -> String {
         let pinned = if self.pinned {
             "server on core 0, clients on core 1"

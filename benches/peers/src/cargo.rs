@@ -1,6 +1,7 @@
 use std::process::Command;
 
-/// The cargo that runs this. What it says of this package is not true of another one, and would have some crates built anew.
+/// Returns the cargo command that runs this program, without the variables about this package, which would
+/// cause rebuilds.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
     for (name, _) in std::env::vars_os() {

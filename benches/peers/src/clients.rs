@@ -1,4 +1,4 @@
-//! The clients: who they are, and how their programs come to be.
+//! The clients and their programs.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ impl Programs {
         Self(PACKAGES.iter().flat_map(|package| build(package)).collect())
     }
 
-    /// Installs what is not Rust.
+    /// Installs the clients that are not in Rust.
     pub(crate) fn install_interpreters(&mut self) {
         for (client, words) in
             [(Client::Python, interpreters::python()), (Client::Node, interpreters::node())]

@@ -12,7 +12,7 @@ pub(crate) fn exponent(small: (f64, f64), large: (f64, f64)) -> f64 {
     (large.1 / small.1).ln() / (large.0 / small.0).ln()
 }
 
-/// With thousands set apart, and three digits of what is small.
+/// Formats a number with separated thousands, and with three digits if it is small.
 pub(crate) fn number(value: f64) -> String {
     let places = match value.abs() {
         size if size >= 100.0 => 0,

@@ -9,7 +9,7 @@ pub(crate) type Words = Vec<PathBuf>;
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interpreters");
 const INSTALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/interpreters");
 
-/// Installs OpenAI's library for Python into an environment of its own.
+/// Installs OpenAI's library for Python into a separate environment.
 pub(crate) fn python() -> Words {
     let (environment, client) = (Path::new(INSTALLED).join("python"), Path::new(CLIENTS).join("python"));
     run(Command::new("python3").args(["-m", "venv"]).arg(&environment));

@@ -6,7 +6,7 @@ use crate::figures::median;
 /// The reports of the clients, from interleaved rounds.
 pub(crate) struct Rounds {
     clients: Vec<Client>,
-    /// In each round what each client told, in their order.
+    /// The reports of each round, in the order of the clients.
     told: Vec<Vec<Streamed>>,
 }
 

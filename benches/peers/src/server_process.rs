@@ -1,8 +1,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// The server in a process of its own. It ends when this is dropped, and also if the driver is killed: its standard
-/// input ends then.
+/// The server in a separate process. It ends when this value is dropped. It also ends if the driver is killed,
+/// since its standard input then ends.
 pub(crate) struct ServerProcess {
     child: Child,
     address: String,

@@ -81,7 +81,7 @@ fn call_body(round: usize) -> Vec<Bytes> {
     vec![Bytes::from(events.map(|event| format!("data: {event}\n\n")).collect::<String>())]
 }
 
-/// A request whose messages were all sent before: what each of them costs once more.
+/// Prepares a request whose messages were all sent before, which gives the cost of sending each again.
 fn request_again(messages: usize) -> impl FnOnce() {
     let model = OpenAiModel::new("m").with_base_url("http://127.0.0.1:1/v1");
     let model = model.with_transport(InMemory::new([Shape::OPENAI.body(1), Shape::OPENAI.body(1)]));

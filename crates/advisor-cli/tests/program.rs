@@ -62,7 +62,7 @@ async fn chat_with_memory_file_resumes_conversation() {
     assert!(text_of(&output.stderr).contains("choose another path"), "{output:?}");
 }
 
-/// Runs the program with these arguments, says this to it, and gives what it prints.
+/// Runs the program with these arguments and this input, and returns its output.
 async fn run(arguments: &[&str], said: impl AsRef<[u8]>) -> Output {
     told(advisor(arguments), said).await
 }

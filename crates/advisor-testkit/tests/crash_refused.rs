@@ -41,8 +41,7 @@ async fn a_cache_that_confuses_questions_is_found() {
     every_point_of_advisor(confuses_questions, Scenario::PLAIN, &[]).await;
 }
 
-/// Asks twice. Between the answers stands what `between` says, and the end tells of the answer that `tells`
-/// chooses.
+/// Asks twice. `between` gives the chunks between the answers, and `tells` selects the response at the end.
 fn asks_twice(
     between: fn(u32) -> Vec<Chunk>,
     tells: fn(ChatResponse, ChatResponse) -> ChatResponse,
@@ -119,7 +118,7 @@ async fn stopping_with_text_never_shown_is_detected() {
     every_point_of_advisor(stops_with_other_words, Scenario::PLAIN, &[]).await;
 }
 
-/// Changes what the caller is told, and nothing of what is shown and remembered.
+/// Changes only the answer that the caller receives, not the shown or stored one.
 fn tells_something_else() -> impl StreamAdvisor {
     from_fn("tells-something-else", |request: ChatRequest, next: AdvisorChain| async move {
         Ok(next.next_stream(request).await?.on_completed(|response| async move {
@@ -135,7 +134,7 @@ async fn one_that_tells_something_else_is_found() {
     every_point_of_advisor(tells_something_else, Scenario::PLAIN, &[]).await;
 }
 
-/// Takes what came of an answer that broke off for all of it.
+/// Treats the part of a broken answer as a complete answer.
 fn takes_a_part_for_the_whole() -> impl StreamAdvisor {
     from_fn("takes-a-part-for-the-whole", |request: ChatRequest, next: AdvisorChain| async move {
         let mut shown = ChunkFold::new();
@@ -160,7 +159,7 @@ async fn treating_partial_answer_as_complete_is_detected() {
     every_point_of_advisor(takes_a_part_for_the_whole, Scenario::PLAIN, &[]).await;
 }
 
-/// Gives an answer of its own, outside the loop, when the turn has failed.
+/// Answers without the model, outside the loop, when the turn has failed.
 fn glosses_over() -> impl StreamAdvisor {
     from_fn("glosses-over", |request: ChatRequest, next: AdvisorChain| async move {
         let apology = ChatResponse::new(0, Message::assistant("Sorry."), FinishReason::Stop);
@@ -175,7 +174,7 @@ async fn hiding_failed_turn_is_detected() {
     every_point_of_advisor(glosses_over, Scenario::PLAIN, &[]).await;
 }
 
-/// Asks again whatever has failed, be it a store.
+/// Asks again after any failure, also one of a store.
 fn asks_again_after_everything() -> impl StreamAdvisor {
     from_fn("asks-again-after-everything", |request: ChatRequest, next: AdvisorChain| async move {
         match next.next_stream(request.clone()).await {

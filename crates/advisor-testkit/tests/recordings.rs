@@ -1,4 +1,4 @@
-//! Loading recordings, and comparing with what they expect.
+//! Tests of loading recordings, and of comparing results with their expectations.
 
 use advisor_testkit::recordings::{self, Recordings};
 use serde_json::{Value, json};

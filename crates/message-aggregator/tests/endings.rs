@@ -29,7 +29,7 @@ fn finish(reason: FinishReason) -> Delta {
 const WHOLE: &str = "{\"key\": 1}";
 const CUT: &str = "{\"key\": ";
 
-/// An answer that completes: what comes, why it ended, and which of its calls are complete.
+/// An answer that completes: its name, its deltas, its finish, and which of its calls are complete.
 type Row = (&'static str, Vec<Delta>, Finish, Vec<bool>);
 
 #[test]

@@ -95,7 +95,7 @@ fn law_r1_each_bound_is_exact_and_typed() {
     }
 }
 
-/// Deltas that keep so many bytes, and what they keep.
+/// Returns the name of some content, its deltas, and the number of bytes that are kept.
 fn kept() -> Vec<(&'static str, Vec<Delta>, usize)> {
     let nameless = |arguments: &str| Delta::tool_call(ToolCallDelta::arguments(7, arguments));
     let repeated =

@@ -220,7 +220,7 @@ fn messages(run: &Run) -> BTreeMap<u32, Message> {
     run.response.choices().iter().map(|choice| (choice.number, choice.message.clone())).collect()
 }
 
-/// That `{}` gives way to the real arguments is a rule about pieces, so pieces matter there.
+/// Replaces `{}` and `{` in arguments, since the rule that drops a lone `{}` depends on their split.
 fn without_empty_objects(mut delta: Delta) -> Delta {
     let texts: Vec<&mut Text> = match &mut delta.kind {
         DeltaKind::ToolCalls(fragments) => {

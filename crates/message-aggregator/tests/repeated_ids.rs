@@ -34,7 +34,7 @@ fn finished(deltas: impl IntoIterator<Item = Delta>) -> Run {
     run
 }
 
-/// The calls as `id name arguments`; one that does not run is in brackets.
+/// Returns the calls as `id name arguments`; a call that does not run is in brackets.
 fn calls(response: &ChatResponse) -> Vec<String> {
     response
         .tool_calls()
@@ -305,7 +305,7 @@ fn running(response: &ChatResponse) -> Vec<(&str, &str)> {
 }
 
 proptest! {
-    /// However calls interleave that have indexes of their own: each has its name, its arguments, and an id of its own.
+    /// However calls with separate indexes interleave, each has its name, its arguments and a unique id.
     #[test]
     fn law_t6_numbered_calls_keep_own_arguments_despite_repeated_ids(
         calls in sent(),
@@ -412,7 +412,8 @@ fn by_each_rule(deltas: &[Delta], ended: &[i64]) -> Vec<Vec<String>> {
     vec![run_by(AggregatorSettings::default()), run_by(eager())]
 }
 
-/// The header of a call looks like one of an earlier call that is sent again. What follows may be its own.
+/// The header of a call looks like a repeated header of an earlier call. The following arguments may belong to
+/// the new call.
 #[test]
 fn law_t6_repeated_header_may_begin_further_call() {
     let a = "{\"path\":\"a\"}";
@@ -473,7 +474,7 @@ fn law_t6_bare_name_may_belong_to_earlier_call() {
     assert_eq!(running(&run.response), [("read", PATH)]);
 }
 
-/// A server may send every header twice: what has begun since is what goes on.
+/// A server may send every header twice. Later fragments continue the call that began since.
 #[test]
 fn repeated_header_does_not_affect_later_calls() {
     let a = "{\"path\":\"a\"}";
@@ -576,7 +577,8 @@ fn asked() -> impl Strategy<Value = Vec<(&'static str, Vec<String>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8_000))]
 
-    /// One call after the other, each with its name first, and ids and indexes that repeat: what runs was called.
+    /// Calls follow one another, each with its name first, and with repeated ids and indexes. Only calls that
+    /// the model made run.
     #[test]
     fn law_t6_calls_never_mix_arguments_with_repeated_keys(
         server in server(),

@@ -176,7 +176,7 @@ fn finish_reasons_survive_a_round_trip() {
     }
 }
 
-/// A stored form of every kind, and what it is. These forms are in stores: they stay readable.
+/// Returns a stored form of every kind, and its message. These forms are in stores, so they must stay readable.
 fn stored_forms() -> Vec<(Value, Message)> {
     let block = |content| Message::assistant_blocks(vec![Block::new(content)]);
     let assistant = |content: Value| json!({"role": "assistant", "content": [content]});

@@ -1,4 +1,4 @@
-//! Streams recorded from real providers: the same outcome however their bytes are split, and the one that is expected.
+//! Tests that streams of real providers give the expected outcome, for any split of their bytes.
 
 #![allow(
     clippy::expect_used,

@@ -48,7 +48,8 @@ async fn ask(canned: &Canned, profile: Profile, messages: Vec<Message>) -> ChatR
     chunks.last().and_then(Chunk::completed).expect("completed").clone()
 }
 
-/// The assistant message that is sent after the answer `first` was recorded, and the one that a real client sent then.
+/// Returns the assistant message that is sent after the recorded answer `first`, and the one that a real client
+/// sent.
 async fn sent_and_recorded(first: &str, second: &str, profile: Profile) -> Option<(Value, Value)> {
     let recordings = recordings::all("openai-chat");
     let answer = recordings.named(first)?;

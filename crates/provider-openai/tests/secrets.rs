@@ -1,6 +1,6 @@
-//! The key is shown nowhere, and traces hold no content.
+//! Tests that the key appears nowhere, and that traces have no content.
 //!
-//! A test program of its own: what is traced is decided per process.
+//! This is a separate test program, since tracing is configured per process.
 
 #![allow(
     clippy::expect_used,
@@ -33,7 +33,7 @@ const QUERY: &str = "canary-in-the-address";
 const QUESTION: &str = "canary question";
 const ANSWER: &str = "canary answer";
 
-/// Everything that an error tells: its text, its debug form, and those of its sources.
+/// Returns all texts of an error: its text, its debug form, and those of its sources.
 fn all_of(error: &Error) -> String {
     let mut all = format!("{error} {error:?} {error:#?}");
     let mut source = std::error::Error::source(error);
@@ -246,7 +246,7 @@ async fn d13_a_log_names_a_failure_and_quotes_nothing() {
     assert!(!traced.contains(QUESTION) && !traced.contains(KEY), "{traced}");
 }
 
-/// A transport of someone's own, which puts what it was given into its errors.
+/// A custom transport that puts its request into its errors.
 struct Chatty;
 
 #[async_trait]

@@ -5,7 +5,7 @@ use crate::cost::Meter;
 use crate::latency::Latencies;
 use crate::{Paced, Peer, Task, monotonic_ns, resident_kib};
 
-/// Opens so many streams at once, a task each, and reads them to their end.
+/// Opens `streams` streams at once, one task each, and reads them to their end.
 pub(crate) async fn run<P: Peer>(peer: &P, task: &Task, streams: usize) -> Paced {
     let seen = Rc::new(RefCell::new(Seen::new(task.scenario.count, streams)));
     let before_kib = resident_kib("self").unwrap_or_default();
@@ -56,7 +56,7 @@ impl Seen {
         Self { middle: chunks / 2, before_middle: streams, midway_kib: 0, added, first }
     }
 
-    /// The chunk is the `read`th of a stream that was opened then; its text is when it was sent.
+    /// Records chunk number `read` of a stream that was opened at `opened`. Its text is the time of sending.
     fn chunk(&mut self, text: &str, read: usize, opened: u64) {
         let (now, sent) = (monotonic_ns(), text.parse().expect("a paced chunk is a time"));
         self.added.push(now.saturating_sub(sent));

@@ -8,7 +8,7 @@ use tokio::task::LocalSet;
 use crate::cost::Meter;
 use crate::{Mode, Report, Scenario, Stalled, Streamed, Task, monotonic_ns, paced, peak_kib, resident_kib};
 
-/// After so many chunks a reader stops that is to stop.
+/// The number of chunks after which a stalled reader stops.
 const BEFORE_THE_STALL: usize = 10;
 
 /// A client under test.
@@ -21,7 +21,7 @@ pub trait Peer: Clone + 'static {
     fn turn(&self, on_text: impl AsyncFnMut(&str)) -> impl Future<Output = u64>;
 }
 
-/// Does what the arguments of the program say, on one thread.
+/// Runs the mode that the program's arguments name, on one thread.
 pub fn main<P: Peer>() {
     let Some(task) = Task::parse(std::env::args().skip(1)) else {
         eprintln!("usage: cold|warm|paced|stalled BASE SCENARIO [STREAMS|MILLISECONDS]");

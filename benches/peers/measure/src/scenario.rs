@@ -28,7 +28,7 @@ pub enum Kind {
     Arguments,
     /// Rounds of parallel tool calls, then a short text.
     Tools,
-    /// Text, a chunk now and then, which says when it was sent.
+    /// Text, one chunk at a time, with the time of sending.
     Paced,
 }
 

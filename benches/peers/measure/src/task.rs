@@ -20,7 +20,7 @@ pub enum Mode {
     Cold,
     /// One turn after a short one.
     Warm,
-    /// So many streams at once.
+    /// This many concurrent streams.
     Paced(usize),
     /// One stream whose reader stops for so long.
     Stalled(Duration),

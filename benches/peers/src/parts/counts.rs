@@ -7,7 +7,7 @@ use crate::figures::number;
 use crate::goals::Goals;
 use crate::table::Table;
 
-/// An answer through so many advisors.
+/// The number of advisors of an answer.
 const ADVISORS: f64 = 5.0;
 const PLAIN: &str = "read, OpenAI";
 
@@ -66,7 +66,7 @@ fn printed() -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A case, its instructions and allocations, and of what.
+/// Returns the name of a case, its instructions and allocations, and its unit.
 fn counted(line: &str) -> Option<(String, [f64; 2], String)> {
     let (name, rest) = line.split_at_checked(46)?;
     let mut words = rest.split_whitespace();

@@ -7,7 +7,7 @@ use crate::goals::Goals;
 use crate::rounds::Rounds;
 use crate::table::Table;
 
-/// Chunks that the server writes at once: one by one, about a packet, and what a proxy may gather.
+/// The chunks per write: one, about a packet, and an amount that a proxy may gather.
 const AT_ONCE: [usize; 3] = [1, USUAL, MANY];
 const USUAL: usize = 16;
 const MANY: usize = 256;

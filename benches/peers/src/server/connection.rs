@@ -9,7 +9,7 @@ use super::{Answers, paced};
 
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
 
-/// Answers the requests of one connection, one after the other. `serial` tells it from the others.
+/// Answers the requests of one connection, one after the other. `serial` is the number of the connection.
 pub(super) async fn serve(mut stream: TcpStream, answers: Answers, serial: u64) -> io::Result<()> {
     let mut requests = Requests::default();
     while let Some(request) = requests.next(&mut stream).await? {

@@ -50,7 +50,7 @@ pub(super) fn reasoning(count: usize) -> Vec<String> {
     answer((0..count).map(thought).chain(words), "stop", count + LAST_WORDS)
 }
 
-/// A call with so many deltas of arguments.
+/// Returns a call with `count` deltas of arguments.
 pub(super) fn long_arguments(count: usize) -> Vec<String> {
     let first = format!(r#"{{\"city\":\"{}\",\"unit\":\"celsius\",\"note\":\""#, weather::CITY);
     // Within JSON within JSON, so that an escape is two.
@@ -71,7 +71,7 @@ pub(super) fn calls(round: usize, parallel: usize) -> Vec<String> {
     answer(calls, "tool_calls", parallel * pieces.len())
 }
 
-/// An event with this text, as it stands in JSON.
+/// Returns an event with this text in JSON form.
 pub(super) fn of_text(text: &str) -> String {
     event(&delta(&content(text)), r#""usage":null"#)
 }
@@ -97,7 +97,7 @@ fn call(index: usize, id: &str, pieces: &[String]) -> Vec<String> {
     deltas.map(|inner| event(&delta(&inner), r#""usage":null"#)).collect()
 }
 
-/// As it stands within a string of JSON.
+/// Escapes a text for a JSON string.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

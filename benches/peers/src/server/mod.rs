@@ -56,7 +56,7 @@ struct Answers(Rc<RefCell<Made>>);
 type Made = HashMap<(Scenario, usize), Rc<Answer>>;
 
 impl Answers {
-    /// The answer to a request that holds so many tool results.
+    /// Returns the answer to a request with `results` tool results.
     fn of(&self, scenario: Scenario, results: usize) -> Rc<Answer> {
         let round = match scenario.kind {
             Kind::Tools => (results / scenario.by.max(1)).min(scenario.count),

@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep_until};
 use super::answer::{END, HEAD, write_chunk};
 use super::events;
 
-/// The first chunk at once, the others one by one. Streams that begin together go on at different moments, so that
-/// they are spread over the time between two chunks.
+/// Writes the first chunk at once, the others one by one. Streams that begin together continue at different
+/// moments, spread over the interval between two chunks.
 pub(super) async fn write(stream: &mut TcpStream, scenario: Scenario, serial: u64) -> io::Result<()> {
     let pause = Duration::from_millis(scenario.by as u64);
     let shifted = Instant::now() + pause.mul_f64((serial as f64 * 0.618_033_99).fract());

@@ -78,7 +78,8 @@ impl Requests {
         if self.read(stream).await? { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// Reads on; false at the end. Room is made only when something is there, so that an idle connection has none.
+    /// Reads more; returns false at the end. The buffer grows only when data is ready, so an idle connection
+    /// has none.
     async fn read(&mut self, stream: &mut TcpStream) -> io::Result<bool> {
         stream.readable().await?;
         self.buffer.reserve(if self.buffer.is_empty() { 1024 } else { READ });

@@ -14,13 +14,13 @@ use tokio::process::Child;
 use crate::common::{LIMIT, chat, server, start, text_of, told};
 use crate::{answer, refusal};
 
-/// A terminal: what the program writes to, and where it can be read.
+/// Opens a terminal: the side that the program writes to, and the side that the test reads.
 fn terminal() -> (File, OwnedFd) {
     let OpenptyResult { master, slave } = openpty(None, None).unwrap();
     (master.into(), slave)
 }
 
-/// Reads what is written to a terminal until nobody has it open for writing, which is an error to some systems.
+/// Reads from a terminal until no writer has it open, which some systems report as an error.
 fn read_all(mut master: File) -> String {
     let (mut all, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(length @ 1..) = master.read(&mut buffer) {

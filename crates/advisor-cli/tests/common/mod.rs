@@ -11,7 +11,7 @@ use tokio::process::Child;
 /// The longest time that a test waits for the program. It takes far less, even on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// The program without what the environment of the test says about servers and terminals.
+/// Returns the program, without the test's environment variables for servers and terminals.
 pub(crate) fn advisor(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_advisor"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -43,7 +43,7 @@ pub(crate) fn start(command: Command) -> Child {
     command.stdin(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
 }
 
-/// Runs the program, says this to it, and gives what it prints.
+/// Runs the program with this input and returns its output.
 pub(crate) async fn told(command: Command, said: impl AsRef<[u8]>) -> Output {
     let mut child = start(command);
     // A program that refuses early reads no more.

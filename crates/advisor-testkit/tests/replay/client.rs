@@ -1,4 +1,4 @@
-//! A client that shows what is on the wire: each HTTP chunk apart, and how the connection ended.
+//! A client that shows the bytes on the wire: each HTTP chunk separately, and the end of the connection.
 
 #![allow(clippy::unwrap_used, reason = "part of the tests")]
 

@@ -122,7 +122,7 @@ async fn turn_of_other_process_is_awaited_or_resumed() {
     }
 }
 
-/// Another process has gone on with the turn before this one came to write how its own run ended.
+/// Another process has continued the turn before this one writes the end of its run.
 #[tokio::test]
 async fn law_k3_dropped_run_hides_no_answer_of_other_process() {
     for (on_drop, place) in [(OnDrop::Rollback, Phase::Round), (OnDrop::KeepPartial, Phase::Turn)] {
@@ -178,7 +178,7 @@ async fn law_k3_unfinished_run_never_ends_run_holding_its_lease() {
     assert_eq!(log_words(&store.load(&key(), ReadRange::All).await.unwrap().entries), "u:q a:ab .");
 }
 
-/// Without leases, what tells one run of the turn from another is what each has written.
+/// Without leases, only the written entries distinguish one run of a turn from another.
 #[tokio::test]
 async fn d24_unfinished_run_does_not_end_run_continued_elsewhere() {
     for (place, mode) in [

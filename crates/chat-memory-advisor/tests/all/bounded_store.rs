@@ -1,4 +1,4 @@
-//! A store in memory that may hold so many conversations, against a model of what it may let go, and with many at once.
+//! Tests of a bounded store in memory, against a model of its evictions, and with concurrent turns.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -66,7 +66,7 @@ enum Operation {
     Delete,
     Acquire,
     Release,
-    /// An append with a fence that was handed out for this conversation so many times ago.
+    /// An append with an earlier fencing token of this conversation, `ago` grants ago.
     SayFenced {
         ago: usize,
     },
@@ -103,7 +103,7 @@ struct Model {
 }
 
 impl Model {
-    /// Makes room for a conversation, if it has no place. `false`: there is none.
+    /// Evicts a conversation for a new one if necessary. Returns `false` if none can be evicted.
     fn make_room(&mut self, number: usize) -> bool {
         if self.places.contains_key(&number) || self.places.len() < self.most {
             return true;
@@ -277,7 +277,7 @@ async fn full_store_reports_limit_until_turn_ends() {
     assert_eq!(listed(&store).await, [key(1), key(2)]);
 }
 
-/// Nobody comes back to close them, so whoever needs a place does.
+/// Abandoned conversations are closed and evicted when another conversation needs the place.
 #[tokio::test]
 async fn law_m6_conversations_that_were_dropped_make_room() {
     let store = InMemoryStore::with_max_conversations(bound(2));
@@ -318,8 +318,8 @@ async fn leased_conversation_is_not_evicted_until_lease_expires() {
     assert!(next > fence);
 }
 
-/// Eight tasks with conversations of their own, four places: of what is there nothing is lost or mixed, and a turn
-/// that was begun ends.
+/// Eight tasks with one conversation each share four places. No stored entry is lost or mixed, and every turn
+/// that began ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_turns_stay_within_limit_and_all_end() {
     let store = InMemoryStore::with_max_conversations(bound(4));

@@ -1,4 +1,4 @@
-//! Turns that branch off: what they are sent, what is stored, and what becomes of the older branch.
+//! Tests of turns that branch off: their requests, the stored entries, and the older branch.
 
 use advisor_core::{ChatClient, ErrorKind, Message, Phase, Result, TurnId, TurnStream};
 use advisor_testkit::{Answer, FaultStore, StoreFault};
@@ -102,7 +102,7 @@ async fn regenerated_answer_keeps_one_question_on_each_branch() {
     }
 }
 
-/// A turn may be cut anywhere: on the new branch it is closed as one that stopped there.
+/// A fork can cut a turn at any entry. On the new branch, that turn is closed as one that stopped there.
 #[tokio::test]
 async fn law_m1_branch_inside_turn_begins_with_valid_transcript() {
     let prefixes = [
@@ -278,7 +278,7 @@ async fn what_does_not_exist_is_told() {
     }
 }
 
-/// A turn that a short window does not show is looked for in the log, in whatever branch it is.
+/// A turn outside a short window is found in the log, on any branch.
 #[tokio::test]
 async fn branching_from_earlier_turn_of_older_branch_works() {
     let (memory, store) = memory();

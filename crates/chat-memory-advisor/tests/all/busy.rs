@@ -105,7 +105,7 @@ async fn unread_turn_is_superseded_and_cannot_write_again() {
     assert_eq!(ask(&client, "3").await.unwrap(), "three");
 }
 
-/// Nobody polls what goes beside a turn that has no root, so that it does not learn of the interruption in time.
+/// Side tasks of a turn without a root are not polled, so the turn does not learn of the interruption in time.
 #[tokio::test(start_paused = true)]
 async fn law_m3_turn_superseded_during_its_beginning_stores_nothing() {
     let store = FaultStore::new(InMemoryStore::new());
@@ -184,7 +184,8 @@ async fn law_m5_old_turn_writes_nothing_into_recreated_conversation() {
     assert_eq!(log(&store).await, "u:2 a:ab .");
 }
 
-/// The next turn takes the dropped one's lease while what is left of that is being written: at any moment of both.
+/// The next turn takes the lease of the dropped turn while the close of that turn is being written, at any
+/// moment of both.
 #[tokio::test]
 async fn law_k3_close_fenced_by_next_turn_loses_nothing() {
     let wants = [
@@ -414,7 +415,7 @@ async fn law_k4_turns_dropped_while_beginning_leave_own_process_unlocked() {
     }
 }
 
-/// The same turn runs in another process; one that only waited for it has no claim to its lease.
+/// The same turn runs in another process; a run that only waited for it has no claim to its lease.
 #[tokio::test(start_paused = true)]
 async fn dropped_waiting_turn_takes_no_lease_from_others() {
     let (_store, [one, other]) = two_processes(OnBusy::Reject);

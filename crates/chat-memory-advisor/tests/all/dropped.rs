@@ -227,7 +227,7 @@ async fn stored_answer_stays_when_reader_is_dropped() {
     assert_eq!(log_words(&store.log(&key()).await), "u:1 a:one . u:2 a:two .");
 }
 
-/// Drops a turn in which an append hangs, and gives what the next one is sent and what the log holds then.
+/// Drops a turn in which an append hangs, and returns the next turn's request and the log.
 async fn dropped_in(
     place: Phase,
     answers: Vec<Answer>,

@@ -38,7 +38,7 @@ impl World {
         Self { memory: ChatMemoryAdvisor::new(store.clone()), store, place }
     }
 
-    /// Polls a turn so often, then drops it.
+    /// Polls a turn `polls` times, then drops it.
     async fn turn(&self, user: &str, polls: usize) -> Came {
         let model = ScriptedModel::new(answers());
         let client = builder(&self.memory, self.place, &model).advisor(Rounds::default()).build().unwrap();
@@ -49,7 +49,7 @@ impl World {
         self.memory = ChatMemoryAdvisor::new(self.store.clone());
     }
 
-    /// Runs another turn to its end and gives what it was sent, which is valid.
+    /// Runs another turn to its end and returns its request, which is valid.
     async fn next_request(&self) -> String {
         let model = ScriptedModel::new([Answer::from_text("fine")]);
         let client = builder(&self.memory, self.place, &model).advisor(Rounds::default()).build().unwrap();

@@ -27,7 +27,7 @@ fn answers() -> [Answer; 3] {
     [calls, Answer::from_text("done"), Answer::from_text("next")]
 }
 
-/// The answers of a model that is asked so often in the first turn.
+/// Returns the answers of a model that is asked `asked` times in the first turn.
 fn answers_after(asked: usize) -> Vec<Answer> {
     let [calls, done, next] = answers();
     [calls, done].into_iter().take(asked).chain([next]).collect()
@@ -246,7 +246,7 @@ async fn turn_continues_after_abandoned_append() {
     }
 }
 
-/// Shows a conversation as it was some entries ago, as a copy that lags behind does.
+/// Shows an earlier state of a conversation, like a replica that lags behind.
 struct Lagging {
     inner: InMemoryStore,
     behind: usize,

@@ -1,4 +1,4 @@
-//! Memory in chains: what is stored, what is sent, and what becomes of turns that do not end well.
+//! Tests of memory in chains: stored entries, requests, and turns that do not end normally.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Turns of several rounds: what the loop announces, and what memory makes of it.
+//! Tests of turns with several rounds: the records of the loop, and the entries that memory makes of them.
 
 use std::sync::{Arc, Mutex};
 

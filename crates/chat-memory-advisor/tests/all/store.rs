@@ -1,4 +1,4 @@
-//! A store that fails where a test says, and counts what is asked of it.
+//! A store that fails where a test requires it, and counts its operations.
 
 use std::sync::{Arc, Mutex};
 

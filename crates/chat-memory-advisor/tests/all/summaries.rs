@@ -28,7 +28,7 @@ impl Later {
     }
 }
 
-/// A memory that keeps two turns when more than three are there, and the model that makes its summaries.
+/// Creates a memory that keeps two of more than three turns, and the model of its summaries.
 fn summarizing(
     store: &InMemoryStore,
     summaries: impl IntoIterator<Item = Answer>,

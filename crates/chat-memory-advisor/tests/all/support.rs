@@ -50,7 +50,7 @@ pub(crate) async fn ask(client: &ChatClient, user: &str) -> Result<String> {
     turn(client, user).call().await.map(|response| response.text())
 }
 
-/// Reads a turn until so much text has been shown.
+/// Reads a turn until it has shown this text.
 pub(crate) async fn read_until(turn: &mut TurnStream, text: &str) {
     let mut shown = String::new();
     while shown != text {

@@ -7,7 +7,8 @@ use conversation_store::InMemoryStore;
 
 use crate::support::{ask, key, plain, read_until, sent, turn, words};
 
-/// Two processes over one log, each with texts of its own: what is stored stays, what is read is told in the reader's.
+/// Two processes share one log and have different texts. Stored entries stay; a transcript has the texts of its
+/// reader.
 #[tokio::test]
 async fn memory_texts_are_configurable_without_changing_stored_entries() {
     let english = ChatMemoryAdvisor::new(InMemoryStore::new());

@@ -92,7 +92,7 @@ enum Begins {
     Asking(usize),
     /// With results for the calls that the last turn left to the caller, or else as the last turn, submitted again.
     Again,
-    /// On a branch behind so many of the stored turns, with a question.
+    /// On a branch after this many of the stored turns, with a question.
     Branching(usize),
 }
 
@@ -165,7 +165,7 @@ impl Case {
         Self { stored, window, on_overflow: OnOverflow::Send, begins, rounds: Vec::new() }
     }
 
-    /// The turn's id, what it is asked with, and where it branches off.
+    /// Returns the turn's id, its input, and its fork point.
     fn input(&self, tips: &[EntryId]) -> (TurnId, Vec<Message>, Option<ForkPoint>) {
         let (new, asked) = (TurnId::new("new").unwrap(), |size| vec![Message::user(format!("now#{size}"))]);
         let last = self.stored.iter().enumerate().next_back().map(|last| (entries(last), last.1.2));
@@ -218,7 +218,8 @@ impl Case {
         Came { sent: model.prompts().iter().map(|prompt| words(&prompt.messages)).collect(), outcome }
     }
 
-    /// The turn over a store that shows what it is asked for, which sends what it does over one that shows everything.
+    /// Runs the turn over a store that returns only the requested range, and compares it with one that returns
+    /// everything.
     fn check(&self) -> (Came, Vec<ReadRange>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
@@ -235,7 +236,7 @@ fn plain(question: usize, answer: usize) -> Stored {
     (question, Vec::new(), Ends::Answered(answer))
 }
 
-/// Two small turns, and so many larger ones behind them.
+/// Returns two small turns, then `count` larger ones.
 fn small_and_large(count: usize, size: usize) -> Vec<Stored> {
     [plain(1, 1), plain(1, 1)].into_iter().chain(vec![plain(size, size); count]).collect()
 }

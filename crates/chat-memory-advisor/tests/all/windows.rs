@@ -12,7 +12,8 @@ fn rounds(count: usize) -> impl Iterator<Item = Answer> {
     (0..count).map(answer).chain([Answer::from_text("done")])
 }
 
-/// The case that empties the memory of those who evict while they write.
+/// A turn with more messages than the window keeps its question. Memories that evict while they write would
+/// lose it.
 #[tokio::test]
 async fn law_m2_turn_of_many_rounds_keeps_its_question() {
     for place in [Phase::Round, Phase::Turn] {

@@ -1,4 +1,5 @@
-//! Many at one conversation of the store in memory. The other stores have the same test of their own.
+//! Tests of concurrent writers on one conversation of the store in memory. The other stores have a similar
+//! test.
 
 use advisor_core::{ConversationKey, Message, TurnId};
 use conversation_store::{

@@ -49,7 +49,8 @@ async fn cost(
     (Read { rows: after.rows - before.rows, pages: after.pages - before.pages }, started.elapsed() / 200)
 }
 
-/// A conversation of so many entries: turns of three messages and an end, and at last one of so many.
+/// Writes a conversation of `entries` entries: turns of three messages and an end, and a last turn of
+/// `last_turn` entries.
 async fn write(store: &PostgresStore, name: &str, entries: u32, last_turn: u32) {
     let mut version = store.load(&key(name), ReadRange::LastEntries(0)).await.unwrap().version;
     let (mut turns, mut first) = (Vec::new(), Vec::new());
@@ -70,7 +71,7 @@ async fn write(store: &PostgresStore, name: &str, entries: u32, last_turn: u32) 
     assert_eq!(version.as_u64(), u64::from(entries));
 }
 
-/// Branches off so many times, each time behind the turn before the last one.
+/// Forks `times` times, each time after the turn before the last one.
 async fn fork_point(store: &PostgresStore, name: &str, times: u32) {
     for round in 0..times {
         let read = store.load(&key(name), ReadRange::LastTurns(2)).await.unwrap();

@@ -1,4 +1,4 @@
-//! A schema of the version before opens and goes on.
+//! Tests that a schema of the version before opens and continues.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Leases beyond the suite: what becomes of their rows, and races.
+//! Tests of leases beyond the conformance suite: their rows, and races.
 
 use std::fmt::Debug;
 use std::time::Duration;

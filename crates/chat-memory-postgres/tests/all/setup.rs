@@ -38,7 +38,7 @@ async fn a_schema_of_a_newer_version_is_refused() {
     place.remove().await;
 }
 
-/// A step is taken as a whole or not at all, and what went before it stays.
+/// A migration step is applied whole or not at all, and earlier steps stay.
 #[tokio::test]
 async fn older_schema_applies_only_missing_migrations() {
     let Some(place) = Place::new() else { return };

@@ -1,4 +1,4 @@
-//! The suite that every store passes: on a server by itself, on a cluster, and through the driver's own ways.
+//! Runs the conformance suite on a single server, on a cluster, and over the connection types of the driver.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Keys of the version before are read and go on.
+//! Tests that keys of the version before are read and continue.
 
 use std::sync::Arc;
 

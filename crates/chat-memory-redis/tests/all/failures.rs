@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use crate::relay::{Fault, Relay};
 use crate::support::{Place, cluster, ended, key, said};
 
-/// Breaks what the server says next, on a connection that is open.
+/// Breaks the server's next answer, on an open connection.
 async fn fail(store: &RedisStore, relay: &Relay, fault: Fault) {
     store.load(&key("c"), ReadRange::LastEntries(0)).await.unwrap();
     relay.fail_with(fault);
@@ -68,7 +68,7 @@ fn with(mut fields: Vec<String>, name: &str, value: &str) -> Vec<String> {
     fields
 }
 
-/// A conversation as the first version of this crate wrote it, which noted less, is read and gone on with.
+/// A conversation in the form of this crate's first version, which recorded less, is read and continues.
 #[tokio::test]
 async fn conversation_in_first_format_continues() {
     let Some(place) = Place::new() else { return };
@@ -437,7 +437,7 @@ async fn nothing_is_sent_before_the_first_poll() {
     place.remove().await;
 }
 
-/// All that an error shows.
+/// Returns all texts of an error.
 fn shown(error: &dyn Error) -> String {
     let mut shown = format!("{error} {error:?}");
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! The list of conversations holds those that exist and no others, whoever crashes wherever.
+//! Tests that the list has exactly the existing conversations, after a crash of any process at any command.
 
 use advisor_core::TurnId;
 use chat_memory_redis::RedisStore;
@@ -11,9 +11,9 @@ use crate::support::{Place, key, said};
 enum Before {
     Absent,
     There,
-    /// Somebody marked it and crashed.
+    /// Another process marked it and crashed.
     Marked,
-    /// Somebody deleted it and crashed before it was taken out of the index.
+    /// Another process deleted it and crashed before it removed the index entry.
     Deleted,
 }
 

@@ -1,4 +1,4 @@
-//! Leases beyond the suite: what becomes of their keys.
+//! Tests of leases beyond the conformance suite: their keys.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A way to the server that counts what passes, and breaks where the test says so.
+//! A relay to the server that counts the traffic, and breaks it where the test requires it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -75,7 +75,7 @@ impl Relay {
         self.fail_after(0, fault);
     }
 
-    /// Breaks the answer that comes after so many others.
+    /// Breaks the answer after `answers` others.
     pub(crate) fn fail_after(&self, answers: u32, fault: Fault) {
         *self.shared.fault.lock().unwrap() = Some((answers, fault));
     }
@@ -92,7 +92,7 @@ impl Relay {
         }
     }
 
-    /// Waits until so many faults have come to pass.
+    /// Waits until this many faults have happened.
     pub(crate) async fn failed(&self, times: u32) {
         self.shared.faults.subscribe().wait_for(|faults| *faults >= times).await.unwrap();
     }
@@ -103,7 +103,7 @@ impl Relay {
         self.shared.open.subscribe().wait_for(|open| *open == 0).await.unwrap();
     }
 
-    /// Closes all connections and every new one, until it is told otherwise.
+    /// Closes all connections and every new one, until this is switched off.
     pub(crate) async fn refuse(&self, refuses: bool) {
         self.shared.refuses.store(refuses, Ordering::SeqCst);
         if refuses {
@@ -116,7 +116,7 @@ impl Relay {
         self.shared.made.load(Ordering::SeqCst)
     }
 
-    /// The bytes that the server has sent, and the scripts that it was asked for.
+    /// Returns the bytes that the server has sent, and the number of scripts it received.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.shared.bytes.load(Ordering::SeqCst), self.shared.scripts.load(Ordering::SeqCst))
     }

@@ -18,17 +18,17 @@ impl Stepping {
         Self { inner, allowed: Arc::new(Semaphore::new(0)), done: Arc::new(Semaphore::new(0)) }
     }
 
-    /// Lets so many more commands run.
+    /// Allows this many more commands.
     pub(crate) fn allow(&self, commands: usize) {
         self.allowed.add_permits(commands);
     }
 
-    /// Waits until so many commands have run since this was asked last.
+    /// Waits until this many commands have run since the last call.
     pub(crate) async fn finished(&self, commands: usize) {
         self.done.acquire_many(u32::try_from(commands).unwrap()).await.unwrap().forget();
     }
 
-    /// Lets one command run and waits until it has, or until whoever asks has ended without one.
+    /// Allows one command and waits until it has run, or until the caller's operation has ended without one.
     pub(crate) async fn step_unless_ended(&self, ended: impl Fn() -> bool) {
         self.allow(1);
         while !ended() {
@@ -39,7 +39,7 @@ impl Stepping {
         }
     }
 
-    /// Lets nothing more run, and forgets what has.
+    /// Allows no more commands, and resets the counts.
     pub(crate) fn reset(&self) {
         self.allowed.forget_permits(usize::MAX);
         self.done.forget_permits(usize::MAX);

@@ -64,7 +64,7 @@ impl Place {
         client.get_multiplexed_async_connection_with_config(&patient).await.unwrap()
     }
 
-    /// Runs a command around the store. `@` stands for the keys of conversation `c`, without their last part.
+    /// Runs a command outside the store. `@` stands for the keys of conversation `c`, without their last part.
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &str) -> T {
         let command = command.replace('@', &format!("{}:{{default/c}}:", self.prefix));
         let mut words = command.split(' ');
@@ -85,7 +85,7 @@ impl Place {
         self.rewrite_log("c", rewritten).await;
     }
 
-    /// Writes the log of a conversation anew, with other fields for each number, or without it.
+    /// Rewrites the log of a conversation with other fields for each number, or without the entry.
     pub(crate) async fn rewrite_log(
         &self,
         conversation: &str,

@@ -1,4 +1,5 @@
-//! Pages of an open file are overwritten: what is acknowledged can be read, or an error tells of the damage.
+//! Overwrites pages of an open file, and checks that each acknowledged entry is read or an error reports the
+//! damage.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -54,7 +55,7 @@ impl Told {
         Self { key, written: Vec::new(), errors: Vec::new() }
     }
 
-    /// Appends so many texts, one after the other, whatever becomes of them.
+    /// Appends a text per round, one after the other, and keeps the outcomes.
     async fn write(mut self, store: SqliteStore, rounds: std::ops::Range<u32>) -> Self {
         let mut version = Version::new(self.written.last().map_or(0, |(seq, _)| *seq));
         for round in rounds {
@@ -71,7 +72,7 @@ impl Told {
         self
     }
 
-    /// Returns what was acknowledged and cannot be read, though no error told of the damage.
+    /// Returns the acknowledged entries that cannot be read although no error reported the damage.
     async fn lost(&self, store: &SqliteStore) -> Vec<String> {
         if self.errors.iter().any(|error| matches!(error, StoreError::Corrupt { .. })) {
             return Vec::new();
@@ -89,7 +90,7 @@ impl Told {
     }
 }
 
-/// One after the other, so that the same pages come of it each time.
+/// Writes one after the other, so that the pages are the same each time.
 async fn write_in_turn(store: &SqliteStore, told: Vec<Told>, rounds: std::ops::Range<u32>) -> Vec<Told> {
     let mut all = Vec::new();
     for told in told {

@@ -1,4 +1,4 @@
-//! A file of the version before crates were cut anew opens and goes on.
+//! Tests that a file of the version before the crates were reorganised opens and continues.
 
 use std::sync::Arc;
 

@@ -51,7 +51,7 @@ async fn batch_stored_in_other_json_form_is_recognized() {
     batch_is_recognized_by_its_content(store, async |key, seq, how| damage(&file, key, seq, how).await).await;
 }
 
-/// Bytes that are no text come as they stand, and the conversation goes on.
+/// Bytes that are not text are returned unchanged, and the conversation continues.
 #[tokio::test]
 async fn non_text_row_is_returned_as_stored() {
     let file = File::new();
@@ -127,7 +127,7 @@ async fn fences_and_versions_compare_as_numbers() {
     assert!(matches!(conflict, Err(StoreError::Conflict { current }) if current == version), "{conflict:?}");
 }
 
-/// Something else has written to the file, and what it left could pass for an entry.
+/// Another program has written to the file, and its row could pass for an entry.
 #[tokio::test]
 async fn d23_row_that_differs_from_written_row_is_damaged() {
     for other in [
@@ -150,7 +150,7 @@ async fn d23_row_that_differs_from_written_row_is_damaged() {
     }
 }
 
-/// Of a row that an older version of this crate wrote, nothing is known but what it says.
+/// A row of an older version of this crate has no checksum, so only its content is checked.
 #[tokio::test]
 async fn row_without_checksum_is_read_as_stored() {
     let file = File::new();
@@ -161,7 +161,8 @@ async fn row_without_checksum_is_read_as_stored() {
     assert_eq!(texts(&read.entries), ["one", "two", "drei"]);
 }
 
-/// An older page of the conversations has come back. It is told by every use, and the conversation can be deleted.
+/// An older page of the conversations has come back. Every operation reports it, and the conversation can be
+/// deleted.
 #[tokio::test]
 async fn d23_conversation_with_entries_beyond_its_version_is_damaged() {
     let file = File::new();

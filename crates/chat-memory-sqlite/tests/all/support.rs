@@ -11,7 +11,7 @@ use conversation_store::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A file in a folder of its own, which is removed with it.
+/// A file in a separate folder, which is removed with it.
 pub(crate) struct File(TempDir);
 
 impl File {

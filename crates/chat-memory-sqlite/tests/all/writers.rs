@@ -25,7 +25,7 @@ async fn two_stores_share_writes_at_once() {
     both_stores_see_each_others_writes_at_once(Arc::new(one), Arc::new(other)).await;
 }
 
-/// Work that has begun goes on after its future was dropped; work that waits for it is given up.
+/// Work that has begun continues after its future was dropped; waiting work is discarded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn append_dropped_while_waiting_is_never_applied() {
     let file = File::new();

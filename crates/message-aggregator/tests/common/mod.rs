@@ -19,7 +19,7 @@ pub(crate) const ROUND: u32 = 1;
 /// The result of a sequence of deltas.
 pub(crate) struct Run {
     pub(crate) chunks: Vec<Chunk>,
-    /// The response, or what there was of it when the error came.
+    /// The response, or its part before the error.
     pub(crate) response: ChatResponse,
     pub(crate) error: Option<AggregateError>,
 }
@@ -51,7 +51,7 @@ pub(crate) fn complete(
     run.response
 }
 
-/// Settings for so many parallel answers.
+/// Returns settings for this many parallel answers.
 pub(crate) fn choices(count: u32) -> AggregatorSettings {
     let mut settings = AggregatorSettings::default();
     settings.choices = count;
@@ -81,7 +81,7 @@ impl Run {
         }
     }
 
-    /// Law S4: what the chunks say of the blocks is what the response says.
+    /// Law S4: checks that the blocks of the chunks equal those of the response.
     pub(crate) fn assert_conserved(&self) {
         let blocks = well_formed(&self.chunks);
         let mut fold = ChunkFold::new();

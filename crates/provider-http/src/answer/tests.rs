@@ -71,7 +71,7 @@ pub(crate) fn decoder<W: WireFormat + Default>() -> AnswerDecoder<W> {
     AnswerDecoder::new(W::default(), 1, SseLimits::default(), Redaction::default())
 }
 
-/// Returns the deltas and the error of a body in these pieces, and the end that it had before it was finished.
+/// Returns the deltas and the error of a body in these pieces, and its end before `finish`.
 fn read_in<W: WireFormat>(
     mut decoder: AnswerDecoder<W>,
     pieces: &[&[u8]],

@@ -170,7 +170,7 @@ async fn misconfiguration_is_reported_before_any_request() {
     assert_eq!(server.counts().connections, 0);
 }
 
-/// Pull only: what nobody has read yet stays where it is, and with a socket it stays at the server.
+/// Reading is driven by the reader: unread data stays at the transport, and with a socket at the server.
 #[tokio::test]
 async fn nothing_is_read_ahead_of_the_reader() {
     let taken = Arc::new(AtomicUsize::new(0));
@@ -204,7 +204,7 @@ impl Transport for Counting {
     }
 }
 
-/// A tool whose name servers do not take: what an advisor adds, or another program has remembered.
+/// A tool has a name that servers do not accept, such as one of an advisor or of another program's history.
 #[tokio::test]
 async fn d11_tool_is_called_by_its_offered_name() {
     let on_the_wire = "docs_search";

@@ -102,7 +102,7 @@ async fn content_after_finish_reason_is_awaited() {
     assert_eq!(begin.elapsed(), (9 * 4 + 5) * SECOND, "the grace counts from the last piece");
 }
 
-/// A piece of the answer that comes together with what adds nothing to it.
+/// A piece of the answer arrives together with an event that adds nothing to it.
 #[tokio::test(start_paused = true)]
 async fn content_behind_token_counts_is_awaited() {
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n";

@@ -50,7 +50,7 @@ pub(crate) fn hello() -> ChatTranscript {
 /// The next action of a [`Scripted`] transport.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
-    /// The body goes on with this.
+    /// The body continues with this text.
     Send(&'static str),
     /// Nothing happens for so long.
     Wait(Duration),
@@ -67,7 +67,7 @@ struct ScriptedAnswer {
     acts: Vec<Act>,
 }
 
-/// A transport without a network: one answer per request, with the status and what its body does.
+/// A transport without a network: one answer per request, with its status and the actions of its body.
 #[derive(Clone, Default)]
 pub(crate) struct Scripted {
     answers: Arc<Mutex<VecDeque<ScriptedAnswer>>>,

@@ -1,4 +1,4 @@
-//! Connections: used again, and closed when nobody wants the answer.
+//! Tests of connections: they are reused, and closed when the answer is no longer wanted.
 
 use advisor_core::ChatModel;
 use advisor_testkit::{ChatTranscript, Gate, ReplayServer, Reply};

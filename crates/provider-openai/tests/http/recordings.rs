@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::common::{call_with, model};
 
-/// Keeps what the body came in.
+/// Records the pieces of the body.
 #[derive(Clone)]
 struct Watched {
     inner: ReqwestTransport,
@@ -84,7 +84,7 @@ fn ends(pieces: &[Bytes]) -> BTreeSet<usize> {
         .collect()
 }
 
-/// Replays a recording in these pieces and checks what the decoder got and what came out.
+/// Replays a recording in these pieces, and checks the input of the decoder and its result.
 async fn replay(recording: &Recording, reply: Reply) {
     let pieces = reply.pieces();
     let server = ReplayServer::start([reply]).await.expect("a port");
@@ -241,7 +241,7 @@ async fn whole_answer_cut_at_any_byte_is_truncated() {
     }
 }
 
-/// Cut before the signal that ends it, the answer is cut; from there on it is what the signal says.
+/// Before the signal that ends the answer, a cut gives a cut answer; after it, the outcome of the signal.
 async fn assert_cut_anywhere(name: &str, body: &[u8], whole: Outcome, calls: &[(String, Value)]) {
     let body = Bytes::copy_from_slice(body);
     for breaks in [false, true] {

@@ -8,7 +8,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Gives `on_data` what each whole line holds after `data: `.
+    /// Passes the part after `data: ` of each complete line to `on_data`.
     pub fn feed(&mut self, mut bytes: &[u8], mut on_data: impl FnMut(&[u8])) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = (&bytes[..end], &bytes[end + 1..]);

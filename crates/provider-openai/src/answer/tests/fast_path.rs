@@ -373,7 +373,7 @@ fn law_s5_uncertain_open_gap_content_is_parsed() {
     }
 }
 
-/// Pieces of two calls with one id differ in the index. None is taken for a piece of the other call.
+/// Pieces of two calls with one id differ in the index. No piece is assigned to the other call.
 #[test]
 fn law_s5_pieces_of_same_id_calls_keep_index() {
     let piece = |index: usize, keys: &str, arguments: usize| {

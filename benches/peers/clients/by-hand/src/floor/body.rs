@@ -24,7 +24,7 @@ impl Body {
         self.part == Part::Done
     }
 
-    /// Gives `on_data` what the body holds of these bytes.
+    /// Passes the data of the body in these bytes to `on_data`.
     pub(crate) fn feed(&mut self, mut bytes: &[u8], mut on_data: impl FnMut(&[u8])) {
         while !bytes.is_empty() {
             if let Part::Data(left) = self.part {

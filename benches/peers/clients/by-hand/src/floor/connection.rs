@@ -26,7 +26,7 @@ impl Connection {
         self.body = Body::new();
     }
 
-    /// Reads once, and gives `on_data` what of it is the body's; false when the answer has ended.
+    /// Reads once, and passes the data of the body to `on_data`. Returns false when the answer has ended.
     pub(crate) async fn read(&mut self, on_data: impl FnMut(&[u8])) -> bool {
         // Memory that was never written takes no space, even if the capacity is large.
         self.buffer.clear();

@@ -1,5 +1,5 @@
-//! The floor: a socket, and a search for the content. It believes whatever the server says, and keeps the history as
-//! the bytes that it has sent already.
+//! The lower bound: a socket, and a search for the content. It does not check the server's answers, and keeps
+//! the history as bytes already sent.
 
 mod body;
 mod connection;

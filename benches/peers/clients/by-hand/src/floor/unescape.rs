@@ -1,4 +1,4 @@
-/// Appends what a string of JSON means, up to its closing quote; `None` if it is none.
+/// Appends the content of a JSON string, up to its closing quote. Returns `None` if the string is invalid.
 pub(crate) fn unescape(mut json: &[u8], text: &mut String) -> Option<()> {
     loop {
         let end = memchr::memchr2(b'"', b'\\', json)?;

@@ -1,5 +1,5 @@
-//! reqwest, lines cut by hand and `serde_json`: what a service writes that wants no library. Each request holds the
-//! whole history, written anew.
+//! A client with reqwest, hand-written line splitting and `serde_json`, as in a service without a library. Each
+//! request serialises the whole history again.
 
 use futures::StreamExt;
 use peer_by_hand::lines::Lines;
